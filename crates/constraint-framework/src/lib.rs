@@ -1,0 +1,1 @@
+//! Templates, constraints, targets, drivers, enforcement points: the decision process itself.

@@ -1,0 +1,1 @@
+//! Reads and writes a typed sub-tree of an unstructured Kubernetes resource.

@@ -1,0 +1,1 @@
+//! Each pod reports what it ingested; the reports are folded, pessimistically.

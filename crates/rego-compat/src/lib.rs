@@ -1,0 +1,1 @@
+//! OPA's Rego, exactly, on regorus.

@@ -1,0 +1,1 @@
+//! Merges partial OpenAPI schemas into separate roots of one structural CRD schema.

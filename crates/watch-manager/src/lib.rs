@@ -1,0 +1,1 @@
+//! Watches the union of what its registrars ask for.

@@ -1,0 +1,1 @@
+//! The policy operator composed of the crates of this workspace.

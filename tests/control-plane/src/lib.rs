@@ -1,0 +1,1 @@
+//! A real etcd, kube-apiserver and kube-controller-manager for tests.

@@ -1,0 +1,1 @@
+//! Holds the doors between packages and the size habits.
