@@ -1,0 +1,1 @@
+//! The controller patterns, each a small program.
