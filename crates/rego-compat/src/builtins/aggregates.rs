@@ -4,31 +4,22 @@
 
 use regorus::Value;
 
-use super::Outcome;
+use super::{Outcome, operand};
 
 /// `all(xs)`: whether every element of an array or set is `true`.
 pub(super) fn all(args: &[Value]) -> Outcome {
-    over_elements(args, "all", |mut elements| elements.all(is_true))
+    operand::elements(args, 0)
+        .map(|elements| Value::Bool(elements.iter().all(is_true)))
+        .into()
 }
 
 /// `any(xs)`: whether some element of an array or set is `true`.
 pub(super) fn any(args: &[Value]) -> Outcome {
-    over_elements(args, "any", |mut elements| elements.any(is_true))
+    operand::elements(args, 0)
+        .map(|elements| Value::Bool(elements.iter().any(is_true)))
+        .into()
 }
 
 fn is_true(value: &Value) -> bool {
     matches!(value, Value::Bool(true))
-}
-
-fn over_elements(
-    args: &[Value],
-    name: &str,
-    judge: impl FnOnce(&mut dyn Iterator<Item = &Value>) -> bool,
-) -> Outcome {
-    let answer = match args {
-        [Value::Array(array)] => judge(&mut array.iter()),
-        [Value::Set(set)] => judge(&mut set.iter()),
-        _ => return Outcome::Error(format!("{name}: operand 1 must be one of {{array, set}}")),
-    };
-    Outcome::Value(Value::Bool(answer))
 }

@@ -7,6 +7,8 @@
 use regorus::Value;
 
 mod aggregates;
+mod format;
+mod operand;
 
 /// What a builtin answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,12 @@ pub enum Outcome {
 impl From<Value> for Outcome {
     fn from(value: Value) -> Self {
         Self::Value(value)
+    }
+}
+
+impl From<Result<Value, operand::Fault>> for Outcome {
+    fn from(result: Result<Value, operand::Fault>) -> Self {
+        result.map_or_else(Self::Error, Self::Value)
     }
 }
 
@@ -48,12 +56,24 @@ pub struct Builtin {
 impl Builtin {
     /// A deterministic function that both language versions have.
     const fn new(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
-        Self { name, arity, deterministic: true, v0_only: false, run }
+        Self {
+            name,
+            arity,
+            deterministic: true,
+            v0_only: false,
+            run,
+        }
     }
 
     /// A deterministic function that Rego v1 removed.
     const fn v0(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
-        Self { name, arity, deterministic: true, v0_only: true, run }
+        Self {
+            name,
+            arity,
+            deterministic: true,
+            v0_only: true,
+            run,
+        }
     }
 }
 
@@ -62,6 +82,7 @@ pub fn registry() -> &'static [Builtin] {
     const ALL: &[Builtin] = &[
         Builtin::v0("all", 1, aggregates::all),
         Builtin::v0("any", 1, aggregates::any),
+        Builtin::new("sprintf", 2, format::sprintf),
     ];
     ALL
 }

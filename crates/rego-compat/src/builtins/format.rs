@@ -1,0 +1,17 @@
+//! `sprintf`. The formatting itself is `fmt_go`. Source: OPA `topdown/strings.go`.
+
+use regorus::Value;
+
+use super::{Outcome, operand};
+use crate::fmt_go::{self, Arg};
+
+/// `sprintf(format, values)`.
+pub(super) fn sprintf(args: &[Value]) -> Outcome {
+    formatted(args).into()
+}
+
+fn formatted(args: &[Value]) -> Result<Value, operand::Fault> {
+    let format = operand::string(args, 0)?;
+    let values: Vec<Arg> = operand::array(args, 1)?.iter().map(Arg::of).collect();
+    Ok(Value::from(fmt_go::sprintf(format, &values)))
+}

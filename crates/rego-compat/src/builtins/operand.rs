@@ -1,0 +1,90 @@
+//! Operands with their types checked, and OPA's words for a wrong one (`topdown/builtins/builtins.go`).
+
+use regorus::Value;
+use regorus::value::{Array, Object, Set};
+
+/// The error text of a call; what OPA reports in strict mode.
+pub(super) type Fault = String;
+
+/// An operand that must be a string.
+pub(super) fn string(args: &[Value], index: usize) -> Result<&str, Fault> {
+    match args.get(index) {
+        Some(Value::String(string)) => Ok(string),
+        other => Err(wrong(index, "string", other)),
+    }
+}
+
+/// An operand that must be a boolean.
+pub(super) fn boolean(args: &[Value], index: usize) -> Result<bool, Fault> {
+    match args.get(index) {
+        Some(Value::Bool(bool)) => Ok(*bool),
+        other => Err(wrong(index, "boolean", other)),
+    }
+}
+
+/// An operand that must be an array.
+pub(super) fn array(args: &[Value], index: usize) -> Result<&Array, Fault> {
+    match args.get(index) {
+        Some(Value::Array(array)) => Ok(array),
+        other => Err(wrong(index, "array", other)),
+    }
+}
+
+/// An operand that must be a set.
+pub(super) fn set(args: &[Value], index: usize) -> Result<&Set, Fault> {
+    match args.get(index) {
+        Some(Value::Set(set)) => Ok(set),
+        other => Err(wrong(index, "set", other)),
+    }
+}
+
+/// An operand that must be an object.
+pub(super) fn object(args: &[Value], index: usize) -> Result<&Object, Fault> {
+    match args.get(index) {
+        Some(Value::Object(object)) => Ok(object),
+        other => Err(wrong(index, "object", other)),
+    }
+}
+
+/// An operand that must be an integer.
+pub(super) fn integer(args: &[Value], index: usize) -> Result<i64, Fault> {
+    match args.get(index) {
+        Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {
+            format!(
+                "operand {} must be integer number but got floating-point number",
+                index.saturating_add(1)
+            )
+        }),
+        other => Err(wrong(index, "number", other)),
+    }
+}
+
+/// The elements of an operand that must be an array or a set.
+pub(super) fn elements(args: &[Value], index: usize) -> Result<Vec<Value>, Fault> {
+    match args.get(index) {
+        Some(Value::Array(array)) => Ok(array.to_vec()),
+        Some(Value::Set(set)) => Ok(set.iter().cloned().collect()),
+        other => Err(wrong(index, "one of {array, set}", other)),
+    }
+}
+
+/// `operand 1 must be string but got number`.
+pub(super) fn wrong(index: usize, wanted: &str, got: Option<&Value>) -> Fault {
+    let position = index.saturating_add(1);
+    let got = got.map_or("nothing", type_name);
+    format!("operand {position} must be {wanted} but got {got}")
+}
+
+/// OPA's name for the type of a value.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Set(_) => "set",
+        Value::Object(_) => "object",
+        Value::Undefined => "undefined",
+    }
+}
