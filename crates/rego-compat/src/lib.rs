@@ -1,1 +1,39 @@
 //! OPA's Rego, exactly, on regorus.
+//!
+//! ```
+//! use rego_compat::{Budget, Module, RegoVersion, Rules, Value, compile};
+//!
+//! let text = "package labels\nviolation[{\"msg\": msg}] { not input.labels.owner; msg := \"owner missing\" }";
+//! let module = Module::parse("labels.rego", text, RegoVersion::V0)?;
+//! let program = compile(&[module], "data.labels.violation", &Rules::default())?;
+//! let input = Value::from_json_str(r#"{"labels": {}}"#)?;
+//! let answer = program.evaluate(&input, &Value::new_object(), &Budget::default())?;
+//! assert_eq!(answer, Some(Value::from_json_str(r#"[{"msg": "owner missing"}]"#)?.as_array()?.iter().cloned().collect::<std::collections::BTreeSet<_>>().into()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A front end ([`Module`], [`Rules`], [`compile`]) refuses what OPA's compiler refuses and rewrites the rest as
+//! OPA's compiler does; a [`Program`] evaluates it under a [`Budget`]. There is no Kubernetes in this crate.
+
+mod analysis;
+mod ast;
+mod budget;
+mod check;
+mod error;
+mod finding;
+mod lexer;
+mod module;
+mod parser;
+mod program;
+mod rules;
+mod token;
+mod walk;
+
+pub use analysis::Analysis;
+pub use budget::{Budget, Limit};
+pub use error::EvalError;
+pub use finding::{Code, Finding, Findings};
+pub use module::{Module, RegoVersion};
+pub use program::{Backend, Program, compile};
+pub use regorus::Value;
+pub use rules::{Bounds, DISABLED_BUILTINS, Rules};

@@ -1,0 +1,260 @@
+//! The syntax tree of a module, as its author wrote it.
+//!
+//! Infix operators are calls under OPA's builtin names, `p[x] {…} {…}` is one rule per body, and wildcards are
+//! variables with a number. Nothing is resolved: that is the work of `crate::desugar`.
+
+use std::sync::Arc;
+
+use regorus::Value;
+
+use crate::finding::Pos;
+
+/// An identifier. Cheap to clone, shared by everything made from a module.
+pub(crate) type Name = Arc<str>;
+
+/// A module: `package`, imports and rules.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    pub(crate) package: Vec<Name>,
+    pub(crate) package_at: Pos,
+    pub(crate) imports: Vec<Import>,
+    pub(crate) rules: Vec<Rule>,
+    /// Written under Rego v1 rules: `version: v1`, or `import rego.v1`.
+    pub(crate) strict: bool,
+}
+
+/// `import path as alias`.
+#[derive(Clone, Debug)]
+pub(crate) struct Import {
+    pub(crate) path: Vec<Name>,
+    pub(crate) alias: Option<Name>,
+    pub(crate) at: Pos,
+}
+
+impl Import {
+    /// The name the import introduces into its module.
+    pub(crate) fn name(&self) -> Option<&Name> {
+        self.alias.as_ref().or_else(|| self.path.last())
+    }
+
+    /// Whether the import stands for a document (`data…`, `input…`) rather than for the language.
+    pub(crate) fn is_document(&self) -> bool {
+        self.path.first().is_some_and(|root| matches!(&**root, "data" | "input"))
+    }
+}
+
+/// One rule with one body and its `else` branches.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) default: bool,
+    pub(crate) head: Head,
+    pub(crate) body: Body,
+    pub(crate) otherwise: Vec<Else>,
+    pub(crate) at: Pos,
+    /// Which of `if`, `contains` and a braced body were written; Rego v1 asks for them.
+    pub(crate) written: Written,
+}
+
+/// Keywords and punctuation of a rule that mean something to Rego v1's checks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) contains: bool,
+    pub(crate) conditional: bool,
+    pub(crate) body: bool,
+}
+
+/// What stands before the body.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    /// Name of the rule, then the rest of its reference.
+    pub(crate) path: Vec<Term>,
+    /// Arguments; `None` for anything that is not a function.
+    pub(crate) args: Option<Vec<Term>>,
+    pub(crate) value: HeadValue,
+    pub(crate) at: Pos,
+}
+
+/// What a rule produces.
+#[derive(Clone, Debug)]
+pub(crate) enum HeadValue {
+    /// Nothing written: `true`.
+    True,
+    /// `= term` or `:= term`.
+    Single(Term),
+    /// `contains term`, or `p[term]` in Rego v0.
+    Element(Term),
+}
+
+impl Head {
+    /// The first component of the rule's reference.
+    pub(crate) fn name(&self) -> Option<&Name> {
+        match self.path.first() {
+            Some(Term { node: Node::Var(name), .. }) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// `else = value { body }`.
+#[derive(Clone, Debug)]
+pub(crate) struct Else {
+    pub(crate) value: Option<Term>,
+    pub(crate) body: Body,
+    pub(crate) at: Pos,
+    pub(crate) written: Written,
+}
+
+/// Literals that all have to hold.
+pub(crate) type Body = Vec<Literal>;
+
+/// One statement of a body.
+#[derive(Clone, Debug)]
+pub(crate) struct Literal {
+    pub(crate) negated: bool,
+    pub(crate) kind: LiteralKind,
+    pub(crate) with: Vec<With>,
+    pub(crate) at: Pos,
+}
+
+/// What a statement says.
+#[derive(Clone, Debug)]
+pub(crate) enum LiteralKind {
+    /// Any term, calls and infix operators included.
+    Term(Term),
+    /// `left = right`.
+    Unify(Term, Term),
+    /// `left := right`.
+    Assign(Term, Term),
+    /// `some x, y`.
+    Some(Vec<(Name, Pos)>),
+    /// `some value in domain`, `some key, value in domain`.
+    SomeIn { key: Option<Term>, value: Term, domain: Term },
+    /// `every key, value in domain { body }`.
+    Every(Box<Every>),
+    /// `not { body }` and, under `future.keywords.not`, `not literal`.
+    Not { body: Body, explicit: bool },
+    /// `left and right` under `future.keywords.and`.
+    And(Box<Operand>, Box<Operand>),
+    /// `left or right` under `future.keywords.or`.
+    Or(Box<Operand>, Box<Operand>),
+}
+
+/// `every key, value in domain { body }`.
+#[derive(Clone, Debug)]
+pub(crate) struct Every {
+    pub(crate) key: Option<Term>,
+    pub(crate) value: Term,
+    pub(crate) domain: Term,
+    pub(crate) body: Body,
+}
+
+/// One side of `and` / `or`; `explicit` when it was written in braces.
+#[derive(Clone, Debug)]
+pub(crate) struct Operand {
+    pub(crate) body: Body,
+    pub(crate) explicit: bool,
+}
+
+/// `with target as value`.
+#[derive(Clone, Debug)]
+pub(crate) struct With {
+    pub(crate) target: Term,
+    pub(crate) value: Term,
+    pub(crate) at: Pos,
+}
+
+/// A term and where it starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Term {
+    pub(crate) node: Node,
+    pub(crate) at: Pos,
+}
+
+/// What a term is.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    /// `null`, a boolean, a number or a string.
+    Scalar(Value),
+    Var(Name),
+    /// A head with at least one component behind it, or a bare `data` / `input`.
+    Ref(Vec<Term>),
+    Call(Box<Call>),
+    Array(Vec<Term>),
+    Object(Vec<(Term, Term)>),
+    Set(Vec<Term>),
+    Comprehension(Box<Comprehension>),
+    /// `$"text {expression}"`.
+    Template(Vec<TemplatePart>),
+}
+
+/// `operator(args)`; the operator is a dotted name.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) operator: Vec<Name>,
+    pub(crate) args: Vec<Term>,
+}
+
+impl Call {
+    /// The operator as it is written.
+    pub(crate) fn name(&self) -> String {
+        self.operator.join(".")
+    }
+}
+
+/// `[head | body]`, `{head | body}`, `{key: value | body}`.
+#[derive(Clone, Debug)]
+pub(crate) struct Comprehension {
+    pub(crate) kind: ComprehensionKind,
+    pub(crate) body: Body,
+}
+
+/// What a comprehension collects.
+#[derive(Clone, Debug)]
+pub(crate) enum ComprehensionKind {
+    Array(Term),
+    Set(Term),
+    Object(Term, Term),
+}
+
+/// A piece of a template string.
+#[derive(Clone, Debug)]
+pub(crate) enum TemplatePart {
+    Text(Value),
+    Expression(Literal),
+}
+
+impl Term {
+    pub(crate) const fn new(node: Node, at: Pos) -> Self {
+        Self { node, at }
+    }
+
+    /// A string constant's text.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match &self.node {
+            Node::Scalar(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What the term is, in a message.
+    pub(crate) const fn describe(&self) -> &'static str {
+        match &self.node {
+            Node::Scalar(Value::Null) => "null",
+            Node::Scalar(Value::Bool(_)) => "boolean",
+            Node::Scalar(Value::Number(_)) => "number",
+            Node::Scalar(_) => "string",
+            Node::Var(_) => "var",
+            Node::Ref(_) => "ref",
+            Node::Call(_) => "call",
+            Node::Array(_) => "array",
+            Node::Object(_) => "object",
+            Node::Set(_) => "set",
+            Node::Comprehension(comprehension) => match comprehension.kind {
+                ComprehensionKind::Array(_) => "arraycomprehension",
+                ComprehensionKind::Set(_) => "setcomprehension",
+                ComprehensionKind::Object(..) => "objectcomprehension",
+            },
+            Node::Template(_) => "template string",
+        }
+    }
+}

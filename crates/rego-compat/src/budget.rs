@@ -1,0 +1,82 @@
+//! How much one evaluation may cost. Hitting a limit is a typed error, never a hang.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Upper bounds of one evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Budget {
+    /// Wall-clock time. Default 1 s.
+    pub time: Duration,
+    /// Steps of evaluation: one per statement tried, element visited and call made. Default 50 million.
+    pub instructions: u64,
+    /// Bytes of values built during evaluation, estimated. Default 256 MiB.
+    pub memory: u64,
+    /// Bytes of the result, estimated. Default 16 MiB.
+    pub output: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(1), instructions: 50_000_000, memory: 256 << 20, output: 16 << 20 }
+    }
+}
+
+impl Budget {
+    /// Replaces the wall-clock limit.
+    #[must_use]
+    pub const fn with_time(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Replaces the limit on steps.
+    #[must_use]
+    pub const fn with_instructions(mut self, instructions: u64) -> Self {
+        self.instructions = instructions;
+        self
+    }
+
+    /// Replaces the limit on bytes built.
+    #[must_use]
+    pub const fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Replaces the limit on the result's size.
+    #[must_use]
+    pub const fn with_output(mut self, bytes: u64) -> Self {
+        self.output = bytes;
+        self
+    }
+}
+
+/// The part of a [`Budget`] an evaluation ran out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// Wall-clock time.
+    Time,
+    /// Steps of evaluation.
+    Instructions,
+    /// Bytes of values built.
+    Memory,
+    /// Size of the result.
+    Output,
+    /// Rules and functions calling one another too deep for the stack.
+    Depth,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Time => "time",
+            Self::Instructions => "instructions",
+            Self::Memory => "memory",
+            Self::Output => "output size",
+            Self::Depth => "call depth",
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! A parsed module: the unit authors write and hosts hand in. What may be in it is checked by `crate::check`,
+//! several of them become a program in `crate::program`.
+
+use std::sync::Arc;
+
+use crate::ast::Tree;
+use crate::check;
+use crate::finding::{Findings, Source};
+use crate::parser;
+use crate::rules::{Bounds, Rules};
+
+/// Which language a module is written in. `import rego.v1` makes a v0 module a v1 module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RegoVersion {
+    /// Before OPA 1.0: `if` and `contains` optional, `re_match`, `any`, `all` … exist. What Gatekeeper templates are
+    /// written in unless they say otherwise.
+    #[default]
+    V0,
+    /// OPA 1.0 and later.
+    V1,
+}
+
+/// A module that parsed. Immutable, cheap to clone, `Send + Sync`.
+#[derive(Clone, Debug)]
+pub struct Module {
+    pub(crate) source: Arc<Source>,
+    pub(crate) tree: Arc<Tree>,
+    package: Arc<[String]>,
+}
+
+impl Module {
+    /// Parses under the default [`Bounds`].
+    ///
+    /// # Errors
+    /// The first syntax error, or the bound the text exceeds.
+    pub fn parse(name: &str, source: &str, version: RegoVersion) -> Result<Self, Findings> {
+        Self::parse_within(name, source, version, Bounds::default())
+    }
+
+    /// Parses under the host's bounds.
+    ///
+    /// # Errors
+    /// The first syntax error, or the bound the text exceeds.
+    pub fn parse_within(name: &str, source: &str, version: RegoVersion, bounds: Bounds) -> Result<Self, Findings> {
+        let source = Arc::new(Source { name: name.to_owned(), text: source.to_owned() });
+        let tree = Arc::new(parser::parse(&source, version, bounds)?);
+        let package = tree.package.iter().map(ToString::to_string).collect();
+        Ok(Self { source, tree, package })
+    }
+
+    /// The package's path, without `data`: `["k8srequiredlabels"]`, `["lib", "helpers"]`.
+    #[must_use]
+    pub fn package(&self) -> &[String] {
+        &self.package
+    }
+
+    /// The name the module was parsed under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// The text the module was parsed from.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source.text
+    }
+
+    /// Names of the module's rules in order of appearance, each once.
+    pub fn rule_names(&self) -> impl Iterator<Item = &str> {
+        let names: Vec<&str> = self.tree.rules.iter().filter_map(|rule| rule.head.name()).map(|name| &**name).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        names.into_iter().filter(move |name| seen.insert(*name))
+    }
+
+    /// Checks what can be said of this module alone: imports, `data` access, required rules, refused builtins.
+    /// What depends on other modules (recursion, unknown functions, …) is found by [`crate::compile`].
+    ///
+    /// # Errors
+    /// Everything the rules refuse.
+    pub fn check(&self, rules: &Rules) -> Result<(), Findings> {
+        check::module(self, rules)
+    }
+}

@@ -1,0 +1,245 @@
+//! Tokens to a syntax tree: the grammar of Rego v0 and v1 as OPA's parser reads it.
+//!
+//! A recursive descent with bounded depth and a bounded number of steps, so its cost is linear in the size of the
+//! text. One file per family: `module`, `rule`, `literal`, `operator`, `term`, `collection`, `text`.
+
+mod collection;
+mod literal;
+mod module;
+mod operator;
+mod rule;
+#[cfg(test)]
+mod tests;
+mod term;
+mod text;
+
+use crate::ast::Tree;
+use crate::finding::{Code, Findings, Pos, Source};
+use crate::lexer::lex;
+use crate::module::RegoVersion;
+use crate::rules::Bounds;
+use crate::token::{Kind, Token};
+
+/// Reads a module; reports the first syntax error, as everything behind it would be a guess.
+pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Result<Tree, Findings> {
+    let report = |at, code, message: String, help: &str| Findings::new(vec![source.finding(at, code, message, help)]);
+    check_size(source, bounds).map_err(|(at, message)| {
+        report(at, Code::Bound, message, "split the module, or ask the host for a larger bound")
+    })?;
+    let tokens = lex(&source.text).map_err(|e| report(e.at, Code::Parse, e.message.to_owned(), ""))?;
+    let mut parser = Parser::new(&source.text, &tokens, version, bounds);
+    parser.module().map_err(|e| report(e.at, e.code, e.message, e.help))
+}
+
+fn check_size(source: &Source, bounds: Bounds) -> Result<(), (Pos, String)> {
+    if source.text.len() > bounds.size {
+        return Err((Pos(0), format!("module has {} bytes, the bound is {}", source.text.len(), bounds.size)));
+    }
+    let mut start = 0usize;
+    for line in source.text.split_inclusive('\n') {
+        if line.len() > bounds.columns && line.chars().count() > bounds.columns {
+            let at = Pos(u32::try_from(start).unwrap_or(u32::MAX));
+            return Err((at, format!("line is longer than {} characters", bounds.columns)));
+        }
+        start = start.saturating_add(line.len());
+    }
+    Ok(())
+}
+
+/// A syntax error on its way up.
+#[derive(Debug)]
+struct SyntaxError {
+    at: Pos,
+    code: Code,
+    message: String,
+    help: &'static str,
+}
+
+type Parsed<T> = Result<T, SyntaxError>;
+
+/// Keywords that exist only under a version or an import.
+#[derive(Clone, Copy, Debug, Default)]
+struct Keywords {
+    r#in: bool,
+    every: bool,
+    r#if: bool,
+    contains: bool,
+    and: bool,
+    or: bool,
+    /// `not { … }` bodies (`future.keywords.not`).
+    not_bodies: bool,
+}
+
+impl Keywords {
+    const V1: Self =
+        Self { r#in: true, every: true, r#if: true, contains: true, and: false, or: false, not_bodies: false };
+
+    const fn add_v1(&mut self) {
+        self.r#in = true;
+        self.every = true;
+        self.r#if = true;
+        self.contains = true;
+    }
+
+    /// Whether the word is a keyword now.
+    fn reserves(self, word: &str) -> bool {
+        match word {
+            "as" | "default" | "else" | "false" | "import" | "package" | "not" | "null" | "some" | "true" | "with" => true,
+            "in" => self.r#in,
+            "every" => self.every,
+            "if" => self.r#if,
+            "contains" => self.contains,
+            "and" => self.and,
+            "or" => self.or,
+            _ => false,
+        }
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    at: usize,
+    keywords: Keywords,
+    version: RegoVersion,
+    strict: bool,
+    depth: u32,
+    nesting: u32,
+    /// Steps left before the text counts as built to exhaust the parser; only backtracking can use them up.
+    steps: usize,
+    wildcards: u32,
+}
+
+const END: Token = Token { kind: Kind::End, start: u32::MAX, end: u32::MAX, spaced: false, newline: false };
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, tokens: &'a [Token], version: RegoVersion, bounds: Bounds) -> Self {
+        let strict = version == RegoVersion::V1;
+        Self {
+            text,
+            tokens,
+            at: 0,
+            keywords: if strict { Keywords::V1 } else { Keywords::default() },
+            version,
+            strict,
+            depth: 0,
+            nesting: bounds.nesting,
+            steps: tokens.len().saturating_mul(16).saturating_add(1 << 12),
+            wildcards: 0,
+        }
+    }
+
+    fn token(&self) -> Token {
+        self.tokens.get(self.at).copied().unwrap_or(END)
+    }
+
+    fn ahead(&self, by: usize) -> Token {
+        self.tokens.get(self.at.saturating_add(by)).copied().unwrap_or(END)
+    }
+
+    fn kind(&self) -> Kind {
+        self.token().kind
+    }
+
+    fn pos(&self) -> Pos {
+        let start = usize::try_from(self.token().start).unwrap_or(usize::MAX).min(self.text.len());
+        Pos(u32::try_from(start).unwrap_or(u32::MAX))
+    }
+
+    fn text_of(&self, token: Token) -> &'a str {
+        let (start, end) = (usize::try_from(token.start), usize::try_from(token.end));
+        match (start, end) {
+            (Ok(start), Ok(end)) => self.text.get(start..end).unwrap_or(""),
+            _ => "",
+        }
+    }
+
+    fn word(&self) -> &'a str {
+        self.text_of(self.token())
+    }
+
+    fn bump(&mut self) {
+        self.at = self.at.saturating_add(1);
+    }
+
+    /// Whether the current token is this keyword, and the keyword exists now.
+    fn is_keyword(&self, word: &str) -> bool {
+        self.kind() == Kind::Ident && self.word() == word && self.keywords.reserves(word)
+    }
+
+    fn take(&mut self, kind: Kind) -> bool {
+        let found = self.kind() == kind;
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn take_keyword(&mut self, word: &str) -> bool {
+        let found = self.is_keyword(word);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn expect(&mut self, kind: Kind) -> Parsed<()> {
+        if self.take(kind) { Ok(()) } else { self.unexpected(&format!("expected `{}`", kind.text())) }
+    }
+
+    /// A name that is not reserved.
+    fn is_name(&self) -> bool {
+        self.kind() == Kind::Ident && !self.keywords.reserves(self.word())
+    }
+
+    /// A keyword that starts a reference (`default.x`, `in["a"]`) counts as a name.
+    fn is_reference_head(&self) -> bool {
+        self.kind() == Kind::Ident
+            && (self.is_name()
+                || (!matches!(self.word(), "true" | "false" | "null")
+                    && !self.ahead(1).spaced
+                    && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)))
+    }
+
+    fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
+        Err(SyntaxError { at: self.pos(), code: Code::Parse, message: message.into(), help: "" })
+    }
+
+    fn unexpected<T>(&self, note: &str) -> Parsed<T> {
+        let token = self.token();
+        let found = match token.kind {
+            Kind::Ident if self.keywords.reserves(self.word()) => format!("{} keyword", self.word()),
+            Kind::Ident => format!("name `{}`", self.word()),
+            Kind::End => "end of file".to_owned(),
+            kind => format!("`{}`", kind.text()),
+        };
+        self.error(format!("unexpected {found}: {note}"))
+    }
+
+    /// Runs a rule of the grammar one level deeper; refuses text nested beyond the bound.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.enter()?;
+        let result = parse(self);
+        self.depth = self.depth.saturating_sub(1);
+        result
+    }
+
+    fn enter(&mut self) -> Parsed<()> {
+        self.depth = self.depth.saturating_add(1);
+        self.steps = self.steps.saturating_sub(1);
+        if self.depth <= self.nesting && self.steps > 0 {
+            return Ok(());
+        }
+        let message = if self.steps == 0 {
+            "text is too ambiguous to read in bounded time".to_owned()
+        } else {
+            format!("nested more than {} levels deep", self.nesting)
+        };
+        Err(SyntaxError {
+            at: self.pos(),
+            code: Code::Bound,
+            message,
+            help: "name the inner parts in rules or variables of their own",
+        })
+    }
+}

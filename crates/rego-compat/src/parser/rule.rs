@@ -1,0 +1,215 @@
+//! Rules: heads, bodies, chained bodies and `else`.
+
+use crate::ast::{Else, Head, HeadValue, Node, Rule, Term, Written};
+use crate::finding::Pos;
+use crate::token::Kind;
+
+use super::{Parsed, Parser};
+
+impl Parser<'_> {
+    /// One rule statement; a chained body makes another rule under the same head.
+    pub(super) fn rules(&mut self, rules: &mut Vec<Rule>) -> Parsed<()> {
+        let at = self.pos();
+        if self.is_default() {
+            self.bump();
+            let rule = self.default_rule(at)?;
+            rules.push(rule);
+            return Ok(());
+        }
+        if !self.is_reference_head() {
+            return self.unexpected("expected rule");
+        }
+        let (mut head, contains) = self.head()?;
+        let conditional = self.take_keyword("if");
+        let written = Written { contains, conditional, body: false };
+        classify(&mut head, written);
+        let mut rule = Rule { default: false, head, body: Vec::new(), otherwise: Vec::new(), at, written };
+        if conditional {
+            self.conditional_body(&mut rule)?;
+        } else if self.kind() == Kind::LBrace {
+            self.braced_body(&mut rule)?;
+        } else {
+            self.bodiless(&rule)?;
+            rules.push(rule);
+            return Ok(());
+        }
+        self.otherwise(&mut rule)?;
+        self.chained(rule, rules)
+    }
+
+    fn is_default(&self) -> bool {
+        self.is_keyword("default")
+            && (self.ahead(1).spaced || !matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack))
+    }
+
+    fn conditional_body(&mut self, rule: &mut Rule) -> Parsed<()> {
+        if self.kind() != Kind::LBrace {
+            rule.body = vec![self.literal()?];
+            return Ok(());
+        }
+        // `if {` opens a body, or an object or comprehension that is the only literal.
+        let start = self.at;
+        if let Ok(literal) = self.literal()
+            && !is_set(&literal.kind)
+        {
+            rule.body = vec![literal];
+            return Ok(());
+        }
+        self.at = start;
+        self.depth = 0;
+        self.braced_body(rule)
+    }
+
+    fn braced_body(&mut self, rule: &mut Rule) -> Parsed<()> {
+        self.bump();
+        rule.body = self.body(Kind::RBrace)?;
+        rule.written.body = true;
+        Ok(())
+    }
+
+    /// A rule without body is a constant; its head has to say something.
+    fn bodiless(&self, rule: &Rule) -> Parsed<()> {
+        let says_nothing = matches!(rule.head.value, HeadValue::True);
+        if says_nothing && rule.head.args.is_none() && rule.head.path.len() == 1 {
+            return self.error("var cannot be used for rule name");
+        }
+        Ok(())
+    }
+
+    fn chained(&mut self, rule: Rule, rules: &mut Vec<Rule>) -> Parsed<()> {
+        let has_else = !rule.otherwise.is_empty();
+        let template = Rule { body: Vec::new(), otherwise: Vec::new(), ..rule.clone() };
+        rules.push(rule);
+        while self.kind() == Kind::LBrace {
+            if has_else {
+                return self.error("expected else keyword");
+            }
+            let mut next = template.clone();
+            next.at = self.pos();
+            self.fresh_wildcards(&mut next.head);
+            self.braced_body(&mut next)?;
+            rules.push(next);
+        }
+        Ok(())
+    }
+
+    fn fresh_wildcards(&mut self, head: &mut Head) {
+        for arg in head.args.iter_mut().flatten() {
+            if matches!(&arg.node, Node::Var(name) if name.starts_with('$')) {
+                arg.node = self.wildcard();
+            }
+        }
+    }
+
+    fn default_rule(&mut self, at: Pos) -> Parsed<Rule> {
+        if !self.is_reference_head() {
+            return self.unexpected("expected rule name");
+        }
+        let (mut head, contains) = self.head()?;
+        let written = Written { contains, conditional: false, body: false };
+        classify(&mut head, written);
+        if !matches!(head.value, HeadValue::Single(_)) {
+            return self.error("illegal default rule (must have a value)");
+        }
+        Ok(Rule { default: true, head, body: Vec::new(), otherwise: Vec::new(), at, written })
+    }
+
+    /// The head as written, and whether `contains` was.
+    fn head(&mut self) -> Parsed<(Head, bool)> {
+        let at = self.pos();
+        let name = Term::new(self.variable(), at);
+        self.bump();
+        let (path, args) = self.head_reference(name)?;
+        let mut head = Head { path, args, value: HeadValue::True, at };
+        if self.is_keyword("contains") {
+            if head.args.is_some() {
+                return self.error("the contains keyword can only be used with multi-value rule definitions");
+            }
+            self.bump();
+            head.value = HeadValue::Element(self.expression()?);
+            return Ok((head, true));
+        }
+        if matches!(self.kind(), Kind::Unify | Kind::Assign) {
+            self.bump();
+            head.value = HeadValue::Single(self.expression()?);
+        }
+        Ok((head, false))
+    }
+
+    /// Unlike everywhere else, white space may stand between a head's name and its brackets.
+    fn head_reference(&mut self, name: Term) -> Parsed<(Vec<Term>, Option<Vec<Term>>)> {
+        let term = if matches!(self.kind(), Kind::LParen | Kind::LBrack | Kind::Dot) {
+            self.reference_from(name, true)?
+        } else {
+            name
+        };
+        match term.node {
+            Node::Ref(path) => Ok((path, None)),
+            Node::Call(call) => {
+                let mut names = call.operator.into_iter();
+                let mut path: Vec<Term> =
+                    names.next().map(|name| Term::new(Node::Var(name), term.at)).into_iter().collect();
+                path.extend(names.map(|name| Term::new(Node::Scalar(name.as_ref().into()), term.at)));
+                Ok((path, Some(call.args)))
+            }
+            Node::Var(_) => Ok((vec![term], None)),
+            _ => self.error("expected rule head name"),
+        }
+    }
+
+    fn otherwise(&mut self, rule: &mut Rule) -> Parsed<()> {
+        while self.is_keyword("else") && !self.starts_reference() {
+            if matches!(rule.head.value, HeadValue::Element(_)) {
+                return self.error("else keyword cannot be used on multi-value rules");
+            }
+            let branch = self.else_branch()?;
+            let ended = branch.body.is_empty();
+            rule.otherwise.push(branch);
+            if ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn starts_reference(&self) -> bool {
+        !self.ahead(1).spaced && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)
+    }
+
+    fn else_branch(&mut self) -> Parsed<Else> {
+        let at = self.pos();
+        self.bump();
+        let mut branch = Else { value: None, body: Vec::new(), at, written: Written::default() };
+        if matches!(self.kind(), Kind::Assign | Kind::Unify) {
+            self.bump();
+            branch.value = Some(self.expression()?);
+        } else if self.kind() != Kind::LBrace && !self.is_keyword("if") {
+            return self.unexpected("expected else value term or rule body");
+        }
+        branch.written.conditional = self.take_keyword("if");
+        if self.kind() == Kind::LBrace {
+            self.bump();
+            branch.body = self.body(Kind::RBrace)?;
+            branch.written.body = true;
+        } else if branch.written.conditional {
+            branch.body = vec![self.literal()?];
+        }
+        Ok(branch)
+    }
+}
+
+const fn is_set(kind: &crate::ast::LiteralKind) -> bool {
+    matches!(kind, crate::ast::LiteralKind::Term(Term { node: Node::Set(_), .. }))
+}
+
+/// `p[x]` without value, `if` or `contains` is an element of a set; everything else keeps its reference.
+fn classify(head: &mut Head, written: Written) {
+    let names_element = head.args.is_none()
+        && head.path.len() == 2
+        && !written.conditional
+        && !written.contains
+        && matches!(head.value, HeadValue::True);
+    if names_element && let Some(element) = head.path.pop() {
+        head.value = HeadValue::Element(element);
+    }
+}

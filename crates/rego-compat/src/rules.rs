@@ -1,0 +1,156 @@
+//! What a host allows a module to do: documents, imports, builtins, and how large it may be.
+//!
+//! The default is plain OPA with bounds. The host decides which roots of `data` exist; this crate knows of none.
+
+use std::collections::BTreeSet;
+
+/// Builtins that reach outside the evaluation. Refused unless the host asks for them.
+pub const DISABLED_BUILTINS: [&str; 3] = ["http.send", "net.lookup_ip_addr", "opa.runtime"];
+
+/// Upper bounds on a module. The defaults are far above what people write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// Bytes of one module. Default 1 MiB.
+    pub size: usize,
+    /// Levels of brackets, operators and bodies inside one another. Default 96.
+    pub nesting: u32,
+    /// Characters of one line. Default 16,384.
+    pub columns: usize,
+    /// Rules of all modules together. Default 4,000.
+    pub rules: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { size: 1 << 20, nesting: 96, columns: 1 << 14, rules: 4_000 }
+    }
+}
+
+/// What a module may contain. Build with `Rules::default()` and the setters.
+///
+/// ```
+/// use rego_compat::{Module, RegoVersion, Rules};
+///
+/// let rules = Rules::default().with_data_roots(["inventory", "lib"]).with_required_rules(["violation"]);
+/// let module = Module::parse("t.rego", "package t\np { data.secrets.x }", RegoVersion::V0)?;
+/// let findings = module.check(&rules).unwrap_err();
+/// assert_eq!(findings.len(), 2);
+/// # Ok::<(), rego_compat::Findings>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rules {
+    data_roots: Option<BTreeSet<String>>,
+    import_roots: Option<Vec<Vec<String>>>,
+    required_rules: BTreeSet<String>,
+    disabled_builtins: BTreeSet<String>,
+    external_functions: BTreeSet<String>,
+    bounds: Bounds,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            data_roots: None,
+            import_roots: None,
+            required_rules: BTreeSet::new(),
+            disabled_builtins: DISABLED_BUILTINS.iter().map(ToString::to_string).collect(),
+            external_functions: BTreeSet::new(),
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+fn owned<S: Into<String>>(names: impl IntoIterator<Item = S>) -> impl Iterator<Item = String> {
+    names.into_iter().map(Into::into)
+}
+
+impl Rules {
+    /// Only these roots of `data` may be read (`data.<root>…`), always by name. Without this call, any may.
+    #[must_use]
+    pub fn with_data_roots<S: Into<String>>(mut self, roots: impl IntoIterator<Item = S>) -> Self {
+        self.data_roots = Some(owned(roots).collect());
+        self
+    }
+
+    /// Only these documents may be imported, as dotted prefixes (`data.lib`, `future`). Without this call, any
+    /// import OPA accepts.
+    #[must_use]
+    pub fn with_import_roots<S: Into<String>>(mut self, roots: impl IntoIterator<Item = S>) -> Self {
+        self.import_roots = Some(owned(roots).map(|root| root.split('.').map(str::to_owned).collect()).collect());
+        self
+    }
+
+    /// Rules that have to exist in a module.
+    #[must_use]
+    pub fn with_required_rules<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.required_rules = owned(names).collect();
+        self
+    }
+
+    /// Replaces the list of refused builtins ([`DISABLED_BUILTINS`] by default).
+    #[must_use]
+    pub fn with_disabled_builtins<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.disabled_builtins = owned(names).collect();
+        self
+    }
+
+    /// Functions of one argument that the host answers itself.
+    #[must_use]
+    pub fn with_external_functions<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.external_functions = owned(names).collect();
+        self
+    }
+
+    /// Replaces the bounds.
+    #[must_use]
+    pub const fn with_bounds(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// The bounds in force.
+    #[must_use]
+    pub const fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// Whether `data.<root>` may be read.
+    pub(crate) fn allows_data_root(&self, root: &str) -> bool {
+        self.data_roots.as_ref().is_none_or(|roots| roots.contains(root))
+    }
+
+    /// Whether `data` may only be read through named roots.
+    pub(crate) const fn restricts_data(&self) -> bool {
+        self.data_roots.is_some()
+    }
+
+    /// The allowed roots, for messages.
+    pub(crate) fn data_roots(&self) -> impl Iterator<Item = &str> {
+        self.data_roots.iter().flatten().map(String::as_str)
+    }
+
+    /// Whether a path may be imported.
+    pub(crate) fn allows_import<S: AsRef<str>>(&self, path: &[S]) -> bool {
+        self.import_roots.as_ref().is_none_or(|roots| {
+            roots.iter().any(|root| root.len() <= path.len() && root.iter().zip(path).all(|(a, b)| a == b.as_ref()))
+        })
+    }
+
+    /// The importable prefixes, for messages.
+    pub(crate) fn import_roots(&self) -> impl Iterator<Item = String> {
+        self.import_roots.iter().flatten().map(|root| root.join("."))
+    }
+
+    pub(crate) fn required_rules(&self) -> impl Iterator<Item = &str> {
+        self.required_rules.iter().map(String::as_str)
+    }
+
+    pub(crate) fn disables(&self, builtin: &str) -> bool {
+        self.disabled_builtins.contains(builtin)
+    }
+
+    pub(crate) fn is_external(&self, function: &str) -> bool {
+        self.external_functions.contains(function)
+    }
+}
