@@ -1,1 +1,39 @@
 //! Merges partial OpenAPI schemas into separate roots of one structural CRD schema.
+//!
+//! ```
+//! use schema_merge::{Fragment, Merger, MountPath};
+//! use serde_json::json;
+//!
+//! let of_platform = json!({"type": "object", "properties": {"kinds": {"type": "array", "items": {"type": "string"}}}});
+//! let of_author = json!({"type": "object", "properties": {"labels": {"type": "array", "items": {"type": "string"}}}});
+//! let merged = Merger::new()
+//!     .mount(Fragment::new("platform", MountPath::of(["spec", "match"]), of_platform))
+//!     .mount(Fragment::new("author", MountPath::of(["spec", "parameters"]), of_author))
+//!     .build()
+//!     .expect("each has a place of its own");
+//! assert_eq!(merged.blame("spec.validation.openAPIV3Schema.properties[spec].properties[match]"), ["platform"]);
+//! ```
+//!
+//! Several parties each own a part of one CRD's schema and must not collide. Each hands over a [`Fragment`]: a schema
+//! as JSON, where it is mounted, and on what terms. [`Merger::build`] gives one schema, or every conflict at once with
+//! both parties named.
+
+mod error;
+mod finding;
+mod fragment;
+mod keyword;
+mod limit;
+mod merged;
+mod merger;
+mod number;
+mod object;
+mod path;
+
+pub use error::{Claim, MergeError};
+pub use finding::{Finding, Problem, Severity};
+pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
+pub use limit::Limits;
+pub use merged::Merged;
+pub use merger::{Merger, MetadataLimits, TextLimits};
+pub use object::defaulted;
+pub use path::{MountPath, SchemaPath, Step};

@@ -1,0 +1,327 @@
+//! The CRD of a template's constraints, built from three parties' schemas: framework, target and template.
+//!
+//! `schema_merge` keeps the three apart and says whom a refusal concerns. The object is what OPA's constraint framework
+//! generates, without `status`, which belongs to the API server. This file writes nothing to a cluster, adds no owner
+//! reference and does not know whether another CRD of that name exists.
+
+use std::collections::BTreeMap;
+
+use schema_merge::{Fragment, MergeError, Merger, MetadataLimits, MountPath, Sharing, TextLimits};
+use serde_json::{Map, Value, json};
+
+/// The API group of all constraints.
+const GROUP: &str = "constraints.gatekeeper.sh";
+/// A DNS-1035 label, which every name of a CRD has to be.
+const LABEL_LENGTH: usize = 63;
+/// `List` is appended to the kind, and the list kind is a label too.
+const KIND_LENGTH: usize = 59;
+/// The label by which constraint CRDs are found. It wins over a template's own.
+const CONSTRAINT_LABEL: (&str, &str) = ("gatekeeper.sh/constraint", "yes");
+/// Where a template's own schema is mounted.
+const PARAMETERS: [&str; 2] = ["spec", "parameters"];
+/// Where a template keeps that schema.
+const TEMPLATE_SCHEMA: &str = "/spec/crd/spec/validation/openAPIV3Schema";
+
+const FRAMEWORK: &str = "constraint framework";
+const TARGET: &str = "target";
+
+/// What a constraint CRD is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct CrdParts<'a> {
+    /// `metadata.name` of the template.
+    pub template_name: &'a str,
+    /// The kind of the constraints.
+    pub kind: &'a str,
+    /// Short names of the constraints, for kubectl.
+    pub short_names: &'a [String],
+    /// The template's labels, which the CRD inherits.
+    pub labels: &'a BTreeMap<String, String>,
+    /// The schema of `spec.parameters`, if the template has one.
+    pub parameters: Option<&'a Value>,
+    /// Whether the schema dates from before structural schemas: unknown fields are kept then.
+    pub legacy_schema: bool,
+    /// The target's schema of `spec.match`.
+    pub match_schema: &'a Value,
+}
+
+/// Why a template gives no CRD.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CrdError {
+    /// The template does not say which kind it creates.
+    #[error("the kind is empty: name the kind of the constraints this template creates")]
+    KindMissing,
+    /// The template is not called like its kind.
+    #[error(
+        "the template is called {name:?}, but must be called {expected:?}, which is its kind in lower case"
+    )]
+    Name {
+        /// The name it has.
+        name: String,
+        /// The name it must have.
+        expected: String,
+    },
+    /// The kind is too long for a CRD.
+    #[error(
+        "the kind {kind:?} has {length} characters, and 59 is the longest: with \"List\" appended it must still be a label of at most 63 characters"
+    )]
+    KindLength {
+        /// The kind.
+        kind: String,
+        /// Its length in characters.
+        length: usize,
+    },
+    /// The kind holds characters that a CRD name cannot have.
+    #[error(
+        "the kind {0:?} must start with a letter, consist of letters, digits and '-', and end with a letter or digit"
+    )]
+    Kind(String),
+    /// A short name is not a label.
+    #[error(
+        "the short name {name:?} must be at most 63 lower case letters, digits and '-', start with a letter and not end with '-'"
+    )]
+    ShortName {
+        /// Which of the short names.
+        index: usize,
+        /// The short name.
+        name: String,
+    },
+    /// The schemas do not make one structural schema.
+    #[error(transparent)]
+    Schema(MergeError),
+}
+
+impl CrdError {
+    /// The field of the template to correct, as a JSON pointer. Empty when it is not the template's to correct.
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        match self {
+            Self::KindMissing | Self::KindLength { .. } | Self::Kind(_) => {
+                "/spec/crd/spec/names/kind".to_owned()
+            }
+            Self::Name { .. } => "/metadata/name".to_owned(),
+            Self::ShortName { index, .. } => format!("/spec/crd/spec/names/shortNames/{index}"),
+            Self::Schema(error) => {
+                let mount = MountPath::of(PARAMETERS).schema_path().pointer();
+                let inside = error.path().pointer();
+                inside
+                    .strip_prefix(&mount)
+                    .map(|rest| format!("{TEMPLATE_SCHEMA}{rest}"))
+                    .unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// Builds the CRD of the constraints of one template.
+///
+/// The same parts give the same object, down to the order of keys. The template's labels are copied.
+///
+/// # Errors
+/// Everything that is wrong with the names and the schemas: first the names, then the schemas by place.
+pub fn constraint_crd(parts: &CrdParts<'_>) -> Result<Value, Vec<CrdError>> {
+    let mut errors = name_errors(parts);
+    match schema(parts) {
+        Ok(schema) if errors.is_empty() => return Ok(crd(parts, &schema)),
+        Ok(_) => {}
+        Err(refused) => errors.extend(refused.into_iter().map(CrdError::Schema)),
+    }
+    Err(errors)
+}
+
+fn name_errors(parts: &CrdParts<'_>) -> Vec<CrdError> {
+    let mut errors = Vec::new();
+    let expected = parts.kind.to_lowercase();
+    let length = parts.kind.chars().count();
+    if parts.kind.is_empty() {
+        errors.push(CrdError::KindMissing);
+    } else {
+        if parts.template_name != expected {
+            errors.push(CrdError::Name {
+                name: parts.template_name.to_owned(),
+                expected: expected.clone(),
+            });
+        }
+        if length > KIND_LENGTH {
+            errors.push(CrdError::KindLength {
+                kind: parts.kind.to_owned(),
+                length,
+            });
+        }
+        if !is_label(&expected) {
+            errors.push(CrdError::Kind(parts.kind.to_owned()));
+        }
+    }
+    let bad = parts
+        .short_names
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| !is_label(name) || name.len() > LABEL_LENGTH);
+    errors.extend(bad.map(|(index, name)| CrdError::ShortName {
+        index,
+        name: name.clone(),
+    }));
+    errors
+}
+
+/// Whether the characters are those of a DNS-1035 label, whatever its length.
+fn is_label(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+fn schema(parts: &CrdParts<'_>) -> Result<Value, Vec<MergeError>> {
+    let mut merger = Merger::new()
+        .status_subresource(true)
+        .grant("status", FRAMEWORK)
+        .limit_metadata(MetadataLimits::name(TextLimits::max_length(63)))
+        .seal(
+            MountPath::of(["spec"]),
+            [
+                "enforcementAction",
+                "match",
+                "parameters",
+                "scopedEnforcementActions",
+            ],
+        )
+        .mount(Fragment::new(FRAMEWORK, MountPath::root(), framework_schema()).sharing(Sharing::SharedStrict))
+        .mount(Fragment::new(
+            TARGET,
+            MountPath::of(["spec", "match"]),
+            parts.match_schema.clone(),
+        ));
+    if let Some(parameters) = parameters(parts) {
+        let origin = format!("template {}", parts.template_name);
+        let mut fragment = Fragment::new(origin, MountPath::of(PARAMETERS), parameters);
+        // A schema without a type that keeps everything admits an object; one of another type does not.
+        if fragment.schema.get("type").is_none() {
+            fragment = fragment.any_type();
+        }
+        merger = merger.mount(fragment);
+    }
+    merger.build().map(schema_merge::Merged::into_schema)
+}
+
+fn framework_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "enforcementAction": {"type": "string", "default": "deny"},
+                    "scopedEnforcementActions": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "action": {"type": "string"},
+                                "enforcementPoints": {
+                                    "type": "array",
+                                    "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+                                },
+                            },
+                        },
+                    },
+                },
+            },
+            "status": {"x-kubernetes-preserve-unknown-fields": true},
+        },
+    })
+}
+
+/// The template's schema of `spec.parameters`; a legacy template without one accepts anything.
+fn parameters(parts: &CrdParts<'_>) -> Option<Value> {
+    if !parts.legacy_schema {
+        return parts.parameters.cloned();
+    }
+    let mut schema = parts.parameters.cloned().unwrap_or_else(|| json!({}));
+    preserve_unknown_fields(&mut schema);
+    Some(schema)
+}
+
+/// Keeps unknown fields in every object and in everything without a type, as templates before v1 expect.
+///
+/// Types are not invented, and junctors are left alone: what is not structural otherwise stays refused.
+fn preserve_unknown_fields(schema: &mut Value) {
+    let Value::Object(node) = schema else { return };
+    let kind = node.get("type").map_or(Some(""), Value::as_str);
+    match kind {
+        Some("" | "object") => {
+            node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true));
+        }
+        Some("array") if node.get("items").is_none_or(Value::is_null) => {
+            node.insert(
+                "items".to_owned(),
+                json!({"x-kubernetes-preserve-unknown-fields": true}),
+            );
+            return;
+        }
+        _ => {}
+    }
+    if let Some(Value::Object(properties)) = node.get_mut("properties") {
+        properties.values_mut().for_each(preserve_unknown_fields);
+    }
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(schema) = node.get_mut(keyword) {
+            preserve_unknown_fields(schema);
+        }
+    }
+}
+
+fn crd(parts: &CrdParts<'_>, schema: &Value) -> Value {
+    let plural = parts.kind.to_lowercase();
+    let mut labels = parts.labels.clone();
+    labels.insert(CONSTRAINT_LABEL.0.to_owned(), CONSTRAINT_LABEL.1.to_owned());
+    let mut names = Map::new();
+    names.insert("categories".to_owned(), json!(["constraint", "constraints"]));
+    names.insert("kind".to_owned(), json!(parts.kind));
+    names.insert("listKind".to_owned(), json!(format!("{}List", parts.kind)));
+    names.insert("plural".to_owned(), json!(plural));
+    if !parts.short_names.is_empty() {
+        names.insert("shortNames".to_owned(), json!(parts.short_names));
+    }
+    names.insert("singular".to_owned(), json!(plural));
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"labels": labels, "name": format!("{plural}.{GROUP}")},
+        "spec": {
+            "conversion": {"strategy": "None"},
+            "group": GROUP,
+            "names": names,
+            "scope": "Cluster",
+            "versions": [version("v1beta1", true, schema), version("v1alpha1", false, schema)],
+        },
+    })
+}
+
+fn version(name: &str, storage: bool, schema: &Value) -> Value {
+    json!({
+        "additionalPrinterColumns": [
+            {
+                "description": "Type of enforcement action",
+                "jsonPath": ".spec.enforcementAction",
+                "name": "enforcement-action",
+                "type": "string",
+            },
+            {
+                "description": "Total number of violations",
+                "jsonPath": ".status.totalViolations",
+                "name": "total-violations",
+                "type": "integer",
+            },
+        ],
+        "name": name,
+        "schema": {"openAPIV3Schema": schema},
+        "served": true,
+        "storage": storage,
+        "subresources": {"status": {}},
+    })
+}
+
+#[cfg(test)]
+mod tests;

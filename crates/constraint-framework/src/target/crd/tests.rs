@@ -1,0 +1,174 @@
+//! What a constraint CRD looks like, and which templates give none.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+struct Template {
+    name: String,
+    kind: String,
+    short_names: Vec<String>,
+    labels: BTreeMap<String, String>,
+    parameters: Option<Value>,
+    legacy: bool,
+}
+
+fn template(kind: &str) -> Template {
+    Template {
+        name: kind.to_lowercase(),
+        kind: kind.to_owned(),
+        short_names: Vec::new(),
+        labels: BTreeMap::new(),
+        parameters: None,
+        legacy: false,
+    }
+}
+
+fn build(template: &Template) -> Result<Value, Vec<CrdError>> {
+    constraint_crd(&CrdParts {
+        template_name: &template.name,
+        kind: &template.kind,
+        short_names: &template.short_names,
+        labels: &template.labels,
+        parameters: template.parameters.as_ref(),
+        legacy_schema: template.legacy,
+        match_schema: &json!({"type": "object", "properties": {"name": {"type": "string"}}}),
+    })
+}
+
+#[track_caller]
+fn errors(template: &Template) -> Vec<(String, String)> {
+    let errors = build(template).expect_err("the template should be refused");
+    errors
+        .iter()
+        .map(|error| (error.pointer(), error.to_string()))
+        .collect()
+}
+
+#[test]
+fn a_kind_of_59_characters_passes_and_one_of_60_is_refused_with_the_reason() {
+    let kind = |length: usize| format!("K{}", "a".repeat(length - 1));
+    assert!(build(&template(&kind(59))).is_ok());
+    let refused = errors(&template(&kind(60)));
+    let [(pointer, text)] = &*refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(pointer, "/spec/crd/spec/names/kind");
+    assert!(
+        text.contains("has 60 characters, and 59 is the longest") && text.contains("\"List\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_label_of_constraints_wins_and_the_callers_labels_stay_as_they_are() {
+    let mut template = template("Foo");
+    template
+        .labels
+        .insert("gatekeeper.sh/constraint".to_owned(), "no".to_owned());
+    template.labels.insert("team".to_owned(), "a".to_owned());
+    let before = template.labels.clone();
+    let crd = build(&template).unwrap();
+    assert_eq!(
+        crd["metadata"]["labels"],
+        json!({"gatekeeper.sh/constraint": "yes", "team": "a"})
+    );
+    assert_eq!(template.labels, before);
+}
+
+#[test]
+fn without_a_schema_there_are_no_parameters_unless_the_template_is_a_legacy_one() {
+    let parameters = |template: &Template| {
+        let crd = build(template).unwrap();
+        let spec =
+            &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+        spec.get("parameters").cloned()
+    };
+    let mut template = template("Foo");
+    assert_eq!(parameters(&template), None);
+    template.legacy = true;
+    assert_eq!(
+        parameters(&template),
+        Some(json!({"x-kubernetes-preserve-unknown-fields": true}))
+    );
+}
+
+#[test]
+fn legacy_schemas_keep_unknown_fields_in_objects_and_in_what_has_no_type() {
+    #[track_caller]
+    fn check(before: Value, after: Value) {
+        let mut schema = before;
+        preserve_unknown_fields(&mut schema);
+        assert_eq!(schema, after);
+    }
+    let any = json!({"x-kubernetes-preserve-unknown-fields": true});
+    check(json!({}), any.clone());
+    check(json!({"x-kubernetes-preserve-unknown-fields": true}), any.clone());
+    check(
+        json!({"x-kubernetes-preserve-unknown-fields": false}),
+        any.clone(),
+    );
+    check(
+        json!({"type": "object"}),
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+    );
+    check(json!({"type": "string"}), json!({"type": "string"}));
+    check(json!({"type": "array"}), json!({"type": "array", "items": any}));
+    check(
+        json!({"type": "array", "items": {}}),
+        json!({"type": "array", "items": any}),
+    );
+    check(
+        json!({"type": "array", "items": {"type": "string"}}),
+        json!({"type": "array", "items": {"type": "string"}}),
+    );
+    check(
+        json!({"properties": {"a": {"items": {"properties": {"b": {}}}}, "c": {"additionalProperties": {}}}}),
+        json!({
+            "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {
+                "a": {
+                    "x-kubernetes-preserve-unknown-fields": true,
+                    "items": {"x-kubernetes-preserve-unknown-fields": true, "properties": {"b": any}},
+                },
+                "c": {"x-kubernetes-preserve-unknown-fields": true, "additionalProperties": any},
+            },
+        }),
+    );
+    check(
+        json!({"anyOf": [{}]}),
+        json!({"anyOf": [{}], "x-kubernetes-preserve-unknown-fields": true}),
+    );
+}
+
+#[test]
+fn names_are_refused_all_at_once() {
+    let mut bad = template("1_x");
+    bad.name = "other".to_owned();
+    bad.short_names = vec!["ok".to_owned(), "NOT".to_owned()];
+    let pointers: Vec<_> = errors(&bad).into_iter().map(|(pointer, _)| pointer).collect();
+    assert_eq!(
+        pointers,
+        [
+            "/metadata/name",
+            "/spec/crd/spec/names/kind",
+            "/spec/crd/spec/names/shortNames/1"
+        ]
+    );
+    assert_eq!(build(&template("")), Err(vec![CrdError::KindMissing]));
+}
+
+#[test]
+fn parameters_that_are_not_an_object_are_refused_at_the_templates_own_schema() {
+    let mut bad = template("Foo");
+    bad.parameters = Some(json!({"type": "string"}));
+    let refused = errors(&bad);
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!(refused[0].0, "/spec/crd/spec/validation/openAPIV3Schema");
+    assert!(
+        refused[0].1.contains("template foo") && refused[0].1.contains("type object"),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,226 @@
+//! Why fragments could not be merged: [`MergeError`], one per thing to fix.
+//!
+//! Each names the place in the merged schema and everybody involved. Findings about a single schema are
+//! `finding.rs`.
+
+use serde_json::Value;
+
+use crate::finding::Finding;
+use crate::path::{MountPath, SchemaPath};
+
+/// One side of a conflict: who says it and what it says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// The fragment's origin.
+    pub origin: String,
+    /// The value of the keyword; `None` when the fragment describes the node without it.
+    pub value: Option<Value>,
+}
+
+/// One reason why fragments do not merge into one structural schema.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// The text is not a mount path.
+    #[error("mount path {text:?} is not a JSON pointer: start with '/' and write '~' as ~0 and '/' as ~1")]
+    MountPath {
+        /// The text as given.
+        text: String,
+    },
+    /// A fragment is nested or large beyond the bounds of [`crate::Limits`].
+    #[error("{origin}: the schema mounted at {at:?} is too large: {detail}", at = .at.to_string())]
+    TooLarge {
+        /// Whose fragment.
+        origin: String,
+        /// Where it is mounted.
+        at: MountPath,
+        /// Which bound was crossed.
+        detail: String,
+    },
+    /// A fragment, or a node that several fragments describe, is not a JSON object.
+    #[error("{at}: {origin}: a schema is a JSON object, found {found}")]
+    NotASchema {
+        /// Where in the merged schema.
+        at: SchemaPath,
+        /// Whose fragment.
+        origin: String,
+        /// The JSON type that was found.
+        found: &'static str,
+    },
+    /// A fragment describes something other than an object where an object is expected.
+    #[error(
+        "{at}: {origin}: the mounted schema must have type object, has {found}; allow any type in the mount policy if a {found} is meant"
+    )]
+    NotAnObject {
+        /// Where in the merged schema.
+        at: SchemaPath,
+        /// Whose fragment.
+        origin: String,
+        /// The type it has instead.
+        found: String,
+    },
+    /// A fragment touches a property that belongs to the API machinery or to the host.
+    #[error("{at}: {origin}: {property:?} is reserved; the host must grant it to this origin first")]
+    Reserved {
+        /// Where in the merged schema.
+        at: SchemaPath,
+        /// Whose fragment.
+        origin: String,
+        /// The reserved property of the resource.
+        property: String,
+    },
+    /// A fragment adds a property below a parent that the host has sealed.
+    #[error("{at}: {origin}: {parent:?} is sealed and {property:?} is not among its listed children", parent = .parent.to_string())]
+    Sealed {
+        /// Where in the merged schema.
+        at: SchemaPath,
+        /// Whose fragment.
+        origin: String,
+        /// The sealed parent.
+        parent: MountPath,
+        /// The property that is not listed.
+        property: String,
+    },
+    /// Somebody contributes at or below an exclusive mount of somebody else.
+    #[error("{at}: {intruder} contributes here, but {holder} is mounted exclusively at {held:?}; mount both shared or move one", held = .held.to_string())]
+    Exclusive {
+        /// Where in the merged schema.
+        at: SchemaPath,
+        /// Who holds the place.
+        holder: String,
+        /// The exclusive mount.
+        held: MountPath,
+        /// Who else contributes.
+        intruder: String,
+    },
+    /// Two fragments say different things about the same keyword of the same node.
+    #[error("{at}: {keyword} differs: {} and {}", claim(.left), claim(.right))]
+    Conflict {
+        /// The node in the merged schema.
+        at: SchemaPath,
+        /// The keyword.
+        keyword: String,
+        /// One claim.
+        left: Box<Claim>,
+        /// The other claim.
+        right: Box<Claim>,
+    },
+    /// Together the fragments accept nothing. The API server would not notice.
+    #[error("{at}: {detail}, so that no value is valid; contributed by {}", .origins.join(", "))]
+    Unsatisfiable {
+        /// The node in the merged schema.
+        at: SchemaPath,
+        /// Which keywords contradict each other.
+        detail: String,
+        /// Everybody who contributed to the node.
+        origins: Vec<String>,
+    },
+    /// A fragment is mounted below something that cannot have properties.
+    #[error(
+        "{at}: {origin} is mounted below this node, which {parent} declares as {found}; only a plain object has properties"
+    )]
+    NotAParent {
+        /// The node in the merged schema.
+        at: SchemaPath,
+        /// Whose mount needs an object here.
+        origin: String,
+        /// Who declared something else.
+        parent: String,
+        /// What was declared.
+        found: String,
+    },
+    /// The default that the mount policy asks for is not acceptable.
+    #[error("{at}: {origin}: the mount default is refused: {reason}")]
+    MountDefault {
+        /// The node in the merged schema.
+        at: SchemaPath,
+        /// Whose fragment.
+        origin: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The merged schema would be refused, or silently changed, by the API server.
+    #[error("{finding} (from {})", .origins.join(", "))]
+    NotStructural {
+        /// What the server would say.
+        finding: Box<Finding>,
+        /// The fragments the place belongs to.
+        origins: Vec<String>,
+    },
+}
+
+impl MergeError {
+    /// A stable word for the kind of error, for programs and for sorting.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::MountPath { .. } => "mount-path",
+            Self::TooLarge { .. } => "too-large",
+            Self::NotASchema { .. } => "not-a-schema",
+            Self::NotAnObject { .. } => "not-an-object",
+            Self::Reserved { .. } => "reserved",
+            Self::Sealed { .. } => "sealed",
+            Self::Exclusive { .. } => "exclusive",
+            Self::Conflict { .. } => "conflict",
+            Self::Unsatisfiable { .. } => "unsatisfiable",
+            Self::NotAParent { .. } => "not-a-parent",
+            Self::MountDefault { .. } => "mount-default",
+            Self::NotStructural { .. } => "not-structural",
+        }
+    }
+
+    /// The place in the merged schema; the root for errors that have none.
+    #[must_use]
+    pub fn path(&self) -> SchemaPath {
+        match self {
+            Self::MountPath { .. } => SchemaPath::root(),
+            Self::TooLarge { at, .. } => at.schema_path(),
+            Self::NotASchema { at, .. }
+            | Self::NotAnObject { at, .. }
+            | Self::Reserved { at, .. }
+            | Self::Sealed { at, .. }
+            | Self::Exclusive { at, .. }
+            | Self::Unsatisfiable { at, .. }
+            | Self::NotAParent { at, .. }
+            | Self::MountDefault { at, .. } => at.clone(),
+            Self::Conflict { at, keyword, .. } => at.clone().child(keyword.clone()),
+            Self::NotStructural { finding, .. } => finding.path.clone(),
+        }
+    }
+
+    /// Everybody involved, sorted.
+    #[must_use]
+    pub fn origins(&self) -> Vec<&str> {
+        let mut origins: Vec<&str> = match self {
+            Self::MountPath { .. } => Vec::new(),
+            Self::TooLarge { origin, .. }
+            | Self::NotASchema { origin, .. }
+            | Self::NotAnObject { origin, .. }
+            | Self::Reserved { origin, .. }
+            | Self::Sealed { origin, .. }
+            | Self::MountDefault { origin, .. } => vec![origin],
+            Self::Exclusive { holder, intruder, .. } => vec![holder, intruder],
+            Self::Conflict { left, right, .. } => vec![&left.origin, &right.origin],
+            Self::NotAParent { origin, parent, .. } => vec![origin, parent],
+            Self::Unsatisfiable { origins, .. } | Self::NotStructural { origins, .. } => {
+                origins.iter().map(String::as_str).collect()
+            }
+        };
+        origins.sort_unstable();
+        origins.dedup();
+        origins
+    }
+
+    /// Sorts by place, kind and text, and drops repetitions: the order no longer depends on who came first.
+    pub(crate) fn settle(errors: &mut Vec<Self>) {
+        errors.sort_by_cached_key(|error| (error.path().pointer(), error.code(), error.to_string()));
+        errors.dedup();
+    }
+}
+
+fn claim(claim: &Claim) -> String {
+    match &claim.value {
+        Some(value) => format!("{} says {value}", claim.origin),
+        None => format!("{} leaves it out", claim.origin),
+    }
+}

@@ -1,0 +1,124 @@
+//! What one party contributes ([`Fragment`]) and on what terms ([`MountPolicy`]).
+//!
+//! `merger.rs` joins fragments; this file only describes them.
+
+use serde_json::Value;
+
+use crate::path::MountPath;
+
+/// One party's part of a schema: where it comes from, where it goes, and on what terms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fragment {
+    /// Who contributed it, as people know them: `template k8srequiredlabels`, `target admission`.
+    pub origin: String,
+    /// The property this schema describes.
+    pub at: MountPath,
+    /// The schema, as JSON. Kept as a value because typed structs drop keywords and reshape numbers.
+    pub schema: Value,
+    /// The terms of the mount.
+    pub policy: MountPolicy,
+}
+
+/// The terms on which a fragment is mounted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct MountPolicy {
+    /// Whether anybody else may contribute at or below the mount point.
+    pub sharing: Sharing,
+    /// Which of the parents become required.
+    pub required: RequiredPropagation,
+    /// The default of the mounted property.
+    pub default: MountDefault,
+    /// Whose description, title, example and externalDocs win on a shared node: the highest precedence, then
+    /// the smallest origin.
+    pub precedence: i32,
+    /// Accept a fragment that describes something other than an object.
+    pub any_type: bool,
+}
+
+/// Whether anybody else may contribute at or below a mount point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Sharing {
+    /// Nobody else: any other contribution at or below the path is a conflict.
+    #[default]
+    Exclusive,
+    /// Others may add properties; value validations of a node that several describe must be equal.
+    SharedStrict,
+    /// Others may add properties; value validations are intersected. Strict wins where both meet.
+    SharedIntersect,
+}
+
+/// Which properties on the way to a mount become required.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum RequiredPropagation {
+    /// None: the mounted property may be left out.
+    #[default]
+    No,
+    /// The mounted property is required by its parent (which itself may be left out).
+    Leaf,
+    /// Every property on the way is required.
+    Chain,
+}
+
+/// The default value of a mounted property.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum MountDefault {
+    /// None is added.
+    #[default]
+    None,
+    /// `{}`. Refused when the fragment does not accept `{}`: the server checks a default before it fills in
+    /// the nested ones.
+    Empty,
+    /// `{}` with the nested defaults filled in. Refused when the fragment does not accept the outcome.
+    Materialised,
+}
+
+impl Fragment {
+    /// A fragment that is mounted exclusively, is not required and has no default.
+    pub fn new(origin: impl Into<String>, at: MountPath, schema: Value) -> Self {
+        Self {
+            origin: origin.into(),
+            at,
+            schema,
+            policy: MountPolicy::default(),
+        }
+    }
+
+    /// The same fragment, sharing its place on these terms.
+    #[must_use]
+    pub fn sharing(mut self, sharing: Sharing) -> Self {
+        self.policy.sharing = sharing;
+        self
+    }
+
+    /// The same fragment, making these parents required.
+    #[must_use]
+    pub fn required(mut self, required: RequiredPropagation) -> Self {
+        self.policy.required = required;
+        self
+    }
+
+    /// The same fragment with this default for the mounted property.
+    #[must_use]
+    pub fn default_value(mut self, default: MountDefault) -> Self {
+        self.policy.default = default;
+        self
+    }
+
+    /// The same fragment with this precedence among annotations.
+    #[must_use]
+    pub fn precedence(mut self, precedence: i32) -> Self {
+        self.policy.precedence = precedence;
+        self
+    }
+
+    /// The same fragment, allowed to describe something other than an object.
+    #[must_use]
+    pub fn any_type(mut self) -> Self {
+        self.policy.any_type = true;
+        self
+    }
+}

@@ -1,0 +1,160 @@
+//! The keywords on which everybody who describes a node must agree: type, format, default, extensions.
+//!
+//! A description that says what the node is (it *shapes* the node) also says something by leaving a keyword out. One
+//! that shapes nothing, such as `{}`, speaks only about the keywords it has. That makes the join associative.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::join::{Join, Voice};
+use super::{flag, intersection};
+use crate::error::{Claim, MergeError};
+use crate::keyword::{ANNOTATIONS, INT_OR_STRING, LIST_MAP_KEYS, PRESERVE, RULES};
+use crate::number;
+use crate::path::SchemaPath;
+
+/// Whether the description says what the node is.
+pub(super) fn shapes(schema: &Map<String, Value>) -> bool {
+    schema.contains_key("type") || flag(schema, PRESERVE) || flag(schema, INT_OR_STRING)
+}
+
+/// Joins every keyword that is neither a value validation nor a place of further schemas.
+pub(super) fn join(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>]) -> Map<String, Value> {
+    let keywords: BTreeSet<&str> = voices
+        .iter()
+        .flat_map(|voice| voice.schema.keys())
+        .map(String::as_str)
+        .collect();
+    let mut joined = Map::new();
+    for keyword in keywords {
+        let value = match keyword {
+            "properties" | "items" | "additionalProperties" => continue,
+            _ if intersection::owns(keyword) => continue,
+            RULES => rules(join, at, voices),
+            _ if ANNOTATIONS.contains(&keyword) => annotation(keyword, voices),
+            _ => agree(join, at, keyword, voices),
+        };
+        if let Some(value) = value {
+            joined.insert(keyword.to_owned(), value);
+        }
+    }
+    joined
+}
+
+/// The value on which everybody agrees; reports each value that differs from the first.
+pub(super) fn agree(
+    join: &mut Join<'_>,
+    at: &SchemaPath,
+    keyword: &str,
+    voices: &[Voice<'_>],
+) -> Option<Value> {
+    let speaking = voices
+        .iter()
+        .filter(|voice| voice.schema.contains_key(keyword) || shapes(voice.schema));
+    let claims: Vec<(&str, Option<Value>)> = speaking
+        .map(|voice| {
+            (
+                voice.fragment.origin.as_str(),
+                voice.schema.get(keyword).and_then(|value| normal(keyword, value)),
+            )
+        })
+        .collect();
+    let (first_origin, first) = claims.first()?;
+    let mut differing: Vec<&Option<Value>> = Vec::new();
+    for (origin, value) in &claims {
+        if equal(first, value) || differing.iter().any(|other| equal(other, value)) {
+            continue;
+        }
+        differing.push(value);
+        join.errors.push(MergeError::Conflict {
+            at: at.clone(),
+            keyword: keyword.to_owned(),
+            left: Box::new(Claim {
+                origin: (*first_origin).to_owned(),
+                value: first.clone(),
+            }),
+            right: Box::new(Claim {
+                origin: (*origin).to_owned(),
+                value: value.clone(),
+            }),
+        });
+    }
+    first.clone()
+}
+
+fn equal(left: &Option<Value>, right: &Option<Value>) -> bool {
+    match (left, right) {
+        (None, None) => true,
+        (Some(left), Some(right)) => number::same(left, right),
+        _ => false,
+    }
+}
+
+/// One spelling for what means the same: a flag that is off is absent, a set has no order.
+fn normal(keyword: &str, value: &Value) -> Option<Value> {
+    match (keyword, value) {
+        (PRESERVE, _) => Some(value.clone()),
+        (_, Value::Bool(false)) if keyword != "default" && keyword != "additionalProperties" => None,
+        ("default", Value::Null) => None,
+        (LIST_MAP_KEYS | "enum" | "required", Value::Array(list)) => Some(Value::Array(as_set(list))),
+        _ => Some(value.clone()),
+    }
+}
+
+/// The values sorted and without repetitions.
+pub(super) fn as_set(list: &[Value]) -> Vec<Value> {
+    let mut list = list.to_vec();
+    list.sort_by(number::order);
+    list.dedup_by(|right, left| number::same(left, right));
+    list
+}
+
+/// Descriptions and the like never conflict: the highest precedence wins, then the smallest origin.
+fn annotation(keyword: &str, voices: &[Voice<'_>]) -> Option<Value> {
+    let said = voices
+        .iter()
+        .filter_map(|voice| Some((voice.fragment, voice.schema.get(keyword)?)));
+    let best = said.min_by(|(left, left_value), (right, right_value)| {
+        (Reverse(left.policy.precedence), &left.origin)
+            .cmp(&(Reverse(right.policy.precedence), &right.origin))
+            .then_with(|| number::order(left_value, right_value))
+    });
+    best.map(|(_, value)| value.clone())
+}
+
+/// The union of all rules. The API server keys the list by `rule`, so one rule cannot have two messages.
+fn rules(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>]) -> Option<Value> {
+    let mut by_rule: BTreeMap<String, (&str, &Value)> = BTreeMap::new();
+    for voice in voices {
+        let Some(value) = voice.schema.get(RULES) else {
+            continue;
+        };
+        let Value::Array(list) = value else {
+            return agree(join, at, RULES, voices);
+        };
+        for entry in list {
+            let rule = entry
+                .get("rule")
+                .and_then(Value::as_str)
+                .map_or_else(|| entry.to_string(), str::to_owned);
+            let (origin, known) = *by_rule.entry(rule).or_insert((&voice.fragment.origin, entry));
+            if !number::same(known, entry) {
+                join.errors.push(MergeError::Conflict {
+                    at: at.clone(),
+                    keyword: RULES.to_owned(),
+                    left: Box::new(Claim {
+                        origin: origin.to_owned(),
+                        value: Some(known.clone()),
+                    }),
+                    right: Box::new(Claim {
+                        origin: voice.fragment.origin.clone(),
+                        value: Some(entry.clone()),
+                    }),
+                });
+            }
+        }
+    }
+    Some(by_rule.into_values().map(|(_, entry)| entry.clone()).collect())
+}

@@ -1,0 +1,330 @@
+//! The value validations of one node: equal where somebody is strict, intersected where everybody allows it.
+//!
+//! An intersection that leaves nothing is an error here. The API server would accept it and refuse every object.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Number, Value, json};
+
+use super::agreement::{agree, as_set};
+use super::flag;
+use super::join::{Join, Voice};
+use crate::error::{Claim, MergeError};
+use crate::fragment::Sharing;
+use crate::keyword::ANNOTATIONS;
+use crate::number;
+use crate::path::SchemaPath;
+
+/// Lower and upper bounds that belong together.
+const BOUNDS: [(&str, &str); 4] = [
+    ("minimum", "maximum"),
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+];
+/// Validations of which several hold at once by standing side by side under `allOf`.
+const CLAUSES: [&str; 5] = ["anyOf", "oneOf", "not", "pattern", "multipleOf"];
+const REST: [&str; 6] = [
+    "allOf",
+    "enum",
+    "required",
+    "uniqueItems",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+];
+
+/// Whether this file joins `keyword`.
+pub(super) fn owns(keyword: &str) -> bool {
+    BOUNDS
+        .iter()
+        .any(|(low, high)| *low == keyword || *high == keyword)
+        || CLAUSES.contains(&keyword)
+        || REST.contains(&keyword)
+}
+
+pub(super) fn join(
+    join: &mut Join<'_>,
+    at: &SchemaPath,
+    voices: &[Voice<'_>],
+    joined: &mut Map<String, Value>,
+) {
+    let strict = voices
+        .iter()
+        .any(|voice| voice.fragment.policy.sharing != Sharing::SharedIntersect);
+    if let Some(names) = required(join, at, voices, strict) {
+        joined.insert("required".to_owned(), names);
+    }
+    if strict {
+        equal(join, at, voices, joined);
+    } else {
+        intersect(join, at, voices, joined);
+    }
+}
+
+fn equal(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
+    let keywords: BTreeSet<&String> = voices.iter().flat_map(|voice| voice.schema.keys()).collect();
+    let owned = keywords
+        .into_iter()
+        .filter(|keyword| owns(keyword) && *keyword != "required");
+    for keyword in owned.map(String::as_str) {
+        if let Some(value) = agree(join, at, keyword, voices) {
+            joined.insert(keyword.to_owned(), bare(&value, is_junctor(keyword)));
+        }
+    }
+}
+
+fn intersect(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
+    for (low, high) in BOUNDS {
+        bound(voices, low, Ordering::Greater, joined);
+        bound(voices, high, Ordering::Less, joined);
+        if let Some(detail) = crossed(joined, low, high) {
+            unsatisfiable(join, at, voices, detail);
+        }
+    }
+    if let Some(values) = common(voices) {
+        if values.is_empty() {
+            unsatisfiable(join, at, voices, "the enums have no value in common".to_owned());
+        }
+        joined.insert("enum".to_owned(), Value::Array(values));
+    }
+    if voices.iter().any(|voice| flag(voice.schema, "uniqueItems")) {
+        joined.insert("uniqueItems".to_owned(), json!(true));
+    }
+    conjoin(voices, joined);
+}
+
+/// Names that anybody requires. Under strict sharing nobody who knows the property may leave it optional.
+fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: bool) -> Option<Value> {
+    if voices.iter().any(|voice| {
+        voice
+            .schema
+            .get("required")
+            .is_some_and(|names| !names.is_array())
+    }) {
+        return agree(join, at, "required", voices);
+    }
+    let requires = |voice: &Voice<'_>, name: &str| {
+        let names = voice.schema.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|other| other == name))
+    };
+    let declares = |voice: &Voice<'_>, name: &str| {
+        voice
+            .schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .is_some_and(|names| names.contains_key(name))
+    };
+    let lists = voices
+        .iter()
+        .filter_map(|voice| voice.schema.get("required").and_then(Value::as_array));
+    let names = as_set(&lists.flatten().cloned().collect::<Vec<_>>());
+    for name in names.iter().filter_map(Value::as_str).filter(|_| strict) {
+        let by = voices.iter().find(|voice| requires(voice, name));
+        let not = voices
+            .iter()
+            .find(|voice| declares(voice, name) && !requires(voice, name));
+        if let (Some(by), Some(not)) = (by, not) {
+            let claim = |voice: &Voice<'_>| {
+                let value = voice.schema.get("required").cloned();
+                Box::new(Claim {
+                    origin: voice.fragment.origin.clone(),
+                    value,
+                })
+            };
+            let (left, right) = (claim(by), claim(not));
+            join.errors.push(MergeError::Conflict {
+                at: at.clone(),
+                keyword: "required".to_owned(),
+                left,
+                right,
+            });
+        }
+    }
+    (!names.is_empty()).then_some(Value::Array(names))
+}
+
+/// Keeps the tightest bound; between equal ones, the one that excludes the bound itself.
+fn bound(voices: &[Voice<'_>], keyword: &str, tighter: Ordering, joined: &mut Map<String, Value>) {
+    let exclusive = match keyword {
+        "minimum" => Some("exclusiveMinimum"),
+        "maximum" => Some("exclusiveMaximum"),
+        _ => None,
+    };
+    let mut tightest: Option<(&Number, bool)> = None;
+    for voice in voices {
+        let Some(Value::Number(limit)) = voice.schema.get(keyword) else {
+            continue;
+        };
+        let open = exclusive.is_some_and(|exclusive| flag(voice.schema, exclusive));
+        tightest = Some(match tightest {
+            None => (limit, open),
+            Some((best, best_open)) => match number::compare(limit, best) {
+                order if order == tighter => (limit, open),
+                // Equal bounds may be written differently; one spelling has to win whatever the order.
+                Ordering::Equal => (if best.is_f64() { limit } else { best }, open || best_open),
+                _ => (best, best_open),
+            },
+        });
+    }
+    let Some((limit, open)) = tightest else { return };
+    joined.insert(keyword.to_owned(), Value::Number(limit.clone()));
+    if let (Some(exclusive), true) = (exclusive, open) {
+        joined.insert(exclusive.to_owned(), json!(true));
+    }
+}
+
+fn crossed(joined: &Map<String, Value>, low: &str, high: &str) -> Option<String> {
+    let (Some(Value::Number(min)), Some(Value::Number(max))) = (joined.get(low), joined.get(high)) else {
+        return None;
+    };
+    let open = flag(joined, "exclusiveMinimum") || flag(joined, "exclusiveMaximum");
+    match number::compare(min, max) {
+        Ordering::Greater => Some(format!("{low} {min} is above {high} {max}")),
+        Ordering::Equal if low == "minimum" && open => {
+            Some(format!("{low} and {high} are both {min}, exclusively"))
+        }
+        _ => None,
+    }
+}
+
+/// The values that all enums have, or `None` when nobody has an enum. The server ignores an empty one.
+fn common(voices: &[Voice<'_>]) -> Option<Vec<Value>> {
+    let lists = voices
+        .iter()
+        .filter_map(|voice| voice.schema.get("enum")?.as_array())
+        .filter(|list| !list.is_empty());
+    lists.map(|list| as_set(list)).reduce(|left, right| {
+        left.into_iter()
+            .filter(|value| right.iter().any(|other| number::same(value, other)))
+            .collect()
+    })
+}
+
+fn unsatisfiable(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], detail: String) {
+    // What one party says alone is that party's business, and a lint.
+    let origins: BTreeSet<String> = voices.iter().map(|voice| voice.fragment.origin.clone()).collect();
+    if voices.len() > 1 {
+        join.errors.push(MergeError::Unsatisfiable {
+            at: at.clone(),
+            detail,
+            origins: origins.into_iter().collect(),
+        });
+    }
+}
+
+/// Puts everything that must hold at once side by side. One clause of a kind stays a keyword of the node; several
+/// go under `allOf`, sorted, with the int-or-string pattern first because the server looks for it there.
+fn conjoin(voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
+    let mut clauses = Vec::new();
+    for voice in voices {
+        clauses.extend(
+            CLAUSES
+                .iter()
+                .filter_map(|keyword| clause(keyword, voice.schema.get(*keyword)?)),
+        );
+        collect(voice.schema, &mut clauses);
+    }
+    let clauses = as_set(&clauses);
+    let mut together = Vec::new();
+    for clause in &clauses {
+        let alone = |kind: &str| {
+            clauses
+                .iter()
+                .filter_map(sole)
+                .filter(|(keyword, _)| *keyword == kind)
+                .count()
+                == 1
+        };
+        match sole(clause) {
+            Some((keyword, value)) if CLAUSES.contains(&keyword) && alone(keyword) => {
+                joined.insert(keyword.to_owned(), value.clone());
+            }
+            _ => together.push(clause.clone()),
+        }
+    }
+    together.sort_by_key(|clause| *clause != json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}));
+    if !together.is_empty() {
+        joined.insert("allOf".to_owned(), Value::Array(together));
+    }
+}
+
+fn clause(keyword: &str, value: &Value) -> Option<Value> {
+    let mut clause = Map::new();
+    clause.insert(keyword.to_owned(), bare(value, is_junctor(keyword)));
+    Some(Value::Object(clause))
+}
+
+/// The members of `allOf`, those of nested ones included.
+fn collect(schema: &Map<String, Value>, clauses: &mut Vec<Value>) {
+    match schema.get("allOf") {
+        None => {}
+        Some(Value::Array(members)) => {
+            for member in members {
+                match sole(member) {
+                    Some(("allOf", Value::Array(_))) => {
+                        if let Value::Object(member) = member {
+                            collect(member, clauses);
+                        }
+                    }
+                    _ => clauses.push(bare(member, true)),
+                }
+            }
+        }
+        Some(other) => clauses.extend(clause("allOf", other)),
+    }
+}
+
+/// The keyword and value of an object that has only one.
+fn sole(value: &Value) -> Option<(&str, &Value)> {
+    let map = value.as_object().filter(|map| map.len() == 1)?;
+    map.iter()
+        .next()
+        .map(|(keyword, value)| (keyword.as_str(), value))
+}
+
+fn is_junctor(keyword: &str) -> bool {
+    matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not")
+}
+
+/// The same without descriptions and the like, which the server refuses inside junctors.
+fn bare(value: &Value, inside: bool) -> Value {
+    match value {
+        Value::Array(list) if inside => list.iter().map(|member| bare(member, true)).collect(),
+        Value::Object(schema) if inside => {
+            let kept = schema
+                .iter()
+                .filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str()));
+            Value::Object(
+                kept.map(|(keyword, value)| (keyword.clone(), bare_keyword(keyword, value)))
+                    .collect(),
+            )
+        }
+        other => other.clone(),
+    }
+}
+
+fn bare_keyword(keyword: &str, value: &Value) -> Value {
+    match (keyword, value) {
+        ("properties", Value::Object(properties)) => Value::Object(
+            properties
+                .iter()
+                .map(|(name, value)| (name.clone(), bare(value, true)))
+                .collect(),
+        ),
+        ("items" | "additionalProperties", value) => bare(value, true),
+        (keyword, value) => bare(value, is_junctor(keyword)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_keyword_is_owned() {
+        assert!(
+            owns("minimum") && owns("maxProperties") && owns("oneOf") && owns("required") && !owns("type")
+        );
+    }
+}
