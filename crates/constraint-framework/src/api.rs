@@ -1,0 +1,23 @@
+//! What users write: templates and constraints, and the errors a mistake in them earns.
+//!
+//! The shapes are Gatekeeper's (`templates.gatekeeper.sh`, `constraints.gatekeeper.sh`), read from plain JSON
+//! values so that no client library is needed. Compiling and matching happen elsewhere.
+
+mod constraint;
+mod field_error;
+mod template;
+
+pub use constraint::{
+    Constraint, ConstraintRef, ConstraintSpec, EnforcementPointName, ScopedEnforcementAction,
+};
+pub(crate) use field_error::decode;
+pub use field_error::{FieldError, FieldErrors};
+pub use template::{
+    Code, ConstraintTemplate, ConstraintTemplateSpec, CrdNames, CrdSpec, CrdValidation, ObjectMeta,
+    RegoSource, TargetSpec, TemplateCrd,
+};
+
+/// The API group of constraint templates.
+pub const TEMPLATES_GROUP: &str = "templates.gatekeeper.sh";
+/// The API group of every constraint kind.
+pub const CONSTRAINTS_GROUP: &str = "constraints.gatekeeper.sh";

@@ -1,0 +1,72 @@
+//! How a policy language is plugged in: a driver compiles source code into programs.
+//!
+//! A driver knows reviews, findings and budgets; it knows no constraint kinds, no match blocks and no enforcement
+//! points. Referential data reaches a program with each case, as an immutable snapshot.
+
+mod rego;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::review::{Finding, Json, Review};
+
+pub use rego::RegoDriver;
+pub use rego_compat::Budget;
+
+/// A policy language.
+pub trait Driver: fmt::Debug + Send + Sync {
+    /// The name that templates use in `code[].engine`.
+    fn engine(&self) -> &str;
+
+    /// Compiles one source. Takes as long as the source deserves; hold no lock.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the source, with places in it.
+    fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>>;
+}
+
+/// Compiled code of one template, shared by all its constraints and all threads.
+pub trait Program: fmt::Debug + Send + Sync {
+    /// Judges one review with one constraint's parameters.
+    ///
+    /// # Errors
+    /// When the policy itself fails: a conflict, a message that is not text, an exhausted budget.
+    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError>;
+}
+
+/// What a program is asked to judge.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// The thing judged.
+    pub review: &'a Review,
+    /// The constraint's parameters; `{}` when it has none.
+    pub parameters: &'a Json,
+    /// `data.inventory`.
+    pub inventory: &'a rego_compat::Value,
+}
+
+/// One thing wrong with a source.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{location}: {message}")]
+pub struct CompileError {
+    /// A short word for programs, such as `rego_parse_error`.
+    pub code: String,
+    /// What is wrong and how to mend it.
+    pub message: String,
+    /// File, line and column, as far as they are known.
+    pub location: String,
+}
+
+/// Why a program could not answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// The engine gave up: a conflict between rules, or the budget.
+    #[error(transparent)]
+    Rego(#[from] rego_compat::EvalError),
+    /// The policy's answer is not a set of objects with a `msg`.
+    #[error("the policy answered something other than a set of objects with a text `msg`: {0}")]
+    Shape(String),
+}

@@ -1,0 +1,178 @@
+//! The driver of the engine `Rego`: the rules of what a template may contain, over `rego-compat`.
+//!
+//! What is allowed and refused is Gatekeeper's; how Rego is evaluated is OPA's and lives in `rego-compat`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rego_compat::{Findings, Module, Program as Compiled, RegoVersion, Rules, Value as RegoValue};
+use serde_json::Value;
+
+use crate::api::RegoSource;
+use crate::review::Finding;
+
+use super::{Budget, Case, CompileError, Driver, EvalError, Program};
+
+/// Compiles templates written in Rego.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RegoDriver;
+
+#[derive(Debug)]
+struct RegoProgram {
+    compiled: Compiled,
+}
+
+impl Driver for RegoDriver {
+    fn engine(&self) -> &str {
+        "Rego"
+    }
+
+    fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+        let source = RegoSource::from_value(source)
+            .map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
+        let version = if source.version == "v1" {
+            RegoVersion::V1
+        } else {
+            RegoVersion::V0
+        };
+        let modules = parse(&source, version)?;
+        let package = modules
+            .first()
+            .map(|entry| entry.package().join("."))
+            .unwrap_or_default();
+        let query = format!("data.{package}.violation");
+        let compiled = rego_compat::compile(&modules, &query, &template_rules())
+            .map_err(|findings| from_findings(&findings))?;
+        Ok(Arc::new(RegoProgram { compiled }))
+    }
+}
+
+/// What Gatekeeper lets a template refer to: libraries, and the inventory.
+fn template_rules() -> Rules {
+    Rules::default()
+        .with_data_roots(["inventory", "lib"])
+        .with_import_roots(["data.lib", "future"])
+}
+
+/// The entry module first, then the libraries.
+fn parse(source: &RegoSource, version: RegoVersion) -> Result<Vec<Module>, Vec<CompileError>> {
+    let mut modules = Vec::new();
+    let mut errors = Vec::new();
+    match Module::parse("template", &source.rego, version) {
+        Ok(module) => {
+            errors.extend(check_entry(&module));
+            modules.push(module);
+        }
+        Err(findings) => errors.extend(from_findings(&findings)),
+    }
+    for (position, text) in source.libs.iter().enumerate() {
+        let name = format!("libs[{position}]");
+        match Module::parse(&name, text, version) {
+            Ok(module) => {
+                errors.extend(check_library(&module, name));
+                modules.push(module);
+            }
+            Err(findings) => errors.extend(from_findings(&findings)),
+        }
+    }
+    if errors.is_empty() {
+        Ok(modules)
+    } else {
+        Err(errors)
+    }
+}
+
+fn check_entry(module: &Module) -> Option<CompileError> {
+    let found = module.rule_names().any(|name| name == "violation");
+    (!found).then(|| CompileError {
+        code: "invalid_module".to_owned(),
+        message: "the entry module must have a rule named `violation`".to_owned(),
+        location: "template".to_owned(),
+    })
+}
+
+fn check_library(module: &Module, name: String) -> Option<CompileError> {
+    let package = module.package();
+    let below_lib = package.first().is_some_and(|root| root == "lib") && package.len() > 1;
+    (!below_lib).then(|| CompileError {
+        code: "invalid_module".to_owned(),
+        message: format!(
+            "a library's package must lie below `lib`, such as `lib.labels`, not {:?}",
+            package.join(".")
+        ),
+        location: name,
+    })
+}
+
+fn from_field(error: &crate::api::FieldError) -> CompileError {
+    CompileError {
+        code: "invalid_source".to_owned(),
+        message: error.message.clone(),
+        location: format!("source{}", error.pointer),
+    }
+}
+
+fn from_findings(findings: &Findings) -> Vec<CompileError> {
+    findings
+        .iter()
+        .map(|finding| CompileError {
+            code: finding.code.to_string(),
+            message: match finding.help.as_str() {
+                "" => finding.message.clone(),
+                help => format!("{} ({help})", finding.message),
+            },
+            location: format!("{}:{}:{}", finding.file, finding.line, finding.column),
+        })
+        .collect()
+}
+
+impl Program for RegoProgram {
+    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+        let input = RegoValue::from(BTreeMap::from([
+            (RegoValue::from("review"), case.review.rego().clone()),
+            (RegoValue::from("parameters"), case.parameters.rego().clone()),
+        ]));
+        let data = RegoValue::from(BTreeMap::from([(
+            RegoValue::from("inventory"),
+            case.inventory.clone(),
+        )]));
+        match self.compiled.evaluate(&input, &data, budget)? {
+            None => Ok(Vec::new()),
+            Some(answer) => findings(&answer),
+        }
+    }
+}
+
+/// The findings in a policy's answer. Objects that differ only in keys other than `msg` and `details` are one.
+fn findings(answer: &RegoValue) -> Result<Vec<Finding>, EvalError> {
+    let set = answer.as_set().map_err(|_| EvalError::Shape(shape(answer)))?;
+    let mut findings: Vec<Finding> = Vec::new();
+    for entry in set.iter() {
+        let finding = finding(entry)?;
+        if !findings.contains(&finding) {
+            findings.push(finding);
+        }
+    }
+    Ok(findings)
+}
+
+fn finding(entry: &RegoValue) -> Result<Finding, EvalError> {
+    let fields = entry.as_object().map_err(|_| EvalError::Shape(shape(entry)))?;
+    let message = fields
+        .get(&RegoValue::from("msg"))
+        .ok_or_else(|| EvalError::Shape(shape(entry)))?;
+    let message = message.as_string().map_err(|_| EvalError::Shape(shape(entry)))?;
+    let details = match fields.get(&RegoValue::from("details")) {
+        None => Value::Object(serde_json::Map::new()),
+        Some(details) => serde_json::to_value(details).map_err(|_| EvalError::Shape(shape(entry)))?,
+    };
+    Ok(Finding {
+        message: message.to_string(),
+        details,
+    })
+}
+
+/// The start of a value, for an error message that must stay readable.
+fn shape(value: &RegoValue) -> String {
+    value.to_string().chars().take(200).collect()
+}

@@ -1,0 +1,83 @@
+//! Why a template, a constraint or an object does not enter the next policy set.
+
+use crate::api::{FieldError, FieldErrors};
+use crate::driver::CompileError;
+
+/// Why something was not ingested. What was in force before stays in force.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IngestError {
+    /// The manifest is wrong; all mistakes.
+    #[error("{0}")]
+    Invalid(FieldErrors),
+    /// The template names a target that this policy set does not have.
+    #[error("unknown target {name:?}: use one of {known}")]
+    UnknownTarget {
+        /// The name in the template.
+        name: String,
+        /// The targets there are.
+        known: String,
+    },
+    /// No engine of the template is one that this policy set has a driver for.
+    #[error("no code for a known engine: write one of {known}")]
+    NoDriver {
+        /// The engines there are.
+        known: String,
+    },
+    /// The API server would refuse the constraint CRD; everything it would say.
+    #[error("{}", .0.join("; "))]
+    Crd(Vec<String>),
+    /// The code does not compile; all findings.
+    #[error("{}", join(.0))]
+    Compile(Vec<CompileError>),
+    /// The constraint's kind has no template, or none that ever compiled. It is ingested when one does.
+    #[error("no ConstraintTemplate in force creates the kind {kind:?}")]
+    MissingTemplate {
+        /// The constraint's kind.
+        kind: String,
+    },
+    /// Not JSON that Kubernetes could hold.
+    #[error("not a Kubernetes object: {0}")]
+    Json(String),
+    /// The object cannot be put in the inventory.
+    #[error(transparent)]
+    Object(#[from] crate::target::InventoryPathError),
+}
+
+impl IngestError {
+    /// A word for programs, as in the `code` of `status.byPod[].errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) | Self::UnknownTarget { .. } | Self::Crd(_) | Self::Json(_) => "create_error",
+            Self::NoDriver { .. } | Self::Compile(_) | Self::MissingTemplate { .. } | Self::Object(_) => {
+                "ingest_error"
+            }
+        }
+    }
+}
+
+impl From<serde_json::Error> for IngestError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error.to_string())
+    }
+}
+
+impl From<FieldErrors> for IngestError {
+    fn from(errors: FieldErrors) -> Self {
+        Self::Invalid(errors)
+    }
+}
+
+impl From<FieldError> for IngestError {
+    fn from(error: FieldError) -> Self {
+        Self::Invalid(error.into())
+    }
+}
+
+fn join(errors: &[CompileError]) -> String {
+    errors
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
+}

@@ -1,0 +1,16 @@
+//! The immutable set of compiled policies, and the builder that makes the next one.
+//!
+//! Knows every room of this crate but the enforcement points that ask: they get an `Arc` and a verdict.
+
+mod builder;
+mod compiled;
+mod compiler;
+mod index;
+mod inventory;
+mod snapshot;
+
+pub use builder::PolicySetBuilder;
+pub use compiled::CompiledTemplate;
+pub use compiler::Compiler;
+pub use inventory::Inventory;
+pub use snapshot::PolicySet;

@@ -1,0 +1,166 @@
+//! From events to the next policy set: one owner puts and removes, readers keep the set they have.
+//!
+//! Events may come in any order: a constraint waits for its template, and a template that changes is asked again
+//! about each of its constraints. What fails leaves the last good version in force.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::api::{Constraint, ConstraintRef, ConstraintTemplate};
+use crate::error::IngestError;
+use crate::review::Document;
+use crate::target::Target;
+
+use super::compiled::{CompiledConstraint, CompiledTemplate};
+use super::{Compiler, Inventory, PolicySet};
+
+/// Builds policy sets. Owned by one task; [`PolicySetBuilder::build`] hands out snapshots.
+#[derive(Debug)]
+pub struct PolicySetBuilder {
+    compiler: Compiler,
+    templates: BTreeMap<String, CompiledTemplate>,
+    constraints: BTreeMap<ConstraintRef, Entry>,
+    inventory: Inventory,
+}
+
+#[derive(Debug)]
+struct Entry {
+    latest: Constraint,
+    in_force: Option<Arc<CompiledConstraint>>,
+    error: Option<IngestError>,
+}
+
+impl PolicySetBuilder {
+    /// An empty set over the compiler's targets and drivers.
+    pub fn new(compiler: Compiler) -> Self {
+        Self {
+            compiler,
+            templates: BTreeMap::new(),
+            constraints: BTreeMap::new(),
+            inventory: Inventory::default(),
+        }
+    }
+
+    /// The compiler, to compile elsewhere what [`PolicySetBuilder::install`] then takes.
+    pub fn compiler(&self) -> &Compiler {
+        &self.compiler
+    }
+
+    /// Reads, compiles and installs a template.
+    ///
+    /// # Errors
+    /// See [`IngestError`]; the template's last good version stays in force.
+    pub fn put_template(&mut self, manifest: &Value) -> Result<(), IngestError> {
+        let template = ConstraintTemplate::from_value(manifest)?;
+        let compiled = self.compiler.compile(&template)?;
+        self.install(compiled);
+        Ok(())
+    }
+
+    /// Puts a compiled template in force and asks it about the constraints of its kind.
+    pub fn install(&mut self, template: CompiledTemplate) {
+        let kind = template.constraint_kind().to_owned();
+        for (_, entry) in self.constraints.iter_mut().filter(|(id, _)| id.kind == kind) {
+            entry.recompile(Some(&template));
+        }
+        self.templates.insert(kind, template);
+    }
+
+    /// Takes the template of a constraint kind out of force; its constraints wait for another one.
+    pub fn remove_template(&mut self, kind: &str) {
+        self.templates.remove(kind);
+        for (_, entry) in self.constraints.iter_mut().filter(|(id, _)| id.kind == kind) {
+            entry.in_force = None;
+            entry.recompile(None);
+        }
+    }
+
+    /// Puts a constraint in force, or keeps it until its template comes.
+    ///
+    /// # Errors
+    /// See [`IngestError`]; the constraint's last good version stays in force.
+    pub fn put_constraint(&mut self, constraint: Constraint) -> Result<(), IngestError> {
+        let template = self.templates.get(&constraint.id.kind);
+        let in_force = self
+            .constraints
+            .remove(&constraint.id)
+            .and_then(|entry| entry.in_force);
+        let mut entry = Entry {
+            latest: constraint,
+            in_force,
+            error: None,
+        };
+        entry.recompile(template);
+        let outcome = entry.error.clone().map_or(Ok(()), Err);
+        self.constraints.insert(entry.latest.id.clone(), entry);
+        outcome
+    }
+
+    /// Takes a constraint out of force.
+    pub fn remove_constraint(&mut self, id: &ConstraintRef) {
+        self.constraints.remove(id);
+    }
+
+    /// The constraints of a kind and, for each, what keeps its latest version out of force.
+    pub fn constraints_of<'a>(
+        &'a self,
+        kind: &'a str,
+    ) -> impl Iterator<Item = (&'a Constraint, Option<&'a IngestError>)> {
+        self.constraints
+            .values()
+            .filter(move |entry| entry.latest.id.kind == kind)
+            .map(|entry| (&entry.latest, entry.error.as_ref()))
+    }
+
+    /// Puts an object in the inventory of a target.
+    ///
+    /// # Errors
+    /// When the target is unknown or the object does not say what it is.
+    pub fn put_object(&mut self, target: &dyn Target, object: Document) -> Result<(), IngestError> {
+        let path = target.inventory_path(&object)?;
+        self.inventory.put(path, object);
+        Ok(())
+    }
+
+    /// Takes an object out of the inventory.
+    ///
+    /// # Errors
+    /// When the object does not say what it is.
+    pub fn remove_object(&mut self, target: &dyn Target, object: &Document) -> Result<(), IngestError> {
+        self.inventory.remove(&target.inventory_path(object)?);
+        Ok(())
+    }
+
+    /// The policy set as of now.
+    pub fn build(&self) -> Arc<PolicySet> {
+        let constraints = self
+            .constraints
+            .values()
+            .filter_map(|entry| entry.in_force.clone())
+            .collect();
+        Arc::new(PolicySet::new(constraints, self.inventory.clone()))
+    }
+}
+
+impl Entry {
+    fn recompile(&mut self, template: Option<&CompiledTemplate>) {
+        let compiled = match template {
+            Some(template) => template.compile_constraint(&self.latest),
+            None => Err(IngestError::MissingTemplate {
+                kind: self.latest.id.kind.clone(),
+            }),
+        };
+        match compiled {
+            Ok(compiled) => {
+                self.in_force = Some(Arc::new(compiled));
+                self.error = None;
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! Events in every order, failures that leave the last good version in force, and verdicts that stay apart.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::api::ConstraintRef;
+use crate::driver::Budget;
+use crate::review::{Action, EnforcementPoint, Review, Verdict};
+use crate::target::AdmissionTarget;
+
+use super::*;
+
+fn template(kind: &str, rego: &str) -> Value {
+    json!({
+        "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate",
+        "metadata": {"name": kind.to_lowercase()},
+        "spec": {
+            "crd": {"spec": {"names": {"kind": kind}, "validation": {"openAPIV3Schema": {"type": "object",
+                "x-kubernetes-preserve-unknown-fields": true}}}},
+            "targets": [{"target": "admission.k8s.gatekeeper.sh", "rego": rego}]
+        }
+    })
+}
+
+/// Complains about every object, with the constraint's own word.
+fn echo(kind: &str) -> Value {
+    template(
+        kind,
+        "package p\nviolation[{\"msg\": msg}] { msg := input.parameters.say }",
+    )
+}
+
+fn constraint(kind: &str, name: &str, spec: Value) -> Constraint {
+    Constraint::from_value(&json!({
+        "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": name}, "spec": spec
+    }))
+    .unwrap()
+}
+
+fn say(kind: &str, name: &str, word: &str) -> Constraint {
+    constraint(kind, name, json!({"parameters": {"say": word}}))
+}
+
+fn pod() -> Review {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n"}});
+    AdmissionTarget.object(Document::from_value(&pod).unwrap(), None)
+}
+
+fn verdict(policies: &PolicySetBuilder) -> Verdict {
+    policies
+        .build()
+        .review(&pod(), EnforcementPoint::AUDIT, &Budget::default())
+}
+
+fn builder() -> PolicySetBuilder {
+    PolicySetBuilder::new(Compiler::default())
+}
+
+#[test]
+fn a_constraint_waits_for_its_template() {
+    let mut policies = builder();
+    let early = policies.put_constraint(say("Echo", "c", "hello"));
+    assert!(
+        matches!(early, Err(IngestError::MissingTemplate { .. })),
+        "{early:?}"
+    );
+    assert!(policies.build().is_empty());
+    policies.put_template(&echo("Echo")).unwrap();
+    assert_eq!(verdict(&policies).denial(), "[c] hello");
+    policies.remove_template("Echo");
+    assert!(policies.build().is_empty());
+    assert_eq!(
+        policies
+            .constraints_of("Echo")
+            .filter(|(_, error)| error.is_some())
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn a_broken_template_leaves_the_last_good_one_in_force() {
+    let mut policies = builder();
+    policies.put_template(&echo("Echo")).unwrap();
+    policies.put_constraint(say("Echo", "c", "hello")).unwrap();
+    let broken = policies.put_template(&template(
+        "Echo",
+        "package p\nviolation[{\"msg\": msg}] { msg := ",
+    ));
+    assert!(matches!(broken, Err(IngestError::Compile(_))), "{broken:?}");
+    assert_eq!(verdict(&policies).denial(), "[c] hello");
+    policies
+        .put_template(&template(
+            "Echo",
+            "package p\nviolation[{\"msg\": \"new\"}] { true }",
+        ))
+        .unwrap();
+    assert_eq!(verdict(&policies).denial(), "[c] new");
+}
+
+#[test]
+fn a_broken_constraint_leaves_the_last_good_one_in_force() {
+    let mut policies = builder();
+    policies.put_template(&echo("Echo")).unwrap();
+    policies.put_constraint(say("Echo", "c", "hello")).unwrap();
+    let spec = json!({"match": {"scope": "nowhere"}, "enforcementAction": "explode"});
+    let errors = policies
+        .put_constraint(constraint("Echo", "c", spec))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        errors.contains("/spec/enforcementAction") && errors.contains("/spec/match/scope"),
+        "{errors}"
+    );
+    assert_eq!(verdict(&policies).denial(), "[c] hello");
+    policies.remove_constraint(&ConstraintRef {
+        kind: "Echo".to_owned(),
+        name: "c".to_owned(),
+    });
+    assert!(policies.build().is_empty());
+}
+
+#[test]
+fn what_a_template_may_not_hold_is_refused_with_a_place() {
+    for (rego, expected) in [
+        ("package p\nother[{\"msg\": \"m\"}] { true }", "violation"),
+        (
+            "package p\nviolation[{\"msg\": \"m\"}] { data.secrets.x }",
+            "secrets",
+        ),
+        (
+            "package p\nviolation[{\"msg\": \"m\"}] { f(1) }\nf(x) { f(x) }",
+            "recurs",
+        ),
+        (
+            "package p\nviolation[{\"msg\": \"m\"}] { no_such_function(1) }",
+            "no_such_function",
+        ),
+        (
+            "package p\nviolation[{\"msg\": \"m\"}] { http.send({}) }",
+            "http.send",
+        ),
+    ] {
+        let error = builder().put_template(&template("Echo", rego)).unwrap_err();
+        assert!(matches!(error, IngestError::Compile(_)), "{error:?}");
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+    }
+}
+
+#[test]
+fn a_library_lies_below_lib() {
+    let mut manifest = echo("Echo");
+    manifest["spec"]["targets"][0]["libs"] = json!([
+        "package lib\nf(x) = x { true }",
+        "package lib.a\nf(x) = x { true }"
+    ]);
+    let error = builder().put_template(&manifest).unwrap_err().to_string();
+    assert!(error.contains("libs[0]") && !error.contains("libs[1]"), "{error}");
+}
+
+#[test]
+fn unknown_targets_and_engines_are_refused() {
+    let mut manifest = echo("Echo");
+    manifest["spec"]["targets"][0]["target"] = json!("elsewhere");
+    assert!(matches!(
+        builder().put_template(&manifest),
+        Err(IngestError::UnknownTarget { .. })
+    ));
+    let mut manifest = echo("Echo");
+    manifest["spec"]["targets"][0] =
+        json!({"target": "admission.k8s.gatekeeper.sh", "code": [{"engine": "Lua", "source": {}}]});
+    assert!(matches!(
+        builder().put_template(&manifest),
+        Err(IngestError::NoDriver { .. })
+    ));
+}
+
+#[test]
+fn one_failing_constraint_leaves_the_other_verdicts_as_they_are() {
+    let mut policies = builder();
+    policies.put_template(&echo("Echo")).unwrap();
+    policies
+        .put_template(&template(
+            "Shapeless",
+            "package p\nviolation[{\"msg\": msg}] { msg := input.parameters }",
+        ))
+        .unwrap();
+    policies
+        .put_template(&template(
+            "Conflict",
+            "package p\nviolation[{\"msg\": msg}] { msg := x }\nx = \"1\" { true }\nx = \"2\" { true }",
+        ))
+        .unwrap();
+    policies.put_constraint(say("Echo", "good", "hello")).unwrap();
+    policies
+        .put_constraint(constraint(
+            "Shapeless",
+            "number",
+            json!({"enforcementAction": "warn"}),
+        ))
+        .unwrap();
+    policies
+        .put_constraint(constraint(
+            "Conflict",
+            "conflict",
+            json!({"enforcementAction": "dryrun"}),
+        ))
+        .unwrap();
+    policies
+        .put_constraint(constraint(
+            "Echo",
+            "undecided",
+            json!({
+                "enforcementAction": "warn", "match": {"namespaceSelector": {"matchLabels": {"a": "b"}}}
+            }),
+        ))
+        .unwrap();
+    let verdict = verdict(&policies);
+    assert_eq!(verdict.denial(), "[good] hello");
+    let warnings = verdict.warnings().join("\n");
+    assert!(
+        warnings.contains("[number] ") && warnings.contains("[undecided] unable to match constraints: "),
+        "{warnings}"
+    );
+    let conflict = verdict
+        .violations()
+        .iter()
+        .find(|violation| violation.constraint.kind == "Conflict")
+        .unwrap();
+    assert_eq!(conflict.actions, [Action::Dryrun]);
+}
+
+#[test]
+fn operations_of_a_template_count_at_the_webhook_only() {
+    let mut manifest = echo("Echo");
+    manifest["spec"]["targets"][0]["operations"] = json!(["DELETE"]);
+    let mut policies = builder();
+    policies.put_template(&manifest).unwrap();
+    policies.put_constraint(say("Echo", "c", "hello")).unwrap();
+    let at = |point| {
+        policies
+            .build()
+            .review(&pod(), point, &Budget::default())
+            .is_denied()
+    };
+    assert!(at(EnforcementPoint::AUDIT) && !at(EnforcementPoint::WEBHOOK));
+}
+
+#[test]
+fn details_and_duplicates_are_gatekeepers() {
+    let rego = r#"package p
+        violation[{"msg": "m", "details": {"n": 1}, "extra": 1}] { true }
+        violation[{"msg": "m", "details": {"n": 1}, "extra": 2}] { true }
+        violation[{"msg": "m"}] { true }"#;
+    let mut policies = builder();
+    policies.put_template(&template("Echo", rego)).unwrap();
+    policies.put_constraint(say("Echo", "c", "")).unwrap();
+    let verdict = verdict(&policies);
+    let details: Vec<_> = verdict
+        .violations()
+        .iter()
+        .map(|violation| violation.details.to_string())
+        .collect();
+    assert_eq!(details, [r#"{"n":1}"#, "{}"]);
+}
+
+#[test]
+fn the_inventory_is_what_policies_see() {
+    let rego = r#"package p
+        violation[{"msg": name}] { data.inventory.namespace["n"]["v1"]["Pod"][name] }"#;
+    let mut policies = builder();
+    policies.put_template(&template("Echo", rego)).unwrap();
+    policies.put_constraint(say("Echo", "c", "")).unwrap();
+    let other = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b", "namespace": "n"}});
+    let other = Document::from_value(&other).unwrap();
+    policies.put_object(&AdmissionTarget, other.clone()).unwrap();
+    assert_eq!(verdict(&policies).denial(), "[c] b");
+    policies.remove_object(&AdmissionTarget, &other).unwrap();
+    assert_eq!(verdict(&policies).denial(), "");
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Template(&'static str),
+    Constraint(&'static str, &'static str, &'static str),
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let all = vec![
+        Event::Template("Echo"),
+        Event::Template("Other"),
+        Event::Constraint("Echo", "a", "one"),
+        Event::Constraint("Echo", "b", "two"),
+        Event::Constraint("Other", "a", "three"),
+    ];
+    Just(all).prop_shuffle()
+}
+
+fn apply(policies: &mut PolicySetBuilder, event: &Event) {
+    // A constraint that comes before its template is told so; the order must not matter all the same.
+    let _ = match event {
+        Event::Template(kind) => policies.put_template(&echo(kind)),
+        Event::Constraint(kind, name, word) => policies.put_constraint(say(kind, name, word)),
+    };
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn the_order_of_events_does_not_matter(events in events()) {
+        let mut policies = builder();
+        events.iter().for_each(|event| apply(&mut policies, event));
+        prop_assert_eq!(verdict(&policies).denial(), "[a] one\n[a] three\n[b] two");
+    }
+
+    #[test]
+    fn what_was_added_and_removed_was_never_there(events in events(), extra in 0_usize..2) {
+        let mut policies = builder();
+        events.iter().for_each(|event| apply(&mut policies, event));
+        let before = verdict(&policies);
+        let kind = ["Echo", "Third"][extra];
+        apply(&mut policies, &Event::Constraint(kind, "z", "gone"));
+        policies.remove_constraint(&ConstraintRef { kind: kind.to_owned(), name: "z".to_owned() });
+        prop_assert_eq!(verdict(&policies), before);
+    }
+}

@@ -1,0 +1,61 @@
+//! The review: one thing to be judged, the same for every constraint and every enforcement point.
+
+use std::sync::OnceLock;
+
+use rego_compat::Value as RegoValue;
+use serde_json::{Map, Value};
+
+use super::Document;
+
+/// Where the object of a review came from, for `match.source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReviewSource {
+    /// The user's own object.
+    Original,
+    /// An object that a generator would create, such as the Pod of a Deployment.
+    Generated,
+}
+
+/// One thing to be judged. Build it with a target; it is never changed afterwards.
+#[derive(Debug, Default)]
+pub struct Review {
+    /// The object after the change; on DELETE a target fills it from the old one.
+    pub object: Option<Document>,
+    /// The object before the change.
+    pub old_object: Option<Document>,
+    /// The Namespace object that holds the object.
+    pub namespace_object: Option<Document>,
+    /// The admission operation; empty where there is none, as in an audit.
+    pub operation: String,
+    /// Where the object came from; `None` when the enforcement point cannot know.
+    pub source: Option<ReviewSource>,
+    /// Every other field that policies see below `input.review`.
+    pub attributes: Map<String, Value>,
+    pub(crate) rego: OnceLock<RegoValue>,
+}
+
+impl Review {
+    /// What policies see as `input.review`, as a Rego value built on the first call.
+    ///
+    /// Absent objects are `null`. A cluster-scoped object has no namespace object: `null`.
+    pub fn rego(&self) -> &RegoValue {
+        self.rego.get_or_init(|| {
+            let document =
+                |document: &Option<Document>| document.as_ref().map_or(RegoValue::Null, |d| d.rego().clone());
+            let mut fields = std::collections::BTreeMap::new();
+            for (key, value) in &self.attributes {
+                fields.insert(RegoValue::from(key.as_str()), RegoValue::from(value.clone()));
+            }
+            fields.insert("operation".into(), self.operation.as_str().into());
+            fields.insert("object".into(), document(&self.object));
+            fields.insert("oldObject".into(), document(&self.old_object));
+            fields.insert("namespaceObject".into(), document(&self.namespace_object));
+            RegoValue::from(fields)
+        })
+    }
+
+    /// The objects that matching looks at: new, then old.
+    pub fn objects(&self) -> impl Iterator<Item = &Document> {
+        self.object.iter().chain(&self.old_object)
+    }
+}

@@ -1,0 +1,29 @@
+//! One finding of a policy, before and after it is tied to a constraint.
+
+use serde_json::Value;
+
+use crate::api::ConstraintRef;
+
+use super::Action;
+
+/// What a program reports: a message for people, details for machines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The policy's message.
+    pub message: String,
+    /// Whatever the policy adds; `{}` when it adds nothing.
+    pub details: Value,
+}
+
+/// A finding against one constraint, and what then happens at the enforcement point that asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The constraint that is violated.
+    pub constraint: ConstraintRef,
+    /// The policy's message, or why the constraint could not be decided.
+    pub message: String,
+    /// Details for machines.
+    pub details: Value,
+    /// What to do; never empty. More than one for a constraint scoped that way.
+    pub actions: Vec<Action>,
+}

@@ -1,0 +1,245 @@
+//! The target `admission.k8s.gatekeeper.sh`: Kubernetes objects and admission requests.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::api::FieldErrors;
+use crate::review::{Document, Review, ReviewSource};
+
+use super::matcher::KubernetesMatcher;
+use super::{InventoryPathError, Matcher, Target};
+
+/// Judges Kubernetes objects, as they are admitted or as they lie in a cluster or a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AdmissionTarget;
+
+/// Why an admission request cannot be reviewed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// Not an AdmissionRequest.
+    #[error("the admission request cannot be read")]
+    Decode(#[source] serde_json::Error),
+    /// A DELETE without `oldObject`: an API server before 1.15, or a request written by hand.
+    #[error("a DELETE request must carry oldObject")]
+    DeleteWithoutOldObject,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AdmissionRequest {
+    operation: Option<String>,
+    object: Option<Box<RawValue>>,
+    old_object: Option<Box<RawValue>>,
+    #[serde(flatten)]
+    attributes: Map<String, Value>,
+}
+
+impl Target for AdmissionTarget {
+    fn name(&self) -> &str {
+        "admission.k8s.gatekeeper.sh"
+    }
+
+    fn match_schema(&self) -> Value {
+        match_schema()
+    }
+
+    fn matcher(&self, spec: Option<&Value>) -> Result<Box<dyn Matcher>, FieldErrors> {
+        Ok(Box::new(KubernetesMatcher::compile(spec)?))
+    }
+
+    /// `cluster/<groupVersion>/<kind>/<name>` or `namespace/<namespace>/<groupVersion>/<kind>/<name>`.
+    fn inventory_path(&self, object: &Document) -> Result<Vec<String>, InventoryPathError> {
+        let required = |value: &str, what| match value {
+            "" => Err(InventoryPathError(what)),
+            value => Ok(value.to_owned()),
+        };
+        let tail = [
+            required(object.api_version(), "apiVersion")?,
+            required(object.kind(), "kind")?,
+            required(object.name(), "metadata.name")?,
+        ];
+        let head = match object.namespace() {
+            "" => vec!["cluster".to_owned()],
+            namespace => vec!["namespace".to_owned(), namespace.to_owned()],
+        };
+        Ok(head.into_iter().chain(tail).collect())
+    }
+}
+
+impl AdmissionTarget {
+    /// Builds the review of an admission request from its JSON text.
+    ///
+    /// The Namespace object is not part of a request: whoever has it sets [`Review::namespace_object`] before the
+    /// review is judged. On DELETE the object is the old one, as in Gatekeeper. Gatekeeper also blanks the
+    /// `namespace` of a Namespace object, so that policies see it as cluster-scoped.
+    ///
+    /// # Errors
+    /// See [`RequestError`].
+    pub fn request(&self, request: &str) -> Result<Review, RequestError> {
+        let request: AdmissionRequest = serde_json::from_str(request).map_err(RequestError::Decode)?;
+        let document = |raw: Option<Box<RawValue>>| {
+            raw.map(Document::from_raw)
+                .transpose()
+                .map_err(RequestError::Decode)
+        };
+        let operation = request.operation.unwrap_or_default();
+        let old_object = document(request.old_object)?;
+        let mut object = document(request.object)?;
+        if operation == "DELETE" {
+            object = Some(old_object.clone().ok_or(RequestError::DeleteWithoutOldObject)?);
+        }
+        let mut attributes = request.attributes;
+        if object.iter().chain(&old_object).any(Document::is_namespace) {
+            attributes.insert("namespace".to_owned(), Value::from(""));
+        }
+        let source = Some(ReviewSource::Original);
+        Ok(Review {
+            object,
+            old_object,
+            operation,
+            source,
+            attributes,
+            ..Review::default()
+        })
+    }
+
+    /// Builds the review of an object that is not being admitted: an audit or the command line. Policies see no
+    /// operation, no user and no old object, as in Gatekeeper.
+    pub fn object(&self, object: Document, source: Option<ReviewSource>) -> Review {
+        let kind = json!({"group": object.group(), "version": object.version(), "kind": object.kind()});
+        let empty = json!({"group": "", "version": "", "resource": ""});
+        let mut attributes = Map::new();
+        attributes.insert("uid".to_owned(), json!(""));
+        attributes.insert("kind".to_owned(), kind);
+        attributes.insert("resource".to_owned(), empty);
+        attributes.insert("userInfo".to_owned(), json!({}));
+        attributes.insert("options".to_owned(), Value::Null);
+        for (key, value) in [("name", object.name()), ("namespace", object.namespace())] {
+            if !value.is_empty() {
+                attributes.insert(key.to_owned(), Value::from(value));
+            }
+        }
+        Review {
+            object: Some(object),
+            source,
+            attributes,
+            ..Review::default()
+        }
+    }
+}
+
+fn match_schema() -> Value {
+    let strings = json!({"type": "array", "items": {"type": "string"}});
+    let globs = json!({"type": "array", "items": {"type": "string", "pattern": GLOB_PATTERN}});
+    json!({
+        "type": "object",
+        "description": "Which objects the constraint applies to; all criteria must hold.",
+        "properties": {
+            "kinds": {"type": "array", "items": {"type": "object", "properties": {"apiGroups": strings, "kinds": strings}}},
+            "scope": {"type": "string"},
+            "namespaces": globs,
+            "excludedNamespaces": globs,
+            "labelSelector": label_selector_schema(),
+            "namespaceSelector": label_selector_schema(),
+            "name": {"type": "string", "pattern": GLOB_PATTERN},
+            "source": {"type": "string", "enum": ["All", "Generated", "Original"]}
+        }
+    })
+}
+
+const GLOB_PATTERN: &str = r"^\*?[-:a-z0-9]*\*?$";
+
+fn label_selector_schema() -> Value {
+    json!({
+        "type": "object",
+        "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "matchLabels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "matchExpressions": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {
+                "type": "object",
+                "required": ["key", "operator"],
+                "properties": {
+                    "key": {"type": "string"},
+                    "operator": {"type": "string"},
+                    "values": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "string"}}
+                }
+            }}
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(value: &Value) -> Result<Review, RequestError> {
+        AdmissionTarget.request(&value.to_string())
+    }
+
+    #[test]
+    fn a_create_keeps_every_attribute_for_the_policy() {
+        let review = request(&json!({
+            "uid": "u", "operation": "CREATE", "userInfo": {"username": "ann"}, "namespace": "shop",
+            "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}, "oldObject": null
+        }))
+        .unwrap();
+        assert_eq!(review.operation, "CREATE");
+        assert!(review.old_object.is_none());
+        let input = review.rego().to_json_str().unwrap();
+        let input: Value = serde_json::from_str(&input).unwrap();
+        assert_eq!(input["userInfo"]["username"], "ann");
+        assert_eq!(input["object"]["metadata"]["name"], "a");
+        assert_eq!(
+            (&input["oldObject"], &input["namespaceObject"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+
+    #[test]
+    fn a_delete_is_judged_by_the_old_object() {
+        let old = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}});
+        let review = request(&json!({"operation": "DELETE", "oldObject": old})).unwrap();
+        assert_eq!(review.object.unwrap().name(), "a");
+        let error = request(&json!({"operation": "DELETE"})).unwrap_err();
+        assert!(matches!(error, RequestError::DeleteWithoutOldObject));
+    }
+
+    #[test]
+    fn a_namespace_has_no_namespace_of_its_own() {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
+        let review = request(&json!({"operation": "CREATE", "namespace": "shop", "object": object})).unwrap();
+        assert_eq!(review.attributes["namespace"], "");
+    }
+
+    #[test]
+    fn a_malformed_request_is_an_error() {
+        for text in [
+            "",
+            "[]",
+            "{\"object\": 1}",
+            "{\"object\": []}",
+            "{\"operation\": 1}",
+            "{\"object\": {\"metadata\": 1}}",
+        ] {
+            assert!(
+                matches!(AdmissionTarget.request(text), Err(RequestError::Decode(_))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn inventory_paths_are_gatekeepers() {
+        let path = |value: Value| AdmissionTarget.inventory_path(&Document::from_value(&value).unwrap());
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n"}});
+        assert_eq!(path(pod).unwrap(), ["namespace", "n", "v1", "Pod", "a"]);
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "a"}});
+        assert_eq!(
+            path(role).unwrap(),
+            ["cluster", "rbac.authorization.k8s.io/v1", "ClusterRole", "a"]
+        );
+        assert!(path(json!({"kind": "Pod"})).is_err());
+    }
+}
