@@ -39,6 +39,10 @@ impl Assets {
         }
     }
 
+    pub(crate) fn into_folder(self) -> PathBuf {
+        self.folder
+    }
+
     pub(crate) fn etcd(&self) -> PathBuf {
         self.folder.join("etcd")
     }

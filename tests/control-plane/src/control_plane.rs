@@ -103,6 +103,16 @@ impl ControlPlane {
         Ok(plane)
     }
 
+    /// The folder with etcd, kube-apiserver, kube-controller-manager and kubectl, built first where they
+    /// are neither named by `KUBEBUILDER_ASSETS` nor there from an earlier run. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// When the programs cannot be found or built.
+    pub fn programs() -> Result<PathBuf, Error> {
+        Assets::locate().map(Assets::into_folder)
+    }
+
     /// The Kubernetes release that the modules in `go.mod` pin, such as `v1.36.3`. What runs may differ
     /// when `KUBEBUILDER_ASSETS` is set.
     #[must_use]
@@ -169,8 +179,8 @@ impl ControlPlane {
 
     /// What the API server has logged about requests so far, oldest first, as `audit.k8s.io/v1` events.
     ///
-    /// A request that has been answered is in here with stage `RequestReceived`; its `ResponseComplete`
-    /// may follow later than the answer.
+    /// A request whose answer has arrived in full is in here with stage `ResponseComplete`, because the API
+    /// server writes the line before it ends the answer; a watch is here with `ResponseStarted` while open.
     ///
     /// # Errors
     ///

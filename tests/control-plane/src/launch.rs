@@ -212,7 +212,7 @@ impl Prepared<'_> {
                 self.folder.join("audit-policy").display()
             ),
             format!("--audit-log-path={}", audit_log(self.folder).display()),
-            // The line is in the file before the request goes on, so a test need not wait for it.
+            // The line is in the file before the answer ends, so a test need not wait for it.
             "--audit-log-mode=blocking-strict".to_owned(),
         ];
         flags.extend(self.options.api_server_flags.iter().cloned());

@@ -4,9 +4,11 @@
 
 use crate::{ControlPlane, Error};
 
-/// Every request is logged with its user, verb and object, once when it arrives and once when it ends.
-const METADATA_OF_EVERYTHING: &str =
-    r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}"#;
+/// Every request is logged with its user, verb and object, once; a watch when it opens and when it ends.
+const METADATA_OF_EVERYTHING: &str = r#"{
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+    "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]
+}"#;
 
 /// Settings of a control plane; [`ControlPlane::start`] uses the default ones.
 #[derive(Clone, Debug)]

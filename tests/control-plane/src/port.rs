@@ -7,20 +7,16 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
 
 use crate::Error;
 
 /// Below Linux's `ip_local_port_range` (32768 to 60999).
-const FIRST: u16 = 20_000;
-const COUNT: u16 = 12_768;
+const RANGE: Range<u16> = 20_000..32_768;
 
 /// `N` different free ports.
 pub(crate) fn free<const N: usize>() -> Result<[u16; N], Error> {
-    let start = RandomState::new().build_hasher().finish() % u64::from(COUNT);
-    let start = u16::try_from(start).unwrap_or_default();
-    let mut free = (0..COUNT)
-        .map(|step| wrap(start, step))
-        .filter(|port| is_free(*port));
+    let mut free = candidates().filter(|port| is_free(*port));
     let mut ports = [0; N];
     for port in &mut ports {
         *port = free.next().ok_or(Error::NoPort)?;
@@ -28,10 +24,13 @@ pub(crate) fn free<const N: usize>() -> Result<[u16; N], Error> {
     Ok(ports)
 }
 
-/// The port `step` places after `start`, staying in the range.
-fn wrap(start: u16, step: u16) -> u16 {
-    let offset = (u32::from(start).saturating_add(u32::from(step))) % u32::from(COUNT);
-    FIRST.saturating_add(u16::try_from(offset).unwrap_or_default())
+/// Every port of the range once, from a random one on: test binaries that start together rarely meet.
+fn candidates() -> impl Iterator<Item = u16> {
+    let [first, second, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
+    RANGE
+        .cycle()
+        .skip(u16::from_ne_bytes([first, second]).into())
+        .take(RANGE.len())
 }
 
 fn is_free(port: u16) -> bool {
@@ -40,28 +39,30 @@ fn is_free(port: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn ports_are_different_and_below_the_ephemeral_range() {
+    fn free_ports_are_different() {
         let ports = free::<8>().unwrap();
-        let distinct: std::collections::BTreeSet<_> = ports.iter().collect();
-        assert_eq!(distinct.len(), ports.len());
-        assert!(
-            ports.iter().all(|port| (FIRST..32_768).contains(port)),
+        assert_eq!(
+            ports.iter().collect::<BTreeSet<_>>().len(),
+            ports.len(),
             "{ports:?}"
         );
+    }
+
+    #[test]
+    fn every_port_of_the_range_is_a_candidate_once() {
+        let all: Vec<_> = candidates().collect();
+        assert_eq!(all.len(), RANGE.len());
+        assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), RANGE.collect());
     }
 
     #[test]
     fn a_port_in_use_is_not_free() {
         let held = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         assert!(!is_free(held.local_addr().unwrap().port()));
-    }
-
-    #[test]
-    fn the_range_wraps_around() {
-        assert_eq!(wrap(COUNT - 1, 0), 32_767);
-        assert_eq!(wrap(COUNT - 1, 1), FIRST);
     }
 }

@@ -140,10 +140,11 @@ async fn an_answered_request_is_in_the_audit_log() {
         .iter()
         .filter(|event| event["objectRef"]["namespace"] == name.as_str())
         .collect();
-    let received = events.iter().filter(|event| event["stage"] == "RequestReceived");
-    let by_witness: Vec<_> = received
+    let by_witness: Vec<_> = events
+        .iter()
         .filter(|event| event["impersonatedUser"]["username"] == "witness")
         .collect();
     assert_eq!(by_witness.len(), 1, "{events:#?}");
     assert_eq!(by_witness[0]["verb"], "create");
+    assert_eq!(by_witness[0]["responseStatus"]["code"], 201);
 }

@@ -10,4 +10,5 @@
 mod cluster;
 mod ending;
 mod fault;
+mod programs;
 mod webhook;
