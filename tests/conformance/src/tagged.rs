@@ -1,0 +1,64 @@
+//! Values as they cross the pipe: JSON in which a number is `{"n": TEXT}`, a set `{"s": [...]}` and an
+//! object `{"o": [[KEY, VALUE], ...]}`. The other side is `judge/opa/value.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regorus::Value;
+use serde_json::{Value as Json, json};
+
+/// Reads a tagged value; `None` if it is none.
+#[must_use]
+pub fn read(json: &Json) -> Option<Value> {
+    match json {
+        Json::Null => Some(Value::Null),
+        Json::Bool(bool) => Some(Value::Bool(*bool)),
+        Json::String(string) => Some(Value::from(string.as_str())),
+        Json::Array(elements) => Some(Value::from(read_all(elements)?)),
+        Json::Number(_) => None,
+        Json::Object(tag) => {
+            if let Some(text) = tag.get("n").and_then(Json::as_str) {
+                return Value::from_numeric_string(text).ok();
+            }
+            if let Some(elements) = tag.get("s").and_then(Json::as_array) {
+                return Some(Value::from(
+                    read_all(elements)?.into_iter().collect::<BTreeSet<_>>(),
+                ));
+            }
+            let pairs = tag.get("o").and_then(Json::as_array)?;
+            Some(Value::from(
+                pairs.iter().map(read_pair).collect::<Option<BTreeMap<_, _>>>()?,
+            ))
+        }
+    }
+}
+
+fn read_all(elements: &[Json]) -> Option<Vec<Value>> {
+    elements.iter().map(read).collect()
+}
+
+fn read_pair(pair: &Json) -> Option<(Value, Value)> {
+    match pair.as_array().map(Vec::as_slice) {
+        Some([key, value]) => Some((read(key)?, read(value)?)),
+        _ => None,
+    }
+}
+
+/// Writes a value. The engine's undefined is written as null, for there is no such value.
+#[must_use]
+pub fn write(value: &Value) -> Json {
+    match value {
+        Value::Null | Value::Undefined => Json::Null,
+        Value::Bool(bool) => Json::Bool(*bool),
+        Value::String(string) => Json::String(string.to_string()),
+        Value::Number(number) => json!({ "n": number.format_decimal() }),
+        Value::Array(array) => Json::Array(array.iter().map(write).collect()),
+        Value::Set(set) => json!({ "s": set.iter().map(write).collect::<Vec<_>>() }),
+        Value::Object(object) => {
+            let pairs: Vec<Json> = object
+                .iter()
+                .map(|(key, value)| json!([write(key), write(value)]))
+                .collect();
+            json!({ "o": pairs })
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What one side says about one question, in a form in which two sides can be compared.
+
+use regorus::Value;
+use serde_json::Value as Json;
+
+use crate::tagged;
+
+/// An answer of either side.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The query has this value.
+    Value(Value),
+    /// The query is undefined.
+    Undefined,
+    /// The modules were refused before evaluation.
+    Refused(String),
+    /// The evaluation failed.
+    Failed(String),
+}
+
+impl Verdict {
+    /// Reads a judge's answer.
+    #[must_use]
+    pub fn of_judge(answer: &Json) -> Self {
+        if let Some(result) = answer.get("result") {
+            let unreadable = || Self::Failed(format!("unreadable: {result}"));
+            return tagged::read(result).map_or_else(unreadable, Self::Value);
+        }
+        if answer.get("undefined").is_some() {
+            return Self::Undefined;
+        }
+        let error = answer.get("error");
+        let part = |name| {
+            error
+                .and_then(|error| error.get(name))
+                .and_then(Json::as_str)
+                .unwrap_or("?")
+        };
+        let text = format!("{}: {}", part("code"), part("message"));
+        if part("code").starts_with("rego_") {
+            Self::Refused(text)
+        } else {
+            Self::Failed(text)
+        }
+    }
+
+    /// Whether two sides agree: on the value, or that there is none, or that and at which stage it failed.
+    /// Error texts may differ.
+    #[must_use]
+    pub fn agrees(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Value(a), Self::Value(b)) => same(a, b),
+            (Self::Undefined, Self::Undefined)
+            | (Self::Refused(_), Self::Refused(_))
+            | (Self::Failed(_), Self::Failed(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Equality of values, where a binary float equals the decimal text that reads as the same float.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => x == y || close(a, b),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))
+        }
+        (Value::Set(a), Value::Set(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter_sorted()
+                    .zip(b.iter_sorted())
+                    .all(|((k, v), (l, w))| same(k, l) && same(v, w))
+        }
+        _ => a == b,
+    }
+}
+
+fn close(a: &Value, b: &Value) -> bool {
+    matches!((a.as_f64(), b.as_f64()), (Ok(a), Ok(b)) if a == b)
+}
