@@ -18,9 +18,11 @@
 mod analysis;
 mod ast;
 mod budget;
+pub mod builtins;
 mod check;
 mod error;
 mod finding;
+mod fmt_go;
 mod lexer;
 mod module;
 mod parser;
