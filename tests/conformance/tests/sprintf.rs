@@ -52,7 +52,7 @@ fn format(random: &mut Random) -> String {
 fn arguments(random: &mut Random, format: &str) -> Vec<Json> {
     let mut values: Vec<Json> = (0..random.below(5)).map(|_| normal(&value(random, 2))).collect();
     if random.once_in(3) {
-        values.push(json!({ "n": random.pick(&["0.000000001234", "-1e-7", "1.5e-10", "2.5e-300"] ) });
+        values.push(json!({ "n": random.pick(&["0.000000001234", "-1e-7", "1.5e-10", "2.5e-300"]) }));
     }
     let big = |value: &Json| {
         value["n"]
