@@ -42,6 +42,8 @@ mod config;
 mod error;
 mod event;
 mod feed;
+#[cfg(test)]
+mod fixture;
 mod inbox;
 mod manager;
 mod object;

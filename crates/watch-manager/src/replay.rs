@@ -29,6 +29,8 @@ pub(crate) struct Backlog {
 struct Lane {
     epoch: Epoch,
     status: GvkStatus,
+    /// What the reader believes.
+    status_told: GvkStatus,
     /// Whether the end of the snapshot was queued.
     synced: bool,
     objects: HashMap<Arc<ObjectKey>, Entry>,
@@ -140,6 +142,7 @@ impl Backlog {
                 Token::Status(gvk) => {
                     let kind = self.lanes.get_mut(&gvk).map(|lane| {
                         lane.status_at = None;
+                        lane.status_told = lane.status.clone();
                         EventKind::Status(lane.status.clone())
                     });
                     (gvk, kind)
@@ -229,7 +232,8 @@ impl Backlog {
         }
     }
 
-    /// Queues a change of state. Only the latest is delivered.
+    /// Queues a change of state, behind the objects that it is about. Only the latest is delivered, and
+    /// none if the reader knows it already.
     pub(crate) fn offer_status(&mut self, gvk: &Gvk, epoch: Epoch, status: &GvkStatus) {
         let at = self.next_token;
         let Some(lane) = self.lanes.get_mut(gvk).filter(|lane| lane.epoch == epoch) else {
@@ -239,7 +243,10 @@ impl Backlog {
             return;
         }
         lane.status = status.clone();
-        if lane.status_at.is_none() {
+        if let Some(former) = lane.status_at.take() {
+            self.order.remove(&former);
+        }
+        if lane.status != lane.status_told {
             lane.status_at = Some(at);
             self.push(Token::Status(Arc::clone(gvk)));
         }
@@ -258,6 +265,7 @@ impl Lane {
         Self {
             epoch,
             status: GvkStatus::Pending,
+            status_told: GvkStatus::Pending,
             synced: false,
             objects: HashMap::new(),
             status_at: None,

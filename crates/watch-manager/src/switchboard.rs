@@ -155,13 +155,13 @@ impl Kind {
     fn replay(&self, gvk: &Gvk, mailbox: &Mailbox, epoch: Epoch) {
         let store = self.store.read();
         mailbox.deliver(|backlog| {
-            backlog.offer_status(gvk, epoch, store.status());
             for object in store.objects() {
                 backlog.offer(gvk, epoch, &Change::Added(Arc::clone(object)));
             }
             if store.is_synced() {
                 backlog.offer_synced(gvk, epoch);
             }
+            backlog.offer_status(gvk, epoch, store.status());
         });
     }
 

@@ -1,1 +1,202 @@
-//! Tests of `object`.
+//! Tests of `object`: what is read, what is completed, what is left alone.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn config_map() -> Arc<GroupVersionKind> {
+    Arc::new(GroupVersionKind::gvk("", "v1", "ConfigMap"))
+}
+
+fn seal(text: &str, keep: Keep) -> Result<WatchedObject, serde_json::Error> {
+    WatchedObject::seal(&config_map(), &RawValue::from_string(text.to_owned())?, keep)
+}
+
+#[track_caller]
+fn check_text(text: &str, keep: Keep, expected: &str) {
+    assert_eq!(seal(text, keep).unwrap().json(), expected);
+}
+
+#[test]
+fn an_item_of_a_list_gets_the_kind_of_the_watch() {
+    check_text(
+        r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#,
+        Keep::Everything,
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}}"#,
+    );
+}
+
+#[test]
+fn another_kind_in_the_text_is_replaced_even_when_it_is_escaped() {
+    check_text(
+        r#"{"kind":"PartialObjectMetadata","\u006bind":"x","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}"#,
+        Keep::Everything,
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#,
+    );
+}
+
+#[test]
+fn managed_fields_are_kept_or_left_out_and_nothing_else_is_touched() {
+    let text = r#"{"metadata":{"managedFields":[{"manager":"m"}],"name":"a","labels":{"managedFields":"x"}},"managedFields":1}"#;
+    check_text(
+        text,
+        Keep::WithoutManagedFields,
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"managedFields":"x"}},"managedFields":1}"#,
+    );
+    assert!(
+        seal(text, Keep::Everything)
+            .unwrap()
+            .json()
+            .contains(r#""manager":"m""#)
+    );
+}
+
+#[test]
+fn identity_is_read_without_parsing_the_rest() {
+    let object = seal(
+        r#"{"metadata":{"name":"a\u0062","namespace":"n","uid":"u","resourceVersion":"7"},"data":12}"#,
+        Keep::Everything,
+    )
+    .unwrap();
+    assert_eq!(
+        (
+            object.namespace(),
+            object.name(),
+            object.uid(),
+            object.resource_version()
+        ),
+        (Some("n"), "ab", "u", "7")
+    );
+    assert_eq!(object.key().to_string(), "n/ab");
+    assert!(
+        object.parse::<ConfigMap>().is_err(),
+        "the body is not a ConfigMap"
+    );
+}
+
+#[test]
+fn a_cluster_scoped_object_has_no_namespace() {
+    for text in [
+        r#"{"metadata":{"name":"a"}}"#,
+        r#"{"metadata":{"name":"a","namespace":""}}"#,
+    ] {
+        assert_eq!(seal(text, Keep::Everything).unwrap().namespace(), None);
+    }
+}
+
+#[test]
+fn what_is_no_object_is_refused() {
+    for text in [
+        "1",
+        "[]",
+        "{}",
+        r#"{"metadata":{}}"#,
+        r#"{"metadata":{"name":3}}"#,
+        r#"{"metadata":[]}"#,
+    ] {
+        assert!(seal(text, Keep::Everything).is_err(), "{text} was accepted");
+    }
+}
+
+#[test]
+fn typed_dynamic_and_metadata_views_agree() {
+    let text = r#"{"metadata":{"name":"a","namespace":"n","labels":{"app":"x"}},"data":{"k":"v"}}"#;
+    let object = seal(text, Keep::Everything).unwrap();
+    let typed: ConfigMap = object.parse().unwrap();
+    assert_eq!(typed.data.unwrap()["k"], "v");
+    let dynamic = object.to_dynamic().unwrap();
+    assert_eq!(dynamic.types.unwrap().kind, "ConfigMap");
+    assert_eq!(dynamic.metadata, *object.metadata());
+    assert_eq!(object.metadata().labels.as_ref().unwrap()["app"], "x");
+}
+
+#[test]
+fn impossible_metadata_leaves_the_identity() {
+    let object = seal(
+        r#"{"metadata":{"name":"a","uid":"u","labels":7}}"#,
+        Keep::Everything,
+    )
+    .unwrap();
+    assert_eq!(object.metadata().name.as_deref(), Some("a"));
+    assert_eq!(object.metadata().uid.as_deref(), Some("u"));
+    assert_eq!(object.metadata().labels, None);
+}
+
+#[test]
+fn an_object_nested_too_deeply_is_an_error_of_its_reader() {
+    let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+    let object = seal(
+        &format!(r#"{{"metadata":{{"name":"a"}},"spec":{deep}}}"#),
+        Keep::Everything,
+    )
+    .unwrap();
+    assert!(object.to_value().is_err());
+    assert!(object.json().contains(&deep));
+    assert_eq!(object.metadata().name.as_deref(), Some("a"));
+}
+
+#[test]
+fn debug_output_says_which_object_and_not_what_is_in_it() {
+    let object = seal(
+        r#"{"metadata":{"name":"a"},"data":{"password":"hunter2"}}"#,
+        Keep::Everything,
+    )
+    .unwrap();
+    let text = format!("{object:?}");
+    assert!(
+        text.contains("ConfigMap") && text.contains('a') && !text.contains("hunter2"),
+        "{text}"
+    );
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let key = prop_oneof![
+        "[a-z\"\\\\\u{e9}]{0,4}",
+        Just("managedFields".to_owned()),
+        Just("kind".to_owned())
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[ -~\u{20ac}]{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(key.clone(), inner, 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_text_is_the_object_with_its_kind(
+        body in prop::collection::btree_map("[a-zA-Z]{1,10}", any_json(), 0..5),
+        extra in prop::collection::btree_map("[a-zA-Z]{1,10}", any_json(), 0..3),
+        strip in any::<bool>(),
+    ) {
+        let mut metadata: serde_json::Map<_, _> = extra.into_iter().collect();
+        for field in ["namespace", "uid", "resourceVersion"] {
+            metadata.remove(field);
+        }
+        metadata.insert("name".into(), json!("a"));
+        metadata.insert("managedFields".into(), json!([{"manager": "m"}]));
+        let mut original: serde_json::Map<_, _> = body.into_iter().collect();
+        original.insert("metadata".into(), metadata.clone().into());
+
+        let keep = if strip { Keep::WithoutManagedFields } else { Keep::Everything };
+        let object = seal(&serde_json::to_string(&original).unwrap(), keep).unwrap();
+
+        if strip {
+            metadata.remove("managedFields");
+        }
+        original.insert("metadata".into(), metadata.into());
+        original.insert("apiVersion".into(), json!("v1"));
+        original.insert("kind".into(), json!("ConfigMap"));
+        prop_assert_eq!(object.to_value().unwrap(), Value::Object(original));
+    }
+}

@@ -1,0 +1,397 @@
+//! What an API server can do to a watch, and what becomes of it: kinds come and go, versions expire,
+//! connections break, access is refused. Time is virtual.
+
+use std::time::Duration;
+
+use crate::bench::{Bench, config, during, gvk, next, object, until};
+use tokio::time::Instant;
+use watch_manager::testing::Fault;
+use watch_manager::{GvkStatus, Verb};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+// --- The kind comes and goes.
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_served_starts_by_itself_when_it_is() {
+    let bench = Bench::new();
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Gadget"));
+    assert_eq!(during(&mut registrar, 5 * MINUTE).await, Vec::<String>::new());
+    assert_eq!(registrar.status(&gvk("Gadget")), Some(GvkStatus::Pending));
+    let looks = bench.api.calls(&gvk("Gadget"), Verb::Discover);
+    assert!((5..30).contains(&looks), "looked {looks} times in five minutes");
+
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
+    let served = Instant::now();
+    assert_eq!(
+        until(&mut registrar, "ready").await,
+        ["apply a", "synced", "ready"]
+    );
+    assert!(served.elapsed() <= MINUTE, "a look is due every 30 to 60 seconds");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_makes_it_look_at_once() {
+    let bench = Bench::new();
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Gadget"));
+    during(&mut registrar, 5 * MINUTE).await;
+
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    let served = Instant::now();
+    bench.manager.rediscover(&gvk("Gadget"));
+    assert_eq!(until(&mut registrar, "ready").await, ["synced", "ready"]);
+    assert_eq!(served.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_withdrawn_kind_loses_its_objects_and_comes_back_under_another_plural() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a", "b"]).await;
+
+    bench.api.unserve(&gvk("Gadget"));
+    let mut gone = until(&mut registrar, "pending").await;
+    gone.sort();
+    assert_eq!(gone, ["delete a", "delete b", "pending"]);
+    assert_eq!(bench.names("Gadget"), Vec::<String>::new());
+    assert!(!bench.store("Gadget").is_synced());
+
+    bench.api.serve(&gvk("Gadget"), "gizmos");
+    bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
+    assert_eq!(
+        until(&mut registrar, "ready").await,
+        ["apply a", "synced", "ready"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_back_while_cut_off_is_listed_anew() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a", "b"]).await;
+
+    bench.api.interrupt(&gvk("Gadget"), Some(Fault::Unavailable));
+    bench.api.unserve(&gvk("Gadget"));
+    bench.api.serve(&gvk("Gadget"), "things");
+    bench.api.apply(&gvk("Gadget"), object("b")).unwrap();
+
+    let mut said = until(&mut registrar, "ready").await;
+    said.retain(|line| !["stale", "ready"].contains(&line.as_str()));
+    said.sort();
+    // The new b has another uid: the old one ends before it.
+    assert_eq!(said, ["apply b", "delete a", "delete b"]);
+    assert_eq!(bench.names("Gadget"), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_404_of_a_served_kind_takes_nothing_away() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a"]).await;
+    bench.api.fail_next(&gvk("Gadget"), Verb::Watch, Fault::NotFound);
+    bench.api.interrupt(&gvk("Gadget"), None);
+    assert_eq!(during(&mut registrar, MINUTE).await, Vec::<String>::new());
+    bench.api.apply(&gvk("Gadget"), object("b")).unwrap();
+    assert_eq!(next(&mut registrar).await, "apply b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_without_the_watch_verb_says_so() {
+    let bench = Bench::new();
+    bench.api.serve_without(&gvk("Review"), "reviews", Verb::Watch);
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Review"));
+    assert_eq!(next(&mut registrar).await, "unwatchable watch");
+    assert!(registrar.status(&gvk("Review")).unwrap().is_stuck());
+    assert_eq!(bench.api.calls(&gvk("Review"), Verb::List), 0);
+
+    bench.api.serve(&gvk("Review"), "reviews");
+    assert_eq!(until(&mut registrar, "ready").await, ["synced", "ready"]);
+}
+
+// --- Versions expire.
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_version_is_answered_by_a_list_that_tells_the_missed_deletes() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a", "b", "c"]).await;
+
+    bench.api.interrupt(&gvk("Gadget"), Some(Fault::Unavailable));
+    bench.api.delete(&gvk("Gadget"), Some("default"), "b");
+    bench.api.apply(&gvk("Gadget"), object("d")).unwrap();
+    bench.api.compact(&gvk("Gadget"));
+
+    let mut said = until(&mut registrar, "ready").await;
+    said.sort();
+    said.dedup(); // the state names the error, and there were several
+    assert_eq!(said, ["apply d", "delete b", "ready", "stale"]);
+    assert_eq!(bench.names("Gadget"), ["a", "c", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_version_in_mid_watch_is_answered_by_a_list() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a"]).await;
+    bench.api.interrupt(&gvk("Gadget"), Some(Fault::Expired));
+    assert_eq!(until(&mut registrar, "ready").await, ["stale", "ready"]);
+    assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::List), 2);
+    bench.api.apply(&gvk("Gadget"), object("b")).unwrap();
+    assert_eq!(next(&mut registrar).await, "apply b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_never_opens_because_of_its_version_backs_off() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a"]).await;
+    bench.api.fail_always(&gvk("Gadget"), Verb::Watch, Fault::Expired);
+    bench.api.interrupt(&gvk("Gadget"), None);
+    during(&mut registrar, 5 * MINUTE).await;
+    let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
+    assert!((5..25).contains(&lists), "{lists} lists in five minutes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_that_expire_twice_are_asked_for_in_one_piece() {
+    let mut config = config();
+    config.page_size = 2;
+    let bench = Bench::with(config);
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    for name in ["a", "b", "c", "d", "e"] {
+        bench.api.apply(&gvk("Gadget"), object(name)).unwrap();
+    }
+    // Each list takes longer than its pages live.
+    bench.api.set_latency(Duration::from_secs(1));
+    let api = bench.api.clone();
+    let compacting = tokio::spawn(async move {
+        let mut every = tokio::time::interval(Duration::from_millis(900));
+        loop {
+            every.tick().await;
+            api.compact(&gvk("Gadget"));
+            if api.calls(&gvk("Gadget"), Verb::List) >= 5 {
+                return;
+            }
+        }
+    });
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Gadget"));
+    let said = until(&mut registrar, "synced").await;
+    compacting.await.unwrap();
+    assert_eq!(said.iter().filter(|line| line.starts_with("apply")).count(), 5);
+    // Page, expired page, page, expired page, everything.
+    assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::List), 5);
+}
+
+// --- Connections break.
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_breaks_off_starts_over_and_loses_no_delete() {
+    let mut config = config();
+    config.page_size = 1;
+    let bench = Bench::with(config);
+    let mut registrar = bench.synced("Gadget", &["a", "b", "c"]).await;
+    let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
+
+    bench.api.set_latency(Duration::from_secs(1));
+    bench.api.interrupt(&gvk("Gadget"), Some(Fault::Expired));
+    bench.api.delete(&gvk("Gadget"), Some("default"), "c");
+    // The first page is under way; the second fails.
+    while bench.api.calls(&gvk("Gadget"), Verb::List) == lists {
+        tokio::time::advance(Duration::from_millis(10)).await;
+    }
+    bench
+        .api
+        .fail_next(&gvk("Gadget"), Verb::List, Fault::Unavailable);
+    let mut said = until(&mut registrar, "ready").await;
+    said.dedup(); // the state names the error, and there were two
+    assert_eq!(said, ["stale", "delete c", "ready"]);
+    assert_eq!(
+        bench.api.calls(&gvk("Gadget"), Verb::List) - lists,
+        4,
+        "a page, an error, two pages"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_closes_every_watch_at_once_is_not_hammered() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a"]).await;
+    let before = bench.api.calls(&gvk("Gadget"), Verb::Watch);
+    bench
+        .api
+        .fail_always(&gvk("Gadget"), Verb::Watch, Fault::ClosedAtOnce);
+    bench.api.interrupt(&gvk("Gadget"), None);
+    during(&mut registrar, MINUTE).await;
+    let watches = bench.api.calls(&gvk("Gadget"), Verb::Watch) - before;
+    assert!((3..15).contains(&watches), "{watches} watches in a minute");
+
+    bench.api.heal(&gvk("Gadget"), Verb::Watch);
+    bench.api.apply(&gvk("Gadget"), object("b")).unwrap();
+    let said = until(&mut registrar, "apply b").await;
+    assert!(
+        said.iter()
+            .all(|line| ["stale", "ready", "apply b"].contains(&line.as_str())),
+        "{said:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_always_fails_is_asked_for_less_and_less() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    bench
+        .api
+        .fail_always(&gvk("Gadget"), Verb::List, Fault::Unavailable);
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Gadget"));
+    assert_eq!(during(&mut registrar, 5 * MINUTE).await, ["degraded"]);
+    let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
+    assert!((5..25).contains(&lists), "{lists} lists in five minutes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_connection_is_replaced() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    bench.api.fail_next(&gvk("Gadget"), Verb::Watch, Fault::Silent);
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Gadget"));
+    until(&mut registrar, "ready").await;
+    bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
+    let applied = Instant::now();
+    assert_eq!(next(&mut registrar).await, "apply a");
+    assert_eq!(applied.elapsed(), config().idle_timeout);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_hour_is_renewed_watches_and_no_event() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a"]).await;
+    assert_eq!(during(&mut registrar, 60 * MINUTE).await, Vec::<String>::new());
+    // One every 290 seconds.
+    assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::Watch), 13);
+    assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::List), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_all_watches_break_they_return_a_few_at_a_time_and_without_object_events() {
+    let kinds: Vec<_> = (0..100).map(|number| gvk(&format!("Kind{number}"))).collect();
+    let mut config = config();
+    // Each kind waits for a different time, as without a seed.
+    config.jitter_seed = None;
+    let bench = Bench::with(config);
+    bench.api.set_latency(Duration::from_millis(50));
+    let mut registrar = bench.registrar("r");
+    for kind in &kinds {
+        bench.api.serve(kind, "things");
+        bench.api.apply(kind, object("a")).unwrap();
+        registrar.add(kind.clone());
+    }
+    registrar
+        .wait_until(watch_manager::Readiness::is_ready)
+        .await
+        .unwrap();
+    while bench.api.open_watches() < kinds.len() {
+        next(&mut registrar).await;
+    }
+    during(&mut registrar, Duration::from_secs(1)).await;
+    assert_eq!(bench.api.most_in_flight(), 16);
+
+    for kind in &kinds {
+        bench.api.interrupt(kind, Some(Fault::Unavailable));
+    }
+    let said = during(&mut registrar, MINUTE).await;
+    assert_eq!(bench.api.open_watches(), kinds.len());
+    assert_eq!(bench.api.most_in_flight(), 16);
+    assert!(
+        said.iter()
+            .all(|line| ["stale", "ready"].contains(&line.as_str())),
+        "{said:?}"
+    );
+    assert!(
+        kinds
+            .iter()
+            .all(|kind| registrar.status(kind) == Some(GvkStatus::Ready))
+    );
+}
+
+// --- Access is refused.
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_kind_says_so_is_asked_for_slowly_and_starts_when_allowed() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Secret"), "secrets");
+    bench.api.apply(&gvk("Secret"), object("a")).unwrap();
+    bench
+        .api
+        .fail_always(&gvk("Secret"), Verb::List, Fault::Forbidden);
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Secret"));
+    assert_eq!(during(&mut registrar, 10 * MINUTE).await, ["forbidden list"]);
+    assert!(registrar.readiness().is_settled() && !registrar.readiness().is_ready());
+    let lists = bench.api.calls(&gvk("Secret"), Verb::List);
+    assert!((3..8).contains(&lists), "{lists} lists in ten minutes");
+
+    bench.api.heal(&gvk("Secret"), Verb::List);
+    assert_eq!(
+        until(&mut registrar, "ready").await,
+        ["apply a", "synced", "ready"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn revoked_access_keeps_what_is_known() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Secret", &["a"]).await;
+    bench
+        .api
+        .fail_always(&gvk("Secret"), Verb::Watch, Fault::Forbidden);
+    bench.api.interrupt(&gvk("Secret"), None);
+    assert_eq!(next(&mut registrar).await, "forbidden watch");
+    assert_eq!(bench.names("Secret"), ["a"]);
+
+    // Access returns at an unknown time; somebody who knows may say so.
+    bench.api.heal(&gvk("Secret"), Verb::Watch);
+    let healed = Instant::now();
+    bench.manager.rediscover(&gvk("Secret"));
+    assert_eq!(until(&mut registrar, "ready").await, ["ready"]);
+    assert_eq!(healed.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_kind_that_fails_holds_up_no_other() {
+    let bench = Bench::new();
+    for kind in ["Bad", "Good"] {
+        bench.api.serve(&gvk(kind), "things");
+        bench.api.apply(&gvk(kind), object("a")).unwrap();
+    }
+    bench
+        .api
+        .fail_always(&gvk("Bad"), Verb::Discover, Fault::Forbidden);
+    let registrar = bench.registrar("r");
+    registrar.replace([gvk("Bad"), gvk("Good"), gvk("Unknown")]);
+    let readiness = registrar
+        .wait_until(|readiness| readiness.waiting().len() == 2)
+        .await
+        .unwrap();
+    let waiting: Vec<_> = readiness
+        .waiting()
+        .iter()
+        .map(|(gvk, _)| gvk.kind.as_str())
+        .collect();
+    assert_eq!(waiting, ["Bad", "Unknown"]);
+    assert_eq!(registrar.status(&gvk("Unknown")), Some(GvkStatus::Pending));
+}
+
+// --- The server sends nonsense.
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_object_is_counted_and_skipped() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a"]).await;
+    bench.api.send_garbage(&gvk("Gadget"));
+    bench.api.apply(&gvk("Gadget"), object("b")).unwrap();
+    assert_eq!(next(&mut registrar).await, "apply b");
+    assert_eq!(bench.store("Gadget").undecodable(), 1);
+    assert_eq!(bench.names("Gadget"), ["a", "b"]);
+    assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::Watch), 1);
+}

@@ -1,0 +1,12 @@
+//! The manager as a whole on a server in memory. What needs a real server is in `control_plane`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::arithmetic_side_effects,
+    reason = "a panic is how a test says no"
+)]
+
+mod bench;
+mod failure_modes;
+mod registrar;
