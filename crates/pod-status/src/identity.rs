@@ -1,0 +1,155 @@
+//! Who reports: a pod, and one run of its process.
+//!
+//! A pod's name is reused by StatefulSets and its uid survives a container restart, so neither alone tells
+//! two runs apart. The *incarnation* does: it is new in every process.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+use crate::error::Error;
+
+/// How long after its last heartbeat a process without a pod counts as gone.
+const DETACHED_TTL: Duration = Duration::from_secs(60);
+
+/// One run of one reporting process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodIdentity {
+    /// Where the pod is, and its reports.
+    pub namespace: String,
+    /// The pod's name: what `byPod` calls `id`.
+    pub name: String,
+    /// The pod's uid; nothing for a process outside any pod.
+    pub uid: Option<String>,
+    /// Different in every run of the process.
+    pub incarnation: String,
+    /// What the process does with what it ingests, such as `webhook` or `audit`.
+    pub operations: BTreeSet<String>,
+}
+
+impl PodIdentity {
+    /// The identity in `POD_NAME`, `POD_NAMESPACE` and `POD_UID`, which the pod's manifest sets from
+    /// `metadata.name`, `metadata.namespace` and `metadata.uid` (the downward API).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Environment`] naming every variable that is missing or empty.
+    pub fn from_downward_api(operations: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, Error> {
+        Self::from_variables(|name| std::env::var(name).ok(), operations)
+    }
+
+    /// As [`PodIdentity::from_downward_api`], with `variable` in place of the process environment.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Environment`] naming every variable that is missing or empty.
+    pub fn from_variables(
+        variable: impl Fn(&str) -> Option<String>,
+        operations: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Self, Error> {
+        let mut missing = Vec::new();
+        let mut read = |name: &'static str| {
+            let value = variable(name).filter(|value| !value.is_empty());
+            if value.is_none() {
+                missing.push(name);
+            }
+            value.unwrap_or_default()
+        };
+        let (name, namespace, uid) = (read("POD_NAME"), read("POD_NAMESPACE"), read("POD_UID"));
+        if !missing.is_empty() {
+            return Err(Error::Environment { missing });
+        }
+        Ok(Self::new(namespace, name, Some(uid), operations))
+    }
+
+    /// The identity of a process that is not a pod of this cluster.
+    ///
+    /// Its reports have no owner (a reference to a pod that does not exist would have them garbage-collected
+    /// again and again); instead the process sends heartbeats, and its reports are swept 60 seconds after
+    /// the last one.
+    pub fn detached(
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+        operations: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        Self::new(namespace.into(), name.into(), None, operations)
+    }
+
+    fn new(
+        namespace: String,
+        name: String,
+        uid: Option<String>,
+        operations: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let operations = operations.into_iter().map(Into::into).collect();
+        Self {
+            namespace,
+            name,
+            uid,
+            incarnation: new_incarnation(),
+            operations,
+        }
+    }
+
+    /// The owner of the reports: the pod, so that they go when it goes. Nothing for a detached process.
+    pub fn owner_reference(&self) -> Option<OwnerReference> {
+        self.uid.as_ref().map(|uid| OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: "Pod".to_owned(),
+            name: self.name.clone(),
+            uid: uid.clone(),
+            ..OwnerReference::default()
+        })
+    }
+
+    /// After how long without a heartbeat the process counts as gone. Nothing for a pod, whose object says.
+    pub fn ttl(&self) -> Option<Duration> {
+        self.uid.is_none().then_some(DETACHED_TTL)
+    }
+
+    /// How often the heartbeat is sent: two may get lost before the process counts as gone.
+    pub(crate) fn heartbeat_period(&self) -> Option<Duration> {
+        self.ttl()?.checked_div(3)
+    }
+}
+
+/// 64 random bits from the keys the standard library draws for its hash maps.
+fn new_incarnation() -> String {
+    format!("{:016x}", RandomState::new().hash_one(std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_missing_variable_is_named_at_once() {
+        let set = |name: &str| (name == "POD_NAME").then(|| "a".to_owned());
+        let error = PodIdentity::from_variables(set, ["webhook"]).unwrap_err();
+        assert!(error.to_string().contains("POD_NAMESPACE, POD_UID"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_variable_is_missing() {
+        let set = |name: &str| Some(if name == "POD_UID" { "" } else { "a" }.to_owned());
+        assert!(PodIdentity::from_variables(set, ["webhook"]).is_err());
+    }
+
+    #[test]
+    fn a_pod_owns_its_reports_and_a_detached_process_has_a_ttl() {
+        let pod = PodIdentity::from_variables(|name| Some(name.to_lowercase()), ["webhook"]).unwrap();
+        assert_eq!(pod.owner_reference().unwrap().uid, "pod_uid");
+        assert_eq!(pod.ttl(), None);
+        let process = PodIdentity::detached("ns", "laptop", ["audit"]);
+        assert_eq!(process.owner_reference(), None);
+        assert!(process.ttl().is_some());
+    }
+
+    #[test]
+    fn two_runs_have_two_incarnations() {
+        let run = || PodIdentity::detached("ns", "laptop", ["audit"]).incarnation;
+        assert_ne!(run(), run());
+    }
+}

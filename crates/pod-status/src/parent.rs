@@ -1,0 +1,45 @@
+//! Which object a report is about.
+
+use kube::Resource;
+use serde::{Deserialize, Serialize};
+
+/// Kind, place and name of an object. A recreated object has the same reference and another uid.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ParentRef {
+    /// API group, empty for the core group. Versions of a group are views of the same objects.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace; nothing for a cluster-scoped object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+}
+
+/// One particular object: a reference, and the uid that ends with the object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ParentKey {
+    /// Kind, place and name.
+    #[serde(flatten)]
+    pub reference: ParentRef,
+    /// `metadata.uid`
+    pub uid: String,
+}
+
+impl ParentKey {
+    /// The key of `object`; parts that the object lacks are empty.
+    pub fn of<K: Resource>(object: &K, dynamic_type: &K::DynamicType) -> Self {
+        let meta = object.meta();
+        Self {
+            reference: ParentRef {
+                group: K::group(dynamic_type).into_owned(),
+                kind: K::kind(dynamic_type).into_owned(),
+                namespace: meta.namespace.clone(),
+                name: meta.name.clone().unwrap_or_default(),
+            },
+            uid: meta.uid.clone().unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! When a pod may serve: once everything that existed at its start has been *ingested*, not merely cached.
+//!
+//! Expectations come from the very stream that the controllers work on: what the first list contains is
+//! expected, what the stream says is gone is not. Hence nothing has to be listed a second time, and the two
+//! views cannot disagree. `board` holds the rules, without locks; this file is the handle.
+//!
+//! Once ready, always ready: this is about the start, not about lag later on.
+
+mod board;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::parent::ParentKey;
+use board::{Board, SourceId};
+
+/// Whether the pod may serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// Something that existed at the start has not been ingested.
+    Waiting,
+    /// Everything has. This is final.
+    Ready,
+}
+
+impl Readiness {
+    /// Whether the pod may serve.
+    pub fn is_ready(self) -> bool {
+        self == Self::Ready
+    }
+}
+
+/// What becomes of an expectation that cannot be met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// It is given up: one broken object must not keep a pod from serving the others.
+    #[default]
+    GiveUp,
+    /// It blocks until the object is repaired or deleted.
+    Block,
+}
+
+/// What may keep a pod from becoming ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// An object whose ingestion fails for good.
+    pub permanent: OnError,
+    /// A kind that cannot be listed.
+    pub unlistable: OnError,
+}
+
+/// Why an object was not ingested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Trying again cannot help until the object changes.
+    Permanent,
+    /// It will be tried again.
+    Transient,
+}
+
+/// Something that readiness waits for. Its `Display` is a line for a verbose readiness probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// [`ReadinessTracker::seal`] has not been called.
+    Seal,
+    /// The first list of a source is not complete.
+    List {
+        /// The source, with those it belongs to.
+        source: String,
+        /// Why not, if that was said.
+        reason: Option<String>,
+    },
+    /// An object has not been ingested.
+    Object {
+        /// The source, with those it belongs to.
+        source: String,
+        /// The object.
+        object: ParentKey,
+        /// The generation that existed at the start.
+        generation: i64,
+        /// The last failure, if any.
+        reason: Option<String>,
+    },
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = match self {
+            Self::Seal => return f.write_str("sources are still being declared"),
+            Self::List { source, reason } => {
+                write!(f, "{source}: not listed yet")?;
+                reason
+            }
+            Self::Object {
+                source,
+                object,
+                generation,
+                reason,
+            } => {
+                let reference = &object.reference;
+                write!(f, "{source}: {} ", reference.kind)?;
+                if let Some(namespace) = &reference.namespace {
+                    write!(f, "{namespace}/")?;
+                }
+                write!(f, "{} not ingested at generation {generation}", reference.name)?;
+                reason
+            }
+        };
+        reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
+    }
+}
+
+/// Knows what the pod still has to ingest before it may serve. Clones are the same tracker.
+///
+/// ```
+/// # use pod_status::{ParentKey, ParentRef, ReadinessTracker, readiness::Policy};
+/// # let reference = ParentRef { group: String::new(), kind: "T".into(), namespace: None, name: "t".into() };
+/// # let key = ParentKey { reference, uid: "u".into() };
+/// let tracker = ReadinessTracker::new(Policy::default());
+/// let templates = tracker.source("templates");
+/// tracker.seal();
+///
+/// templates.list_begins(); // Init
+/// templates.expect(&key, 1); // InitApply
+/// templates.list_ends(); // InitDone
+/// assert!(!tracker.ready().borrow().is_ready());
+/// assert_eq!(tracker.explain()[0].to_string(), "templates: T t not ingested at generation 1");
+///
+/// templates.observe(&key, 1); // the policy set that contains it is in force
+/// assert!(tracker.ready().borrow().is_ready());
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReadinessTracker {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    board: Mutex<Board>,
+    readiness: watch::Sender<Readiness>,
+}
+
+impl Inner {
+    /// A panic while the board is locked can only be a failed allocation: the state is intact.
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut Board) -> R) -> R {
+        let mut board = self.board();
+        let result = change(&mut board);
+        // Sent under the lock, so that nobody sees an older state after a newer one.
+        if board.settle() {
+            self.readiness.send_replace(Readiness::Ready);
+        }
+        result
+    }
+}
+
+impl ReadinessTracker {
+    /// A tracker that waits for its sources to be declared.
+    pub fn new(policy: Policy) -> Self {
+        let inner = Inner {
+            board: Mutex::new(Board::new(policy)),
+            readiness: watch::Sender::new(Readiness::Waiting),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Declares a kind of object whose first list must be ingested. Once the tracker is ready, a source
+    /// changes nothing.
+    pub fn source(&self, name: impl Into<String>) -> ReadinessSource {
+        let id = self.inner.change(|board| board.source(name.into()));
+        ReadinessSource {
+            inner: self.inner.clone(),
+            id,
+        }
+    }
+
+    /// Says that all sources are declared. Without it the tracker never becomes ready.
+    pub fn seal(&self) {
+        self.inner.change(Board::seal);
+    }
+
+    /// The readiness, now and when it changes.
+    pub fn ready(&self) -> watch::Receiver<Readiness> {
+        self.inner.readiness.subscribe()
+    }
+
+    /// Everything that is missing; empty exactly when ready.
+    pub fn explain(&self) -> Vec<Missing> {
+        self.inner.board().explain()
+    }
+
+    /// Becomes ready whatever is missing, and says what was: for a deadline of the host's choosing.
+    pub fn give_up(&self) -> Vec<Missing> {
+        self.inner.change(Board::give_up)
+    }
+}
+
+/// One kind of object that readiness depends on. Clones are the same source.
+///
+/// The calls follow the events of a watch. Their order relative to the ingestion does not matter.
+#[derive(Clone, Debug)]
+pub struct ReadinessSource {
+    inner: Arc<Inner>,
+    id: SourceId,
+}
+
+impl ReadinessSource {
+    /// A list begins (`Init`). What it does not contain is no longer expected once it ends.
+    pub fn list_begins(&self) {
+        self.inner.change(|board| board.list_begins(self.id));
+    }
+
+    /// An object exists (`InitApply`, and harmlessly `Apply`). Objects that appear after the first list are
+    /// not waited for; one that takes the name of an expected object takes its place.
+    pub fn expect(&self, object: &ParentKey, generation: i64) {
+        self.inner
+            .change(|board| board.expect(self.id, object, generation));
+    }
+
+    /// The list is complete (`InitDone`).
+    pub fn list_ends(&self) {
+        self.inner.change(|board| board.list_ends(self.id));
+    }
+
+    /// The kind cannot be listed.
+    pub fn list_fails(&self, reason: impl Into<String>) {
+        self.inner
+            .change(|board| board.list_fails(self.id, reason.into()));
+    }
+
+    /// The object has been ingested at `generation` and is in force. Another object of the same name, or an
+    /// older generation than expected, does not count.
+    pub fn observe(&self, object: &ParentKey, generation: i64) {
+        self.inner
+            .change(|board| board.observe(self.id, object, generation));
+    }
+
+    /// The object could not be ingested at `generation`.
+    pub fn fail(&self, object: &ParentKey, generation: i64, failure: Failure, reason: impl Into<String>) {
+        self.inner
+            .change(|board| board.fail(self.id, object, generation, failure, reason.into()));
+    }
+
+    /// The object is gone (`Delete`), and everything that depends on it.
+    pub fn cancel(&self, object: &ParentKey) {
+        self.inner.change(|board| board.cancel(self.id, object));
+    }
+
+    /// Declares a source that exists because of `object`, such as the kind that a template defines. It is
+    /// waited for as long as `object` is expected here.
+    ///
+    /// Declare it *before* [`ReadinessSource::observe`] of `object`, or the tracker may be ready in between.
+    /// Asking again for the same object and name gives the same source.
+    pub fn child(&self, object: &ParentKey, name: impl Into<String>) -> ReadinessSource {
+        let id = self
+            .inner
+            .change(|board| board.child(self.id, object, name.into()));
+        ReadinessSource {
+            inner: self.inner.clone(),
+            id,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The aggregator's copy of all report objects: who reports about which parent, and which parents are to be
+//! looked at again. No I/O.
+//!
+//! Nothing here decides who is a member: a copy may lag behind, and a member that is missing from the count
+//! makes a false promise. It only says what has been reported.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::fold::Reported;
+use crate::parent::ParentRef;
+use crate::report::{Entry, Member, PodReport};
+
+#[derive(Debug)]
+struct Object {
+    uid: String,
+    report: PodReport,
+}
+
+/// All report objects, with an index by parent.
+#[derive(Debug, Default)]
+pub(crate) struct Roll {
+    objects: BTreeMap<String, Object>,
+    index: BTreeMap<ParentRef, BTreeSet<String>>,
+    dirty: BTreeSet<ParentRef>,
+    /// The objects of the listing in progress.
+    listed: Option<BTreeSet<String>>,
+}
+
+impl Roll {
+    /// A listing begins: what it does not contain is gone.
+    pub(crate) fn listing_begins(&mut self) {
+        self.listed = Some(BTreeSet::new());
+    }
+
+    /// The listing is complete.
+    pub(crate) fn listing_ends(&mut self) {
+        if let Some(listed) = self.listed.take() {
+            let gone: Vec<String> = self
+                .objects
+                .keys()
+                .filter(|name| !listed.contains(*name))
+                .cloned()
+                .collect();
+            for name in gone {
+                self.remove(&name);
+            }
+        }
+    }
+
+    /// An object exists, with this content. An unreadable content counts as an absent object: its pod is
+    /// then waited for.
+    pub(crate) fn apply(&mut self, name: &str, uid: String, report: Option<PodReport>) {
+        if let Some(listed) = &mut self.listed {
+            listed.insert(name.to_owned());
+        }
+        let Some(report) = report else {
+            return self.remove(name);
+        };
+        let changed = match self.objects.get(name) {
+            Some(known) => difference(&known.report, &report),
+            None => report
+                .entries
+                .iter()
+                .map(|entry| entry.parent.reference.clone())
+                .collect(),
+        };
+        self.unlink(name);
+        for entry in &report.entries {
+            self.index
+                .entry(entry.parent.reference.clone())
+                .or_default()
+                .insert(name.to_owned());
+        }
+        self.objects.insert(name.to_owned(), Object { uid, report });
+        self.dirty.extend(changed);
+    }
+
+    /// An object does not exist any more.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.unlink(name);
+        if let Some(object) = self.objects.remove(name) {
+            self.dirty.extend(
+                object
+                    .report
+                    .entries
+                    .into_iter()
+                    .map(|entry| entry.parent.reference),
+            );
+        }
+    }
+
+    /// Looks at `parent` again.
+    pub(crate) fn touch(&mut self, parent: ParentRef) {
+        self.dirty.insert(parent);
+    }
+
+    /// Looks at every parent again that any object speaks of.
+    pub(crate) fn touch_all(&mut self) {
+        self.dirty.extend(self.index.keys().cloned());
+    }
+
+    /// Whether any parent is to be looked at.
+    pub(crate) fn is_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// The parents to look at; the caller touches again those it could not finish.
+    pub(crate) fn take_dirty(&mut self) -> BTreeSet<ParentRef> {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// Everything that has been reported about `parent`.
+    pub(crate) fn reported(&self, parent: &ParentRef) -> Vec<Reported> {
+        let names = self.index.get(parent).into_iter().flatten();
+        let reports = names
+            .filter_map(|name| self.objects.get(name))
+            .map(|object| &object.report);
+        reports
+            .flat_map(|report| report.entries.iter().map(move |entry| (report, entry)))
+            .filter(|(_, entry)| entry.parent.reference == *parent)
+            .map(|(report, entry)| Reported {
+                member: report.pod.clone(),
+                entry: entry.clone(),
+            })
+            .collect()
+    }
+
+    /// The runs that have written objects, each once.
+    pub(crate) fn runs(&self) -> BTreeSet<&Member> {
+        self.objects.values().map(|object| &object.report.pod).collect()
+    }
+
+    /// Names and uids of the objects that `run` has written.
+    pub(crate) fn objects_of(&self, run: &Member) -> Vec<(String, String)> {
+        self.objects
+            .iter()
+            .filter(|(_, object)| object.report.pod.is_same_run(run))
+            .map(|(name, object)| (name.clone(), object.uid.clone()))
+            .collect()
+    }
+
+    fn unlink(&mut self, name: &str) {
+        let Some(object) = self.objects.get(name) else {
+            return;
+        };
+        for entry in &object.report.entries {
+            let parent = &entry.parent.reference;
+            let Some(names) = self.index.get_mut(parent) else {
+                continue;
+            };
+            names.remove(name);
+            if names.is_empty() {
+                self.index.remove(parent);
+            }
+        }
+    }
+}
+
+/// The parents about which the two contents of one object differ.
+fn difference(old: &PodReport, new: &PodReport) -> BTreeSet<ParentRef> {
+    let all = || {
+        old.entries
+            .iter()
+            .chain(&new.entries)
+            .map(|entry| entry.parent.reference.clone())
+    };
+    if !old.pod.is_same_run(&new.pod) || old.pod.operations != new.pod.operations {
+        return all().collect();
+    }
+    let by_parent = |report: &PodReport| -> BTreeMap<ParentRef, Entry> {
+        report
+            .entries
+            .iter()
+            .map(|entry| (entry.parent.reference.clone(), entry.clone()))
+            .collect()
+    };
+    let (old, new) = (by_parent(old), by_parent(new));
+    all_differing(&old, &new)
+}
+
+fn all_differing(old: &BTreeMap<ParentRef, Entry>, new: &BTreeMap<ParentRef, Entry>) -> BTreeSet<ParentRef> {
+    old.keys()
+        .chain(new.keys())
+        .filter(|parent| old.get(*parent) != new.get(*parent))
+        .cloned()
+        .collect()
+}
