@@ -68,6 +68,8 @@ pub struct Finding {
     pub detail: String,
     /// What the server puts before the path.
     pub prefix: Arc<str>,
+    /// A JSON pointer to the schema in the document it came from; empty when it is the document.
+    pub base: Arc<str>,
 }
 
 impl Finding {
@@ -77,10 +79,10 @@ impl Finding {
         matches!(self.severity, Severity::Decode | Severity::Error)
     }
 
-    /// The place as a JSON pointer into the schema.
+    /// The place as a JSON pointer into the document that was checked.
     #[must_use]
     pub fn pointer(&self) -> String {
-        self.path.pointer()
+        format!("{}{}", self.base, self.path.pointer())
     }
 
     /// Sorts by severity and text, as stable output needs it, and drops repetitions.

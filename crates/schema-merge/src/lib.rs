@@ -18,22 +18,31 @@
 //! as JSON, where it is mounted, and on what terms. [`Merger::build`] gives one schema, or every conflict at once with
 //! both parties named.
 
+mod cel;
+mod crd;
+mod decode;
 mod error;
 mod finding;
 mod fragment;
 mod keyword;
+mod label;
 mod limit;
 mod merged;
 mod merger;
+mod node;
 mod number;
 mod object;
 mod path;
+mod regexp;
+mod structural;
 
+pub use crd::check_crd;
 pub use error::{Claim, MergeError};
 pub use finding::{Finding, Problem, Severity};
 pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
 pub use limit::Limits;
 pub use merged::Merged;
 pub use merger::{Merger, MetadataLimits, TextLimits};
-pub use object::defaulted;
+pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};
 pub use path::{MountPath, SchemaPath, Step};
+pub use structural::{Options, check_structural};

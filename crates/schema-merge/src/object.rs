@@ -1,8 +1,112 @@
-//! What a schema does to one object.
+//! What a schema does to one object: [`validate_object`].
 //!
-//! `object/default.rs` fills in defaults. Nothing here looks at whether the schema itself is sound; that is
-//! `structural.rs`.
+//! `object/validate.rs` and its neighbours find what is invalid, `default.rs` fills in defaults, `prune.rs` drops unknown
+//! fields. Nothing here looks at whether the schema itself is sound; that is `structural.rs`.
 
+mod array;
 mod default;
+mod format;
+mod junctor;
+mod kind;
+mod map;
+mod metadata;
+mod numeric;
+mod prune;
+mod text;
+mod validate;
 
 pub use default::defaulted;
+pub(crate) use format::is_supported;
+pub(crate) use metadata::embedded as embedded_violations;
+pub(crate) use prune::prune;
+pub use prune::{Pruned, pruned};
+pub(crate) use validate::{Dialect, Validator, go_value};
+
+use serde_json::Value;
+
+use crate::decode::decode;
+use crate::finding::{Finding, Severity};
+use crate::limit::Limits;
+use crate::path::SchemaPath;
+
+/// What the API server makes of an object of a custom resource.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ObjectVerdict {
+    /// Why it would be refused. The paths are those of the object, as the server prints them.
+    pub errors: Vec<Finding>,
+    /// The fields the schema does not know, sorted: refused under strict field validation, dropped otherwise.
+    pub unknown_fields: Vec<String>,
+    /// The object as it would be stored: nulls without meaning dropped, defaults filled in, unknown fields dropped.
+    pub stored: Value,
+}
+
+impl ObjectVerdict {
+    /// Whether the server would accept the object, dropping unknown fields.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+}
+
+/// Says what the API server makes of `object` under `schema`, the `openAPIV3Schema` of its version.
+///
+/// Defaults are filled in before anything is checked. Validation rules are not evaluated, and of `metadata` only what
+/// the schema says about it is checked. A schema the server could not decode refuses every object.
+///
+/// ```
+/// use schema_merge::validate_object;
+/// use serde_json::json;
+/// let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "required": ["size"], "properties": {
+///     "size": {"type": "integer", "default": 1}, "name": {"type": "string"}}}}});
+/// let verdict = validate_object(&schema, &json!({"spec": {"name": 3, "colour": "red"}}));
+/// assert_eq!(verdict.errors[0].to_string(), "spec.name: Invalid value: \"integer\": spec.name in body must be of type string: \"integer\"");
+/// assert_eq!(verdict.unknown_fields, ["spec.colour"]);
+/// assert_eq!(verdict.stored, json!({"spec": {"name": 3, "size": 1}}));
+/// ```
+#[must_use]
+pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
+    let limits = Limits::default();
+    let refused = |detail: String| {
+        let mut report = crate::structural::Report::new("");
+        report.push(
+            Severity::Error,
+            crate::Problem::Plain,
+            "unchecked",
+            &SchemaPath::root(),
+            None,
+            detail,
+        );
+        ObjectVerdict {
+            errors: report.findings,
+            unknown_fields: Vec::new(),
+            stored: object.clone(),
+        }
+    };
+    if let Some(detail) = limits.exceeded(schema).or_else(|| limits.exceeded(object)) {
+        return refused(detail);
+    }
+    let (node, findings) = decode(schema, "", "");
+    if let Some(finding) = findings
+        .iter()
+        .find(|finding| finding.severity == Severity::Decode)
+    {
+        return refused(finding.detail.clone());
+    }
+    let unknown_fields = pruned(schema, object).unknown_fields;
+    let mut stored = object.clone();
+    prune::drop_nulls(&node, &mut stored);
+    stored = defaulted(schema, &stored);
+    let mut errors: Vec<Finding> = Validator::new(Dialect::Object)
+        .violations(&node, &stored)
+        .into_iter()
+        .map(|violation| violation.at_root())
+        .collect();
+    Finding::settle(&mut errors);
+    prune(&node, &mut stored, true);
+    ObjectVerdict {
+        errors,
+        unknown_fields,
+        stored,
+    }
+}

@@ -142,6 +142,10 @@ impl SchemaPath {
         text
     }
 
+    pub(crate) fn from_steps(steps: Vec<Step>) -> Self {
+        Self(steps)
+    }
+
     pub(crate) fn push_child(&mut self, keyword: impl Into<Cow<'static, str>>) {
         self.0.push(Step::Child(keyword.into()));
     }

@@ -1,0 +1,184 @@
+//! Says what the API server would say about a schema: [`check_structural`].
+//!
+//! One file per family of rules: `structural/invariant.rs` (types, metadata), `junctor.rs` (value validations),
+//! `completeness.rs`, `openapi.rs` (keywords), `extension.rs` (x-kubernetes-*), `rule.rs` (validation rules), `root.rs`
+//! (the status subresource), `defaults.rs`, and `lint.rs` for what the server accepts in silence. Decoding comes first,
+//! in `decode.rs`. Rules and texts follow apiextensions-apiserver 0.36.
+
+mod completeness;
+mod defaults;
+mod dump;
+mod extension;
+mod field_path;
+mod invariant;
+mod junctor;
+mod lint;
+mod openapi;
+mod report;
+mod root;
+mod rule;
+mod unsupported;
+
+pub(crate) use dump::{go_float, go_json, go_quoted, go_schema};
+pub(crate) use field_path::field_type;
+pub(crate) use report::Report;
+
+use serde_json::Value;
+
+use crate::decode::decode;
+use crate::finding::{Finding, Problem, Severity};
+use crate::limit::Limits;
+use crate::node::Node;
+use crate::path::SchemaPath;
+
+/// The prefix of the server's paths when all versions of a CRD have the same schema.
+const SAME_SCHEMA: &str = "spec.validation.openAPIV3Schema";
+/// The prefix of unknown fields, which the server prints as they were written.
+const FIRST_VERSION: &str = "spec.versions[0].schema.openAPIV3Schema";
+
+/// What [`check_structural`] needs to know besides the schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether the status subresource is enabled, which forbids many keywords at the root.
+    pub status_subresource: bool,
+    /// What the server puts before the path of an error.
+    pub prefix: String,
+    /// What the server puts before the path of an unknown field.
+    pub version_prefix: String,
+    /// A JSON pointer to the schema, which findings put before their own.
+    pub base: String,
+    /// Whether to report what the server accepts in silence.
+    pub lints: bool,
+    /// How deep and how large the schema may be.
+    pub limits: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            status_subresource: false,
+            prefix: SAME_SCHEMA.to_owned(),
+            version_prefix: FIRST_VERSION.to_owned(),
+            base: String::new(),
+            lints: true,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Options {
+    /// With this setting of the status subresource.
+    #[must_use]
+    pub fn status_subresource(mut self, enabled: bool) -> Self {
+        self.status_subresource = enabled;
+        self
+    }
+
+    /// With these prefixes of errors and of unknown fields.
+    #[must_use]
+    pub fn prefixes(mut self, prefix: impl Into<String>, version_prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self.version_prefix = version_prefix.into();
+        self
+    }
+
+    /// For a schema that stands at this JSON pointer in a larger document.
+    #[must_use]
+    pub fn base(mut self, pointer: impl Into<String>) -> Self {
+        self.base = pointer.into();
+        self
+    }
+
+    /// Without lints.
+    #[must_use]
+    pub fn errors_only(mut self) -> Self {
+        self.lints = false;
+        self
+    }
+
+    /// With these bounds.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+/// Everything the API server would say about `schema`, in its own words, and what it would not say but should.
+///
+/// `schema` is a version's `schema.openAPIV3Schema`. Findings are sorted by severity and text; the server's own order
+/// varies from call to call. As on the server, a schema that cannot be decoded is not looked at any further, and
+/// validation rules are looked at only when everything else is in order.
+///
+/// ```
+/// use schema_merge::{Options, check_structural};
+/// use serde_json::json;
+/// let schema = json!({"type": "object", "properties": {"spec": {"type": "array"}}});
+/// let findings = check_structural(&schema, &Options::default());
+/// assert_eq!(
+///     findings[0].to_string(),
+///     "spec.validation.openAPIV3Schema.properties[spec].items: Required value: must be specified",
+/// );
+/// ```
+#[must_use]
+pub fn check_structural(schema: &Value, options: &Options) -> Vec<Finding> {
+    let mut report = Report::based(&options.prefix, &options.base);
+    if let Some(detail) = options.limits.exceeded(schema) {
+        report.push(
+            Severity::Error,
+            Problem::Plain,
+            "too-large",
+            &SchemaPath::root(),
+            None,
+            detail,
+        );
+        return report.findings;
+    }
+    let (node, mut findings) = decode(schema, &options.version_prefix, &options.base);
+    if !options.lints {
+        findings.retain(|finding| finding.severity != Severity::Lint);
+    }
+    if findings
+        .iter()
+        .any(|finding| finding.severity == Severity::Decode)
+    {
+        Finding::settle(&mut findings);
+        return findings;
+    }
+    refusals(&node, options, &mut report);
+    if options.lints {
+        lint::check(&node, &mut report);
+    }
+    findings.append(&mut report.findings);
+    Finding::settle(&mut findings);
+    findings
+}
+
+/// The server's own order of checks matters: some run only when others found nothing.
+fn refusals(node: &Node<'_>, options: &Options, report: &mut Report) {
+    root::check(node, options.status_subresource, report);
+    let unsupported = unsupported::first(node);
+    let mut sound = false;
+    if unsupported.is_none() {
+        let mut structural = report.fresh();
+        invariant::check(node, &mut structural);
+        completeness::check(node, &mut structural);
+        if structural.findings.is_empty() {
+            defaults::check(node, &mut structural);
+        }
+        sound = structural.findings.is_empty();
+        report.findings.append(&mut structural.findings);
+    }
+    openapi::check(node, sound, report);
+    if let (true, Some(detail)) = (report.findings.is_empty(), unsupported) {
+        report.push(
+            Severity::Error,
+            Problem::Invalid,
+            "unsupported",
+            &SchemaPath::root(),
+            Some("\"\"".to_owned()),
+            detail.to_owned(),
+        );
+    }
+}

@@ -1,0 +1,261 @@
+//! Prints values the way Go does, because the API server's messages contain them.
+//!
+//! Rule 16 dumps whole schemas: the internal Go struct, field by field, in the order of its declaration.
+
+use serde_json::{Map, Value, json};
+
+use crate::keyword::{EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE};
+use crate::node::{Additional, Items, Node};
+
+/// A value as `encoding/json` writes it: sorted keys, HTML characters escaped.
+pub(crate) fn go_json(value: &Value) -> String {
+    match value {
+        Value::String(text) => json_text(text),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => go_float(float),
+            _ => number.to_string(),
+        },
+        Value::Array(list) => list_of(list.iter().map(go_json)),
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by(|left, right| left.0.cmp(right.0));
+            let entries: Vec<_> = entries
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", json_text(key), go_json(value)))
+                .collect();
+            format!("{{{}}}", entries.join(","))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text as `strconv.Quote` writes it.
+pub(crate) fn go_quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{b}' => quoted.push_str("\\v"),
+            c if c.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if c.is_ascii() || c.escape_debug().count() == 1 => quoted.push(c),
+            c if u32::from(c) < 0x1_0000 => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => quoted.push_str(&format!("\\U{:08x}", u32::from(c))),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A double as `%v` and `encoding/json` write it: shortest form, exponents for the very large and very small.
+pub(crate) fn go_float(float: f64) -> String {
+    let magnitude = float.abs();
+    if float == 0.0 || (1e-6..1e21).contains(&magnitude) {
+        return format!("{float}");
+    }
+    let text = format!("{float:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            let (sign, digits_of_exponent) = match exponent.strip_prefix('-') {
+                Some(rest) => ('-', rest),
+                None => ('+', exponent),
+            };
+            format!("{digits}e{sign}{digits_of_exponent:0>2}")
+        }
+        None => text,
+    }
+}
+
+/// A decoded schema as the server dumps it.
+pub(crate) fn go_schema(node: &Node<'_>) -> String {
+    let mut out = Vec::new();
+    let mut field = |name: &str, value: String| out.push(format!("\"{name}\":{value}"));
+    let text = |keyword: &str| json_text(node.text(keyword));
+    let flag = |keyword: &str| node.flag(keyword).to_string();
+    let raw = |keyword: &str| node.get(keyword).map_or_else(|| "null".to_owned(), go_json);
+    // Lists of scalars and the pointers of Go print alike: null or the value.
+    field("ID", text("id"));
+    field("Schema", text("$schema"));
+    field("Ref", raw("$ref"));
+    field("Description", text("description"));
+    field("Type", text("type"));
+    field("Nullable", flag("nullable"));
+    field("Format", text("format"));
+    field("Title", text("title"));
+    for (name, keyword) in [("Default", "default"), ("Maximum", "maximum")] {
+        field(name, raw(keyword));
+    }
+    field("ExclusiveMaximum", flag("exclusiveMaximum"));
+    field("Minimum", raw("minimum"));
+    field("ExclusiveMinimum", flag("exclusiveMinimum"));
+    field("MaxLength", raw("maxLength"));
+    field("MinLength", raw("minLength"));
+    field("Pattern", text("pattern"));
+    field("MaxItems", raw("maxItems"));
+    field("MinItems", raw("minItems"));
+    field("UniqueItems", flag("uniqueItems"));
+    let lists = ["multipleOf", "enum", "maxProperties", "minProperties", "required"];
+    for (name, keyword) in ["MultipleOf", "Enum", "MaxProperties", "MinProperties", "Required"]
+        .into_iter()
+        .zip(lists)
+    {
+        field(name, raw(keyword));
+    }
+    field(
+        "Items",
+        node.items.as_ref().map_or_else(|| "null".to_owned(), go_items),
+    );
+    field("AllOf", schemas(&node.all_of, node.get("allOf").is_some()));
+    field("OneOf", schemas(&node.one_of, node.get("oneOf").is_some()));
+    field("AnyOf", schemas(&node.any_of, node.get("anyOf").is_some()));
+    field(
+        "Not",
+        node.not.as_deref().map_or_else(|| "null".to_owned(), go_schema),
+    );
+    field("Properties", properties(node));
+    field("AdditionalProperties", additional(node));
+    rest(node, &mut field);
+    format!("{{{}}}", out.join(","))
+}
+
+fn rest(node: &Node<'_>, field: &mut impl FnMut(&str, String)) {
+    let raw = |keyword: &str| node.get(keyword).map_or_else(|| "null".to_owned(), go_json);
+    for (name, keyword) in [
+        ("PatternProperties", "patternProperties"),
+        ("Dependencies", "dependencies"),
+        ("AdditionalItems", "additionalItems"),
+        ("Definitions", "definitions"),
+    ] {
+        field(name, raw(keyword));
+    }
+    let docs = node.get("externalDocs").and_then(Value::as_object);
+    let docs = docs.map(|docs| {
+        fields(
+            docs,
+            &[
+                ("Description", "description", json!("")),
+                ("URL", "url", json!("")),
+            ],
+        )
+    });
+    field("ExternalDocs", docs.unwrap_or_else(|| "null".to_owned()));
+    field("Example", raw("example"));
+    field("XPreserveUnknownFields", raw(PRESERVE));
+    field("XEmbeddedResource", node.flag(EMBEDDED).to_string());
+    field("XIntOrString", node.flag(INT_OR_STRING).to_string());
+    for (name, keyword) in [
+        ("XListMapKeys", LIST_MAP_KEYS),
+        ("XListType", LIST_TYPE),
+        ("XMapType", MAP_TYPE),
+    ] {
+        field(name, raw(keyword));
+    }
+    let rules = node.get("x-kubernetes-validations").is_some();
+    let list = list_of(node.rules().iter().map(go_rule));
+    field("XValidations", if rules { list } else { "null".to_owned() });
+}
+
+/// A validation rule as the server dumps it.
+pub(super) fn go_rule(rule: &Value) -> String {
+    let empty = Map::new();
+    fields(
+        rule.as_object().unwrap_or(&empty),
+        &[
+            ("Rule", "rule", json!("")),
+            ("Message", "message", json!("")),
+            ("MessageExpression", "messageExpression", json!("")),
+            ("Reason", "reason", Value::Null),
+            ("FieldPath", "fieldPath", json!("")),
+            ("OptionalOldSelf", "optionalOldSelf", Value::Null),
+        ],
+    )
+}
+
+/// What `items` decoded to, as the server dumps it.
+pub(super) fn go_items(items: &Items<'_>) -> String {
+    let (one, many) = match items {
+        Items::Schema(item) => (go_schema(item), "null".to_owned()),
+        Items::Schemas(list) => ("null".to_owned(), schemas(list, true)),
+        Items::Nothing => ("null".to_owned(), "null".to_owned()),
+    };
+    format!("{{\"Schema\":{one},\"JSONSchemas\":{many}}}")
+}
+
+fn schemas(list: &[Node<'_>], present: bool) -> String {
+    if present {
+        list_of(list.iter().map(go_schema))
+    } else {
+        "null".to_owned()
+    }
+}
+
+fn properties(node: &Node<'_>) -> String {
+    if node.get("properties").is_none() {
+        return "null".to_owned();
+    }
+    let entries: Vec<_> = node
+        .properties
+        .iter()
+        .map(|(name, schema)| format!("{}:{}", json_text(name), go_schema(schema)))
+        .collect();
+    format!("{{{}}}", entries.join(","))
+}
+
+fn additional(node: &Node<'_>) -> String {
+    match &node.additional_properties {
+        None => "null".to_owned(),
+        Some(Additional::Bool(allows)) => format!("{{\"Allows\":{allows},\"Schema\":null}}"),
+        Some(Additional::Schema(schema)) => format!("{{\"Allows\":true,\"Schema\":{}}}", go_schema(schema)),
+    }
+}
+
+fn fields(map: &Map<String, Value>, names: &[(&str, &str, Value)]) -> String {
+    let value = |keyword: &str, absent: &Value| {
+        go_json(
+            map.get(keyword)
+                .filter(|value| !value.is_null())
+                .unwrap_or(absent),
+        )
+    };
+    let entries: Vec<_> = names
+        .iter()
+        .map(|(name, keyword, absent)| format!("\"{name}\":{}", value(keyword, absent)))
+        .collect();
+    format!("{{{}}}", entries.join(","))
+}
+
+fn list_of(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
+/// A JSON text with the characters escaped that Go escapes for the sake of HTML.
+fn json_text(text: &str) -> String {
+    Value::from(text)
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_print_as_go_prints_them() {
+        assert_eq!(
+            go_json(&json!({"b": [1, 2.5, 1e21, 1e-7], "a": "<x>\n"})),
+            r#"{"a":"\u003cx\u003e\n","b":[1,2.5,1e+21,1e-07]}"#
+        );
+        assert_eq!(go_quoted("a\n\"\\\u{1}é"), r#""a\n\"\\\x01é""#);
+        assert_eq!(go_float(1e300), "1e+300");
+    }
+}

@@ -1,0 +1,170 @@
+//! Collects findings in the shapes the API server's `field` package has.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::dump::{go_json, go_quoted};
+use crate::finding::{Finding, Problem, Severity};
+use crate::path::SchemaPath;
+
+pub(crate) struct Report {
+    pub(crate) findings: Vec<Finding>,
+    prefix: Arc<str>,
+    base: Arc<str>,
+}
+
+impl Report {
+    pub(crate) fn new(prefix: &str) -> Self {
+        Self::based(prefix, "")
+    }
+
+    /// A report on a schema that stands at the JSON pointer `base`.
+    pub(crate) fn based(prefix: &str, base: &str) -> Self {
+        Self {
+            findings: Vec::new(),
+            prefix: prefix.into(),
+            base: base.into(),
+        }
+    }
+
+    /// An empty report on the same schema.
+    pub(crate) fn fresh(&self) -> Self {
+        Self {
+            findings: Vec::new(),
+            prefix: Arc::clone(&self.prefix),
+            base: Arc::clone(&self.base),
+        }
+    }
+
+    /// The prefix of all paths.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The prefix of all paths and the pointer to the schema, for findings made elsewhere.
+    pub(crate) fn origin(&self) -> (Arc<str>, Arc<str>) {
+        (Arc::clone(&self.prefix), Arc::clone(&self.base))
+    }
+
+    pub(crate) fn required(
+        &mut self,
+        at: &SchemaPath,
+        keyword: &'static str,
+        rule: &'static str,
+        detail: &str,
+    ) {
+        let path = at.clone().child(keyword);
+        self.push(
+            Severity::Error,
+            Problem::Required,
+            rule,
+            &path,
+            None,
+            detail.to_owned(),
+        );
+    }
+
+    pub(crate) fn forbidden(
+        &mut self,
+        at: &SchemaPath,
+        keyword: &'static str,
+        rule: &'static str,
+        detail: &str,
+    ) {
+        let path = at.clone().child(keyword);
+        self.push(
+            Severity::Error,
+            Problem::Forbidden,
+            rule,
+            &path,
+            None,
+            detail.to_owned(),
+        );
+    }
+
+    pub(crate) fn invalid(
+        &mut self,
+        at: &SchemaPath,
+        keyword: &'static str,
+        value: &Value,
+        rule: &'static str,
+        detail: &str,
+    ) {
+        let path = at.clone().child(keyword);
+        self.push(
+            Severity::Error,
+            Problem::Invalid,
+            rule,
+            &path,
+            Some(go_json(value)),
+            detail.to_owned(),
+        );
+    }
+
+    pub(crate) fn invalid_text(
+        &mut self,
+        at: &SchemaPath,
+        keyword: &'static str,
+        value: &str,
+        rule: &'static str,
+        detail: &str,
+    ) {
+        let path = at.clone().child(keyword);
+        self.push(
+            Severity::Error,
+            Problem::Invalid,
+            rule,
+            &path,
+            Some(go_quoted(value)),
+            detail.to_owned(),
+        );
+    }
+
+    pub(crate) fn unsupported(
+        &mut self,
+        at: &SchemaPath,
+        keyword: &'static str,
+        value: &str,
+        rule: &'static str,
+        known: &[&str],
+    ) {
+        let known: Vec<_> = known.iter().map(|known| go_quoted(known)).collect();
+        let detail = format!("supported values: {}", known.join(", "));
+        let path = at.clone().child(keyword);
+        self.push(
+            Severity::Error,
+            Problem::Unsupported,
+            rule,
+            &path,
+            Some(go_quoted(value)),
+            detail,
+        );
+    }
+
+    pub(crate) fn lint(&mut self, at: &SchemaPath, rule: &'static str, detail: String) {
+        self.push(Severity::Lint, Problem::Plain, rule, at, None, detail);
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        severity: Severity,
+        problem: Problem,
+        rule: &'static str,
+        path: &SchemaPath,
+        value: Option<String>,
+        detail: String,
+    ) {
+        let (path, prefix, base) = (path.clone(), Arc::clone(&self.prefix), Arc::clone(&self.base));
+        self.findings.push(Finding {
+            severity,
+            problem,
+            rule,
+            path,
+            value,
+            detail,
+            prefix,
+            base,
+        });
+    }
+}
