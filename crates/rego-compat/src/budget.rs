@@ -19,7 +19,12 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { time: Duration::from_secs(1), instructions: 50_000_000, memory: 256 << 20, output: 16 << 20 }
+        Self {
+            time: Duration::from_secs(1),
+            instructions: 50_000_000,
+            memory: 256 << 20,
+            output: 16 << 20,
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod data_access;
 mod import;
+mod recursion;
 mod required;
 
 use crate::finding::{Finding, Findings};
+use crate::ir::Rulebook;
 use crate::module::Module;
 use crate::rules::Rules;
 
@@ -17,7 +19,16 @@ pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Findings> {
     verdict(findings)
 }
 
+/// What only all modules together show.
+pub(crate) fn program(book: &Rulebook, findings: &mut Vec<Finding>) {
+    recursion::check(book, findings);
+}
+
 /// No findings, or all of them as an error.
 pub(crate) fn verdict(findings: Vec<Finding>) -> Result<(), Findings> {
-    if findings.is_empty() { Ok(()) } else { Err(Findings::new(findings)) }
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        Err(Findings::new(findings))
+    }
 }

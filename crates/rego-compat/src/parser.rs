@@ -8,9 +8,9 @@ mod literal;
 mod module;
 mod operator;
 mod rule;
+mod term;
 #[cfg(test)]
 mod tests;
-mod term;
 mod text;
 
 use crate::ast::Tree;
@@ -21,25 +21,49 @@ use crate::rules::Bounds;
 use crate::token::{Kind, Token};
 
 /// Reads a module; reports the first syntax error, as everything behind it would be a guess.
-pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Result<Tree, Findings> {
-    let report = |at, code, message: String, help: &str| Findings::new(vec![source.finding(at, code, message, help)]);
+pub(crate) fn parse(
+    source: &Source,
+    version: RegoVersion,
+    bounds: Bounds,
+) -> Result<Tree, Findings> {
+    let report = |at, code, message: String, help: &str| {
+        Findings::new(vec![source.finding(at, code, message, help)])
+    };
     check_size(source, bounds).map_err(|(at, message)| {
-        report(at, Code::Bound, message, "split the module, or ask the host for a larger bound")
+        report(
+            at,
+            Code::Bound,
+            message,
+            "split the module, or ask the host for a larger bound",
+        )
     })?;
-    let tokens = lex(&source.text).map_err(|e| report(e.at, Code::Parse, e.message.to_owned(), ""))?;
+    let tokens =
+        lex(&source.text).map_err(|e| report(e.at, Code::Parse, e.message.to_owned(), ""))?;
     let mut parser = Parser::new(&source.text, &tokens, version, bounds);
-    parser.module().map_err(|e| report(e.at, e.code, e.message, e.help))
+    parser
+        .module()
+        .map_err(|e| report(e.at, e.code, e.message, e.help))
 }
 
 fn check_size(source: &Source, bounds: Bounds) -> Result<(), (Pos, String)> {
     if source.text.len() > bounds.size {
-        return Err((Pos(0), format!("module has {} bytes, the bound is {}", source.text.len(), bounds.size)));
+        return Err((
+            Pos(0),
+            format!(
+                "module has {} bytes, the bound is {}",
+                source.text.len(),
+                bounds.size
+            ),
+        ));
     }
     let mut start = 0usize;
     for line in source.text.split_inclusive('\n') {
         if line.len() > bounds.columns && line.chars().count() > bounds.columns {
             let at = Pos(u32::try_from(start).unwrap_or(u32::MAX));
-            return Err((at, format!("line is longer than {} characters", bounds.columns)));
+            return Err((
+                at,
+                format!("line is longer than {} characters", bounds.columns),
+            ));
         }
         start = start.saturating_add(line.len());
     }
@@ -71,8 +95,15 @@ struct Keywords {
 }
 
 impl Keywords {
-    const V1: Self =
-        Self { r#in: true, every: true, r#if: true, contains: true, and: false, or: false, not_bodies: false };
+    const V1: Self = Self {
+        r#in: true,
+        every: true,
+        r#if: true,
+        contains: true,
+        and: false,
+        or: false,
+        not_bodies: false,
+    };
 
     const fn add_v1(&mut self) {
         self.r#in = true;
@@ -84,7 +115,8 @@ impl Keywords {
     /// Whether the word is a keyword now.
     fn reserves(self, word: &str) -> bool {
         match word {
-            "as" | "default" | "else" | "false" | "import" | "package" | "not" | "null" | "some" | "true" | "with" => true,
+            "as" | "default" | "else" | "false" | "import" | "package" | "not" | "null"
+            | "some" | "true" | "with" => true,
             "in" => self.r#in,
             "every" => self.every,
             "if" => self.r#if,
@@ -110,7 +142,13 @@ struct Parser<'a> {
     wildcards: u32,
 }
 
-const END: Token = Token { kind: Kind::End, start: u32::MAX, end: u32::MAX, spaced: false, newline: false };
+const END: Token = Token {
+    kind: Kind::End,
+    start: u32::MAX,
+    end: u32::MAX,
+    spaced: false,
+    newline: false,
+};
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, tokens: &'a [Token], version: RegoVersion, bounds: Bounds) -> Self {
@@ -119,7 +157,11 @@ impl<'a> Parser<'a> {
             text,
             tokens,
             at: 0,
-            keywords: if strict { Keywords::V1 } else { Keywords::default() },
+            keywords: if strict {
+                Keywords::V1
+            } else {
+                Keywords::default()
+            },
             version,
             strict,
             depth: 0,
@@ -134,7 +176,10 @@ impl<'a> Parser<'a> {
     }
 
     fn ahead(&self, by: usize) -> Token {
-        self.tokens.get(self.at.saturating_add(by)).copied().unwrap_or(END)
+        self.tokens
+            .get(self.at.saturating_add(by))
+            .copied()
+            .unwrap_or(END)
     }
 
     fn kind(&self) -> Kind {
@@ -142,7 +187,9 @@ impl<'a> Parser<'a> {
     }
 
     fn pos(&self) -> Pos {
-        let start = usize::try_from(self.token().start).unwrap_or(usize::MAX).min(self.text.len());
+        let start = usize::try_from(self.token().start)
+            .unwrap_or(usize::MAX)
+            .min(self.text.len());
         Pos(u32::try_from(start).unwrap_or(u32::MAX))
     }
 
@@ -184,7 +231,11 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, kind: Kind) -> Parsed<()> {
-        if self.take(kind) { Ok(()) } else { self.unexpected(&format!("expected `{}`", kind.text())) }
+        if self.take(kind) {
+            Ok(())
+        } else {
+            self.unexpected(&format!("expected `{}`", kind.text()))
+        }
     }
 
     /// A name that is not reserved.
@@ -202,13 +253,20 @@ impl<'a> Parser<'a> {
     }
 
     fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
-        Err(SyntaxError { at: self.pos(), code: Code::Parse, message: message.into(), help: "" })
+        Err(SyntaxError {
+            at: self.pos(),
+            code: Code::Parse,
+            message: message.into(),
+            help: "",
+        })
     }
 
     fn unexpected<T>(&self, note: &str) -> Parsed<T> {
         let token = self.token();
         let found = match token.kind {
-            Kind::Ident if self.keywords.reserves(self.word()) => format!("{} keyword", self.word()),
+            Kind::Ident if self.keywords.reserves(self.word()) => {
+                format!("{} keyword", self.word())
+            }
             Kind::Ident => format!("name `{}`", self.word()),
             Kind::End => "end of file".to_owned(),
             kind => format!("`{}`", kind.text()),

@@ -1,21 +1,28 @@
 //! Compiled programs: immutable, shared, evaluated under a budget.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use regorus::{Engine, Value};
+use regorus::Value;
 
 use crate::analysis::Analysis;
-use crate::budget::{Budget, Limit};
+use crate::ast::Name;
+use crate::budget::Budget;
+use crate::check;
+use crate::desugar::desugar;
 use crate::error::EvalError;
+use crate::eval;
+use crate::externals::{Externals, NoExternals};
 use crate::finding::{Code, Finding, Findings};
+use crate::meter::Meter;
 use crate::module::Module;
+use crate::plan::{self, Plan};
 use crate::rules::Rules;
 
 /// What evaluates a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
-    /// The interpreter: the meaning everything else is measured by.
+    /// The interpreter of this crate.
     Interpreter,
 }
 
@@ -27,13 +34,11 @@ pub struct Program {
 
 #[derive(Debug)]
 struct Shared {
-    query: String,
-    template: Engine,
-    pool: Mutex<Vec<Engine>>,
+    plan: Plan,
     analysis: Analysis,
 }
 
-/// Compiles modules into a program that answers `query`, a reference to a rule such as `data.k8sfoo.violation`.
+/// Compiles modules into a program that answers `query`, a reference to a document such as `data.k8sfoo.violation`.
 ///
 /// # Errors
 /// Everything that keeps the modules from being evaluated as OPA would.
@@ -44,18 +49,34 @@ pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program
             findings.extend(found.into_vec());
         }
     }
-    let mut template = Engine::new();
-    template.set_strict_builtin_errors(false);
-    for module in modules {
-        template.set_rego_v0(!module.tree.strict);
-        if let Err(error) = template.add_policy(module.name().to_owned(), module.source().to_owned()) {
-            let at = module.tree.package_at;
-            findings.push(module.source.finding(at, Code::Compile, error.to_string(), ""));
-        }
+    let path = query_path(query, &mut findings);
+    let book = desugar(modules, rules, &mut findings);
+    check::program(&book, &mut findings);
+    check::verdict(findings)?;
+    let shared = Shared {
+        plan: plan::plan(&book, &path),
+        analysis: Analysis::default(),
+    };
+    Ok(Program {
+        shared: Arc::new(shared),
+    })
+}
+
+/// The names of `data.a.b`, without `data`.
+fn query_path(query: &str, findings: &mut Vec<Finding>) -> Vec<Name> {
+    let mut names = query.split('.').map(Name::from);
+    if names.next().as_deref() == Some("data") {
+        return names.collect();
     }
-    crate::check::verdict(findings)?;
-    let shared = Shared { query: query.to_owned(), template, pool: Mutex::new(Vec::new()), analysis: Analysis::default() };
-    Ok(Program { shared: Arc::new(shared) })
+    findings.push(Finding {
+        file: "query".to_owned(),
+        line: 1,
+        column: 1,
+        code: Code::Parse,
+        message: format!("{query} is no reference into data"),
+        help: "write data.package.rule".to_owned(),
+    });
+    Vec::new()
 }
 
 impl Program {
@@ -63,20 +84,33 @@ impl Program {
     ///
     /// # Errors
     /// The budget ran out, or OPA would have reported an evaluation error.
-    pub fn evaluate(&self, input: &Value, data: &Value, budget: &Budget) -> Result<Option<Value>, EvalError> {
-        let pooled = self.shared.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut engine = pooled.unwrap_or_else(|| self.shared.template.clone());
-        engine.clear_data();
-        engine.add_data(data.clone()).map_err(|error| EvalError::Type(error.to_string()))?;
-        engine.set_input(input.clone());
-        let answer = engine.eval_rule(self.shared.query.clone());
-        self.shared.pool.lock().unwrap_or_else(PoisonError::into_inner).push(engine);
-        match answer {
-            Ok(Value::Undefined) => Ok(None),
-            Ok(value) if value.to_string().len() as u64 > budget.output => Err(EvalError::Budget(Limit::Output)),
-            Ok(value) => Ok(Some(value)),
-            Err(error) => Err(EvalError::Internal(error.to_string())),
-        }
+    pub fn evaluate(
+        &self,
+        input: &Value,
+        data: &Value,
+        budget: &Budget,
+    ) -> Result<Option<Value>, EvalError> {
+        self.evaluate_with(input, data, budget, &NoExternals)
+    }
+
+    /// As [`Self::evaluate`], with the host's functions.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], and what the host's functions fail with.
+    pub fn evaluate_with(
+        &self,
+        input: &Value,
+        data: &Value,
+        budget: &Budget,
+        externals: &dyn Externals,
+    ) -> Result<Option<Value>, EvalError> {
+        eval::run(
+            &self.shared.plan,
+            input,
+            data,
+            &Meter::new(budget),
+            externals,
+        )
     }
 
     /// What the program reads.

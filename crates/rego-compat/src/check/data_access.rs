@@ -10,7 +10,11 @@ pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>)
     if !rules.restricts_data() {
         return;
     }
-    let mut access = Access { module, rules, findings };
+    let mut access = Access {
+        module,
+        rules,
+        findings,
+    };
     for rule in &module.tree.rules {
         walk_rule(rule, &mut access);
     }
@@ -32,13 +36,21 @@ impl Access<'_> {
         if root.is_some_and(|root| self.rules.allows_data_root(root)) {
             return;
         }
-        let allowed: Vec<String> = self.rules.data_roots().map(|root| format!("data.{root}")).collect();
+        let allowed: Vec<String> = self
+            .rules
+            .data_roots()
+            .map(|root| format!("data.{root}"))
+            .collect();
         let message = match root {
             Some(root) => format!("data.{root} may not be accessed"),
             None => "data may only be accessed through a named root".to_owned(),
         };
         let help = format!("allowed: {}", allowed.join(", "));
-        self.findings.push(self.module.source.finding(at, Code::Refused, message, &help));
+        self.findings.push(
+            self.module
+                .source
+                .finding(at, Code::Refused, message, &help),
+        );
     }
 }
 
@@ -46,7 +58,8 @@ impl Visit for Access<'_> {
     fn term(&mut self, term: &Term) {
         match &term.node {
             Node::Ref(components) => {
-                if matches!(components.first().map(|head| &head.node), Some(Node::Var(name)) if &**name == "data") {
+                if matches!(components.first().map(|head| &head.node), Some(Node::Var(name)) if &**name == "data")
+                {
                     let root = components.get(1).and_then(Term::as_str).map(str::to_owned);
                     self.judge(root.as_deref(), term.at);
                 }
@@ -67,7 +80,9 @@ mod tests {
         let text = format!("package t\n{body}");
         let module = Module::parse("t.rego", &text, RegoVersion::V0).unwrap();
         let rules = Rules::default().with_data_roots(["inventory", "lib"]);
-        module.check(&rules).err().map_or_else(Vec::new, |all| all.iter().map(|finding| finding.line).collect())
+        module.check(&rules).err().map_or_else(Vec::new, |all| {
+            all.iter().map(|finding| finding.line).collect()
+        })
     }
 
     #[test]
@@ -77,9 +92,18 @@ mod tests {
 
     #[test]
     fn everything_else_is_refused_wherever_it_hides() {
-        assert_eq!(lines("p { data.constraints }\nq { x = data }\nr { data[k] == 1; k = \"lib\" }"), [2, 3, 4]);
-        assert_eq!(lines("p = [y | y = data.secrets] { true }\nq { true } else = data.x { true }"), [2, 3]);
-        assert_eq!(lines("p { count(data.x) > 0\n every_not := {data.y: 1} }"), [2, 3]);
+        assert_eq!(
+            lines("p { data.constraints }\nq { x = data }\nr { data[k] == 1; k = \"lib\" }"),
+            [2, 3, 4]
+        );
+        assert_eq!(
+            lines("p = [y | y = data.secrets] { true }\nq { true } else = data.x { true }"),
+            [2, 3]
+        );
+        assert_eq!(
+            lines("p { count(data.x) > 0\n every_not := {data.y: 1} }"),
+            [2, 3]
+        );
         assert_eq!(lines("p { input.x with data.z as 1 }"), [2]);
         assert_eq!(lines("p { data.secret.f(1) }"), [2]);
     }

@@ -13,12 +13,23 @@ pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>)
             let allowed: Vec<String> = rules.import_roots().collect();
             let help = format!("only these may be imported: {}", allowed.join(", "));
             let message = format!("bad import: {}", import.path.join("."));
-            findings.push(module.source.finding(import.at, Code::Refused, message, &help));
+            findings.push(
+                module
+                    .source
+                    .finding(import.at, Code::Refused, message, &help),
+            );
         }
-        let Some(name) = import.name().filter(|_| import.is_document()) else { continue };
+        let Some(name) = import.name().filter(|_| import.is_document()) else {
+            continue;
+        };
         if names.insert(name.clone(), import.at).is_some() && module.tree.strict {
             let message = format!("import must not shadow import {}", import.path.join("."));
-            findings.push(module.source.finding(import.at, Code::Compile, message, "import it under an alias"));
+            findings.push(module.source.finding(
+                import.at,
+                Code::Compile,
+                message,
+                "import it under an alias",
+            ));
         }
     }
 }
@@ -29,7 +40,9 @@ mod tests {
 
     fn findings(text: &str, rules: &Rules, version: RegoVersion) -> Vec<String> {
         let module = Module::parse("t.rego", text, version).unwrap();
-        module.check(rules).err().map_or_else(Vec::new, |all| all.iter().map(ToString::to_string).collect())
+        module.check(rules).err().map_or_else(Vec::new, |all| {
+            all.iter().map(ToString::to_string).collect()
+        })
     }
 
     #[test]

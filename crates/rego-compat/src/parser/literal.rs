@@ -52,7 +52,12 @@ impl Parser<'_> {
         }
         let kind = self.statement()?;
         let with = self.with()?;
-        let literal = Literal { negated: false, kind, with, at };
+        let literal = Literal {
+            negated: false,
+            kind,
+            with,
+            at,
+        };
         self.continue_logic(literal)
     }
 
@@ -66,16 +71,42 @@ impl Parser<'_> {
         }
         if self.keywords.not_bodies && self.take(Kind::LBrace) {
             let body = self.body(Kind::RBrace)?;
-            let literal = Literal { negated: false, kind: LiteralKind::Not { body, explicit: true }, with: self.with()?, at };
+            let literal = Literal {
+                negated: false,
+                kind: LiteralKind::Not {
+                    body,
+                    explicit: true,
+                },
+                with: self.with()?,
+                at,
+            };
             return self.continue_logic(literal);
         }
         let kind = self.statement()?;
         let with = self.with()?;
         let literal = if self.keywords.not_bodies {
-            let inner = Literal { negated: false, kind, with: Vec::new(), at };
-            Literal { negated: false, kind: LiteralKind::Not { body: vec![inner], explicit: false }, with, at }
+            let inner = Literal {
+                negated: false,
+                kind,
+                with: Vec::new(),
+                at,
+            };
+            Literal {
+                negated: false,
+                kind: LiteralKind::Not {
+                    body: vec![inner],
+                    explicit: false,
+                },
+                with,
+                at,
+            }
         } else {
-            Literal { negated: true, kind, with, at }
+            Literal {
+                negated: true,
+                kind,
+                with,
+                at,
+            }
         };
         self.continue_logic(literal)
     }
@@ -111,7 +142,11 @@ impl Parser<'_> {
             if !self.take_keyword("as") {
                 return self.unexpected("expected as keyword");
             }
-            with.push(With { target, value: self.expression()?, at });
+            with.push(With {
+                target,
+                value: self.expression()?,
+                at,
+            });
         }
         Ok(with)
     }
@@ -126,14 +161,23 @@ impl Parser<'_> {
             let parts = (call.name(), args.next(), args.next(), args.next());
             let kind = match parts {
                 (name, Some(value), Some(domain), None) if name == "internal.member_2" => {
-                    LiteralKind::SomeIn { key: None, value, domain }
+                    LiteralKind::SomeIn {
+                        key: None,
+                        value,
+                        domain,
+                    }
                 }
                 (name, key, Some(value), Some(domain)) if name == "internal.member_3" => {
                     LiteralKind::SomeIn { key, value, domain }
                 }
                 _ => return self.error("expected `x in xs` or `x, y in xs` expression"),
             };
-            return Ok(Literal { negated: false, kind, with: self.with()?, at });
+            return Ok(Literal {
+                negated: false,
+                kind,
+                with: self.with()?,
+                at,
+            });
         }
         self.at = start;
         let mut names = Vec::new();
@@ -144,7 +188,12 @@ impl Parser<'_> {
             names.push((self.word().into(), self.pos()));
             self.bump();
             if !self.take(Kind::Comma) {
-                return Ok(Literal { negated: false, kind: LiteralKind::Some(names), with: Vec::new(), at });
+                return Ok(Literal {
+                    negated: false,
+                    kind: LiteralKind::Some(names),
+                    with: Vec::new(),
+                    at,
+                });
             }
         }
     }
@@ -163,8 +212,18 @@ impl Parser<'_> {
             return self.unexpected("missing body");
         }
         let body = self.body(Kind::RBrace)?;
-        let kind = LiteralKind::Every(Box::new(Every { key, value, domain, body }));
-        Ok(Literal { negated: false, kind, with: self.with()?, at })
+        let kind = LiteralKind::Every(Box::new(Every {
+            key,
+            value,
+            domain,
+            body,
+        }));
+        Ok(Literal {
+            negated: false,
+            kind,
+            with: self.with()?,
+            at,
+        })
     }
 
     const fn has_logic(&self) -> bool {
@@ -178,10 +237,17 @@ impl Parser<'_> {
             && let Ok(body) = self.body(Kind::RBrace)
             && (self.is_keyword("and") || self.is_keyword("or"))
         {
-            return Ok(Some(Operand { body, explicit: true }));
+            return Ok(Some(Operand {
+                body,
+                explicit: true,
+            }));
         }
         (self.at, self.depth) = (start, depth);
-        if self.kind() == Kind::LParen { self.try_group() } else { Ok(None) }
+        if self.kind() == Kind::LParen {
+            self.try_group()
+        } else {
+            Ok(None)
+        }
     }
 
     /// `(a or b)`: parentheses around logic, which no term can hold.
@@ -192,7 +258,10 @@ impl Parser<'_> {
             && matches!(literal.kind, LiteralKind::And(..) | LiteralKind::Or(..))
             && self.take(Kind::RParen)
         {
-            return Ok(Some(Operand { body: vec![literal], explicit: false }));
+            return Ok(Some(Operand {
+                body: vec![literal],
+                explicit: false,
+            }));
         }
         (self.at, self.depth) = (start, depth);
         Ok(None)
@@ -206,7 +275,13 @@ impl Parser<'_> {
             return self.error("with keyword must follow the whole and/or expression");
         }
         let at = literal.at;
-        self.logic(Operand { body: vec![literal], explicit: false }, at)
+        self.logic(
+            Operand {
+                body: vec![literal],
+                explicit: false,
+            },
+            at,
+        )
     }
 
     /// `and` binds tighter than `or`; both associate to the left. `with` applies to the whole.
@@ -225,8 +300,16 @@ impl Parser<'_> {
             }
             Some(last) => {
                 left.body.push(last);
-                let kind = LiteralKind::Not { body: left.body, explicit: true };
-                Ok(Literal { negated: true, kind, with, at })
+                let kind = LiteralKind::Not {
+                    body: left.body,
+                    explicit: true,
+                };
+                Ok(Literal {
+                    negated: true,
+                    kind,
+                    with,
+                    at,
+                })
             }
             None => self.error("found empty body"),
         }
@@ -245,7 +328,10 @@ impl Parser<'_> {
         self.enter()?;
         let at = self.pos();
         if self.take(Kind::LBrace) {
-            return Ok(Operand { body: self.body(Kind::RBrace)?, explicit: true });
+            return Ok(Operand {
+                body: self.body(Kind::RBrace)?,
+                explicit: true,
+            });
         }
         if self.kind() == Kind::LParen
             && let Some(group) = self.try_group()?
@@ -255,12 +341,31 @@ impl Parser<'_> {
         let negated = self.take_keyword("not");
         if negated && self.keywords.not_bodies && self.take(Kind::LBrace) {
             let body = self.body(Kind::RBrace)?;
-            let kind = LiteralKind::Not { body, explicit: true };
-            return Ok(Operand { body: vec![Literal { negated: false, kind, with: Vec::new(), at }], explicit: false });
+            let kind = LiteralKind::Not {
+                body,
+                explicit: true,
+            };
+            return Ok(Operand {
+                body: vec![Literal {
+                    negated: false,
+                    kind,
+                    with: Vec::new(),
+                    at,
+                }],
+                explicit: false,
+            });
         }
         let kind = self.statement()?;
-        let literal = Literal { negated, kind, with: Vec::new(), at };
-        Ok(Operand { body: vec![literal], explicit: false })
+        let literal = Literal {
+            negated,
+            kind,
+            with: Vec::new(),
+            at,
+        };
+        Ok(Operand {
+            body: vec![literal],
+            explicit: false,
+        })
     }
 }
 
@@ -270,18 +375,30 @@ fn join(
     at: Pos,
     kind: impl FnOnce(Box<Operand>, Box<Operand>) -> LiteralKind,
 ) -> Operand {
-    let literal = Literal { negated: false, kind: kind(Box::new(left), Box::new(right)), with: Vec::new(), at };
-    Operand { body: vec![literal], explicit: false }
+    let literal = Literal {
+        negated: false,
+        kind: kind(Box::new(left), Box::new(right)),
+        with: Vec::new(),
+        at,
+    };
+    Operand {
+        body: vec![literal],
+        explicit: false,
+    }
 }
 
 /// Key, value and domain of `x in xs` and `k, v in xs`.
 fn membership(term: Term) -> Option<(Option<Term>, Term, Term)> {
-    let Node::Call(call) = term.node else { return None };
+    let Node::Call(call) = term.node else {
+        return None;
+    };
     let name = call.name();
     let mut args = call.args.into_iter();
     match (name.as_str(), args.next(), args.next(), args.next()) {
         ("internal.member_2", Some(value), Some(domain), None) => Some((None, value, domain)),
-        ("internal.member_3", key @ Some(_), Some(value), Some(domain)) => Some((key, value, domain)),
+        ("internal.member_3", key @ Some(_), Some(value), Some(domain)) => {
+            Some((key, value, domain))
+        }
         _ => None,
     }
 }

@@ -17,7 +17,13 @@ impl Parser<'_> {
             return self.error("package expected");
         }
         let package = self.path()?;
-        let mut tree = Tree { package, package_at, imports: Vec::new(), rules: Vec::new(), strict: self.strict };
+        let mut tree = Tree {
+            package,
+            package_at,
+            imports: Vec::new(),
+            rules: Vec::new(),
+            strict: self.strict,
+        };
         while self.kind() != Kind::End {
             self.depth = 0;
             if self.is_statement("package") {
@@ -52,7 +58,10 @@ impl Parser<'_> {
             Node::Ref(components) => components,
             _ => return self.error("expected path"),
         };
-        components.iter().map(|term| self.path_component(term)).collect()
+        components
+            .iter()
+            .map(|term| self.path_component(term))
+            .collect()
     }
 
     fn path_component(&self, term: &Term) -> Parsed<Name> {
@@ -72,7 +81,11 @@ impl Parser<'_> {
         self.bump();
         let at = self.pos();
         let path = self.path()?;
-        let alias = if self.take_keyword("as") { Some(self.alias()?) } else { None };
+        let alias = if self.take_keyword("as") {
+            Some(self.alias()?)
+        } else {
+            None
+        };
         let import = Import { path, alias, at };
         match import.path.first().map(|root| &**root) {
             Some("data" | "input") => self.check_document_import(&import)?,
@@ -104,13 +117,24 @@ impl Parser<'_> {
     }
 
     fn error_at<T>(&self, at: Pos, message: impl Into<String>) -> Parsed<T> {
-        Err(SyntaxError { at, code: Code::Parse, message: message.into(), help: "" })
+        Err(SyntaxError {
+            at,
+            code: Code::Parse,
+            message: message.into(),
+            help: "",
+        })
     }
 
     fn check_document_import(&self, import: &Import) -> Parsed<()> {
-        let ends_in_keyword = import.path.last().is_some_and(|last| self.keywords.reserves(last));
+        let ends_in_keyword = import
+            .path
+            .last()
+            .is_some_and(|last| self.keywords.reserves(last));
         if import.alias.is_none() && ends_in_keyword {
-            return self.error_at(import.at, "unexpected import path, must not end with a keyword");
+            return self.error_at(
+                import.at,
+                "unexpected import path, must not end with a keyword",
+            );
         }
         Ok(())
     }
@@ -133,7 +157,10 @@ impl Parser<'_> {
         if self.add_keyword(word) {
             return Ok(());
         }
-        self.error_at(import.at, "unexpected keyword, must be one of [and contains every if in not or]")
+        self.error_at(
+            import.at,
+            "unexpected keyword, must be one of [and contains every if in not or]",
+        )
     }
 
     fn add_keyword(&mut self, word: &str) -> bool {
@@ -155,7 +182,10 @@ impl Parser<'_> {
     fn rego(&mut self, import: &Import) -> Parsed<()> {
         if import.path.get(1).map(|word| &**word) != Some("v1") || import.path.len() != 2 {
             let path = import.path.join(".");
-            return self.error_at(import.at, format!("invalid import `{path}`, must be `rego.v1`"));
+            return self.error_at(
+                import.at,
+                format!("invalid import `{path}`, must be `rego.v1`"),
+            );
         }
         if import.alias.is_some() {
             return self.error_at(import.at, "`rego` imports cannot be aliased");

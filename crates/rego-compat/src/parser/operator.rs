@@ -18,7 +18,11 @@ const LEVELS: [&[(Kind, &str)]; 5] = [
     &[(Kind::Or, "or")],
     &[(Kind::And, "and")],
     &[(Kind::Plus, "plus"), (Kind::Minus, "minus")],
-    &[(Kind::Star, "mul"), (Kind::Slash, "div"), (Kind::Percent, "rem")],
+    &[
+        (Kind::Star, "mul"),
+        (Kind::Slash, "div"),
+        (Kind::Percent, "rem"),
+    ],
 ];
 
 /// A call of a builtin under its dotted name.
@@ -28,7 +32,11 @@ pub(super) fn call(name: &str, args: Vec<Term>, at: crate::finding::Pos) -> Term
 }
 
 fn operator_at(level: usize, kind: Kind) -> Option<&'static str> {
-    LEVELS.get(level)?.iter().find(|(operator, _)| *operator == kind).map(|(_, name)| *name)
+    LEVELS
+        .get(level)?
+        .iter()
+        .find(|(operator, _)| *operator == kind)
+        .map(|(_, name)| *name)
 }
 
 impl Parser<'_> {

@@ -18,9 +18,12 @@ impl Parser<'_> {
             return self.unexpected("expected number");
         }
         let word = self.word();
-        let leading_zero =
-            word.len() > 1 && word.starts_with('0') && !word.starts_with("0.") && !word.starts_with(['e', 'E']);
-        if leading_zero && !fraction_only && word.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
+        let leading_zero = word.len() > 1
+            && word.starts_with('0')
+            && !word.starts_with("0.")
+            && !word.starts_with(['e', 'E']);
+        if leading_zero && !fraction_only && word.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
+        {
             return self.error("expected number without leading zero");
         }
         if fraction_only {

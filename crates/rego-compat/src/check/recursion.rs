@@ -1,0 +1,346 @@
+//! Rules that need their own value. Evaluating one would never end, so none is ever evaluated.
+//!
+//! A reference into `data` that names no single rule depends on every rule it may reach, as in OPA.
+
+use crate::finding::{Code, Finding};
+use crate::ir::{
+    Action, Callee, Collect, CollectKind, GroupId, Operand, Reference, Root, Rulebook, Statement,
+    Target,
+};
+
+pub(super) fn check(book: &Rulebook, findings: &mut Vec<Finding>) {
+    let edges: Vec<Vec<GroupId>> = (0..book.groups.len())
+        .map(|group| dependencies(book, group))
+        .collect();
+    for component in components(&edges) {
+        let recursive = match component.as_slice() {
+            [only] => edges.get(*only).is_some_and(|edges| edges.contains(only)),
+            _ => true,
+        };
+        if recursive {
+            report(book, &component, &edges, findings);
+        }
+    }
+}
+
+fn report(
+    book: &Rulebook,
+    component: &[GroupId],
+    edges: &[Vec<GroupId>],
+    findings: &mut Vec<Finding>,
+) {
+    for id in component {
+        let Some(group) = book.groups.get(*id) else {
+            continue;
+        };
+        let Some(rule) = group.rules.first() else {
+            continue;
+        };
+        let cycle: Vec<String> = cycle(*id, component, edges)
+            .iter()
+            .filter_map(|id| book.groups.get(*id))
+            .map(|g| g.name())
+            .collect();
+        let message = format!("rule {} is recursive: {}", group.name(), cycle.join(" -> "));
+        findings.push(
+            rule.source
+                .finding(rule.at, Code::Recursion, message, "break the cycle"),
+        );
+    }
+}
+
+/// A shortest way from a rule back to itself.
+fn cycle(start: GroupId, component: &[GroupId], edges: &[Vec<GroupId>]) -> Vec<GroupId> {
+    let mut ways: Vec<Vec<GroupId>> = vec![vec![start]];
+    let mut seen = vec![start];
+    while !ways.is_empty() {
+        let mut longer = Vec::new();
+        for way in ways {
+            for next in way
+                .last()
+                .and_then(|last| edges.get(*last))
+                .into_iter()
+                .flatten()
+            {
+                if *next == start {
+                    let mut way = way;
+                    way.push(start);
+                    return way;
+                }
+                if component.contains(next) && !seen.contains(next) {
+                    seen.push(*next);
+                    let mut further = way.clone();
+                    further.push(*next);
+                    longer.push(further);
+                }
+            }
+        }
+        ways = longer;
+    }
+    vec![start]
+}
+
+fn dependencies(book: &Rulebook, group: GroupId) -> Vec<GroupId> {
+    let mut found = Dependencies {
+        book,
+        groups: Vec::new(),
+    };
+    for rule in book.groups.get(group).iter().flat_map(|group| &group.rules) {
+        for branch in &rule.branches {
+            found.body(&branch.body);
+            branch
+                .keys
+                .iter()
+                .chain([branch.leaf.operand()])
+                .for_each(|operand| found.operand(operand));
+        }
+    }
+    found.groups.sort_unstable();
+    found.groups.dedup();
+    found.groups
+}
+
+struct Dependencies<'a> {
+    book: &'a Rulebook,
+    groups: Vec<GroupId>,
+}
+
+impl Dependencies<'_> {
+    fn body(&mut self, body: &[Statement]) {
+        for statement in body {
+            self.action(&statement.action);
+            for with in &statement.with {
+                self.operand(&with.value);
+                if let Some(callee) = with.function {
+                    self.callee(callee);
+                }
+                if let Target::Call(callee) = with.target {
+                    self.callee(callee);
+                }
+            }
+        }
+    }
+
+    fn action(&mut self, action: &Action) {
+        match action {
+            Action::Term(operand) => self.operand(operand),
+            Action::Unify { left, right, .. } => {
+                self.operand(left);
+                self.operand(right);
+            }
+            Action::Call {
+                callee,
+                args,
+                output,
+            } => {
+                self.callee(*callee);
+                args.iter()
+                    .chain(output)
+                    .for_each(|operand| self.operand(operand));
+            }
+            Action::Every { domain, body, .. } => {
+                self.operand(domain);
+                self.body(body);
+            }
+            Action::Not { body, .. } => self.body(body),
+            Action::And(left, right) | Action::Or(left, right) => {
+                self.body(&left.body);
+                self.body(&right.body);
+            }
+        }
+    }
+
+    fn callee(&mut self, callee: Callee) {
+        if let Callee::Function(group) = callee {
+            self.groups.push(group);
+        }
+    }
+
+    fn operand(&mut self, operand: &Operand) {
+        match operand {
+            Operand::Const(_) | Operand::Var(_) => {}
+            Operand::Array(items) | Operand::Set(items) => {
+                items.iter().for_each(|item| self.operand(item))
+            }
+            Operand::Object(pairs) => {
+                for (key, value) in pairs {
+                    self.operand(key);
+                    self.operand(value);
+                }
+            }
+            Operand::Ref(reference) => self.reference(reference),
+            Operand::Collect(collect) => self.collect(collect),
+        }
+    }
+
+    fn collect(&mut self, collect: &Collect) {
+        self.body(&collect.body);
+        match &collect.kind {
+            CollectKind::Array(head) | CollectKind::Set(head) => self.operand(head),
+            CollectKind::Object(key, value) => {
+                self.operand(key);
+                self.operand(value);
+            }
+        }
+    }
+
+    fn reference(&mut self, reference: &Reference) {
+        reference.path.iter().for_each(|part| self.operand(part));
+        if reference.root != Root::Data {
+            return;
+        }
+        let mut node = &self.book.tree;
+        for part in &reference.path {
+            let Operand::Const(regorus::Value::String(name)) = part else {
+                break;
+            };
+            if node.group.is_some() {
+                break;
+            }
+            match node.children.get(&**name) {
+                Some(child) => node = child,
+                None => return,
+            }
+        }
+        node.groups(&mut self.groups);
+    }
+}
+
+/// Strongly connected components, without recursion (Tarjan's algorithm with a stack of its own).
+fn components(edges: &[Vec<GroupId>]) -> Vec<Vec<GroupId>> {
+    let mut search = Search {
+        edges,
+        order: vec![None; edges.len()],
+        low: vec![0; edges.len()],
+        ..Search::default()
+    };
+    for start in 0..edges.len() {
+        if search.order.get(start).is_some_and(Option::is_none) {
+            search.visit(start);
+        }
+    }
+    search.found
+}
+
+#[derive(Default)]
+struct Search<'a> {
+    edges: &'a [Vec<GroupId>],
+    order: Vec<Option<usize>>,
+    low: Vec<usize>,
+    count: usize,
+    open: Vec<GroupId>,
+    found: Vec<Vec<GroupId>>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, start: GroupId) {
+        let mut work: Vec<(GroupId, usize)> = vec![(start, 0)];
+        self.enter(start);
+        while let Some((node, at)) = work.pop() {
+            match self
+                .edges
+                .get(node)
+                .and_then(|edges| edges.get(at))
+                .copied()
+            {
+                Some(next) => {
+                    work.push((node, at.saturating_add(1)));
+                    match self.order.get(next).copied().flatten() {
+                        None => {
+                            self.enter(next);
+                            work.push((next, 0));
+                        }
+                        Some(order) if self.open.contains(&next) => self.lower(node, order),
+                        Some(_) => {}
+                    }
+                }
+                None => {
+                    let low = self.low.get(node).copied().unwrap_or(0);
+                    if let Some((parent, _)) = work.last() {
+                        self.lower(*parent, low);
+                    }
+                    if self.order.get(node).copied().flatten() == Some(low) {
+                        self.close(node);
+                    }
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, node: GroupId) {
+        if let (Some(order), Some(low)) = (self.order.get_mut(node), self.low.get_mut(node)) {
+            *order = Some(self.count);
+            *low = self.count;
+        }
+        self.count = self.count.saturating_add(1);
+        self.open.push(node);
+    }
+
+    fn lower(&mut self, node: GroupId, to: usize) {
+        if let Some(low) = self.low.get_mut(node) {
+            *low = (*low).min(to);
+        }
+    }
+
+    fn close(&mut self, root: GroupId) {
+        let mut component = Vec::new();
+        while let Some(node) = self.open.pop() {
+            component.push(node);
+            if node == root {
+                break;
+            }
+        }
+        component.sort_unstable();
+        self.found.push(component);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Module, RegoVersion, Rules, compile};
+
+    fn findings(text: &str) -> Vec<String> {
+        let module =
+            Module::parse("t.rego", &format!("package t\n{text}"), RegoVersion::V0).unwrap();
+        let findings = compile(&[module], "data.t.p", &Rules::default()).err();
+        findings.map_or_else(Vec::new, |all| {
+            all.iter().map(|finding| finding.message.clone()).collect()
+        })
+    }
+
+    #[test]
+    fn every_form_of_recursion_is_found() {
+        assert_eq!(
+            findings("p { p }"),
+            ["rule data.t.p is recursive: data.t.p -> data.t.p"]
+        );
+        assert_eq!(findings("p { q }\nq { not p }").len(), 2);
+        assert_eq!(findings("f(x) = y { y = f(x) }\np { f(1) }").len(), 1);
+        assert_eq!(findings("p[x] { p[y]; x = y }").len(), 1);
+        assert_eq!(findings("p = [x | x = q[_]]\nq[x] { x = p }").len(), 2);
+        assert_eq!(findings("p { data.t[x] }\nq = 1").len(), 1);
+        assert_eq!(findings("p { x := data.t; x.q }\nq = 1").len(), 1);
+        assert_eq!(
+            findings("p { every_q }\nevery_q { input with input as p }").len(),
+            2
+        );
+    }
+
+    #[test]
+    fn a_diamond_is_no_cycle() {
+        assert!(findings("p { q; r }\nq { s }\nr { s }\ns = 1").is_empty());
+        assert!(findings("p { data.other[x] }").is_empty());
+    }
+
+    #[test]
+    fn components_are_found_without_recursion() {
+        let chain: Vec<Vec<GroupId>> = (0..50_000)
+            .map(|node| vec![node + 1])
+            .chain([Vec::new()])
+            .collect();
+        assert_eq!(components(&chain).len(), 50_001);
+        let ring: Vec<Vec<GroupId>> = (0..1000).map(|node| vec![(node + 1) % 1000]).collect();
+        assert_eq!(components(&ring).len(), 1);
+    }
+}

@@ -1,0 +1,44 @@
+//! Syntax trees to the flat form everything else works on, as OPA's compiler rewrites a module.
+//!
+//! `names` finds out which rules exist, `scope` and `term` resolve variables and flatten calls, `statement` and
+//! `head` do the same for bodies and heads, `with` for modifiers, `order` sorts bodies so that nothing is read
+//! before it has a value, and `dynamic` takes references out of calls. Nothing here evaluates.
+
+mod dynamic;
+mod head;
+mod names;
+mod order;
+mod scope;
+mod statement;
+mod term;
+mod with;
+
+use crate::finding::Finding;
+use crate::ir::Rulebook;
+use crate::module::Module;
+use crate::rules::Rules;
+
+pub(crate) use order::SlotSet;
+pub(crate) use scope::Lowering;
+
+/// Resolves and flattens all modules. Findings do not stop the rest from being looked at.
+pub(crate) fn desugar(modules: &[Module], rules: &Rules, findings: &mut Vec<Finding>) -> Rulebook {
+    let (mut book, heads) = names::collect(modules, rules, findings);
+    let packages = names::packages(modules);
+    let mut lowered = Vec::with_capacity(heads.len());
+    for head in &heads {
+        let Some(module) = modules.get(head.module) else {
+            continue;
+        };
+        let globals = names::globals(module, &packages);
+        if let Some(rule) = head::lower(module, head, &globals, &book, rules, findings) {
+            lowered.push((head.group, rule));
+        }
+    }
+    for (group, rule) in lowered {
+        if let Some(group) = book.groups.get_mut(group) {
+            group.rules.push(rule);
+        }
+    }
+    book
+}

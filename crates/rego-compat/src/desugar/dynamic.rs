@@ -1,0 +1,162 @@
+//! References and comprehensions out of calls: each into a variable in front.
+//!
+//! This is what makes `not f(input.x)` undefined, and not true, where `input.x` is (OPA's `rewriteDynamics`).
+
+use crate::ir::{Action, Callee, Operand, Override, Statement};
+
+use super::scope::Lowering;
+use super::term::unify;
+
+/// Rewrites an ordered body and the bodies inside it.
+pub(super) fn hoist(body: Vec<Statement>, lowering: &mut Lowering<'_>) -> Vec<Statement> {
+    let mut hoister = Hoister {
+        lowering,
+        done: Vec::with_capacity(body.len()),
+        with: Vec::new(),
+    };
+    for statement in body {
+        hoister.statement(statement);
+    }
+    hoister.done
+}
+
+struct Hoister<'a, 'b> {
+    lowering: &'a mut Lowering<'b>,
+    done: Vec<Statement>,
+    /// The modifiers of the statement at work, which its parts inherit.
+    with: Vec<Override>,
+}
+
+impl Hoister<'_, '_> {
+    fn statement(&mut self, mut statement: Statement) {
+        self.with.clone_from(&statement.with);
+        statement.action = match statement.action {
+            Action::Call {
+                callee: Callee::Builtin(signature),
+                args,
+                output: None,
+            } if signature.name == "equal" && args.len() == 2 => self.equality(args),
+            Action::Call {
+                callee,
+                args,
+                output,
+            } => {
+                let args = args.into_iter().map(|arg| self.operand(arg)).collect();
+                Action::Call {
+                    callee,
+                    args,
+                    output: output.map(|output| self.operand(output)),
+                }
+            }
+            Action::Unify {
+                left,
+                right,
+                assigned,
+            } => {
+                let left = self.shallow(left);
+                Action::Unify {
+                    left,
+                    right: self.shallow(right),
+                    assigned,
+                }
+            }
+            Action::Term(operand) => Action::Term(self.shallow(operand)),
+            Action::Every {
+                key,
+                value,
+                domain,
+                body,
+            } => {
+                let domain = self.operand(domain);
+                Action::Every {
+                    key,
+                    value,
+                    domain,
+                    body: hoist(body, self.lowering),
+                }
+            }
+            Action::Not { body, explicit } => Action::Not {
+                body: hoist(body, self.lowering),
+                explicit,
+            },
+            Action::And(mut left, mut right) => {
+                left.body = hoist(left.body, self.lowering);
+                right.body = hoist(right.body, self.lowering);
+                Action::And(left, right)
+            }
+            Action::Or(mut left, mut right) => {
+                left.body = hoist(left.body, self.lowering);
+                right.body = hoist(right.body, self.lowering);
+                Action::Or(left, right)
+            }
+        };
+        self.done.push(statement);
+    }
+
+    /// `a == b` as a statement is `a = b` once everything in it has a value.
+    fn equality(&mut self, args: Vec<Operand>) -> Action {
+        let mut sides = args.into_iter().map(|arg| self.shallow(arg));
+        let none = || Operand::Const(regorus::Value::Undefined);
+        let left = sides.next().unwrap_or_else(none);
+        let right = sides.next().unwrap_or_else(none);
+        Action::Unify {
+            left,
+            right,
+            assigned: false,
+        }
+    }
+
+    /// A reference or comprehension may stay where it is; what is inside it may not.
+    fn shallow(&mut self, operand: Operand) -> Operand {
+        match operand {
+            Operand::Ref(mut reference) => {
+                reference.path = reference
+                    .path
+                    .into_iter()
+                    .map(|part| self.operand(part))
+                    .collect();
+                Operand::Ref(reference)
+            }
+            Operand::Collect(mut collect) => {
+                collect.body = hoist(collect.body, self.lowering);
+                Operand::Collect(collect)
+            }
+            other => self.operand(other),
+        }
+    }
+
+    fn operand(&mut self, operand: Operand) -> Operand {
+        match operand {
+            Operand::Const(_) | Operand::Var(_) => operand,
+            Operand::Array(items) => {
+                Operand::Array(items.into_iter().map(|item| self.operand(item)).collect())
+            }
+            Operand::Set(items) => {
+                Operand::Set(items.into_iter().map(|item| self.operand(item)).collect())
+            }
+            Operand::Object(pairs) => {
+                let pairs = pairs
+                    .into_iter()
+                    .map(|(key, value)| (self.operand(key), self.operand(value)));
+                Operand::Object(pairs.collect())
+            }
+            Operand::Ref(_) | Operand::Collect(_) => {
+                let at = match &operand {
+                    Operand::Ref(reference) => reference.at,
+                    Operand::Collect(collect) => collect
+                        .body
+                        .first()
+                        .map(|first| first.at)
+                        .unwrap_or_default(),
+                    _ => crate::finding::Pos::default(),
+                };
+                let value = self.shallow(operand);
+                let slot = Operand::Var(self.lowering.temporary());
+                let mut made = unify(slot.clone(), value, at);
+                made.with.clone_from(&self.with);
+                self.done.push(made);
+                slot
+            }
+        }
+    }
+}

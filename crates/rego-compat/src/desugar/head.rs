@@ -1,0 +1,220 @@
+//! Rules: arguments, keys and values around a body, `else` branches behind it.
+
+use std::collections::HashMap;
+
+use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
+use crate::desugar::dynamic;
+use crate::finding::{Code, Finding, Pos};
+use crate::ir::{Definition, Leaf, Operand, Rule, Rulebook, Statement};
+use crate::module::Module;
+use crate::rules::Rules;
+
+use super::names::Placed;
+use super::order::{self, SlotSet};
+use super::scope::{Lowering, Origin, declarations};
+use super::term::unify;
+
+/// Lowers one rule; `None` where its head makes no sense.
+pub(super) fn lower(
+    module: &Module,
+    place: &Placed,
+    globals: &HashMap<Name, Vec<Name>>,
+    book: &Rulebook,
+    rules: &Rules,
+    findings: &mut Vec<Finding>,
+) -> Option<Rule> {
+    let written = module.tree.rules.get(place.rule)?;
+    let mut lowering = Lowering::new(module, globals, book, rules, findings);
+    let (args, checks) = lowering.arguments(written);
+    let mut branches = vec![lowering.branch(
+        written,
+        place,
+        &written.body,
+        Value::Head,
+        &checks,
+        written.at,
+    )];
+    for branch in &written.otherwise {
+        lowering.keep_arguments();
+        branches.push(lowering.branch(
+            written,
+            place,
+            &branch.body,
+            Value::Else(branch.value.as_ref()),
+            &checks,
+            branch.at,
+        ));
+    }
+    if written.default {
+        lowering.check_default(written);
+    }
+    for branch in &mut branches {
+        lowering.finish(branch, &args);
+    }
+    Some(Rule {
+        source: module.source.clone(),
+        at: written.at,
+        default: written.default,
+        args,
+        slots: lowering.into_slots(),
+        branches,
+    })
+}
+
+/// Where a branch gets its value from.
+enum Value<'a> {
+    Head,
+    Else(Option<&'a Term>),
+}
+
+impl Lowering<'_> {
+    /// The arguments as patterns, and the statements that check what a pattern cannot say.
+    fn arguments(&mut self, written: &Written) -> (Vec<Operand>, Vec<Statement>) {
+        let mut args = Vec::new();
+        let mut checks = Vec::new();
+        for arg in written.head.args.iter().flatten() {
+            self.declare_arguments(arg);
+        }
+        for arg in written.head.args.iter().flatten() {
+            let mut before = Vec::new();
+            let operand = self.term(arg, &mut before);
+            if before.is_empty() && !operand.needs_evaluation() {
+                args.push(operand);
+                continue;
+            }
+            let slot = self.temporary();
+            checks.extend(before);
+            checks.push(unify(Operand::Var(slot), operand, arg.at));
+            args.push(Operand::Var(slot));
+        }
+        (args, checks)
+    }
+
+    fn declare_arguments(&mut self, term: &Term) {
+        match &term.node {
+            Node::Var(name) => {
+                if self.declared(name).is_none() {
+                    self.declare(name, Origin::Argument, term.at);
+                }
+            }
+            Node::Array(items) | Node::Set(items) => {
+                items.iter().for_each(|item| self.declare_arguments(item))
+            }
+            Node::Object(pairs) => pairs
+                .iter()
+                .for_each(|(_, value)| self.declare_arguments(value)),
+            // `f(input)`: the argument hides the document.
+            Node::Ref(terms) if terms.len() == 1 => {
+                terms.iter().for_each(|term| self.declare_arguments(term))
+            }
+            _ => {}
+        }
+    }
+
+    fn branch(
+        &mut self,
+        written: &Written,
+        place: &Placed,
+        body: &Body,
+        value: Value<'_>,
+        checks: &[Statement],
+        at: Pos,
+    ) -> Definition {
+        self.announce(declarations(body));
+        let mut statements: Vec<Statement> = checks.to_vec();
+        if !body.is_empty() {
+            statements.extend(self.body(body));
+        }
+        let keys = written.head.path.iter().skip(place.fixed);
+        let keys = keys
+            .map(|key| self.collected(key, &mut statements))
+            .collect();
+        let truth = || Leaf::Value(Operand::Const(true.into()));
+        let leaf = match (value, &written.head.value) {
+            (Value::Else(None), _) | (Value::Head, HeadValue::True) => truth(),
+            (Value::Else(Some(term)), _) | (Value::Head, HeadValue::Single(term)) => {
+                Leaf::Value(self.collected(term, &mut statements))
+            }
+            (Value::Head, HeadValue::Element(term)) => {
+                Leaf::Element(self.collected(term, &mut statements))
+            }
+        };
+        Definition {
+            keys,
+            leaf,
+            body: statements,
+            at,
+        }
+    }
+
+    /// A default's value is a constant, its arguments plain variables.
+    fn check_default(&mut self, written: &Written) {
+        if let HeadValue::Single(value) = &written.head.value
+            && let Some(what) = variable_part(value)
+        {
+            self.report(
+                written.at,
+                Code::Parse,
+                format!("illegal default rule (value cannot contain {what})"),
+                "",
+            );
+        }
+        for arg in written.head.args.iter().flatten() {
+            if !matches!(arg.node, Node::Var(_)) {
+                let message = format!(
+                    "illegal default rule (arguments cannot contain {})",
+                    arg.describe()
+                );
+                self.report(written.at, Code::Parse, message, "");
+            }
+        }
+    }
+
+    /// Orders the body, reports what is never given a value, and takes references out of calls.
+    fn finish(&mut self, branch: &mut Definition, args: &[Operand]) {
+        let mut given = SlotSet::default();
+        for arg in args {
+            order::all_vars(arg, &mut given);
+        }
+        let body = std::mem::take(&mut branch.body);
+        let mut unsafe_vars = Vec::new();
+        branch.body = order::order(body, &given, &mut unsafe_vars);
+        for statement in &branch.body {
+            order::bound_by(statement, &mut given);
+        }
+        for operand in branch.keys.iter().chain([branch.leaf.operand()]) {
+            let mut read = SlotSet::default();
+            order::all_vars(operand, &mut read);
+            read.subtract(&given);
+            unsafe_vars.extend(read.iter().map(|slot| (slot, branch.at)));
+        }
+        self.report_unsafe(unsafe_vars);
+        branch.body = dynamic::hoist(std::mem::take(&mut branch.body), self);
+    }
+
+    fn report_unsafe(&mut self, mut unsafe_vars: Vec<(u32, Pos)>) {
+        unsafe_vars.sort_by_key(|(slot, at)| (*at, *slot));
+        unsafe_vars.dedup();
+        for (slot, at) in unsafe_vars {
+            let name = self.slot_name(slot);
+            if &*name != "$" {
+                let shown: &str = if name.starts_with('$') { "_" } else { &name };
+                let help = "give it a value in a statement that is not negated";
+                self.report(at, Code::UnsafeVar, format!("var {shown} is unsafe"), help);
+            }
+        }
+    }
+}
+
+/// What keeps a default's value from being constant. Comprehensions stand for themselves.
+fn variable_part(term: &Term) -> Option<&'static str> {
+    match &term.node {
+        Node::Scalar(_) | Node::Comprehension(_) => None,
+        Node::Var(_) | Node::Ref(_) | Node::Call(_) | Node::Template(_) => Some(term.describe()),
+        Node::Array(items) | Node::Set(items) => items.iter().find_map(variable_part),
+        Node::Object(pairs) => pairs
+            .iter()
+            .flat_map(|(key, value)| [key, value])
+            .find_map(variable_part),
+    }
+}

@@ -1,0 +1,307 @@
+//! Which rules and functions exist, under which paths, and what a module calls them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::ast::{Head, HeadValue, Name, Rule, Term};
+use crate::finding::{Code, Finding};
+use crate::ir::{Group, GroupId, Kind, Node, Rulebook};
+use crate::module::Module;
+use crate::rules::Rules;
+
+/// Where one rule of the source ended up.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) module: usize,
+    pub(super) rule: usize,
+    pub(super) group: GroupId,
+    /// How many components of the head's reference are the group's name; the rest are keys.
+    pub(super) fixed: usize,
+}
+
+struct Candidate {
+    module: usize,
+    rule: usize,
+    path: Vec<Name>,
+    fixed: usize,
+    kind: Kind,
+}
+
+/// Finds every rule, gives it its group, and reports heads that contradict one another.
+pub(super) fn collect(
+    modules: &[Module],
+    rules: &Rules,
+    findings: &mut Vec<Finding>,
+) -> (Rulebook, Vec<Placed>) {
+    let mut candidates = Vec::new();
+    for (index, module) in modules.iter().enumerate() {
+        for (number, rule) in module.tree.rules.iter().enumerate() {
+            if let Some(candidate) = candidate(module, index, number, rule) {
+                candidates.push(candidate);
+            }
+        }
+    }
+    check_count(modules, rules, candidates.len(), findings);
+    absorb(&mut candidates);
+    let mut book = Rulebook {
+        externals: rules.externals().map(str::to_owned).collect(),
+        ..Rulebook::default()
+    };
+    let mut placed = Vec::with_capacity(candidates.len());
+    for candidate in &candidates {
+        let group = insert(&mut book, candidate);
+        let conflicting = book
+            .groups
+            .get(group)
+            .is_some_and(|known| known.kind != candidate.kind);
+        if conflicting {
+            report_conflict(modules, candidate, findings);
+        }
+        placed.push(Placed {
+            module: candidate.module,
+            rule: candidate.rule,
+            group,
+            fixed: candidate.fixed,
+        });
+    }
+    check_extents(modules, &book, &placed, findings);
+    check_defaults(modules, &book, &placed, findings);
+    (book, placed)
+}
+
+fn check_count(modules: &[Module], rules: &Rules, count: usize, findings: &mut Vec<Finding>) {
+    if count > rules.bounds().rules
+        && let Some(module) = modules.first()
+    {
+        let message = format!("{count} rules, the bound is {}", rules.bounds().rules);
+        let at = module.tree.package_at;
+        findings.push(
+            module
+                .source
+                .finding(at, Code::Bound, message, "split the program"),
+        );
+    }
+}
+
+fn candidate(module: &Module, index: usize, number: usize, rule: &Rule) -> Option<Candidate> {
+    let head = &rule.head;
+    let name = head.name()?.clone();
+    let mut path: Vec<Name> = module.tree.package.clone();
+    path.push(name);
+    let fixed = head
+        .path
+        .iter()
+        .skip(1)
+        .map_while(Term::as_str)
+        .count()
+        .saturating_add(1);
+    path.extend(
+        head.path
+            .iter()
+            .skip(1)
+            .map_while(Term::as_str)
+            .map(Name::from),
+    );
+    Some(Candidate {
+        module: index,
+        rule: number,
+        path,
+        fixed,
+        kind: kind(head, fixed),
+    })
+}
+
+fn kind(head: &Head, fixed: usize) -> Kind {
+    let keyed = fixed < head.path.len();
+    match (&head.args, &head.value) {
+        (Some(args), _) => Kind::Function { arity: args.len() },
+        (None, HeadValue::Element(_)) if !keyed => Kind::Set,
+        (None, HeadValue::True | HeadValue::Single(_)) if !keyed => Kind::Complete,
+        _ => Kind::Object,
+    }
+}
+
+/// A rule inside the extent of an object rule (`p[x] = 1`, `p.a = 2`) is one of that object's keys.
+fn absorb(candidates: &mut [Candidate]) {
+    let objects: BTreeSet<Vec<Name>> = candidates
+        .iter()
+        .filter(|c| c.kind == Kind::Object)
+        .map(|c| c.path.clone())
+        .collect();
+    for candidate in candidates {
+        if matches!(candidate.kind, Kind::Function { .. }) {
+            continue;
+        }
+        let shortest = (1..candidate.path.len()).find(|length| {
+            candidate
+                .path
+                .get(..*length)
+                .is_some_and(|prefix| objects.contains(prefix))
+        });
+        if let Some(length) = shortest {
+            let surplus = candidate.path.len().saturating_sub(length);
+            candidate.fixed = candidate.fixed.saturating_sub(surplus);
+            candidate.path.truncate(length);
+            candidate.kind = Kind::Object;
+        }
+    }
+}
+
+fn insert(book: &mut Rulebook, candidate: &Candidate) -> GroupId {
+    let mut node = &mut book.tree;
+    for name in &candidate.path {
+        node = node.children.entry(name.clone()).or_default();
+    }
+    let next = book.groups.len();
+    let group = *node.group.get_or_insert(next);
+    if group == next {
+        book.groups.push(Group {
+            path: candidate.path.clone(),
+            kind: candidate.kind,
+            rules: Vec::new(),
+        });
+    }
+    group
+}
+
+fn report_conflict(modules: &[Module], candidate: &Candidate, findings: &mut Vec<Finding>) {
+    let Some(module) = modules.get(candidate.module) else {
+        return;
+    };
+    let Some(rule) = module.tree.rules.get(candidate.rule) else {
+        return;
+    };
+    let message = format!("conflicting rules data.{} found", candidate.path.join("."));
+    let help = "all rules of one name must be of one kind and, for functions, of one arity";
+    findings.push(module.source.finding(rule.at, Code::Type, message, help));
+}
+
+/// A rule with a value of its own cannot have other rules below it.
+fn check_extents(
+    modules: &[Module],
+    book: &Rulebook,
+    placed: &[Placed],
+    findings: &mut Vec<Finding>,
+) {
+    for place in placed {
+        let Some(group) = book.groups.get(place.group) else {
+            continue;
+        };
+        let Some(node) = book.tree.find(group.path.iter().map(|name| &**name)) else {
+            continue;
+        };
+        if node.children.is_empty() {
+            continue;
+        }
+        let mut below = Vec::new();
+        node.groups(&mut below);
+        let names: Vec<String> = below
+            .iter()
+            .filter(|id| **id != place.group)
+            .filter_map(|id| book.groups.get(*id))
+            .map(Group::name)
+            .collect();
+        let Some(module) = modules.get(place.module) else {
+            continue;
+        };
+        let Some(rule) = module.tree.rules.get(place.rule) else {
+            continue;
+        };
+        let message = format!("rule {} conflicts with [{}]", group.name(), names.join(" "));
+        findings.push(
+            module
+                .source
+                .finding(rule.at, Code::Type, message, "rename one of them"),
+        );
+    }
+}
+
+fn check_defaults(
+    modules: &[Module],
+    book: &Rulebook,
+    placed: &[Placed],
+    findings: &mut Vec<Finding>,
+) {
+    let mut seen = BTreeSet::new();
+    for place in placed {
+        let Some(module) = modules.get(place.module) else {
+            continue;
+        };
+        let Some(rule) = module
+            .tree
+            .rules
+            .get(place.rule)
+            .filter(|rule| rule.default)
+        else {
+            continue;
+        };
+        if !seen.insert(place.group) {
+            let name = book
+                .groups
+                .get(place.group)
+                .map(Group::name)
+                .unwrap_or_default();
+            let message = format!("multiple default rules {name} found");
+            findings.push(
+                module
+                    .source
+                    .finding(rule.at, Code::Type, message, "keep one of them"),
+            );
+        }
+    }
+}
+
+/// The rule names of each package.
+pub(super) fn packages(modules: &[Module]) -> HashMap<Vec<Name>, BTreeSet<Name>> {
+    let mut packages: HashMap<Vec<Name>, BTreeSet<Name>> = HashMap::new();
+    for module in modules {
+        let names = packages.entry(module.tree.package.clone()).or_default();
+        names.extend(
+            module
+                .tree
+                .rules
+                .iter()
+                .filter_map(|rule| rule.head.name().cloned()),
+        );
+    }
+    packages
+}
+
+/// What the names of a module stand for: its package's rules and its imports.
+pub(super) fn globals(
+    module: &Module,
+    packages: &HashMap<Vec<Name>, BTreeSet<Name>>,
+) -> HashMap<Name, Vec<Name>> {
+    let mut globals = HashMap::new();
+    for name in packages.get(&module.tree.package).into_iter().flatten() {
+        let mut path: Vec<Name> = vec!["data".into()];
+        path.extend(module.tree.package.iter().cloned());
+        path.push(name.clone());
+        globals.insert(name.clone(), path);
+    }
+    for import in module
+        .tree
+        .imports
+        .iter()
+        .filter(|import| import.is_document())
+    {
+        if let Some(name) = import.name() {
+            globals.insert(name.clone(), import.path.clone());
+        }
+    }
+    globals
+}
+
+/// The deepest rule on a path of names, and how many of the names it takes.
+pub(crate) fn rule_on<'a>(
+    tree: &Node,
+    path: impl Iterator<Item = &'a str>,
+) -> Option<(GroupId, usize)> {
+    let mut node = tree;
+    for (index, name) in path.enumerate() {
+        node = node.children.get(name)?;
+        if let Some(group) = node.group {
+            return Some((group, index.saturating_add(1)));
+        }
+    }
+    None
+}

@@ -1,0 +1,194 @@
+//! The order of statements in a body: each after those that give its variables their values.
+//!
+//! The algorithm is OPA's `reorderBodyForSafety`; what it cannot place reads a variable that nothing gives a
+//! value to, and is reported as unsafe.
+
+mod output;
+mod slots;
+mod vars;
+
+use crate::finding::Pos;
+use crate::ir::{Action, Branch, Collect, CollectKind, Operand, Slot, Statement};
+
+pub(crate) use slots::SlotSet;
+pub(crate) use vars::{all_vars, bound_by};
+
+use output::outputs;
+use vars::{closure_vars, visible_vars};
+
+/// Variables that are read without ever getting a value, and where.
+type Unsafe = Vec<(Slot, Pos)>;
+
+/// Orders a body whose `given` variables have values; nested bodies are ordered too.
+pub(super) fn order(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<Statement> {
+    let mut ordered = place(body, given, found);
+    let mut known = given.clone();
+    for statement in &mut ordered {
+        let mut own = SlotSet::default();
+        visible_vars(statement, &mut own);
+        order_nested(statement, &known, found);
+        known.union(&own);
+    }
+    ordered
+}
+
+/// What is known of a statement that still has to be placed.
+struct Waiting {
+    statement: Statement,
+    vars: SlotSet,
+    /// Variables of the body that a nested body of the statement reads.
+    closed: SlotSet,
+}
+
+fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<Statement> {
+    let mut body_vars = SlotSet::default();
+    for statement in &body {
+        visible_vars(statement, &mut body_vars);
+    }
+    let mut waiting: Vec<Waiting> = body
+        .into_iter()
+        .map(|statement| wait(statement, &body_vars, given))
+        .collect();
+    let mut safe = body_vars.clone();
+    safe.intersect(given);
+    let mut ordered = Vec::with_capacity(waiting.len());
+    loop {
+        let before = ordered.len();
+        let mut left = Vec::new();
+        for item in waiting {
+            match ready(&item, &safe) {
+                Some(made_safe) => {
+                    safe.union(&made_safe);
+                    ordered.push(item.statement);
+                }
+                None => left.push(item),
+            }
+        }
+        waiting = left;
+        if waiting.is_empty() {
+            return ordered;
+        }
+        if ordered.len() == before {
+            break;
+        }
+    }
+    for item in waiting {
+        let mut missing = item.vars;
+        missing.union(&item.closed);
+        missing.subtract(&safe);
+        missing.subtract(&outputs(&item.statement, &safe));
+        found.extend(missing.iter().map(|slot| (slot, item.statement.at)));
+        ordered.push(item.statement);
+    }
+    ordered
+}
+
+fn wait(statement: Statement, body_vars: &SlotSet, given: &SlotSet) -> Waiting {
+    let (mut vars, mut closed) = (SlotSet::default(), SlotSet::default());
+    visible_vars(&statement, &mut vars);
+    closure_vars(&statement, &mut closed);
+    closed.intersect(body_vars);
+    closed.subtract(given);
+    Waiting {
+        statement,
+        vars,
+        closed,
+    }
+}
+
+/// What the statement makes safe, if everything it reads already is.
+fn ready(item: &Waiting, safe: &SlotSet) -> Option<SlotSet> {
+    let made = outputs(&item.statement, safe);
+    if !item.closed.is_empty() && item.closed == made {
+        // A comprehension over the very variable it is assigned to.
+        return None;
+    }
+    let mut missing = item.vars.clone();
+    missing.union(&item.closed);
+    missing.subtract(safe);
+    missing.subtract(&made);
+    missing.is_empty().then_some(made)
+}
+
+fn order_nested(statement: &mut Statement, known: &SlotSet, found: &mut Unsafe) {
+    match &mut statement.action {
+        Action::Term(operand) => order_operand(operand, known, found),
+        Action::Unify { left, right, .. } => {
+            order_operand(left, known, found);
+            order_operand(right, known, found);
+        }
+        Action::Call { args, output, .. } => {
+            for operand in args.iter_mut().chain(output) {
+                order_operand(operand, known, found);
+            }
+        }
+        Action::Every {
+            key,
+            value,
+            domain,
+            body,
+        } => {
+            order_operand(domain, known, found);
+            let mut inner = known.clone();
+            inner.insert(*key);
+            inner.insert(*value);
+            *body = order(std::mem::take(body), &inner, found);
+        }
+        Action::Not { body, .. } => *body = order(std::mem::take(body), known, found),
+        Action::And(left, right) | Action::Or(left, right) => {
+            order_branch(left, known, found);
+            order_branch(right, known, found);
+        }
+    }
+    for with in &mut statement.with {
+        order_operand(&mut with.value, known, found);
+    }
+}
+
+fn order_branch(branch: &mut Branch, known: &SlotSet, found: &mut Unsafe) {
+    branch.body = order(std::mem::take(&mut branch.body), known, found);
+}
+
+fn order_operand(operand: &mut Operand, known: &SlotSet, found: &mut Unsafe) {
+    match operand {
+        Operand::Const(_) | Operand::Var(_) => {}
+        Operand::Array(items) | Operand::Set(items) => {
+            items
+                .iter_mut()
+                .for_each(|item| order_operand(item, known, found));
+        }
+        Operand::Object(pairs) => {
+            for (key, value) in pairs {
+                order_operand(key, known, found);
+                order_operand(value, known, found);
+            }
+        }
+        Operand::Ref(reference) => reference
+            .path
+            .iter_mut()
+            .for_each(|part| order_operand(part, known, found)),
+        Operand::Collect(collect) => order_collect(collect, known, found),
+    }
+}
+
+fn order_collect(collect: &mut Collect, known: &SlotSet, found: &mut Unsafe) {
+    collect.body = order(std::mem::take(&mut collect.body), known, found);
+    let mut given = known.clone();
+    for statement in &collect.body {
+        bound_by(statement, &mut given);
+    }
+    let mut head = SlotSet::default();
+    match &collect.kind {
+        CollectKind::Array(operand) | CollectKind::Set(operand) => all_vars(operand, &mut head),
+        CollectKind::Object(key, value) => {
+            all_vars(key, &mut head);
+            all_vars(value, &mut head);
+        }
+    }
+    head.subtract(&given);
+    let at = collect
+        .body
+        .first()
+        .map_or_else(Pos::default, |statement| statement.at);
+    found.extend(head.iter().map(|slot| (slot, at)));
+}

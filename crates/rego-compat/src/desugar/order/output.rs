@@ -1,0 +1,197 @@
+//! Which variables a statement gives values to, when those it needs have theirs.
+
+use crate::ir::{Action, Operand, Reference, Root, Statement};
+
+use super::slots::SlotSet;
+use super::vars::all_vars;
+
+/// Variables the statement makes safe, given those that are.
+pub(super) fn outputs(statement: &Statement, safe: &SlotSet) -> SlotSet {
+    let mut made = SlotSet::default();
+    if statement.negated {
+        return made;
+    }
+    let mut inputs = SlotSet::default();
+    statement
+        .with
+        .iter()
+        .for_each(|with| all_vars(&with.value, &mut inputs));
+    if !inputs.is_subset(safe) {
+        return made;
+    }
+    match &statement.action {
+        Action::Term(operand) => reference_outputs(operand, safe, &mut made),
+        Action::Every { domain, .. } => reference_outputs(domain, safe, &mut made),
+        Action::Unify {
+            left,
+            right,
+            assigned,
+        } => {
+            unify_outputs(left, right, *assigned, safe, &mut made);
+        }
+        Action::Call { args, output, .. } => {
+            args.iter()
+                .for_each(|arg| reference_outputs(arg, safe, &mut made));
+            let mut needed = SlotSet::default();
+            args.iter().for_each(|arg| pattern_vars(arg, &mut needed));
+            needed.subtract(&made);
+            if !needed.is_subset(safe) {
+                return SlotSet::default();
+            }
+            if let Some(output) = output {
+                reference_outputs(output, safe, &mut made);
+                pattern_vars(output, &mut made);
+            }
+        }
+        Action::Not { .. } | Action::And(..) | Action::Or(..) => {}
+    }
+    made.subtract(safe);
+    made
+}
+
+fn is_root_safe(reference: &Reference, safe: &SlotSet) -> bool {
+    match reference.root {
+        Root::Input | Root::Data => true,
+        Root::Var(slot) => safe.contains(slot),
+    }
+}
+
+/// Variables in the paths of references: looking one up gives them values.
+fn reference_outputs(operand: &Operand, safe: &SlotSet, made: &mut SlotSet) {
+    match operand {
+        Operand::Const(_) | Operand::Var(_) | Operand::Collect(_) => {}
+        Operand::Array(items) | Operand::Set(items) => {
+            items
+                .iter()
+                .for_each(|item| reference_outputs(item, safe, made));
+        }
+        Operand::Object(pairs) => {
+            for (key, value) in pairs {
+                reference_outputs(key, safe, made);
+                reference_outputs(value, safe, made);
+            }
+        }
+        Operand::Ref(reference) => {
+            if is_root_safe(reference, safe) {
+                for part in &reference.path {
+                    path_vars(part, made);
+                    reference_outputs(part, safe, made);
+                }
+            }
+        }
+    }
+}
+
+/// Variables of a path component; the root of a reference inside it is not one of them.
+fn path_vars(operand: &Operand, made: &mut SlotSet) {
+    match operand {
+        Operand::Ref(reference) => reference.path.iter().for_each(|part| path_vars(part, made)),
+        Operand::Array(items) | Operand::Set(items) => {
+            items.iter().for_each(|item| path_vars(item, made))
+        }
+        Operand::Object(pairs) => {
+            for (key, value) in pairs {
+                path_vars(key, made);
+                path_vars(value, made);
+            }
+        }
+        other => all_vars(other, made),
+    }
+}
+
+/// Variables matching a value would bind: not in sets, not in keys, not at the root of references.
+fn pattern_vars(operand: &Operand, found: &mut SlotSet) {
+    match operand {
+        Operand::Var(slot) => found.insert(*slot),
+        Operand::Array(items) => items.iter().for_each(|item| pattern_vars(item, found)),
+        Operand::Object(pairs) => pairs
+            .iter()
+            .for_each(|(_, value)| pattern_vars(value, found)),
+        Operand::Ref(reference) => reference
+            .path
+            .iter()
+            .for_each(|part| pattern_vars(part, found)),
+        Operand::Const(_) | Operand::Set(_) | Operand::Collect(_) => {}
+    }
+}
+
+fn unify_outputs(
+    left: &Operand,
+    right: &Operand,
+    assigned: bool,
+    safe: &SlotSet,
+    made: &mut SlotSet,
+) {
+    reference_outputs(left, safe, made);
+    reference_outputs(right, safe, made);
+    let mut known = safe.clone();
+    known.union(made);
+    if assigned {
+        let mut target = SlotSet::default();
+        all_vars(left, &mut target);
+        known.subtract(&target);
+    }
+    let mut unified = SlotSet::default();
+    loop {
+        let before = unified.len();
+        unify(left, right, &known, &mut unified);
+        if unified.len() == before {
+            break;
+        }
+    }
+    made.union(&unified);
+}
+
+/// One round of propagating values between the two sides; repeated until nothing changes.
+fn unify(a: &Operand, b: &Operand, safe: &SlotSet, unified: &mut SlotSet) {
+    use Operand::{Array, Collect, Const, Object, Ref, Set, Var};
+    let known = |slot: u32, unified: &SlotSet| safe.contains(slot) || unified.contains(slot);
+    match (a, b) {
+        (Var(x), Var(y)) => {
+            if known(*y, unified) {
+                unified.insert(*x);
+            } else if known(*x, unified) {
+                unified.insert(*y);
+            }
+        }
+        (Var(x), pattern @ (Array(_) | Object(_))) | (pattern @ (Array(_) | Object(_)), Var(x)) => {
+            let mut vars = SlotSet::default();
+            pattern_vars(pattern, &mut vars);
+            let mut open = vars.clone();
+            open.subtract(safe);
+            open.subtract(unified);
+            if known(*x, unified) {
+                unified.union(&vars);
+            } else if open.is_empty() {
+                unified.insert(*x);
+            }
+        }
+        (Ref(reference), other) | (other, Ref(reference)) if !matches!(other, Ref(_)) => {
+            if is_root_safe(reference, safe) && matches!(other, Var(_) | Array(_) | Object(_)) {
+                pattern_vars(other, unified);
+            }
+        }
+        (Var(x), Const(_) | Set(_) | Collect(_)) | (Const(_) | Set(_) | Collect(_), Var(x)) => {
+            unified.insert(*x)
+        }
+        (Array(xs), Array(ys)) if xs.len() == ys.len() => {
+            xs.iter()
+                .zip(ys)
+                .for_each(|(x, y)| unify(x, y, safe, unified));
+        }
+        (Object(xs), Object(ys)) if xs.len() == ys.len() => {
+            for ((key, x), (other, y)) in xs.iter().flat_map(|x| ys.iter().map(move |y| (x, y))) {
+                if let (Const(key), Const(other)) = (key, other)
+                    && key == other
+                {
+                    unify(x, y, safe, unified);
+                }
+            }
+        }
+        (pattern @ (Array(_) | Object(_)), Const(_) | Collect(_))
+        | (Const(_) | Collect(_), pattern @ (Array(_) | Object(_))) => {
+            pattern_vars(pattern, unified);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,171 @@
+//! Which variables a statement mentions: itself, and in the bodies inside it.
+
+use crate::ir::{Action, CollectKind, Operand, Root, Slot, Statement};
+
+use super::slots::SlotSet;
+
+/// Every variable of a term outside comprehensions.
+pub(crate) fn all_vars(operand: &Operand, found: &mut SlotSet) {
+    each_var(operand, &mut |slot| found.insert(slot));
+}
+
+fn each_var(operand: &Operand, tell: &mut dyn FnMut(Slot)) {
+    match operand {
+        Operand::Const(_) | Operand::Collect(_) => {}
+        Operand::Var(slot) => tell(*slot),
+        Operand::Array(items) | Operand::Set(items) => {
+            items.iter().for_each(|item| each_var(item, tell))
+        }
+        Operand::Object(pairs) => {
+            for (key, value) in pairs {
+                each_var(key, tell);
+                each_var(value, tell);
+            }
+        }
+        Operand::Ref(reference) => {
+            if let Root::Var(slot) = reference.root {
+                tell(slot);
+            }
+            reference.path.iter().for_each(|part| each_var(part, tell));
+        }
+    }
+}
+
+/// Variables a statement mentions, not those only bodies inside it mention.
+pub(super) fn visible_vars(statement: &Statement, found: &mut SlotSet) {
+    each_operand(statement, &mut |operand| all_vars(operand, found));
+    match &statement.action {
+        Action::Not {
+            body,
+            explicit: false,
+        } => implicit_vars(body, found),
+        Action::And(left, right) | Action::Or(left, right) => {
+            for branch in [left, right] {
+                if !branch.explicit {
+                    implicit_vars(&branch.body, found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn each_operand<'a>(statement: &'a Statement, tell: &mut dyn FnMut(&'a Operand)) {
+    match &statement.action {
+        Action::Term(operand) => tell(operand),
+        Action::Unify { left, right, .. } => {
+            tell(left);
+            tell(right);
+        }
+        Action::Call { args, output, .. } => args.iter().chain(output).for_each(&mut *tell),
+        Action::Every { domain, .. } => tell(domain),
+        Action::Not { .. } | Action::And(..) | Action::Or(..) => {}
+    }
+    statement.with.iter().for_each(|with| tell(&with.value));
+}
+
+/// A body without braces shares the scope around it, but for what it computes and uses only itself.
+fn implicit_vars(body: &[Statement], found: &mut SlotSet) {
+    let mut own: Vec<SlotSet> = Vec::new();
+    let mut bound = SlotSet::default();
+    for statement in body {
+        let mut vars = SlotSet::default();
+        visible_vars(statement, &mut vars);
+        own.push(vars);
+        if !statement.negated
+            && let Action::Call {
+                output: Some(output),
+                ..
+            } = &statement.action
+        {
+            all_vars(output, &mut bound);
+        }
+        if let Action::Unify {
+            left: Operand::Var(slot),
+            ..
+        } = &statement.action
+        {
+            bound.insert(*slot);
+        }
+    }
+    for vars in &own {
+        for slot in vars.iter() {
+            let users = own.iter().filter(|vars| vars.contains(slot)).count();
+            if body.len() == 1 || users == 1 || !bound.contains(slot) {
+                found.insert(slot);
+            }
+        }
+    }
+}
+
+/// Variables that bodies inside a statement mention.
+pub(super) fn closure_vars(statement: &Statement, found: &mut SlotSet) {
+    each_operand(statement, &mut |operand| operand_closures(operand, found));
+    match &statement.action {
+        Action::Every {
+            key, value, body, ..
+        } => {
+            let mut inner = SlotSet::default();
+            body_vars(body, &mut inner);
+            let mut own = SlotSet::default();
+            own.insert(*key);
+            own.insert(*value);
+            inner.subtract(&own);
+            found.union(&inner);
+        }
+        Action::Not { body, .. } => body_vars(body, found),
+        Action::And(left, right) | Action::Or(left, right) => {
+            body_vars(&left.body, found);
+            body_vars(&right.body, found);
+        }
+        _ => {}
+    }
+}
+
+fn body_vars(body: &[Statement], found: &mut SlotSet) {
+    for statement in body {
+        visible_vars(statement, found);
+        closure_vars(statement, found);
+    }
+}
+
+fn operand_closures(operand: &Operand, found: &mut SlotSet) {
+    match operand {
+        Operand::Const(_) | Operand::Var(_) => {}
+        Operand::Array(items) | Operand::Set(items) => {
+            items.iter().for_each(|item| operand_closures(item, found))
+        }
+        Operand::Object(pairs) => {
+            for (key, value) in pairs {
+                operand_closures(key, found);
+                operand_closures(value, found);
+            }
+        }
+        Operand::Ref(reference) => reference
+            .path
+            .iter()
+            .for_each(|part| operand_closures(part, found)),
+        Operand::Collect(collect) => {
+            body_vars(&collect.body, found);
+            match &collect.kind {
+                CollectKind::Array(head) | CollectKind::Set(head) => all_vars(head, found),
+                CollectKind::Object(key, value) => {
+                    all_vars(key, found);
+                    all_vars(value, found);
+                }
+            }
+        }
+    }
+}
+
+/// Variables that have values once the statement holds.
+pub(crate) fn bound_by(statement: &Statement, bound: &mut SlotSet) {
+    if !statement.negated
+        && !matches!(
+            statement.action,
+            Action::Not { .. } | Action::And(..) | Action::Or(..)
+        )
+    {
+        each_operand(statement, &mut |operand| all_vars(operand, bound));
+    }
+}

@@ -1,0 +1,231 @@
+//! Variables of one rule: which slot a name means where, and what may not be declared twice.
+
+use std::collections::HashMap;
+
+use regorus::Value;
+
+use crate::ast::{Body, LiteralKind, Name, Node, Term};
+use crate::finding::{Code, Finding, Pos};
+use crate::ir::{Rulebook, Slot};
+use crate::module::Module;
+use crate::rules::Rules;
+
+/// How a name came into a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    Argument,
+    Assigned,
+    Declared,
+    Seen,
+}
+
+/// One body's names.
+#[derive(Debug, Default)]
+struct Scope {
+    names: Vec<(Name, Slot, Origin)>,
+    /// Names this body declares somewhere; they hide rules and imports in all of it.
+    coming: Vec<Name>,
+}
+
+/// The work on one rule.
+pub(crate) struct Lowering<'a> {
+    pub(super) module: &'a Module,
+    pub(super) globals: &'a HashMap<Name, Vec<Name>>,
+    pub(super) book: &'a Rulebook,
+    pub(super) rules: &'a Rules,
+    pub(super) findings: &'a mut Vec<Finding>,
+    slots: Vec<Name>,
+    plain: HashMap<Name, Slot>,
+    scopes: Vec<Scope>,
+}
+
+/// What a name stands for.
+pub(super) enum Meaning {
+    Slot(Slot),
+    Document(Vec<Name>),
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn new(
+        module: &'a Module,
+        globals: &'a HashMap<Name, Vec<Name>>,
+        book: &'a Rulebook,
+        rules: &'a Rules,
+        findings: &'a mut Vec<Finding>,
+    ) -> Self {
+        Self {
+            module,
+            globals,
+            book,
+            rules,
+            findings,
+            slots: Vec::new(),
+            plain: HashMap::new(),
+            scopes: vec![Scope::default()],
+        }
+    }
+
+    pub(super) fn into_slots(self) -> Vec<Name> {
+        self.slots
+    }
+
+    pub(super) fn slot_name(&self, slot: Slot) -> Name {
+        usize::try_from(slot)
+            .ok()
+            .and_then(|index| self.slots.get(index))
+            .cloned()
+            .unwrap_or_else(|| "$".into())
+    }
+
+    pub(super) fn report(&mut self, at: Pos, code: Code, message: impl Into<String>, help: &str) {
+        self.findings
+            .push(self.module.source.finding(at, code, message.into(), help));
+    }
+
+    /// A slot nobody else uses.
+    pub(super) fn fresh(&mut self, name: &str) -> Slot {
+        let slot = Slot::try_from(self.slots.len()).unwrap_or(Slot::MAX);
+        self.slots.push(name.into());
+        slot
+    }
+
+    /// A slot for an intermediate value.
+    pub(super) fn temporary(&mut self) -> Slot {
+        self.fresh("$")
+    }
+
+    pub(super) fn push(&mut self, coming: Vec<Name>) {
+        self.scopes.push(Scope {
+            names: Vec::new(),
+            coming,
+        });
+    }
+
+    pub(super) fn pop(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// Says what the current body declares.
+    pub(super) fn announce(&mut self, names: Vec<Name>) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.coming.extend(names);
+        }
+    }
+
+    /// Forgets what a branch of a rule declared; its arguments stay.
+    pub(super) fn keep_arguments(&mut self) {
+        self.scopes.truncate(1);
+        self.plain.clear();
+        if let Some(scope) = self.scopes.first_mut() {
+            scope
+                .names
+                .retain(|(_, _, origin)| *origin == Origin::Argument);
+            scope.coming.clear();
+        }
+    }
+
+    /// The slot of a name some scope declared.
+    pub(super) fn declared(&self, name: &str) -> Option<Slot> {
+        let found = self
+            .scopes
+            .iter()
+            .rev()
+            .flat_map(|scope| scope.names.iter().rev());
+        found
+            .filter(|(_, _, origin)| *origin != Origin::Seen)
+            .find(|(known, _, _)| &**known == name)
+            .map(|(_, slot, _)| *slot)
+    }
+
+    pub(super) fn meaning(&mut self, name: &Name) -> Meaning {
+        if let Some(slot) = self.declared(name) {
+            return Meaning::Slot(slot);
+        }
+        let hidden = self.scopes.iter().any(|scope| scope.coming.contains(name));
+        if !hidden && let Some(path) = self.globals.get(name) {
+            return Meaning::Document(path.clone());
+        }
+        Meaning::Slot(self.seen(name))
+    }
+
+    fn seen(&mut self, name: &Name) -> Slot {
+        let slot = match self.plain.get(name) {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.fresh(name);
+                self.plain.insert(name.clone(), slot);
+                slot
+            }
+        };
+        if let Some(scope) = self.scopes.last_mut()
+            && !scope.names.iter().any(|(known, _, _)| known == name)
+        {
+            scope.names.push((name.clone(), slot, Origin::Seen));
+        }
+        slot
+    }
+
+    /// Declares a name in the current scope; a second declaration is reported.
+    pub(super) fn declare(&mut self, name: &Name, origin: Origin, at: Pos) -> Slot {
+        let before = self
+            .scopes
+            .last()
+            .and_then(|scope| scope.names.iter().find(|(known, _, _)| known == name));
+        let trouble = match before.map(|(_, _, origin)| *origin) {
+            None => None,
+            Some(Origin::Seen) => Some(format!("var {name} referenced above")),
+            Some(Origin::Assigned) => Some(format!("var {name} assigned above")),
+            Some(Origin::Declared) => Some(format!("var {name} declared above")),
+            Some(Origin::Argument) => Some(format!("arg {name} redeclared")),
+        };
+        if let Some(message) = trouble {
+            self.report(at, Code::Compile, message, "give it another name");
+        }
+        let slot = self.fresh(name);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.push((name.clone(), slot, origin));
+        }
+        slot
+    }
+}
+
+/// Names a body declares with `:=` and `some`, not those of bodies inside it.
+pub(super) fn declarations(body: &Body) -> Vec<Name> {
+    let mut names = Vec::new();
+    for literal in body {
+        match &literal.kind {
+            LiteralKind::Assign(left, _) => pattern_names(left, &mut names),
+            LiteralKind::Some(declared) => {
+                names.extend(declared.iter().map(|(name, _)| name.clone()))
+            }
+            LiteralKind::SomeIn { key, value, .. } => {
+                for term in key.iter().chain([value]) {
+                    pattern_names(term, &mut names);
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Variables of a pattern: itself, elements of arrays, values of objects.
+pub(super) fn pattern_names(term: &Term, names: &mut Vec<Name>) {
+    match &term.node {
+        Node::Var(name) if !name.starts_with('$') => names.push(name.clone()),
+        Node::Array(items) => items.iter().for_each(|item| pattern_names(item, names)),
+        Node::Object(pairs) => pairs
+            .iter()
+            .for_each(|(_, value)| pattern_names(value, names)),
+        // `input := …` hides the document.
+        Node::Ref(terms) if terms.len() == 1 => {
+            terms.iter().for_each(|term| pattern_names(term, names))
+        }
+        _ => {}
+    }
+}
+
+/// A string constant.
+pub(super) fn text(name: &str) -> Value {
+    name.into()
+}

@@ -1,0 +1,275 @@
+//! Bodies: every literal becomes one statement and those that compute its parts.
+
+use crate::ast::{Body, Every, Literal, LiteralKind, Name, Node, Operand as Side, Term};
+use crate::finding::{Code, Pos};
+use crate::ir::{Action, Branch, Operand, Reference, Root, Statement};
+
+use super::scope::{Lowering, Origin, declarations, pattern_names};
+use super::term::unify;
+
+impl Lowering<'_> {
+    /// Lowers the literals of a body whose scope is already there. Never empty.
+    pub(super) fn body(&mut self, body: &Body) -> Vec<Statement> {
+        let mut statements = Vec::with_capacity(body.len());
+        for literal in body {
+            self.literal(literal, &mut statements);
+        }
+        if statements.is_empty() {
+            let at = body.first().map_or_else(Pos::default, |literal| literal.at);
+            let action = Action::Term(Operand::Const(true.into()));
+            statements.push(Statement {
+                negated: false,
+                action,
+                with: Vec::new(),
+                at,
+            });
+        }
+        statements
+    }
+
+    /// Lowers a body in a scope of its own.
+    pub(super) fn scoped_body(&mut self, body: &Body) -> Vec<Statement> {
+        self.push(declarations(body));
+        let statements = self.body(body);
+        self.pop();
+        statements
+    }
+
+    fn literal(&mut self, literal: &Literal, statements: &mut Vec<Statement>) {
+        if is_print(literal) {
+            return;
+        }
+        let mut before = Vec::new();
+        let with = self.with(&literal.with, statements);
+        let Some(action) = self.action(literal, &mut before) else {
+            return;
+        };
+        let statement = Statement {
+            negated: literal.negated,
+            action,
+            with: Vec::new(),
+            at: literal.at,
+        };
+        // What computes the parts of a literal sees the world the literal sees.
+        for mut part in before.into_iter().chain([statement]) {
+            if part.with.is_empty() {
+                part.with.clone_from(&with);
+            }
+            statements.push(part);
+        }
+    }
+
+    fn action(&mut self, literal: &Literal, before: &mut Vec<Statement>) -> Option<Action> {
+        match &literal.kind {
+            LiteralKind::Term(term) => Some(self.term_action(term, before)),
+            LiteralKind::Unify(left, right) => {
+                let left = self.term(left, before);
+                Some(Action::Unify {
+                    left,
+                    right: self.term(right, before),
+                    assigned: false,
+                })
+            }
+            LiteralKind::Assign(left, right) => {
+                if literal.negated {
+                    let message = "cannot assign vars inside negated expression";
+                    self.report(literal.at, Code::Compile, message, "assign in front of it");
+                }
+                let right = self.term(right, before);
+                Some(Action::Unify {
+                    left: self.target(left),
+                    right,
+                    assigned: true,
+                })
+            }
+            LiteralKind::Some(names) => {
+                for (name, at) in names {
+                    self.declare(name, Origin::Declared, *at);
+                }
+                None
+            }
+            LiteralKind::SomeIn { key, value, domain } => {
+                Some(self.some_in(key.as_ref(), value, domain, literal.at, before))
+            }
+            LiteralKind::Every(every) => Some(self.every(every, before)),
+            LiteralKind::Not { body, explicit } => Some(Action::Not {
+                body: self.operand_body(body, *explicit, "negated expression"),
+                explicit: *explicit,
+            }),
+            LiteralKind::And(left, right) => Some(Action::And(
+                Box::new(self.side(left, "and operand")),
+                Box::new(self.side(right, "and operand")),
+            )),
+            LiteralKind::Or(left, right) => Some(Action::Or(
+                Box::new(self.side(left, "or operand")),
+                Box::new(self.side(right, "or operand")),
+            )),
+        }
+    }
+
+    /// A call at the top of a literal has no output: its result has to hold. `==` compares.
+    fn term_action(&mut self, term: &Term, before: &mut Vec<Statement>) -> Action {
+        let Node::Call(call) = &term.node else {
+            return Action::Term(self.term(term, before));
+        };
+        self.call(call, None, term.at, before);
+        match before.pop() {
+            Some(Statement { action, .. }) => action,
+            None => Action::Term(Operand::Const(false.into())),
+        }
+    }
+
+    /// The value of an expression, for templates.
+    pub(super) fn literal_value(
+        &mut self,
+        literal: &Literal,
+        body: &mut Vec<Statement>,
+    ) -> Operand {
+        let with = self.with(&literal.with, body);
+        let mut before = Vec::new();
+        let value = match &literal.kind {
+            LiteralKind::Term(term) => self.term(term, &mut before),
+            _ => Operand::Const(true.into()),
+        };
+        let slot = self.temporary();
+        before.push(unify(Operand::Var(slot), value, literal.at));
+        for mut part in before {
+            part.with.clone_from(&with);
+            body.push(part);
+        }
+        Operand::Var(slot)
+    }
+
+    /// The left side of `:=`: variables, arrays and objects of them, and constants to compare with.
+    fn target(&mut self, term: &Term) -> Operand {
+        match &term.node {
+            Node::Var(name) if name.starts_with('$') => Operand::Var(self.temporary()),
+            Node::Var(name) => Operand::Var(self.declare(name, Origin::Assigned, term.at)),
+            Node::Array(items) => {
+                Operand::Array(items.iter().map(|item| self.target(item)).collect())
+            }
+            Node::Object(pairs) => {
+                let pairs = pairs.iter().map(|(key, value)| {
+                    let mut before = Vec::new();
+                    (self.term(key, &mut before), self.target(value))
+                });
+                Operand::Object(pairs.collect())
+            }
+            Node::Ref(terms) if terms.len() == 1 => match terms.first().map(|term| &term.node) {
+                Some(Node::Var(name)) => {
+                    Operand::Var(self.declare(&name.clone(), Origin::Assigned, term.at))
+                }
+                _ => self.bad_target(term),
+            },
+            _ => self.bad_target(term),
+        }
+    }
+
+    fn bad_target(&mut self, term: &Term) -> Operand {
+        self.report(
+            term.at,
+            Code::Compile,
+            format!("cannot assign to {}", term.describe()),
+            "use == to compare",
+        );
+        Operand::Const(false.into())
+    }
+
+    /// `some k, v in domain` is `v = domain[k]` with its variables declared.
+    fn some_in(
+        &mut self,
+        key: Option<&Term>,
+        value: &Term,
+        domain: &Term,
+        at: Pos,
+        before: &mut Vec<Statement>,
+    ) -> Action {
+        let domain = self.term(domain, before);
+        for term in key.into_iter().chain([value]) {
+            let mut names: Vec<Name> = Vec::new();
+            pattern_names(term, &mut names);
+            names.sort();
+            names.dedup();
+            for name in names {
+                self.declare(&name, Origin::Declared, term.at);
+            }
+        }
+        let key = match key {
+            Some(key) => self.term(key, before),
+            None => Operand::Var(self.temporary()),
+        };
+        let left = self.term(value, before);
+        let (root, mut path) = match domain {
+            Operand::Ref(reference) => (reference.root, reference.path),
+            Operand::Var(slot) => (Root::Var(slot), Vec::new()),
+            other => {
+                let slot = self.temporary();
+                before.push(unify(Operand::Var(slot), other, at));
+                (Root::Var(slot), Vec::new())
+            }
+        };
+        path.push(key);
+        let right = Operand::Ref(Box::new(Reference { root, path, at }));
+        Action::Unify {
+            left,
+            right,
+            assigned: false,
+        }
+    }
+
+    fn every(&mut self, every: &Every, before: &mut Vec<Statement>) -> Action {
+        let domain = self.term(&every.domain, before);
+        let slot = self.temporary();
+        before.push(unify(Operand::Var(slot), domain, every.domain.at));
+        self.push(Vec::new());
+        let key = match &every.key {
+            Some(term) => self.every_name(term),
+            None => self.temporary(),
+        };
+        let value = self.every_name(&every.value);
+        self.announce(declarations(&every.body));
+        let body = self.body(&every.body);
+        self.pop();
+        Action::Every {
+            key,
+            value,
+            domain: Operand::Var(slot),
+            body,
+        }
+    }
+
+    fn every_name(&mut self, term: &Term) -> u32 {
+        match &term.node {
+            Node::Var(name) if !name.starts_with('$') => {
+                self.declare(name, Origin::Declared, term.at)
+            }
+            _ => self.temporary(),
+        }
+    }
+
+    fn side(&mut self, side: &Side, place: &str) -> Branch {
+        Branch {
+            body: self.operand_body(&side.body, side.explicit, place),
+            explicit: side.explicit,
+        }
+    }
+
+    fn operand_body(&mut self, body: &Body, explicit: bool, place: &str) -> Vec<Statement> {
+        if explicit {
+            return self.scoped_body(body);
+        }
+        for literal in body
+            .iter()
+            .filter(|literal| matches!(literal.kind, LiteralKind::Assign(..)))
+        {
+            let message = format!("cannot assign vars inside {place}");
+            self.report(literal.at, Code::Compile, message, "write it in braces");
+        }
+        self.body(body)
+    }
+}
+
+/// `print` has no effect on a server; OPA drops it too.
+fn is_print(literal: &Literal) -> bool {
+    matches!(&literal.kind, LiteralKind::Term(Term { node: Node::Call(call), .. }) if call.name() == "print")
+}

@@ -1,0 +1,360 @@
+//! Terms to operands: names resolved, every call a statement of its own in front.
+
+use regorus::Value;
+use regorus::value::{Array, Object, Set};
+
+use crate::ast::{Call, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
+use crate::finding::{Code, Pos};
+use crate::ir::{Action, Callee, Collect, CollectKind, Kind, Operand, Reference, Root, Statement};
+use crate::signature;
+
+use super::names::rule_on;
+use super::scope::{Lowering, Meaning, declarations, text};
+
+impl Lowering<'_> {
+    /// The operand for a term; what has to be computed first goes to `before`.
+    pub(super) fn term(&mut self, term: &Term, before: &mut Vec<Statement>) -> Operand {
+        match &term.node {
+            Node::Scalar(value) => Operand::Const(value.clone()),
+            Node::Var(name) => self.variable(name, term.at),
+            Node::Ref(components) => self.reference(components, term.at, before),
+            Node::Call(call) => {
+                let output = Operand::Var(self.temporary());
+                self.call(call, Some(output.clone()), term.at, before);
+                output
+            }
+            Node::Array(items) => self.array(items, before),
+            Node::Set(items) => self.set(items, before),
+            Node::Object(pairs) => self.object(pairs, before),
+            Node::Comprehension(comprehension) => {
+                Operand::Collect(Box::new(self.comprehension(comprehension)))
+            }
+            Node::Template(parts) => self.template(parts, term.at, before),
+        }
+    }
+
+    fn variable(&mut self, name: &Name, at: Pos) -> Operand {
+        match self.meaning(name) {
+            Meaning::Slot(slot) => Operand::Var(slot),
+            Meaning::Document(path) => document(&path, at),
+        }
+    }
+
+    fn array(&mut self, items: &[Term], before: &mut Vec<Statement>) -> Operand {
+        let items: Vec<Operand> = items.iter().map(|item| self.term(item, before)).collect();
+        let constants: Option<Vec<Value>> = items.iter().map(constant).collect();
+        constants.map_or(Operand::Array(items), |values| {
+            Operand::Const(values.into())
+        })
+    }
+
+    fn set(&mut self, items: &[Term], before: &mut Vec<Statement>) -> Operand {
+        let items: Vec<Operand> = items.iter().map(|item| self.term(item, before)).collect();
+        let constants: Option<Set> = items.iter().map(constant).collect();
+        constants.map_or(Operand::Set(items), |set| Operand::Const(set.into_value()))
+    }
+
+    fn object(&mut self, pairs: &[(Term, Term)], before: &mut Vec<Statement>) -> Operand {
+        let pairs: Vec<(Operand, Operand)> = pairs
+            .iter()
+            .map(|(key, value)| (self.term(key, before), self.term(value, before)))
+            .collect();
+        let mut object = Object::new();
+        for (key, value) in &pairs {
+            let (Some(key), Some(value)) = (constant(key), constant(value)) else {
+                return Operand::Object(pairs);
+            };
+            object.insert(key, value);
+        }
+        Operand::Const(object.into_value())
+    }
+
+    fn reference(&mut self, components: &[Term], at: Pos, before: &mut Vec<Statement>) -> Operand {
+        let Some((head, rest)) = components.split_first() else {
+            return Operand::Const(Value::Undefined);
+        };
+        let (root, mut path) = self.root(head, before);
+        for component in rest {
+            path.push(self.term(component, before));
+        }
+        match root {
+            Root::Var(slot) if path.is_empty() => Operand::Var(slot),
+            root => Operand::Ref(Box::new(Reference { root, path, at })),
+        }
+    }
+
+    fn root(&mut self, head: &Term, before: &mut Vec<Statement>) -> (Root, Vec<Operand>) {
+        if let Node::Var(name) = &head.node {
+            match &**name {
+                "input" if self.declared(name).is_none() => return (Root::Input, Vec::new()),
+                "data" if self.declared(name).is_none() => return (Root::Data, Vec::new()),
+                _ => {}
+            }
+        }
+        match self.term(head, before) {
+            Operand::Var(slot) => (Root::Var(slot), Vec::new()),
+            Operand::Ref(reference) => (reference.root, reference.path),
+            other => {
+                let slot = self.temporary();
+                before.push(unify(Operand::Var(slot), other, head.at));
+                (Root::Var(slot), Vec::new())
+            }
+        }
+    }
+
+    /// Adds the statement for a call.
+    pub(super) fn call(
+        &mut self,
+        call: &Call,
+        output: Option<Operand>,
+        at: Pos,
+        before: &mut Vec<Statement>,
+    ) {
+        let mut args: Vec<Operand> = call.args.iter().map(|arg| self.term(arg, before)).collect();
+        let callee = self.callee(call, at);
+        let arity = self.arity(callee);
+        let mut output = output;
+        if let Some(arity) = arity {
+            if output.is_none() && args.len() == arity.saturating_add(1) {
+                output = args.pop();
+            }
+            if args.len() != arity {
+                self.wrong_arity(call, arity, args.len(), at);
+            }
+        }
+        before.push(Statement {
+            negated: false,
+            action: Action::Call {
+                callee,
+                args,
+                output,
+            },
+            with: Vec::new(),
+            at,
+        });
+    }
+
+    fn arity(&self, callee: Callee) -> Option<usize> {
+        match callee {
+            Callee::Builtin(signature) if signature.is_variadic() => None,
+            Callee::Builtin(signature) => Some(signature.args.len()),
+            Callee::External(_) => Some(1),
+            Callee::Function(group) => match self.book.groups.get(group).map(|group| group.kind) {
+                Some(Kind::Function { arity }) => Some(arity),
+                _ => None,
+            },
+            Callee::Unknown => None,
+        }
+    }
+
+    fn wrong_arity(&mut self, call: &Call, arity: usize, given: usize, at: Pos) {
+        let plural = if given == 1 { "" } else { "s" };
+        let message = format!(
+            "function {} has arity {arity}, got {given} argument{plural}",
+            call.name()
+        );
+        self.report(at, Code::Type, message, "");
+    }
+
+    /// What the operator of a call names; unknown names are reported.
+    fn callee(&mut self, call: &Call, at: Pos) -> Callee {
+        let path = self.operator_path(&call.operator);
+        let Some(path) = path else {
+            self.report(
+                at,
+                Code::Compile,
+                format!("called function {} shadowed", call.name()),
+                "rename the variable",
+            );
+            return Callee::Unknown;
+        };
+        let found = self.find_callee(&path);
+        match found {
+            Callee::Unknown => {
+                let message = format!("undefined function {}", path.join("."));
+                self.report(at, Code::Type, message, "define it, or mend its name");
+            }
+            Callee::Builtin(signature) => self.check_builtin(signature, at),
+            Callee::Function(_) | Callee::External(_) => {}
+        }
+        found
+    }
+
+    fn check_builtin(&mut self, signature: &'static signature::Signature, at: Pos) {
+        if self.rules.disables(signature.name) {
+            let message = format!(
+                "unsafe built-in function calls in expression: {}",
+                signature.name
+            );
+            self.report(
+                at,
+                Code::Refused,
+                message,
+                "the host does not allow this function",
+            );
+        }
+        if signature.removed && self.module.tree.strict {
+            let message = format!(
+                "deprecated built-in function calls in expression: {}",
+                signature.name
+            );
+            self.report(at, Code::Type, message, "Rego v1 has no such function");
+        }
+    }
+
+    /// The operator with its first name resolved; `None` where a variable hides it.
+    fn operator_path(&self, operator: &[Name]) -> Option<Vec<Name>> {
+        let (head, rest) = operator.split_first()?;
+        if self.declared(head).is_some() {
+            return None;
+        }
+        let mut path = self
+            .globals
+            .get(head)
+            .cloned()
+            .unwrap_or_else(|| vec![head.clone()]);
+        path.extend(rest.iter().cloned());
+        Some(path)
+    }
+
+    pub(super) fn find_callee(&self, path: &[Name]) -> Callee {
+        if path.first().is_some_and(|root| &**root == "data") {
+            let names = path.iter().skip(1).map(|name| &**name);
+            return match rule_on(&self.book.tree, names) {
+                Some((group, taken))
+                    if taken.saturating_add(1) == path.len() && self.is_function(group) =>
+                {
+                    Callee::Function(group)
+                }
+                _ => Callee::Unknown,
+            };
+        }
+        let name = path.join(".");
+        if let Some(index) = self
+            .book
+            .externals
+            .iter()
+            .position(|external| *external == name)
+        {
+            return Callee::External(index);
+        }
+        signature::find(&name).map_or(Callee::Unknown, Callee::Builtin)
+    }
+
+    fn is_function(&self, group: usize) -> bool {
+        self.book
+            .groups
+            .get(group)
+            .is_some_and(|group| matches!(group.kind, Kind::Function { .. }))
+    }
+
+    fn comprehension(&mut self, comprehension: &Comprehension) -> Collect {
+        self.push(declarations(&comprehension.body));
+        let mut body = self.body(&comprehension.body);
+        let kind = match &comprehension.kind {
+            ComprehensionKind::Array(head) => CollectKind::Array(self.collected(head, &mut body)),
+            ComprehensionKind::Set(head) => CollectKind::Set(self.collected(head, &mut body)),
+            ComprehensionKind::Object(key, value) => {
+                let key = self.collected(key, &mut body);
+                CollectKind::Object(key, self.collected(value, &mut body))
+            }
+        };
+        self.pop();
+        Collect { kind, body }
+    }
+
+    /// The head of a comprehension or rule: computed at the end of the body where it has to be.
+    pub(super) fn collected(&mut self, head: &Term, body: &mut Vec<Statement>) -> Operand {
+        let operand = self.term(head, body);
+        if !operand.needs_evaluation() {
+            return operand;
+        }
+        let slot = self.temporary();
+        body.push(unify(Operand::Var(slot), operand, head.at));
+        Operand::Var(slot)
+    }
+
+    /// `$"a {b}"`: each expression becomes a set, empty where it is undefined.
+    fn template(
+        &mut self,
+        parts: &[TemplatePart],
+        at: Pos,
+        before: &mut Vec<Statement>,
+    ) -> Operand {
+        let mut items = Vec::new();
+        for part in parts {
+            items.push(match part {
+                TemplatePart::Text(text) => Operand::Const(text.clone()),
+                TemplatePart::Expression(literal) => {
+                    self.push(Vec::new());
+                    let mut body = Vec::new();
+                    let value = self.literal_value(literal, &mut body);
+                    self.pop();
+                    Operand::Collect(Box::new(Collect {
+                        kind: CollectKind::Set(value),
+                        body,
+                    }))
+                }
+            });
+        }
+        let output = Operand::Var(self.temporary());
+        let callee =
+            signature::find("internal.template_string").map_or(Callee::Unknown, Callee::Builtin);
+        let action = Action::Call {
+            callee,
+            args: vec![Operand::Array(items)],
+            output: Some(output.clone()),
+        };
+        before.push(Statement {
+            negated: false,
+            action,
+            with: Vec::new(),
+            at,
+        });
+        output
+    }
+}
+
+/// A reference to a document by its path.
+pub(super) fn document(path: &[Name], at: Pos) -> Operand {
+    let root = if path.first().is_some_and(|root| &**root == "input") {
+        Root::Input
+    } else {
+        Root::Data
+    };
+    let path = path
+        .iter()
+        .skip(1)
+        .map(|name| Operand::Const(text(name)))
+        .collect();
+    Operand::Ref(Box::new(Reference { root, path, at }))
+}
+
+/// `left = right`, made by a rewrite.
+pub(super) fn unify(left: Operand, right: Operand, at: Pos) -> Statement {
+    let action = Action::Unify {
+        left,
+        right,
+        assigned: false,
+    };
+    Statement {
+        negated: false,
+        action,
+        with: Vec::new(),
+        at,
+    }
+}
+
+fn constant(operand: &Operand) -> Option<Value> {
+    match operand {
+        Operand::Const(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+/// An array of constants.
+pub(super) fn constants(values: impl IntoIterator<Item = Value>) -> Value {
+    let mut array = Array::new();
+    array.extend(values);
+    array.into_value()
+}

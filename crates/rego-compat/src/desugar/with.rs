@@ -1,0 +1,132 @@
+//! `with` modifiers: what is replaced, and by what.
+
+use regorus::Value;
+
+use crate::ast::{Name, Node, Term, With};
+use crate::finding::Code;
+use crate::ir::{Callee, Operand, Override, Statement, Target};
+
+use super::scope::Lowering;
+use super::term::unify;
+
+impl Lowering<'_> {
+    /// Lowers modifiers; values that have to be computed are computed in front.
+    pub(super) fn with(
+        &mut self,
+        modifiers: &[With],
+        statements: &mut Vec<Statement>,
+    ) -> Vec<Override> {
+        let mut overrides = Vec::with_capacity(modifiers.len());
+        for modifier in modifiers {
+            if let Some(replacement) = self.replacement(modifier, statements) {
+                overrides.push(replacement);
+            }
+        }
+        overrides
+    }
+
+    fn replacement(
+        &mut self,
+        modifier: &With,
+        statements: &mut Vec<Statement>,
+    ) -> Option<Override> {
+        let target = self.with_target(&modifier.target)?;
+        if let Target::Call(_) = target
+            && let Some(function) = self.function_value(&modifier.value)
+        {
+            return Some(Override {
+                target,
+                value: Operand::Const(Value::Undefined),
+                function: Some(function),
+            });
+        }
+        let mut value = self.term(&modifier.value, statements);
+        if value.needs_evaluation() {
+            let slot = self.temporary();
+            statements.push(unify(Operand::Var(slot), value, modifier.value.at));
+            value = Operand::Var(slot);
+        }
+        Some(Override {
+            target,
+            value,
+            function: None,
+        })
+    }
+
+    fn with_target(&mut self, target: &Term) -> Option<Target> {
+        let Some(path) = static_path(target) else {
+            self.report(
+                target.at,
+                Code::Type,
+                "with keyword target must be a static reference",
+                "",
+            );
+            return None;
+        };
+        let (head, rest) = path.split_first()?;
+        let text = |name: &Name| Value::from(&**name);
+        match &**head {
+            "input" => return Some(Target::Input(rest.iter().map(text).collect())),
+            "data" => return Some(self.data_target(&path)),
+            _ => {}
+        }
+        let mut resolved = self
+            .globals
+            .get(head)
+            .cloned()
+            .unwrap_or_else(|| vec![head.clone()]);
+        resolved.extend(rest.iter().cloned());
+        match resolved.first().map(|root| &**root) {
+            Some("input") => Some(Target::Input(resolved.iter().skip(1).map(text).collect())),
+            Some("data") => Some(self.data_target(&resolved)),
+            _ => match self.find_callee(&resolved) {
+                Callee::Unknown => {
+                    let message =
+                        "with keyword target must reference existing input, data, or a function";
+                    self.report(target.at, Code::Type, message, "");
+                    None
+                }
+                callee => Some(Target::Call(callee)),
+            },
+        }
+    }
+
+    fn data_target(&self, path: &[Name]) -> Target {
+        match self.find_callee(path) {
+            callee @ Callee::Function(_) => Target::Call(callee),
+            _ => Target::Data(path.iter().skip(1).cloned().collect()),
+        }
+    }
+
+    /// A function named where a value could stand.
+    fn function_value(&self, term: &Term) -> Option<Callee> {
+        let path = static_path(term)?;
+        let (head, rest) = path.split_first()?;
+        let mut resolved = self
+            .globals
+            .get(head)
+            .cloned()
+            .unwrap_or_else(|| vec![head.clone()]);
+        resolved.extend(rest.iter().cloned());
+        match self.find_callee(&resolved) {
+            Callee::Unknown => None,
+            callee => Some(callee),
+        }
+    }
+}
+
+/// A reference made of names only.
+fn static_path(term: &Term) -> Option<Vec<Name>> {
+    match &term.node {
+        Node::Var(name) => Some(vec![name.clone()]),
+        Node::Ref(components) => components
+            .iter()
+            .enumerate()
+            .map(|(index, component)| match &component.node {
+                Node::Var(name) if index == 0 => Some(name.clone()),
+                _ => component.as_str().map(Into::into),
+            })
+            .collect(),
+        _ => None,
+    }
+}

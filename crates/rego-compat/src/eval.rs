@@ -1,0 +1,54 @@
+//! Runs a plan: one evaluation of one query over one input and one `data`.
+//!
+//! Bodies are run with a continuation, which is called once for each way they hold; `step` runs them, `expr`
+//! computes values, `rule` answers rules and functions, `document` joins rules with data, `world` holds what
+//! `with` may replace. Nothing here parses or checks.
+
+mod collect;
+mod document;
+mod expr;
+mod rule;
+mod step;
+mod with;
+mod world;
+
+use regorus::Value;
+
+use crate::error::EvalError;
+use crate::externals::Externals;
+use crate::meter::Meter;
+use crate::plan::Plan;
+
+pub(crate) use world::World;
+
+/// Whether more ways for a body to hold are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    Stop,
+}
+
+/// The variables of one definition.
+pub(crate) type Frame = [Value];
+
+/// What is called for each way a body holds.
+pub(crate) type Next<'k> = &'k mut dyn FnMut(&mut Frame) -> Result<Flow, EvalError>;
+
+/// Answers the plan's query.
+pub(crate) fn run(
+    plan: &Plan,
+    input: &Value,
+    data: &Value,
+    meter: &Meter,
+    externals: &dyn Externals,
+) -> Result<Option<Value>, EvalError> {
+    let Some(query) = &plan.query else {
+        return Ok(None);
+    };
+    let world = World::new(plan, input.clone(), data.clone(), meter, externals);
+    let answer = world.value(query, &[])?.map(std::borrow::Cow::into_owned);
+    if let Some(value) = &answer {
+        meter.check_output(value)?;
+    }
+    Ok(answer)
+}

@@ -1,0 +1,100 @@
+//! Comprehensions.
+
+use std::borrow::Cow;
+
+use regorus::Value;
+use regorus::value::{Array, Object, Set};
+
+use crate::error::EvalError;
+use crate::plan::{Collect, CollectKind, Expr, Step};
+
+use super::{Flow, Frame, World};
+
+impl World<'_> {
+    /// Computes a comprehension and matches it with its target.
+    pub(super) fn collected(
+        &self,
+        collect: &Collect,
+        frame: &mut Frame,
+    ) -> Result<bool, EvalError> {
+        let value = match &collect.kind {
+            CollectKind::Array(head) => self.collect_array(&collect.body, head, frame)?,
+            CollectKind::Set(head) => self.collect_set(&collect.body, head, frame)?,
+            CollectKind::Object(key, value) => {
+                self.collect_object(&collect.body, key, value, frame)?
+            }
+        };
+        self.matches(&collect.target, &value, frame)
+    }
+
+    fn collect_array(
+        &self,
+        body: &[Step],
+        head: &Expr,
+        frame: &mut Frame,
+    ) -> Result<Value, EvalError> {
+        let mut items = Array::new();
+        self.run(body, frame, &mut |frame| {
+            if let Some(value) = self.value(head, frame)? {
+                self.meter.charge(24)?;
+                items.push(value.into_owned());
+            }
+            Ok(Flow::Continue)
+        })?;
+        Ok(items.into_value())
+    }
+
+    fn collect_set(
+        &self,
+        body: &[Step],
+        head: &Expr,
+        frame: &mut Frame,
+    ) -> Result<Value, EvalError> {
+        let mut items = Set::new();
+        self.run(body, frame, &mut |frame| {
+            if let Some(value) = self.value(head, frame)? {
+                self.meter.charge(48)?;
+                items.insert(value.into_owned());
+            }
+            Ok(Flow::Continue)
+        })?;
+        Ok(items.into_value())
+    }
+
+    fn collect_object(
+        &self,
+        body: &[Step],
+        key: &Expr,
+        value: &Expr,
+        frame: &mut Frame,
+    ) -> Result<Value, EvalError> {
+        let mut pairs = Object::new();
+        self.run(body, frame, &mut |frame| {
+            if let (Some(key), Some(value)) = (self.value(key, frame)?, self.value(value, frame)?) {
+                self.meter.charge(64)?;
+                insert_once(&mut pairs, key, value)?;
+            }
+            Ok(Flow::Continue)
+        })?;
+        Ok(pairs.into_value())
+    }
+}
+
+/// Inserts a pair; a second value for a key has to be the first one.
+fn insert_once(
+    pairs: &mut Object,
+    key: Cow<'_, Value>,
+    value: Cow<'_, Value>,
+) -> Result<(), EvalError> {
+    match pairs.get(&key) {
+        Some(known) if *known != *value => Err(EvalError::Conflict {
+            rule: String::new(),
+            message: "object keys must be unique",
+        }),
+        Some(_) => Ok(()),
+        None => {
+            pairs.insert(key.into_owned(), value.into_owned());
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Values of expressions: borrowed from where they are, wherever possible.
+
+use std::borrow::Cow;
+
+use regorus::Value;
+use regorus::value::{Array, Object, Set};
+
+use crate::error::EvalError;
+use crate::lookup;
+use crate::native;
+use crate::plan::{BuiltinCall, Callee, Expr, Get};
+
+use super::world::{Mock, Remembered};
+use super::{Frame, World};
+
+/// A value, or none.
+pub(super) type Found<'a> = Result<Option<Cow<'a, Value>>, EvalError>;
+
+impl World<'_> {
+    /// The value of an expression whose slots all have values.
+    pub(crate) fn value<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Found<'a> {
+        Ok(match expr {
+            Expr::Const(value) => Some(Cow::Borrowed(value)),
+            Expr::Slot(slot) => defined(frame.get(*slot)),
+            Expr::Input => defined(Some(&self.input)),
+            Expr::Data => defined(Some(&self.data)),
+            Expr::Rule(group) => self.rule_value(*group)?.map(Cow::Borrowed),
+            Expr::Package(node) => Some(Cow::Owned(self.package(*node)?)),
+            Expr::Get(get) => self.get(get, frame)?,
+            Expr::Array(items) => self.array(items, frame)?.map(Cow::Owned),
+            Expr::Set(items) => self.set(items, frame)?.map(Cow::Owned),
+            Expr::Object(pairs) => self.object(pairs, frame)?.map(Cow::Owned),
+            Expr::Builtin(call) => self.builtin(call, frame)?.map(Cow::Owned),
+            Expr::Call(call) => {
+                let mut args = Vec::with_capacity(call.args.len());
+                for arg in &call.args {
+                    match self.value(arg, frame)? {
+                        Some(value) => args.push(value.into_owned()),
+                        None => return Ok(None),
+                    }
+                }
+                self.call(call.callee, args)?.map(Cow::Owned)
+            }
+            Expr::Undefined => None,
+        })
+    }
+
+    fn get<'a>(&'a self, get: &'a Get, frame: &'a Frame) -> Found<'a> {
+        self.meter.spend(1)?;
+        match self.value(&get.base, frame)? {
+            None => Ok(None),
+            Some(Cow::Borrowed(mut value)) => {
+                for part in &get.path {
+                    match self.step_into(value, part, frame)? {
+                        Some(inner) => value = inner,
+                        None => return Ok(None),
+                    }
+                }
+                Ok(Some(Cow::Borrowed(value)))
+            }
+            Some(Cow::Owned(mut value)) => {
+                for part in &get.path {
+                    match self.step_into(&value, part, frame)?.cloned() {
+                        Some(inner) => value = inner,
+                        None => return Ok(None),
+                    }
+                }
+                Ok(Some(Cow::Owned(value)))
+            }
+        }
+    }
+
+    fn step_into<'v>(
+        &self,
+        value: &'v Value,
+        part: &Expr,
+        frame: &Frame,
+    ) -> Result<Option<&'v Value>, EvalError> {
+        // Constant keys are by far the most common, and need no evaluation.
+        if let Expr::Const(key) = part {
+            return Ok(lookup::get(value, key));
+        }
+        Ok(match self.value(part, frame)? {
+            Some(key) => lookup::get(value, &key),
+            None => None,
+        })
+    }
+
+    fn array(&self, items: &[Expr], frame: &Frame) -> Result<Option<Value>, EvalError> {
+        let mut array = Array::new();
+        for item in items {
+            match self.value(item, frame)? {
+                Some(value) => array.push(value.into_owned()),
+                None => return Ok(None),
+            }
+        }
+        self.built(array.into_value()).map(Some)
+    }
+
+    fn set(&self, items: &[Expr], frame: &Frame) -> Result<Option<Value>, EvalError> {
+        let mut set = Set::new();
+        for item in items {
+            match self.value(item, frame)? {
+                Some(value) => set.insert(value.into_owned()),
+                None => return Ok(None),
+            };
+        }
+        self.built(set.into_value()).map(Some)
+    }
+
+    fn object(&self, pairs: &[(Expr, Expr)], frame: &Frame) -> Result<Option<Value>, EvalError> {
+        let mut object = Object::new();
+        for (key, value) in pairs {
+            let (Some(key), Some(value)) = (self.value(key, frame)?, self.value(value, frame)?)
+            else {
+                return Ok(None);
+            };
+            object.insert(key.into_owned(), value.into_owned());
+        }
+        self.built(object.into_value()).map(Some)
+    }
+
+    fn built(&self, value: Value) -> Result<Value, EvalError> {
+        self.meter.spend(1)?;
+        self.meter.charge_value(&value)?;
+        Ok(value)
+    }
+
+    fn builtin(&self, call: &BuiltinCall, frame: &Frame) -> Result<Option<Value>, EvalError> {
+        self.meter.spend(1)?;
+        if !self.mocks.is_empty() && self.is_mocked(Callee::Builtin(call.id)) {
+            let mut args = Vec::with_capacity(call.args.len());
+            for arg in &call.args {
+                match self.value(arg, frame)? {
+                    Some(value) => args.push(value.into_owned()),
+                    None => return Ok(None),
+                }
+            }
+            return self.call(Callee::Builtin(call.id), args);
+        }
+        // No allocation for the arities that occur: arguments are borrowed where they are.
+        match call.args.as_slice() {
+            [a] => {
+                let Some(a) = self.value(a, frame)? else {
+                    return Ok(None);
+                };
+                self.run_builtin(call, &[&a])
+            }
+            [a, b] => {
+                let Some(a) = self.value(a, frame)? else {
+                    return Ok(None);
+                };
+                let Some(b) = self.value(b, frame)? else {
+                    return Ok(None);
+                };
+                self.run_builtin(call, &[&a, &b])
+            }
+            [a, b, c] => {
+                let Some(a) = self.value(a, frame)? else {
+                    return Ok(None);
+                };
+                let Some(b) = self.value(b, frame)? else {
+                    return Ok(None);
+                };
+                let Some(c) = self.value(c, frame)? else {
+                    return Ok(None);
+                };
+                self.run_builtin(call, &[&a, &b, &c])
+            }
+            args => {
+                let mut values = Vec::with_capacity(args.len());
+                for arg in args {
+                    match self.value(arg, frame)? {
+                        Some(value) => values.push(value),
+                        None => return Ok(None),
+                    }
+                }
+                let borrowed: Vec<&Value> = values.iter().map(AsRef::as_ref).collect();
+                self.run_builtin(call, &borrowed)
+            }
+        }
+    }
+
+    fn run_builtin(&self, call: &BuiltinCall, args: &[&Value]) -> Result<Option<Value>, EvalError> {
+        if call.pure {
+            return native::call(call.run, args, self.meter);
+        }
+        let callee = Callee::Builtin(call.id);
+        if let Some(known) = self.recall(callee, args) {
+            return Ok(known);
+        }
+        let result = native::call(call.run, args, self.meter)?;
+        self.remember(
+            callee,
+            args.iter().map(|arg| (*arg).clone()).collect(),
+            &result,
+        );
+        Ok(result)
+    }
+
+    pub(super) fn recall(&self, callee: Callee, args: &[&Value]) -> Option<Option<Value>> {
+        let remembered = self.remembered.borrow();
+        let mut calls = remembered
+            .iter()
+            .filter(|call| call.callee == callee && call.args.len() == args.len());
+        calls
+            .find(|call| call.args.iter().zip(args).all(|(a, b)| a == *b))
+            .map(|call| call.result.clone())
+    }
+
+    pub(super) fn remember(&self, callee: Callee, args: Vec<Value>, result: &Option<Value>) {
+        self.remembered.borrow_mut().push(Remembered {
+            callee,
+            args,
+            result: result.clone(),
+        });
+    }
+
+    pub(super) fn is_mocked(&self, callee: Callee) -> bool {
+        self.mocks.iter().any(|(mocked, _)| *mocked == callee)
+    }
+
+    /// Calls a function with values.
+    pub(super) fn call(
+        &self,
+        callee: Callee,
+        args: Vec<Value>,
+    ) -> Result<Option<Value>, EvalError> {
+        let mock = self
+            .mocks
+            .iter()
+            .rev()
+            .find(|(mocked, _)| *mocked == callee)
+            .map(|(_, mock)| mock.clone());
+        match mock {
+            Some(Mock::Value(value)) => Ok(Some(value)),
+            Some(Mock::Call(other)) => self.call_unmocked(other, args),
+            None => self.call_unmocked(callee, args),
+        }
+    }
+
+    fn call_unmocked(&self, callee: Callee, args: Vec<Value>) -> Result<Option<Value>, EvalError> {
+        match callee {
+            Callee::Function(group) => self.function_value(group, args),
+            Callee::Builtin(id) => {
+                let borrowed: Vec<&Value> = args.iter().collect();
+                native::call(native::implementation(id), &borrowed, self.meter)
+            }
+            Callee::External(index) => {
+                let borrowed: Vec<&Value> = args.iter().collect();
+                if let Some(known) = self.recall(callee, &borrowed) {
+                    return Ok(known);
+                }
+                let Some(name) = self.plan.externals.get(index) else {
+                    return Ok(None);
+                };
+                let argument = args.first().cloned().unwrap_or(Value::Undefined);
+                let result = self.externals.call(name, &argument)?;
+                self.remember(callee, args, &result);
+                Ok(result)
+            }
+        }
+    }
+}
+
+pub(super) fn defined(value: Option<&Value>) -> Option<Cow<'_, Value>> {
+    value
+        .filter(|value| !matches!(value, Value::Undefined))
+        .map(Cow::Borrowed)
+}

@@ -1,0 +1,253 @@
+//! Rules and functions: their definitions put together.
+
+use regorus::Value;
+use regorus::value::{Object, Set};
+
+use crate::error::EvalError;
+use crate::ir::Kind;
+use crate::plan::{Branch, Group, Rule};
+
+use super::{Flow, Frame, World};
+
+/// OPA's words.
+const RULE_CONFLICT: &str = "complete rules must not produce multiple outputs";
+const FUNCTION_CONFLICT: &str = "functions must not produce multiple outputs for same inputs";
+const KEY_CONFLICT: &str = "object keys must be unique";
+
+impl World<'_> {
+    /// The value of a rule, computed once.
+    pub(super) fn rule_value(&self, id: usize) -> Result<Option<&Value>, EvalError> {
+        let (Some(cell), Some(group)) = (self.rules.get(id), self.plan.groups.get(id)) else {
+            return Ok(None);
+        };
+        if let Some(known) = cell.get() {
+            return Ok(known.as_ref());
+        }
+        let value = if self.is_replaced(&group.path) {
+            self.data_at(&group.path)
+        } else {
+            self.deeper(|| self.compute(group))?
+        };
+        // Only a recursive rule could have filled the cell meanwhile, and those are refused.
+        Ok(cell.get_or_init(|| value).as_ref())
+    }
+
+    /// Runs one level of calls deeper.
+    fn deeper<T>(&self, work: impl FnOnce() -> Result<T, EvalError>) -> Result<T, EvalError> {
+        self.meter.enter()?;
+        let result = work();
+        self.meter.leave();
+        result
+    }
+
+    fn compute(&self, group: &Group) -> Result<Option<Value>, EvalError> {
+        match group.kind {
+            Kind::Complete => self.single(group, &[]),
+            Kind::Function { .. } => Ok(None),
+            Kind::Set => self.set_rule(group).map(Some),
+            Kind::Object => self.object_rule(group).map(Some),
+        }
+    }
+
+    /// The value of a function for arguments.
+    pub(super) fn function_value(
+        &self,
+        id: usize,
+        args: Vec<Value>,
+    ) -> Result<Option<Value>, EvalError> {
+        let Some(group) = self.plan.groups.get(id) else {
+            return Ok(None);
+        };
+        self.meter.spend(1)?;
+        self.deeper(|| self.single(group, &args))
+    }
+
+    /// The one value of a complete rule or function call.
+    fn single(&self, group: &Group, args: &[Value]) -> Result<Option<Value>, EvalError> {
+        let mut result: Option<Value> = None;
+        for rule in &group.rules {
+            self.definition(group, rule, args, &mut result)?;
+            if group.settled && result.is_some() {
+                break;
+            }
+        }
+        if result.is_none()
+            && let Some(default) = &group.default
+        {
+            self.definition(group, default, args, &mut result)?;
+        }
+        Ok(result)
+    }
+
+    /// Adds the value of one definition; a different one is a conflict.
+    fn definition(
+        &self,
+        group: &Group,
+        rule: &Rule,
+        args: &[Value],
+        result: &mut Option<Value>,
+    ) -> Result<(), EvalError> {
+        let mut frame = self.frame(rule.slots);
+        if self.accept(rule, args, &mut frame)? {
+            for branch in &rule.branches {
+                if self.branch_value(group, branch, &mut frame, result)? {
+                    break;
+                }
+            }
+        }
+        self.recycle(frame);
+        Ok(())
+    }
+
+    fn accept(&self, rule: &Rule, args: &[Value], frame: &mut Frame) -> Result<bool, EvalError> {
+        for (pattern, arg) in rule.args.iter().zip(args) {
+            if !self.matches(pattern, arg, frame)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs a body for its value; answers whether it held at all.
+    fn branch_value(
+        &self,
+        group: &Group,
+        branch: &Branch,
+        frame: &mut Frame,
+        result: &mut Option<Value>,
+    ) -> Result<bool, EvalError> {
+        let constant = matches!(branch.value, crate::plan::Expr::Const(_));
+        let mut held = false;
+        self.run(&branch.body, frame, &mut |frame| {
+            let Some(value) = self.value(&branch.value, frame)? else {
+                return Ok(Flow::Continue);
+            };
+            held = true;
+            match result {
+                Some(known) if *known != *value => return Err(conflict(group)),
+                Some(_) => {}
+                None => *result = Some(value.into_owned()),
+            }
+            Ok(if constant { Flow::Stop } else { Flow::Continue })
+        })?;
+        Ok(held)
+    }
+
+    fn set_rule(&self, group: &Group) -> Result<Value, EvalError> {
+        let mut set = Set::new();
+        self.each_result(group, &mut |branch, frame| {
+            if let Some(value) = self.value(&branch.value, frame)? {
+                self.meter.charge(48)?;
+                set.insert(value.into_owned());
+            }
+            Ok(())
+        })?;
+        Ok(set.into_value())
+    }
+
+    fn object_rule(&self, group: &Group) -> Result<Value, EvalError> {
+        let mut object = Value::new_object();
+        self.each_result(group, &mut |branch, frame| {
+            let mut keys = Vec::with_capacity(branch.keys.len());
+            for key in &branch.keys {
+                match self.value(key, frame)? {
+                    Some(key) => keys.push(key.into_owned()),
+                    None => return Ok(()),
+                }
+            }
+            let Some(value) = self.value(&branch.value, frame)? else {
+                return Ok(());
+            };
+            self.meter.charge(64)?;
+            if put(&mut object, &keys, value.into_owned(), branch.element) {
+                Ok(())
+            } else {
+                Err(key_conflict(group))
+            }
+        })?;
+        if let Some(default) = &group.default
+            && object.as_object().is_ok_and(Object::is_empty)
+        {
+            let mut result = None;
+            self.definition(group, default, &[], &mut result)?;
+            return Ok(result.unwrap_or(object));
+        }
+        Ok(object)
+    }
+
+    /// Tells of each way each definition holds, `else` branches only where those before them did not.
+    fn each_result(
+        &self,
+        group: &Group,
+        tell: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        for rule in &group.rules {
+            let mut frame = self.frame(rule.slots);
+            for branch in &rule.branches {
+                let mut held = false;
+                self.run(&branch.body, &mut frame, &mut |frame| {
+                    held = true;
+                    tell(branch, frame)?;
+                    Ok(Flow::Continue)
+                })?;
+                if held {
+                    break;
+                }
+            }
+            self.recycle(frame);
+        }
+        Ok(())
+    }
+}
+
+fn conflict(group: &Group) -> EvalError {
+    let message = if matches!(group.kind, Kind::Function { .. }) {
+        FUNCTION_CONFLICT
+    } else {
+        RULE_CONFLICT
+    };
+    EvalError::Conflict {
+        rule: group.name.clone(),
+        message,
+    }
+}
+
+fn key_conflict(group: &Group) -> EvalError {
+    EvalError::Conflict {
+        rule: group.name.clone(),
+        message: KEY_CONFLICT,
+    }
+}
+
+/// Puts a value under nested keys; answers false where something else is there already.
+fn put(object: &mut Value, keys: &[Value], value: Value, element: bool) -> bool {
+    let Some((key, rest)) = keys.split_first() else {
+        return put_leaf(object, value, element);
+    };
+    if matches!(object, Value::Undefined) {
+        *object = Value::new_object();
+    }
+    let Ok(pairs) = object.as_object_mut() else {
+        return false;
+    };
+    put(
+        pairs.get_or_insert_with(key.clone(), || Value::Undefined),
+        rest,
+        value,
+        element,
+    )
+}
+
+fn put_leaf(place: &mut Value, value: Value, element: bool) -> bool {
+    if element {
+        if matches!(place, Value::Undefined) {
+            *place = Value::new_set();
+        }
+        return place.as_set_mut().map(|set| set.insert(value)).is_ok();
+    }
+    if matches!(place, Value::Undefined) {
+        *place = value;
+        return true;
+    }
+    *place == value
+}

@@ -1,0 +1,309 @@
+//! Steps of a body, one after the other; where a step can hold in several ways, the rest runs for each.
+
+use regorus::Value;
+
+use crate::error::EvalError;
+use crate::lookup;
+use crate::native;
+use crate::plan::{Each, Every, Expr, Hop, Pattern, Step};
+
+use super::{Flow, Frame, Next, World};
+
+impl World<'_> {
+    /// Runs steps; `next` is called for each way they all hold.
+    pub(super) fn run(
+        &self,
+        steps: &[Step],
+        frame: &mut Frame,
+        next: Next<'_>,
+    ) -> Result<Flow, EvalError> {
+        let mut rest = steps;
+        while let Some((step, behind)) = rest.split_first() {
+            self.meter.spend(1)?;
+            let holds = match step {
+                Step::Test(expr) => self.holds(expr, frame)?,
+                Step::Let(slot, expr) => self.assign(*slot, expr, frame)?,
+                Step::Match(expr, pattern) => self.take_apart(expr, pattern, frame)?,
+                Step::Collect(collect) => self.collected(collect, frame)?,
+                Step::Not(block) => !self.any(block, frame)?,
+                Step::Every(every) => self.every(every, frame)?,
+                Step::And(left, right) => self.any(left, frame)? && self.any(right, frame)?,
+                Step::Or(left, right) => self.any(left, frame)? || self.any(right, frame)?,
+                Step::Each(each) => return self.each(each, behind, frame, next),
+                Step::Walk(subject, target) => {
+                    return self.walk(subject, target, behind, frame, next);
+                }
+                Step::With(overrides, block) => {
+                    let world = self.modified(overrides, frame)?;
+                    return world.run(block, frame, &mut |frame| self.run(behind, frame, next));
+                }
+            };
+            if !holds {
+                return Ok(Flow::Continue);
+            }
+            rest = behind;
+        }
+        next(frame)
+    }
+
+    fn holds(&self, expr: &Expr, frame: &Frame) -> Result<bool, EvalError> {
+        Ok(self
+            .value(expr, frame)?
+            .is_some_and(|value| !matches!(*value, Value::Bool(false))))
+    }
+
+    fn assign(&self, slot: usize, expr: &Expr, frame: &mut Frame) -> Result<bool, EvalError> {
+        let Some(value) = self.value(expr, frame)?.map(std::borrow::Cow::into_owned) else {
+            return Ok(false);
+        };
+        bind(slot, value, frame);
+        Ok(true)
+    }
+
+    fn take_apart(
+        &self,
+        expr: &Expr,
+        pattern: &Pattern,
+        frame: &mut Frame,
+    ) -> Result<bool, EvalError> {
+        if let Pattern::Equal(other) = pattern {
+            let Some(value) = self.value(expr, frame)? else {
+                return Ok(false);
+            };
+            let Some(other) = self.value(other, frame)? else {
+                return Ok(false);
+            };
+            native::pay(&value, &other, self.meter)?;
+            return Ok(*value == *other);
+        }
+        let Some(value) = self.value(expr, frame)?.map(std::borrow::Cow::into_owned) else {
+            return Ok(false);
+        };
+        self.matches(pattern, &value, frame)
+    }
+
+    /// Whether a value fits a pattern; the pattern's variables then have their values.
+    pub(super) fn matches(
+        &self,
+        pattern: &Pattern,
+        value: &Value,
+        frame: &mut Frame,
+    ) -> Result<bool, EvalError> {
+        match pattern {
+            Pattern::Any => Ok(true),
+            Pattern::Truthy => Ok(!matches!(value, Value::Bool(false))),
+            Pattern::Bind(slot) => {
+                bind(*slot, value.clone(), frame);
+                Ok(true)
+            }
+            Pattern::Equal(expr) => {
+                let Some(other) = self.value(expr, frame)? else {
+                    return Ok(false);
+                };
+                native::pay(value, &other, self.meter)?;
+                Ok(*value == *other)
+            }
+            Pattern::Array(patterns) => {
+                let Value::Array(items) = value else {
+                    return Ok(false);
+                };
+                if items.len() != patterns.len() {
+                    return Ok(false);
+                }
+                for (pattern, item) in patterns.iter().zip(items.iter()) {
+                    if !self.matches(pattern, item, frame)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Pattern::Object(patterns) => self.matches_object(patterns, value, frame),
+        }
+    }
+
+    fn matches_object(
+        &self,
+        patterns: &[(Expr, Pattern)],
+        value: &Value,
+        frame: &mut Frame,
+    ) -> Result<bool, EvalError> {
+        let Value::Object(pairs) = value else {
+            return Ok(false);
+        };
+        if pairs.len() != patterns.len() {
+            return Ok(false);
+        }
+        for (key, pattern) in patterns {
+            let found = self.value(key, frame)?.and_then(|key| pairs.get(&key));
+            let Some(item) = found else { return Ok(false) };
+            if !self.matches(pattern, item, frame)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the steps hold in any way at all.
+    pub(super) fn any(&self, steps: &[Step], frame: &mut Frame) -> Result<bool, EvalError> {
+        let mut found = false;
+        self.run(steps, frame, &mut |_| {
+            found = true;
+            Ok(Flow::Stop)
+        })?;
+        Ok(found)
+    }
+
+    fn every(&self, every: &Every, frame: &mut Frame) -> Result<bool, EvalError> {
+        let Some(domain) = self
+            .value(&every.domain, frame)?
+            .map(std::borrow::Cow::into_owned)
+        else {
+            return Ok(false);
+        };
+        let mut all = true;
+        children(&domain, &mut |key, value| {
+            self.meter.spend(1)?;
+            bind(every.key, key.into_owned(), frame);
+            bind(every.value, value.clone(), frame);
+            all = self.any(&every.body, frame)?;
+            Ok(if all { Flow::Continue } else { Flow::Stop })
+        })?;
+        Ok(all)
+    }
+
+    fn each(
+        &self,
+        each: &Each,
+        behind: &[Step],
+        frame: &mut Frame,
+        next: Next<'_>,
+    ) -> Result<Flow, EvalError> {
+        let Some(base) = self
+            .value(&each.base, frame)?
+            .map(std::borrow::Cow::into_owned)
+        else {
+            return Ok(Flow::Continue);
+        };
+        self.hop(&base, &each.path, &each.target, frame, &mut |frame| {
+            self.run(behind, frame, next)
+        })
+    }
+
+    fn hop(
+        &self,
+        value: &Value,
+        path: &[Hop],
+        target: &Pattern,
+        frame: &mut Frame,
+        next: Next<'_>,
+    ) -> Result<Flow, EvalError> {
+        let Some((first, rest)) = path.split_first() else {
+            return if self.matches(target, value, frame)? {
+                next(frame)
+            } else {
+                Ok(Flow::Continue)
+            };
+        };
+        match first {
+            Hop::Key(key) => {
+                let found = self
+                    .value(key, frame)?
+                    .and_then(|key| lookup::get(value, &key));
+                match found {
+                    Some(inner) => self.hop(inner, rest, target, frame, next),
+                    None => Ok(Flow::Continue),
+                }
+            }
+            Hop::Any(pattern) => children(value, &mut |key, inner| {
+                self.meter.spend(1)?;
+                if self.matches(pattern, &key, frame)? {
+                    self.hop(inner, rest, target, frame, next)
+                } else {
+                    Ok(Flow::Continue)
+                }
+            }),
+        }
+    }
+
+    fn walk(
+        &self,
+        subject: &Expr,
+        target: &Pattern,
+        behind: &[Step],
+        frame: &mut Frame,
+        next: Next<'_>,
+    ) -> Result<Flow, EvalError> {
+        let Some(subject) = self
+            .value(subject, frame)?
+            .map(std::borrow::Cow::into_owned)
+        else {
+            return Ok(Flow::Continue);
+        };
+        self.walk_from(&subject, &mut Vec::new(), &mut |path, value| {
+            let pair = Value::from(vec![Value::from(path.to_vec()), value.clone()]);
+            self.meter.charge_value(&pair)?;
+            if self.matches(target, &pair, frame)? {
+                self.run(behind, frame, next)
+            } else {
+                Ok(Flow::Continue)
+            }
+        })
+    }
+
+    fn walk_from(
+        &self,
+        value: &Value,
+        path: &mut Vec<Value>,
+        tell: &mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalError>,
+    ) -> Result<Flow, EvalError> {
+        self.meter.spend(1)?;
+        if tell(path, value)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        children(value, &mut |key, inner| {
+            path.push(key.into_owned());
+            let flow = self.walk_from(inner, path, tell);
+            path.pop();
+            flow
+        })
+    }
+}
+
+pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) {
+    if let Some(place) = frame.get_mut(slot) {
+        *place = value;
+    }
+}
+
+/// What is told of each key and value in a collection.
+type Tell<'t> = &'t mut dyn FnMut(std::borrow::Cow<'_, Value>, &Value) -> Result<Flow, EvalError>;
+
+/// Keys and values of a collection in OPA's order; anything else has none.
+pub(super) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError> {
+    use std::borrow::Cow;
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                if tell(Cow::Owned(Value::from(index)), item)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        Value::Object(pairs) => {
+            for (key, item) in pairs.iter_sorted() {
+                if tell(Cow::Borrowed(key), item)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        Value::Set(items) => {
+            for item in items.iter_sorted() {
+                if tell(Cow::Borrowed(item), item)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(Flow::Continue)
+}

@@ -1,0 +1,103 @@
+//! What a query can see: input, data, the rules' values so far, and what `with` put in their place.
+
+use std::cell::{OnceCell, RefCell};
+
+use regorus::Value;
+
+use crate::ast::Name;
+use crate::externals::Externals;
+use crate::meter::Meter;
+use crate::plan::{Callee, Plan};
+
+/// One state of the documents. `with` makes another one for what it modifies.
+pub(crate) struct World<'p> {
+    pub(super) plan: &'p Plan,
+    pub(super) input: Value,
+    pub(super) data: Value,
+    pub(super) meter: &'p Meter,
+    pub(super) externals: &'p dyn Externals,
+    /// Value of each rule, once it is known.
+    pub(super) rules: Vec<OnceCell<Option<Value>>>,
+    /// Documents that rules and data make together, once they are known.
+    pub(super) packages: RefCell<Vec<(usize, Value)>>,
+    /// Functions replaced by others or by values.
+    pub(super) mocks: Vec<(Callee, Mock)>,
+    /// Paths under `data` that were replaced, and hide the rules there.
+    pub(super) replaced: Vec<Vec<Name>>,
+    /// Frames to use again.
+    frames: RefCell<Vec<Vec<Value>>>,
+    /// Results of functions that must answer alike within one evaluation, shared by all worlds of it.
+    pub(super) remembered: std::rc::Rc<RefCell<Vec<Remembered>>>,
+}
+
+/// What stands for a function.
+#[derive(Clone, Debug)]
+pub(super) enum Mock {
+    Value(Value),
+    Call(Callee),
+}
+
+/// A call and its result.
+pub(super) struct Remembered {
+    pub(super) callee: Callee,
+    pub(super) args: Vec<Value>,
+    pub(super) result: Option<Value>,
+}
+
+impl<'p> World<'p> {
+    pub(crate) fn new(
+        plan: &'p Plan,
+        input: Value,
+        data: Value,
+        meter: &'p Meter,
+        externals: &'p dyn Externals,
+    ) -> Self {
+        Self {
+            plan,
+            input,
+            data,
+            meter,
+            externals,
+            rules: empty(plan.groups.len()),
+            packages: RefCell::default(),
+            mocks: Vec::new(),
+            replaced: Vec::new(),
+            frames: RefCell::default(),
+            remembered: std::rc::Rc::default(),
+        }
+    }
+
+    /// The same world with nothing computed yet, to be modified.
+    pub(super) fn branch(&self) -> Self {
+        Self {
+            plan: self.plan,
+            input: self.input.clone(),
+            data: self.data.clone(),
+            meter: self.meter,
+            externals: self.externals,
+            rules: empty(self.plan.groups.len()),
+            packages: RefCell::default(),
+            mocks: self.mocks.clone(),
+            replaced: self.replaced.clone(),
+            frames: RefCell::default(),
+            remembered: self.remembered.clone(),
+        }
+    }
+
+    /// A frame of undefined slots.
+    pub(super) fn frame(&self, slots: usize) -> Vec<Value> {
+        let mut frame = self.frames.borrow_mut().pop().unwrap_or_default();
+        frame.resize(slots, Value::Undefined);
+        frame
+    }
+
+    /// Gives a frame back.
+    pub(super) fn recycle(&self, mut frame: Vec<Value>) {
+        frame.clear();
+        self.frames.borrow_mut().push(frame);
+    }
+}
+
+fn empty(count: usize) -> Vec<OnceCell<Option<Value>>> {
+    std::iter::repeat_with(OnceCell::new).take(count).collect()
+}

@@ -1,0 +1,244 @@
+//! A module after desugaring: names resolved, calls flat, every variable a slot.
+//!
+//! `crate::desugar` makes it, `crate::check` judges it, `crate::plan` turns it into what the interpreter runs.
+
+use std::sync::Arc;
+
+use regorus::Value;
+
+use crate::ast::Name;
+use crate::finding::{Pos, Source};
+use crate::signature::Signature;
+
+/// A variable of a rule.
+pub(crate) type Slot = u32;
+
+/// A rule or function with all its definitions.
+pub(crate) type GroupId = usize;
+
+/// A term without calls.
+#[derive(Clone, Debug)]
+pub(crate) enum Operand {
+    Const(Value),
+    Var(Slot),
+    Array(Vec<Operand>),
+    Set(Vec<Operand>),
+    Object(Vec<(Operand, Operand)>),
+    Ref(Box<Reference>),
+    Collect(Box<Collect>),
+}
+
+/// `root[path]…`
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    pub(crate) root: Root,
+    pub(crate) path: Vec<Operand>,
+    pub(crate) at: Pos,
+}
+
+/// Where a reference starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    Input,
+    Data,
+    Var(Slot),
+}
+
+/// A comprehension.
+#[derive(Clone, Debug)]
+pub(crate) struct Collect {
+    pub(crate) kind: CollectKind,
+    pub(crate) body: Vec<Statement>,
+}
+
+/// What a comprehension collects.
+#[derive(Clone, Debug)]
+pub(crate) enum CollectKind {
+    Array(Operand),
+    Set(Operand),
+    Object(Operand, Operand),
+}
+
+/// One thing that has to hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    pub(crate) negated: bool,
+    pub(crate) action: Action,
+    pub(crate) with: Vec<Override>,
+    pub(crate) at: Pos,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// Defined and not `false`.
+    Term(Operand),
+    /// `left = right`; `assigned` when written `:=`, whose left side gives nothing to the right.
+    Unify {
+        left: Operand,
+        right: Operand,
+        assigned: bool,
+    },
+    /// `callee(args)`, its result matched with `output`, or not `false` where there is none.
+    Call {
+        callee: Callee,
+        args: Vec<Operand>,
+        output: Option<Operand>,
+    },
+    Every {
+        key: Slot,
+        value: Slot,
+        domain: Operand,
+        body: Vec<Statement>,
+    },
+    /// `explicit`: written in braces, with a scope of its own.
+    Not {
+        body: Vec<Statement>,
+        explicit: bool,
+    },
+    And(Box<Branch>, Box<Branch>),
+    Or(Box<Branch>, Box<Branch>),
+}
+
+/// One side of `and` / `or`.
+#[derive(Clone, Debug)]
+pub(crate) struct Branch {
+    pub(crate) body: Vec<Statement>,
+    pub(crate) explicit: bool,
+}
+
+/// What a call calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Callee {
+    Builtin(&'static Signature),
+    Function(GroupId),
+    /// A host function, by its index among the program's.
+    External(usize),
+    /// An unknown name; reported, and never evaluated.
+    Unknown,
+}
+
+/// `with target as value`.
+#[derive(Clone, Debug)]
+pub(crate) struct Override {
+    pub(crate) target: Target,
+    pub(crate) value: Operand,
+    /// A function named in place of a value (`with f as g`).
+    pub(crate) function: Option<Callee>,
+}
+
+/// What `with` replaces.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    Input(Vec<Value>),
+    Data(Vec<Name>),
+    Call(Callee),
+}
+
+/// Every rule of every module, resolved.
+#[derive(Debug, Default)]
+pub(crate) struct Rulebook {
+    pub(crate) groups: Vec<Group>,
+    pub(crate) tree: Node,
+    pub(crate) externals: Vec<String>,
+}
+
+/// A level of the tree of virtual documents under `data`.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) children: std::collections::BTreeMap<Name, Node>,
+    pub(crate) group: Option<GroupId>,
+}
+
+impl Node {
+    /// The node under a path of names, if any rule is below it.
+    pub(crate) fn find<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
+        path.into_iter()
+            .try_fold(self, |node, name| node.children.get(name))
+    }
+
+    /// Every group at or below the node.
+    pub(crate) fn groups(&self, found: &mut Vec<GroupId>) {
+        found.extend(self.group);
+        for child in self.children.values() {
+            child.groups(found);
+        }
+    }
+}
+
+/// All definitions of one rule or function.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) path: Vec<Name>,
+    pub(crate) kind: Kind,
+    pub(crate) rules: Vec<Rule>,
+}
+
+impl Group {
+    /// `data.package.name`
+    pub(crate) fn name(&self) -> String {
+        format!("data.{}", self.path.join("."))
+    }
+}
+
+/// What a rule makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Complete,
+    Function {
+        arity: usize,
+    },
+    Set,
+    /// An object whose keys are computed, possibly nested, possibly with sets as leaves.
+    Object,
+}
+
+/// One definition.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) source: Arc<Source>,
+    pub(crate) at: Pos,
+    pub(crate) default: bool,
+    pub(crate) args: Vec<Operand>,
+    /// Names of the slots, for messages; `$…` where the author wrote `_` or nothing.
+    pub(crate) slots: Vec<Name>,
+    pub(crate) branches: Vec<Definition>,
+}
+
+/// A body and what it gives; further branches of a rule are its `else`s.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub(crate) keys: Vec<Operand>,
+    pub(crate) leaf: Leaf,
+    pub(crate) body: Vec<Statement>,
+    pub(crate) at: Pos,
+}
+
+/// What a definition gives.
+#[derive(Clone, Debug)]
+pub(crate) enum Leaf {
+    Value(Operand),
+    Element(Operand),
+}
+
+impl Leaf {
+    pub(crate) const fn operand(&self) -> &Operand {
+        match self {
+            Self::Value(operand) | Self::Element(operand) => operand,
+        }
+    }
+}
+
+impl Operand {
+    /// Whether evaluating the term takes more than looking at variables.
+    pub(crate) fn needs_evaluation(&self) -> bool {
+        match self {
+            Self::Const(_) | Self::Var(_) => false,
+            Self::Ref(_) | Self::Collect(_) => true,
+            Self::Array(items) | Self::Set(items) => items.iter().any(Self::needs_evaluation),
+            Self::Object(pairs) => pairs
+                .iter()
+                .any(|(k, v)| k.needs_evaluation() || v.needs_evaluation()),
+        }
+    }
+}

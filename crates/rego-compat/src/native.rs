@@ -1,0 +1,120 @@
+//! Which code answers a builtin: this crate's fast ones, `crate::builtins`, or regorus.
+//!
+//! The functions here are those policies call most, over borrowed values; each is tested against OPA.
+
+mod collection;
+mod compare;
+mod engine;
+mod number;
+mod text;
+
+use std::sync::OnceLock;
+
+use regorus::Value;
+
+use crate::builtins::Outcome;
+use crate::error::EvalError;
+use crate::meter::Meter;
+use crate::signature;
+
+pub(crate) use compare::pay;
+
+/// A builtin's value, `None` where it is undefined.
+pub(crate) type Answer = Result<Option<Value>, EvalError>;
+
+/// The code behind a builtin.
+#[derive(Clone, Copy)]
+pub(crate) enum Builtin {
+    /// Reads its arguments where they are.
+    Native(fn(&[&Value], &Meter) -> Answer),
+    /// Wants arguments of its own.
+    Owned(fn(&[Value]) -> Outcome),
+    Engine(engine::Function),
+    /// Declared by OPA, answered by nobody: always undefined.
+    Missing,
+}
+
+impl std::fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Native(_) => "Native",
+            Self::Owned(_) => "Owned",
+            Self::Engine(_) => "Engine",
+            Self::Missing => "Missing",
+        })
+    }
+}
+
+static TABLE: OnceLock<Vec<Builtin>> = OnceLock::new();
+
+/// The code for a builtin, by its place in the table of signatures.
+pub(crate) fn implementation(id: usize) -> Builtin {
+    let table = TABLE.get_or_init(|| {
+        signature::all()
+            .map(|signature| choose(signature.name))
+            .collect()
+    });
+    table.get(id).copied().unwrap_or(Builtin::Missing)
+}
+
+fn choose(name: &str) -> Builtin {
+    let native = compare::find(name)
+        .or_else(|| number::find(name))
+        .or_else(|| text::find(name))
+        .or_else(|| collection::find(name));
+    if let Some(native) = native {
+        return Builtin::Native(native);
+    }
+    if let Some(builtin) = crate::builtins::registry()
+        .iter()
+        .find(|builtin| builtin.name == name)
+    {
+        return Builtin::Owned(builtin.run);
+    }
+    engine::find(name).map_or(Builtin::Missing, Builtin::Engine)
+}
+
+/// Calls a builtin whose arguments all have values.
+pub(crate) fn call(builtin: Builtin, args: &[&Value], meter: &Meter) -> Answer {
+    let answer = match builtin {
+        Builtin::Native(run) => return run(args, meter),
+        Builtin::Owned(run) => {
+            guard(args, meter)?;
+            match run(&owned(args)) {
+                Outcome::Value(Value::Undefined) | Outcome::Undefined | Outcome::Error(_) => None,
+                Outcome::Value(value) => Some(value),
+            }
+        }
+        Builtin::Engine(run) => {
+            guard(args, meter)?;
+            engine::call(run, &owned(args))
+        }
+        Builtin::Missing => None,
+    };
+    if let Some(value) = &answer {
+        meter.charge_value(value)?;
+    }
+    Ok(answer)
+}
+
+fn owned(args: &[&Value]) -> Vec<Value> {
+    args.iter().map(|arg| (*arg).clone()).collect()
+}
+
+/// A function that may walk all of its arguments pays for that first.
+fn guard(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    args.iter().try_for_each(|arg| meter.charge_tree(arg))
+}
+
+type Native = fn(&[&Value], &Meter) -> Answer;
+
+fn answer(value: impl Into<Value>) -> Answer {
+    Ok(Some(value.into()))
+}
+
+fn text_at<'a>(args: &[&'a Value], index: usize) -> Option<&'a str> {
+    match args.get(index) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,63 @@
+//! Counting, object access and template strings.
+
+use regorus::Value;
+
+use crate::meter::Meter;
+
+use super::{Answer, Native, answer};
+
+pub(super) fn find(name: &str) -> Option<Native> {
+    Some(match name {
+        "count" => |args, _| count(args),
+        "object.get" => object_get,
+        "internal.template_string" => template,
+        "print" => |_, _| answer(true),
+        _ => return None,
+    })
+}
+
+/// Elements, pairs, or the characters of a string.
+fn count(args: &[&Value]) -> Answer {
+    let count = match args.first() {
+        Some(Value::Array(items)) => items.len(),
+        Some(Value::Set(items)) => items.len(),
+        Some(Value::Object(pairs)) => pairs.len(),
+        Some(Value::String(text)) => text.chars().count(),
+        _ => return Ok(None),
+    };
+    answer(count)
+}
+
+/// The value under a key or path, or the default.
+fn object_get(args: &[&Value], _: &Meter) -> Answer {
+    let [subject @ Value::Object(pairs), key, default] = args else {
+        return Ok(None);
+    };
+    let found = match key {
+        Value::Array(path) => path.iter().try_fold(*subject, crate::lookup::get),
+        key => pairs.get(key),
+    };
+    answer(found.unwrap_or(default).clone())
+}
+
+/// Parts of a template string: texts as they are, sets of at most one value as `sprintf` prints it.
+fn template(args: &[&Value], meter: &Meter) -> Answer {
+    let Some(Value::Array(parts)) = args.first() else {
+        return Ok(None);
+    };
+    let mut text = String::new();
+    for part in parts.iter() {
+        match part {
+            Value::Set(values) if values.len() > 1 => return Ok(None),
+            Value::Set(values) => match values.first() {
+                Some(Value::String(value)) => text.push_str(value),
+                Some(value) => text.push_str(&crate::fmt_go::literal::of(value)),
+                None => text.push_str("<undefined>"),
+            },
+            Value::String(value) => text.push_str(value),
+            value => text.push_str(&crate::fmt_go::literal::of(value)),
+        }
+    }
+    meter.charge(text.len())?;
+    answer(text)
+}

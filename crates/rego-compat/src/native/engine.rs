@@ -1,0 +1,72 @@
+//! Builtins as regorus has them. Errors are undefined, as in OPA when it is not strict.
+//!
+//! regorus offers its table only under `unstable`; the version is pinned, and the conformance tests call every
+//! function through it.
+
+use std::sync::OnceLock;
+
+use regorus::Value;
+use regorus::unstable::{BUILTINS, BuiltinFcn, Expr, Ref, Source, Span};
+
+/// A builtin of regorus.
+pub(crate) type Function = &'static BuiltinFcn;
+
+/// The arguments' places in the source, which regorus wants for its messages and nobody reads.
+struct Place {
+    span: Span,
+    exprs: Vec<Ref<Expr>>,
+}
+
+static PLACE: OnceLock<Option<Place>> = OnceLock::new();
+
+/// More arguments than any builtin takes.
+const MAX_ARGS: usize = 8;
+
+fn place() -> Option<&'static Place> {
+    let made = PLACE.get_or_init(|| {
+        let source = Source::from_contents("builtin".to_owned(), String::new()).ok()?;
+        let span = Span {
+            source,
+            line: 1,
+            col: 1,
+            start: 0,
+            end: 0,
+        };
+        let null = || {
+            Ref::new(Expr::Null {
+                span: span.clone(),
+                value: Value::Null,
+                eidx: 0,
+            })
+        };
+        let exprs = std::iter::repeat_with(null).take(MAX_ARGS).collect();
+        Some(Place { span, exprs })
+    });
+    made.as_ref()
+}
+
+pub(super) fn find(name: &str) -> Option<Function> {
+    BUILTINS.get(name)
+}
+
+pub(super) fn call(function: Function, args: &[Value]) -> Option<Value> {
+    let place = place()?;
+    let exprs = place.exprs.get(..args.len())?;
+    match (function.0)(&place.span, exprs, args, false) {
+        Ok(Value::Undefined) | Err(_) => None,
+        Ok(value) => Some(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regorus_answers_and_its_errors_are_undefined() {
+        let upper = find("upper").unwrap();
+        assert_eq!(call(upper, &["a".into()]), Some("A".into()));
+        assert_eq!(call(upper, &[1u64.into()]), None);
+        assert!(find("no.such").is_none());
+    }
+}

@@ -1,0 +1,131 @@
+//! Arithmetic, and set difference, union and intersection under the same operators.
+
+use regorus::Value;
+use regorus::value::{Array, Set};
+
+use crate::error::EvalError;
+use crate::meter::Meter;
+
+use super::{Answer, Native, answer};
+
+pub(super) fn find(name: &str) -> Option<Native> {
+    Some(match name {
+        "plus" => |args, _| plus(args),
+        "minus" => |args, meter| minus(args, meter),
+        "mul" => |args, _| mul(args),
+        "div" => |args, _| div(args),
+        "rem" => |args, _| rem(args),
+        "or" => |args, meter| sets(args, meter, Set::union),
+        "and" => |args, meter| sets(args, meter, Set::intersection),
+        "numbers.range" => |args, meter| range(args, meter),
+        "numbers.range_step" => |args, meter| range(args, meter),
+        "bits.lsh" => |args, meter| shift_left(args, meter),
+        _ => return None,
+    })
+}
+
+fn plus(args: &[&Value]) -> Answer {
+    let [Value::Number(a), Value::Number(b)] = args else {
+        return Ok(None);
+    };
+    Ok(a.add(b).ok().map(Value::from))
+}
+
+fn minus(args: &[&Value], meter: &Meter) -> Answer {
+    match args {
+        [Value::Number(a), Value::Number(b)] => Ok(a.sub(b).ok().map(Value::from)),
+        _ => sets(args, meter, Set::difference),
+    }
+}
+
+fn mul(args: &[&Value]) -> Answer {
+    let [Value::Number(a), Value::Number(b)] = args else {
+        return Ok(None);
+    };
+    Ok(a.mul(b).ok().map(Value::from))
+}
+
+fn div(args: &[&Value]) -> Answer {
+    let [Value::Number(a), Value::Number(b)] = args else {
+        return Ok(None);
+    };
+    Ok(a.clone().divide(b).ok().map(Value::from))
+}
+
+fn rem(args: &[&Value]) -> Answer {
+    let [Value::Number(a), Value::Number(b)] = args else {
+        return Ok(None);
+    };
+    if !a.is_integer() || !b.is_integer() {
+        return Ok(None);
+    }
+    Ok(a.clone().modulo(b).ok().map(Value::from))
+}
+
+fn sets(args: &[&Value], meter: &Meter, combine: fn(&Set, &Set) -> Set) -> Answer {
+    let [left @ Value::Set(a), right @ Value::Set(b)] = args else {
+        return Ok(None);
+    };
+    meter.charge_tree(left)?;
+    meter.charge_tree(right)?;
+    answer(combine(a, b).into_value())
+}
+
+fn integer(value: Option<&&Value>) -> Option<i64> {
+    match value {
+        Some(Value::Number(number)) if number.is_integer() => number.as_i64(),
+        _ => None,
+    }
+}
+
+/// Whole numbers from the first to the second, both included, up or down.
+fn range(args: &[&Value], meter: &Meter) -> Answer {
+    let (Some(from), Some(to)) = (integer(args.first()), integer(args.get(1))) else {
+        return Ok(None);
+    };
+    let step = if args.len() == 3 {
+        integer(args.get(2))
+    } else {
+        Some(1)
+    };
+    let Some(step) = step.filter(|step| *step > 0) else {
+        return Ok(None);
+    };
+    let mut items = Array::new();
+    let mut next = from;
+    let upwards = from <= to;
+    while if upwards { next <= to } else { next >= to } {
+        pay_item(meter)?;
+        items.push(next.into());
+        let following = if upwards {
+            next.checked_add(step)
+        } else {
+            next.checked_sub(step)
+        };
+        match following {
+            Some(following) => next = following,
+            None => break,
+        }
+    }
+    answer(items.into_value())
+}
+
+fn pay_item(meter: &Meter) -> Result<(), EvalError> {
+    meter.spend(1)?;
+    meter.charge(24)
+}
+
+/// The result has as many bits as the second operand says.
+fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
+    let (Some(Value::Number(number)), Some(by)) = (args.first(), integer(args.get(1))) else {
+        return Ok(None);
+    };
+    let Ok(bits) = usize::try_from(by) else {
+        return Ok(None);
+    };
+    meter.charge(bits / 8)?;
+    let Some(Value::Number(by)) = args.get(1) else {
+        return Ok(None);
+    };
+    Ok(number.lsh(by).map(Value::from))
+}

@@ -1,0 +1,217 @@
+//! What the interpreter runs: bodies as steps over slots, with every variable's first use decided beforehand.
+//!
+//! `compile` makes a plan from the flat form, `fuse` joins steps that only pass a value on. Because a body's
+//! order is fixed, whether a variable has a value at some step is known here and never asked at run time.
+
+mod binding;
+mod compile;
+mod fuse;
+mod pattern;
+
+use regorus::Value;
+
+use crate::ast::Name;
+use crate::ir::{GroupId, Kind};
+use crate::native::Builtin;
+
+pub(crate) use compile::plan;
+
+/// Index into a frame.
+pub(crate) type SlotIndex = usize;
+
+/// A program ready to run.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) groups: Vec<Group>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) query: Option<Expr>,
+    /// Names of the host's functions.
+    pub(crate) externals: Vec<String>,
+}
+
+/// A level of `data` that has rules below it.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) path: Vec<Name>,
+    pub(crate) children: Vec<(Value, usize)>,
+    pub(crate) group: Option<GroupId>,
+}
+
+/// A rule or function.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) path: Vec<Name>,
+    pub(crate) kind: Kind,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) default: Option<Rule>,
+    /// All definitions give this one value, so the first that holds settles it.
+    pub(crate) settled: bool,
+}
+
+/// One definition with its `else` branches.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) args: Vec<Pattern>,
+    pub(crate) slots: usize,
+    pub(crate) branches: Vec<Branch>,
+}
+
+/// A body and what it gives.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) body: Vec<Step>,
+    pub(crate) keys: Vec<Expr>,
+    pub(crate) value: Expr,
+    /// The value goes into a set.
+    pub(crate) element: bool,
+}
+
+/// One step of a body.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Defined and not `false`.
+    Test(Expr),
+    /// Gives a slot its value.
+    Let(SlotIndex, Expr),
+    /// Takes a value apart.
+    Match(Expr, Pattern),
+    /// Tries every value a reference with open variables has.
+    Each(Box<Each>),
+    /// Tries every path and value `walk` finds.
+    Walk(Expr, Pattern),
+    Collect(Box<Collect>),
+    Not(Vec<Step>),
+    Every(Box<Every>),
+    With(Vec<Override>, Vec<Step>),
+    And(Vec<Step>, Vec<Step>),
+    Or(Vec<Step>, Vec<Step>),
+}
+
+/// `base[path]…` where the path gives values to variables.
+#[derive(Debug)]
+pub(crate) struct Each {
+    pub(crate) base: Expr,
+    pub(crate) path: Vec<Hop>,
+    pub(crate) target: Pattern,
+}
+
+/// One component of an open path.
+#[derive(Debug)]
+pub(crate) enum Hop {
+    /// A known key.
+    Key(Expr),
+    /// Every key that fits.
+    Any(Pattern),
+}
+
+/// A comprehension, matched with a pattern.
+#[derive(Debug)]
+pub(crate) struct Collect {
+    pub(crate) body: Vec<Step>,
+    pub(crate) kind: CollectKind,
+    pub(crate) target: Pattern,
+}
+
+/// What a comprehension collects.
+#[derive(Debug)]
+pub(crate) enum CollectKind {
+    Array(Expr),
+    Set(Expr),
+    Object(Expr, Expr),
+}
+
+/// `every key, value in domain { body }`.
+#[derive(Debug)]
+pub(crate) struct Every {
+    pub(crate) domain: Expr,
+    pub(crate) key: SlotIndex,
+    pub(crate) value: SlotIndex,
+    pub(crate) body: Vec<Step>,
+}
+
+/// `with target as value`.
+#[derive(Debug)]
+pub(crate) struct Override {
+    pub(crate) target: Target,
+    pub(crate) value: Replacement,
+}
+
+/// What `with` replaces.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Input(Vec<Value>),
+    Data(Vec<Name>),
+    Call(Callee),
+}
+
+/// What `with` puts there.
+#[derive(Clone, Debug)]
+pub(crate) enum Replacement {
+    Value(Expr),
+    Call(Callee),
+}
+
+/// What a call calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Callee {
+    Builtin(usize),
+    Function(GroupId),
+    External(usize),
+}
+
+/// An expression whose variables all have values; it has one value or none.
+#[derive(Clone, Debug)]
+pub(crate) enum Expr {
+    Const(Value),
+    Slot(SlotIndex),
+    Input,
+    Data,
+    Rule(GroupId),
+    Package(usize),
+    /// `base[path]…`
+    Get(Box<Get>),
+    Array(Vec<Expr>),
+    Set(Vec<Expr>),
+    Object(Vec<(Expr, Expr)>),
+    Builtin(Box<BuiltinCall>),
+    Call(Box<Call>),
+    /// Never has a value.
+    Undefined,
+}
+
+/// `base[path]…` with known keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Get {
+    pub(crate) base: Expr,
+    pub(crate) path: Vec<Expr>,
+}
+
+/// A call of a builtin function.
+#[derive(Clone, Debug)]
+pub(crate) struct BuiltinCall {
+    pub(crate) id: usize,
+    pub(crate) run: Builtin,
+    /// Equal arguments give equal results.
+    pub(crate) pure: bool,
+    pub(crate) args: Vec<Expr>,
+}
+
+/// A call of a function of the modules or of the host.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) callee: Callee,
+    pub(crate) args: Vec<Expr>,
+}
+
+/// What a value is matched with.
+#[derive(Debug)]
+pub(crate) enum Pattern {
+    Any,
+    /// Not `false`.
+    Truthy,
+    Bind(SlotIndex),
+    Equal(Expr),
+    Array(Vec<Pattern>),
+    Object(Vec<(Expr, Pattern)>),
+}

@@ -1,0 +1,181 @@
+//! The work on one definition: which slots have values, and expressions over those.
+
+use crate::ast::Name;
+use crate::desugar::SlotSet;
+use crate::ir::{self, Kind, Operand, Reference, Root, Rulebook, Slot};
+use crate::native;
+
+use super::{BuiltinCall, Call, Callee, Expr, Get, Hop, SlotIndex};
+
+/// State while a definition is planned.
+pub(super) struct Binder<'a> {
+    pub(super) book: &'a Rulebook,
+    /// Indices of the plan's nodes by path.
+    pub(super) nodes: &'a std::collections::HashMap<Vec<Name>, usize>,
+    pub(super) bound: SlotSet,
+    pub(super) slots: usize,
+}
+
+pub(super) fn index(slot: Slot) -> SlotIndex {
+    usize::try_from(slot).unwrap_or(usize::MAX)
+}
+
+impl Binder<'_> {
+    /// A slot for a value the plan passes on.
+    pub(super) fn temporary(&mut self) -> Slot {
+        let slot = Slot::try_from(self.slots).unwrap_or(Slot::MAX);
+        self.slots = self.slots.saturating_add(1);
+        slot
+    }
+
+    /// Whether the operand has one value at most, given what is bound. Comprehensions are steps, not expressions.
+    pub(super) fn is_closed(&self, operand: &Operand) -> bool {
+        match operand {
+            Operand::Const(_) => true,
+            Operand::Var(slot) => self.bound.contains(*slot),
+            Operand::Array(items) | Operand::Set(items) => {
+                items.iter().all(|item| self.is_closed(item))
+            }
+            Operand::Object(pairs) => pairs
+                .iter()
+                .all(|(k, v)| self.is_closed(k) && self.is_closed(v)),
+            Operand::Ref(reference) => {
+                let root = match reference.root {
+                    Root::Var(slot) => self.bound.contains(slot),
+                    Root::Input | Root::Data => true,
+                };
+                root && reference.path.iter().all(|part| self.is_closed(part))
+            }
+            Operand::Collect(_) => false,
+        }
+    }
+
+    /// The expression for a closed operand; anything else has no value.
+    pub(super) fn expr(&self, operand: &Operand) -> Expr {
+        match operand {
+            Operand::Const(value) => Expr::Const(value.clone()),
+            Operand::Var(slot) => Expr::Slot(index(*slot)),
+            Operand::Array(items) => {
+                Expr::Array(items.iter().map(|item| self.expr(item)).collect())
+            }
+            Operand::Set(items) => Expr::Set(items.iter().map(|item| self.expr(item)).collect()),
+            Operand::Object(pairs) => Expr::Object(
+                pairs
+                    .iter()
+                    .map(|(k, v)| (self.expr(k), self.expr(v)))
+                    .collect(),
+            ),
+            Operand::Ref(reference) => {
+                let (base, rest) = self.base(reference);
+                let path: Vec<Expr> = rest.iter().map(|part| self.expr(part)).collect();
+                if path.is_empty() {
+                    base
+                } else {
+                    Expr::Get(Box::new(Get { base, path }))
+                }
+            }
+            Operand::Collect(_) => Expr::Undefined,
+        }
+    }
+
+    /// The document a reference starts in, and what is left of its path.
+    pub(super) fn base<'r>(&self, reference: &'r Reference) -> (Expr, &'r [Operand]) {
+        let path = reference.path.as_slice();
+        match reference.root {
+            Root::Input => (Expr::Input, path),
+            Root::Var(slot) => (Expr::Slot(index(slot)), path),
+            Root::Data => self.data_base(path),
+        }
+    }
+
+    fn data_base<'r>(&self, path: &'r [Operand]) -> (Expr, &'r [Operand]) {
+        let mut node = &self.book.tree;
+        let mut names: Vec<Name> = Vec::new();
+        let mut rest = path;
+        loop {
+            if let Some(group) = node.group {
+                let is_function = self
+                    .book
+                    .groups
+                    .get(group)
+                    .is_some_and(|group| matches!(group.kind, Kind::Function { .. }));
+                return (
+                    if is_function {
+                        Expr::Undefined
+                    } else {
+                        Expr::Rule(group)
+                    },
+                    rest,
+                );
+            }
+            let next = rest
+                .split_first()
+                .and_then(|(first, left)| Some((name_of(first)?, left)));
+            match next {
+                Some((name, left)) => match node.children.get(&*name) {
+                    Some(child) => {
+                        node = child;
+                        names.push(name);
+                        rest = left;
+                    }
+                    // No rule there: plain data, read from its root.
+                    None => return (Expr::Data, path),
+                },
+                None if node.children.is_empty() => return (Expr::Data, path),
+                None => {
+                    let known = self.nodes.get(&names).copied();
+                    return (known.map_or(Expr::Data, Expr::Package), rest);
+                }
+            }
+        }
+    }
+
+    /// The path of an open reference, binding as it goes.
+    pub(super) fn hops(&mut self, path: &[Operand]) -> Vec<Hop> {
+        let mut hops = Vec::with_capacity(path.len());
+        for part in path {
+            if self.is_closed(part) {
+                hops.push(Hop::Key(self.expr(part)));
+            } else {
+                hops.push(Hop::Any(self.pattern(part)));
+            }
+        }
+        hops
+    }
+
+    /// A call whose arguments are closed.
+    pub(super) fn call(&self, callee: ir::Callee, args: &[Operand]) -> Expr {
+        let args: Vec<Expr> = args.iter().map(|arg| self.expr(arg)).collect();
+        match self.callee(callee) {
+            Some(Callee::Builtin(id)) => {
+                let pure = matches!(callee, ir::Callee::Builtin(signature) if signature.pure);
+                Expr::Builtin(Box::new(BuiltinCall {
+                    id,
+                    run: native::implementation(id),
+                    pure,
+                    args,
+                }))
+            }
+            Some(callee) => Expr::Call(Box::new(Call { callee, args })),
+            None => Expr::Undefined,
+        }
+    }
+
+    pub(super) fn callee(&self, callee: ir::Callee) -> Option<Callee> {
+        match callee {
+            ir::Callee::Builtin(signature) => {
+                crate::signature::index_of(signature.name).map(Callee::Builtin)
+            }
+            ir::Callee::Function(group) => Some(Callee::Function(group)),
+            ir::Callee::External(index) => Some(Callee::External(index)),
+            ir::Callee::Unknown => None,
+        }
+    }
+}
+
+fn name_of(operand: &Operand) -> Option<Name> {
+    match operand {
+        Operand::Const(regorus::Value::String(text)) => Some(Name::from(&**text)),
+        _ => None,
+    }
+}

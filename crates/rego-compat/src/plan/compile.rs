@@ -1,0 +1,323 @@
+//! The flat form to a plan.
+
+use std::collections::HashMap;
+
+use regorus::Value;
+
+use crate::ast::Name;
+use crate::desugar::SlotSet;
+use crate::ir::{self, Action, Leaf, Operand, Reference, Root, Rulebook, Statement};
+
+use super::binding::{Binder, index};
+use super::fuse::fuse;
+use super::pattern::matched;
+use super::{
+    Branch, Collect, CollectKind, Each, Every, Expr, Group, Node, Override, Pattern, Plan,
+    Replacement, Rule, Step, Target,
+};
+
+/// Plans every rule; the query is a path of names under `data`.
+pub(crate) fn plan(book: &Rulebook, query: &[Name]) -> Plan {
+    let mut plan = Plan {
+        externals: book.externals.clone(),
+        ..Plan::default()
+    };
+    let mut nodes = HashMap::new();
+    add_node(&book.tree, &mut Vec::new(), &mut plan.nodes, &mut nodes);
+    for group in &book.groups {
+        plan.groups.push(plan_group(book, &nodes, group));
+    }
+    let binder = Binder {
+        book,
+        nodes: &nodes,
+        bound: SlotSet::default(),
+        slots: 0,
+    };
+    let path = query
+        .iter()
+        .map(|name| Operand::Const(Value::from(&**name)))
+        .collect();
+    let reference = Reference {
+        root: Root::Data,
+        path,
+        at: crate::finding::Pos::default(),
+    };
+    plan.query = Some(binder.expr(&Operand::Ref(Box::new(reference))));
+    plan
+}
+
+fn add_node(
+    node: &ir::Node,
+    path: &mut Vec<Name>,
+    nodes: &mut Vec<Node>,
+    known: &mut HashMap<Vec<Name>, usize>,
+) -> usize {
+    let id = nodes.len();
+    nodes.push(Node {
+        path: path.clone(),
+        children: Vec::new(),
+        group: node.group,
+    });
+    known.insert(path.clone(), id);
+    for (name, child) in &node.children {
+        path.push(name.clone());
+        let child = add_node(child, path, nodes, known);
+        path.pop();
+        if let Some(node) = nodes.get_mut(id) {
+            node.children.push((Value::from(&**name), child));
+        }
+    }
+    id
+}
+
+fn plan_group(book: &Rulebook, nodes: &HashMap<Vec<Name>, usize>, group: &ir::Group) -> Group {
+    let mut rules = Vec::new();
+    let mut default = None;
+    for rule in &group.rules {
+        let planned = plan_rule(book, nodes, rule);
+        if rule.default {
+            default = Some(planned);
+        } else {
+            rules.push(planned);
+        }
+    }
+    let settled = is_settled(&rules);
+    Group {
+        name: group.name(),
+        path: group.path.clone(),
+        kind: group.kind,
+        rules,
+        default,
+        settled,
+    }
+}
+
+/// Whether every definition gives the same constant.
+fn is_settled(rules: &[Rule]) -> bool {
+    let mut values =
+        rules
+            .iter()
+            .flat_map(|rule| &rule.branches)
+            .map(|branch| match &branch.value {
+                Expr::Const(value) => Some(value),
+                _ => None,
+            });
+    match values.next() {
+        Some(Some(first)) => values.all(|value| value == Some(first)),
+        _ => false,
+    }
+}
+
+fn plan_rule(book: &Rulebook, nodes: &HashMap<Vec<Name>, usize>, rule: &ir::Rule) -> Rule {
+    let mut binder = Binder {
+        book,
+        nodes,
+        bound: SlotSet::default(),
+        slots: rule.slots.len(),
+    };
+    let args: Vec<Pattern> = rule.args.iter().map(|arg| binder.pattern(arg)).collect();
+    let given = binder.bound.clone();
+    let mut branches = Vec::with_capacity(rule.branches.len());
+    for definition in &rule.branches {
+        binder.bound = given.clone();
+        let body = binder.block(&definition.body);
+        branches.push(Branch {
+            body,
+            keys: definition.keys.iter().map(|key| binder.expr(key)).collect(),
+            value: binder.expr(definition.leaf.operand()),
+            element: matches!(definition.leaf, Leaf::Element(_)),
+        });
+    }
+    for branch in &mut branches {
+        let ends: Vec<&Expr> = branch.keys.iter().chain([&branch.value]).collect();
+        branch.body = fuse(std::mem::take(&mut branch.body), &ends);
+    }
+    Rule {
+        args,
+        slots: binder.slots,
+        branches,
+    }
+}
+
+impl Binder<'_> {
+    /// Steps for a body; its variables have values afterwards.
+    pub(super) fn block(&mut self, body: &[Statement]) -> Vec<Step> {
+        let mut steps = Vec::with_capacity(body.len());
+        for statement in body {
+            self.statement(statement, &mut steps);
+        }
+        steps
+    }
+
+    /// Steps for a body whose variables nobody outside sees.
+    fn inner_block(&mut self, body: &[Statement]) -> Vec<Step> {
+        let before = self.bound.clone();
+        let steps = self.block(body);
+        self.bound = before;
+        steps
+    }
+
+    fn statement(&mut self, statement: &Statement, steps: &mut Vec<Step>) {
+        if statement.with.is_empty() {
+            self.maybe_negated(statement, steps);
+            return;
+        }
+        let overrides = statement
+            .with
+            .iter()
+            .filter_map(|with| self.replacement(with))
+            .collect();
+        let mut inner = Vec::new();
+        self.maybe_negated(statement, &mut inner);
+        steps.push(Step::With(overrides, inner));
+    }
+
+    fn maybe_negated(&mut self, statement: &Statement, steps: &mut Vec<Step>) {
+        if !statement.negated {
+            self.action(&statement.action, steps);
+            return;
+        }
+        let before = self.bound.clone();
+        let mut inner = Vec::new();
+        self.action(&statement.action, &mut inner);
+        self.bound = before;
+        steps.push(Step::Not(inner));
+    }
+
+    fn replacement(&self, with: &ir::Override) -> Option<Override> {
+        let target = match &with.target {
+            ir::Target::Input(path) => Target::Input(path.clone()),
+            ir::Target::Data(path) => Target::Data(path.clone()),
+            ir::Target::Call(callee) => Target::Call(self.callee(*callee)?),
+        };
+        let value = match with.function {
+            Some(callee) => Replacement::Call(self.callee(callee)?),
+            None => Replacement::Value(self.expr(&with.value)),
+        };
+        Some(Override { target, value })
+    }
+
+    fn action(&mut self, action: &Action, steps: &mut Vec<Step>) {
+        match action {
+            Action::Term(operand) => self.test(operand, steps),
+            Action::Unify { left, right, .. } => self.unify(left, right, steps),
+            Action::Call {
+                callee,
+                args,
+                output,
+            } => self.call_step(*callee, args, output.as_ref(), steps),
+            Action::Every {
+                key,
+                value,
+                domain,
+                body,
+            } => {
+                let domain = self.expr(domain);
+                let before = self.bound.clone();
+                self.bound.insert(*key);
+                self.bound.insert(*value);
+                let body = self.block(body);
+                self.bound = before;
+                steps.push(Step::Every(Box::new(Every {
+                    domain,
+                    key: index(*key),
+                    value: index(*value),
+                    body,
+                })));
+            }
+            Action::Not { body, .. } => {
+                let inner = self.inner_block(body);
+                steps.push(Step::Not(inner));
+            }
+            Action::And(left, right) => {
+                let left = self.inner_block(&left.body);
+                steps.push(Step::And(left, self.inner_block(&right.body)));
+            }
+            Action::Or(left, right) => {
+                let left = self.inner_block(&left.body);
+                steps.push(Step::Or(left, self.inner_block(&right.body)));
+            }
+        }
+    }
+
+    fn test(&mut self, operand: &Operand, steps: &mut Vec<Step>) {
+        match operand {
+            closed if self.is_closed(closed) => steps.push(Step::Test(self.expr(closed))),
+            Operand::Collect(collect) => self.push_collect(collect, Pattern::Any, steps),
+            Operand::Ref(reference) => {
+                let (base, path) = self.base(reference);
+                let path = self.hops(path);
+                steps.push(Step::Each(Box::new(Each {
+                    base,
+                    path,
+                    target: Pattern::Truthy,
+                })));
+            }
+            _ => steps.push(Step::Test(Expr::Undefined)),
+        }
+    }
+
+    fn call_step(
+        &mut self,
+        callee: ir::Callee,
+        args: &[Operand],
+        output: Option<&Operand>,
+        steps: &mut Vec<Step>,
+    ) {
+        let walks = matches!(callee, ir::Callee::Builtin(signature) if signature.name == "walk");
+        if walks && let Some(subject) = args.first() {
+            let subject = self.expr(subject);
+            let target = output.map_or(Pattern::Any, |output| self.pattern(output));
+            steps.push(Step::Walk(subject, target));
+            return;
+        }
+        let call = if args.iter().all(|arg| self.is_closed(arg)) {
+            self.call(callee, args)
+        } else {
+            Expr::Undefined
+        };
+        match output {
+            None => steps.push(Step::Test(call)),
+            Some(Operand::Ref(reference)) => {
+                let slot = self.temporary();
+                steps.push(Step::Let(index(slot), call));
+                self.bound.insert(slot);
+                self.unify(&Operand::Ref(reference.clone()), &Operand::Var(slot), steps);
+            }
+            Some(output) => {
+                let target = self.pattern(output);
+                steps.push(matched(call, target));
+            }
+        }
+    }
+
+    /// A comprehension matched with a term.
+    pub(super) fn collect(
+        &mut self,
+        collect: &ir::Collect,
+        target: &Operand,
+        steps: &mut Vec<Step>,
+    ) {
+        // The body is planned first: it must not see what the match is about to bind.
+        let at = steps.len();
+        self.push_collect(collect, Pattern::Any, steps);
+        let target = self.pattern(target);
+        if let Some(Step::Collect(step)) = steps.get_mut(at) {
+            step.target = target;
+        }
+    }
+
+    fn push_collect(&mut self, collect: &ir::Collect, target: Pattern, steps: &mut Vec<Step>) {
+        let before = self.bound.clone();
+        let body = self.block(&collect.body);
+        let kind = match &collect.kind {
+            ir::CollectKind::Array(head) => CollectKind::Array(self.expr(head)),
+            ir::CollectKind::Set(head) => CollectKind::Set(self.expr(head)),
+            ir::CollectKind::Object(key, value) => {
+                CollectKind::Object(self.expr(key), self.expr(value))
+            }
+        };
+        self.bound = before;
+        steps.push(Step::Collect(Box::new(Collect { body, kind, target })));
+    }
+}

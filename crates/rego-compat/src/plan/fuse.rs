@@ -1,0 +1,236 @@
+//! Joins steps: a value that is made by one step and read once by the next needs no slot in between.
+//!
+//! Order and meaning stay: the value is computed at the same point, and where it has none, the body fails there.
+
+use super::{
+    Collect, CollectKind, Each, Every, Expr, Hop, Override, Pattern, Replacement, SlotIndex, Step,
+};
+
+/// Joins the steps of a body whose end reads `ends`.
+pub(super) fn fuse(steps: Vec<Step>, ends: &[&Expr]) -> Vec<Step> {
+    let mut uses = Vec::new();
+    count_steps(&steps, &mut uses);
+    ends.iter().for_each(|expr| count_expr(expr, &mut uses));
+    join(steps, &uses)
+}
+
+type Uses = Vec<u32>;
+
+fn join(steps: Vec<Step>, uses: &Uses) -> Vec<Step> {
+    let mut done: Vec<Step> = Vec::with_capacity(steps.len());
+    for mut step in steps {
+        join_nested(&mut step, uses);
+        while let Some(Step::Let(slot, _)) = done.last() {
+            let slot = *slot;
+            let read_once = uses.get(slot).is_none_or(|count| *count == 1);
+            if !read_once || direct_uses(&step, slot) != 1 {
+                break;
+            }
+            let Some(Step::Let(_, expr)) = done.pop() else {
+                break;
+            };
+            substitute(&mut step, slot, expr);
+        }
+        done.push(step);
+    }
+    done
+}
+
+fn join_nested(step: &mut Step, uses: &Uses) {
+    let inner = |block: &mut Vec<Step>| *block = join(std::mem::take(block), uses);
+    match step {
+        Step::Collect(collect) => inner(&mut collect.body),
+        Step::Every(every) => inner(&mut every.body),
+        Step::Not(block) => inner(block),
+        Step::And(left, right) | Step::Or(left, right) => {
+            inner(left);
+            inner(right);
+        }
+        Step::Test(_)
+        | Step::Let(..)
+        | Step::Match(..)
+        | Step::Each(_)
+        | Step::Walk(..)
+        | Step::With(..) => {}
+    }
+}
+
+/// The expression a step computes first and once.
+fn leading(step: &Step) -> Option<&Expr> {
+    match step {
+        Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => {
+            Some(expr)
+        }
+        Step::Each(each) => Some(&each.base),
+        Step::Every(every) => Some(&every.domain),
+        Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) => None,
+    }
+}
+
+fn direct_uses(step: &Step, slot: SlotIndex) -> u32 {
+    let mut uses = Vec::new();
+    if let Some(expr) = leading(step) {
+        count_expr(expr, &mut uses);
+    }
+    uses.get(slot).copied().unwrap_or(0)
+}
+
+fn substitute(step: &mut Step, slot: SlotIndex, with: Expr) {
+    let mut with = Some(with);
+    match step {
+        Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => {
+            replace(expr, slot, &mut with);
+        }
+        Step::Each(each) => replace(&mut each.base, slot, &mut with),
+        Step::Every(every) => replace(&mut every.domain, slot, &mut with),
+        Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) => {}
+    }
+}
+
+fn replace(expr: &mut Expr, slot: SlotIndex, with: &mut Option<Expr>) {
+    match expr {
+        Expr::Slot(found) if *found == slot => {
+            if let Some(with) = with.take() {
+                *expr = with;
+            }
+        }
+        Expr::Get(get) => {
+            replace(&mut get.base, slot, with);
+            get.path
+                .iter_mut()
+                .for_each(|part| replace(part, slot, with));
+        }
+        Expr::Array(items) | Expr::Set(items) => {
+            items.iter_mut().for_each(|item| replace(item, slot, with))
+        }
+        Expr::Object(pairs) => {
+            for (key, value) in pairs {
+                replace(key, slot, with);
+                replace(value, slot, with);
+            }
+        }
+        Expr::Builtin(call) => call
+            .args
+            .iter_mut()
+            .for_each(|arg| replace(arg, slot, with)),
+        Expr::Call(call) => call
+            .args
+            .iter_mut()
+            .for_each(|arg| replace(arg, slot, with)),
+        Expr::Const(_)
+        | Expr::Slot(_)
+        | Expr::Input
+        | Expr::Data
+        | Expr::Rule(_)
+        | Expr::Package(_)
+        | Expr::Undefined => {}
+    }
+}
+
+fn bump(uses: &mut Uses, slot: SlotIndex) {
+    if uses.len() <= slot {
+        uses.resize(slot.saturating_add(1), 0);
+    }
+    if let Some(count) = uses.get_mut(slot) {
+        *count = count.saturating_add(1);
+    }
+}
+
+fn count_expr(expr: &Expr, uses: &mut Uses) {
+    match expr {
+        Expr::Slot(slot) => bump(uses, *slot),
+        Expr::Get(get) => {
+            count_expr(&get.base, uses);
+            get.path.iter().for_each(|part| count_expr(part, uses));
+        }
+        Expr::Array(items) | Expr::Set(items) => {
+            items.iter().for_each(|item| count_expr(item, uses))
+        }
+        Expr::Object(pairs) => {
+            for (key, value) in pairs {
+                count_expr(key, uses);
+                count_expr(value, uses);
+            }
+        }
+        Expr::Builtin(call) => call.args.iter().for_each(|arg| count_expr(arg, uses)),
+        Expr::Call(call) => call.args.iter().for_each(|arg| count_expr(arg, uses)),
+        Expr::Const(_)
+        | Expr::Input
+        | Expr::Data
+        | Expr::Rule(_)
+        | Expr::Package(_)
+        | Expr::Undefined => {}
+    }
+}
+
+fn count_pattern(pattern: &Pattern, uses: &mut Uses) {
+    match pattern {
+        Pattern::Any | Pattern::Truthy | Pattern::Bind(_) => {}
+        Pattern::Equal(expr) => count_expr(expr, uses),
+        Pattern::Array(items) => items.iter().for_each(|item| count_pattern(item, uses)),
+        Pattern::Object(pairs) => {
+            for (key, value) in pairs {
+                count_expr(key, uses);
+                count_pattern(value, uses);
+            }
+        }
+    }
+}
+
+fn count_steps(steps: &[Step], uses: &mut Uses) {
+    for step in steps {
+        match step {
+            Step::Test(expr) | Step::Let(_, expr) => count_expr(expr, uses),
+            Step::Match(expr, pattern) | Step::Walk(expr, pattern) => {
+                count_expr(expr, uses);
+                count_pattern(pattern, uses);
+            }
+            Step::Each(each) => count_each(each, uses),
+            Step::Collect(collect) => count_collect(collect, uses),
+            Step::Not(block) => count_steps(block, uses),
+            Step::Every(every) => count_every(every, uses),
+            Step::With(overrides, block) => {
+                overrides.iter().for_each(|with| count_override(with, uses));
+                count_steps(block, uses);
+            }
+            Step::And(left, right) | Step::Or(left, right) => {
+                count_steps(left, uses);
+                count_steps(right, uses);
+            }
+        }
+    }
+}
+
+fn count_each(each: &Each, uses: &mut Uses) {
+    count_expr(&each.base, uses);
+    for hop in &each.path {
+        match hop {
+            Hop::Key(expr) => count_expr(expr, uses),
+            Hop::Any(pattern) => count_pattern(pattern, uses),
+        }
+    }
+    count_pattern(&each.target, uses);
+}
+
+fn count_collect(collect: &Collect, uses: &mut Uses) {
+    count_steps(&collect.body, uses);
+    match &collect.kind {
+        CollectKind::Array(head) | CollectKind::Set(head) => count_expr(head, uses),
+        CollectKind::Object(key, value) => {
+            count_expr(key, uses);
+            count_expr(value, uses);
+        }
+    }
+    count_pattern(&collect.target, uses);
+}
+
+fn count_every(every: &Every, uses: &mut Uses) {
+    count_expr(&every.domain, uses);
+    count_steps(&every.body, uses);
+}
+
+fn count_override(with: &Override, uses: &mut Uses) {
+    if let Replacement::Value(expr) = &with.value {
+        count_expr(expr, uses);
+    }
+}

@@ -1,0 +1,338 @@
+//! OPA's builtin functions and their types, from its published capabilities (v1.22), sorted by name.
+
+use super::{Signature, Spec};
+
+const ANY: Spec = Spec::Any;
+const NULL: Spec = Spec::Null;
+const BOOL: Spec = Spec::Bool;
+const NUM: Spec = Spec::Number;
+const STR: Spec = Spec::String;
+const LIST: Spec = Spec::Array(&ANY);
+const SET: Spec = Spec::Set(&ANY);
+const OBJ: Spec = Spec::Object(&ANY, &ANY);
+const SEQUENCE: Spec = Spec::Or(&[LIST, SET]);
+const STRINGS: Spec = Spec::Or(&[TEXTS, Spec::Set(&STR)]);
+const STRING_OR_STRINGS: Spec = Spec::Or(&[STR, TEXTS, Spec::Set(&STR)]);
+const NUMBERS: Spec = Spec::Or(&[Spec::Array(&NUM), Spec::Set(&NUM)]);
+const TIMESTAMP: Spec = Spec::Or(&[NUM, Spec::Tuple(&[NUM, STR])]);
+const RECORD: Spec = Spec::Object(&STR, &ANY);
+const NUM_OR_SET: Spec = Spec::Or(&[NUM, SET]);
+const TEXT_OR_OBJ: Spec = Spec::Or(&[STR, OBJ]);
+const COLLECTION: Spec = Spec::Or(&[LIST, OBJ, SET]);
+const PATHS: Spec = Spec::Or(&[
+    Spec::Array(&Spec::Or(&[STR, LIST])),
+    Spec::Set(&Spec::Or(&[STR, LIST])),
+]);
+const CIDRS: Spec = Spec::Or(&[
+    STR,
+    Spec::Array(&Spec::Or(&[STR, LIST])),
+    Spec::Object(&STR, &Spec::Or(&[STR, LIST])),
+    Spec::Set(&Spec::Or(&[STR, LIST])),
+]);
+const GRAPH: Spec = Spec::Object(&ANY, &SEQUENCE);
+const RECORDS: Spec = Spec::Array(&RECORD);
+const TEXTS: Spec = Spec::Array(&STR);
+const SETS: Spec = Spec::Set(&SET);
+
+const fn call(name: &'static str, args: &'static [Spec], result: Spec) -> Signature {
+    Signature {
+        name,
+        args,
+        result,
+        removed: false,
+        pure: true,
+    }
+}
+
+/// Not in Rego v1 any more.
+const fn removed(name: &'static str, args: &'static [Spec], result: Spec) -> Signature {
+    Signature {
+        name,
+        args,
+        result,
+        removed: true,
+        pure: true,
+    }
+}
+
+/// Two calls with equal arguments may answer differently.
+const fn impure(name: &'static str, args: &'static [Spec], result: Spec) -> Signature {
+    Signature {
+        name,
+        args,
+        result,
+        removed: false,
+        pure: false,
+    }
+}
+
+/// Every builtin, sorted by name.
+pub(super) static TABLE: [Signature; 203] = [
+    call("abs", &[NUM], NUM),
+    removed("all", &[SEQUENCE], BOOL),
+    call("and", &[SET, SET], SET),
+    removed("any", &[SEQUENCE], BOOL),
+    call("array.concat", &[LIST, LIST], LIST),
+    call("array.flatten", &[LIST], LIST),
+    call("array.reverse", &[LIST], LIST),
+    call("array.slice", &[LIST, NUM, NUM], LIST),
+    call("base64.decode", &[STR], STR),
+    call("base64.encode", &[STR], STR),
+    call("base64.is_valid", &[STR], BOOL),
+    call("base64url.decode", &[STR], STR),
+    call("base64url.encode", &[STR], STR),
+    call("base64url.encode_no_pad", &[STR], STR),
+    call("bits.and", &[NUM, NUM], NUM),
+    call("bits.lsh", &[NUM, NUM], NUM),
+    call("bits.negate", &[NUM], NUM),
+    call("bits.or", &[NUM, NUM], NUM),
+    call("bits.rsh", &[NUM, NUM], NUM),
+    call("bits.xor", &[NUM, NUM], NUM),
+    removed("cast_array", &[ANY], LIST),
+    removed("cast_boolean", &[ANY], BOOL),
+    removed("cast_null", &[ANY], NULL),
+    removed("cast_object", &[ANY], OBJ),
+    removed("cast_set", &[ANY], SET),
+    removed("cast_string", &[ANY], STR),
+    call("ceil", &[NUM], NUM),
+    call("concat", &[STR, STRINGS], STR),
+    call("contains", &[STR, STR], BOOL),
+    call("count", &[Spec::Or(&[STR, LIST, OBJ, SET])], NUM),
+    call("crypto.hmac.equal", &[STR, STR], BOOL),
+    call("crypto.hmac.md5", &[STR, STR], STR),
+    call("crypto.hmac.sha1", &[STR, STR], STR),
+    call("crypto.hmac.sha256", &[STR, STR], STR),
+    call("crypto.hmac.sha512", &[STR, STR], STR),
+    call("crypto.md5", &[STR], STR),
+    call("crypto.parse_private_keys", &[STR], RECORDS),
+    call("crypto.sha1", &[STR], STR),
+    call("crypto.sha256", &[STR], STR),
+    call(
+        "crypto.x509.parse_and_verify_certificates",
+        &[STR],
+        Spec::Tuple(&[BOOL, RECORDS]),
+    ),
+    call(
+        "crypto.x509.parse_and_verify_certificates_with_options",
+        &[STR, RECORD],
+        Spec::Tuple(&[BOOL, RECORDS]),
+    ),
+    call("crypto.x509.parse_certificate_request", &[STR], RECORD),
+    call("crypto.x509.parse_certificates", &[STR], RECORDS),
+    call("crypto.x509.parse_keypair", &[STR, STR], RECORD),
+    call("crypto.x509.parse_rsa_private_key", &[STR], RECORD),
+    call("div", &[NUM, NUM], NUM),
+    call("endswith", &[STR, STR], BOOL),
+    call("eq", &[ANY, ANY], BOOL),
+    call("equal", &[ANY, ANY], BOOL),
+    call("floor", &[NUM], NUM),
+    call("format_int", &[NUM, NUM], STR),
+    call("glob.match", &[STR, Spec::Or(&[NULL, TEXTS]), STR], BOOL),
+    call("glob.quote_meta", &[STR], STR),
+    call("graph.reachable", &[GRAPH, SEQUENCE], SET),
+    call(
+        "graph.reachable_paths",
+        &[GRAPH, SEQUENCE],
+        Spec::Set(&LIST),
+    ),
+    call("graphql.is_valid", &[TEXT_OR_OBJ, TEXT_OR_OBJ], BOOL),
+    call(
+        "graphql.parse",
+        &[TEXT_OR_OBJ, TEXT_OR_OBJ],
+        Spec::Tuple(&[OBJ, OBJ]),
+    ),
+    call(
+        "graphql.parse_and_verify",
+        &[TEXT_OR_OBJ, TEXT_OR_OBJ],
+        Spec::Tuple(&[BOOL, OBJ, OBJ]),
+    ),
+    call("graphql.parse_query", &[STR], OBJ),
+    call("graphql.parse_schema", &[STR], OBJ),
+    call("graphql.schema_is_valid", &[TEXT_OR_OBJ], BOOL),
+    call("gt", &[ANY, ANY], BOOL),
+    call("gte", &[ANY, ANY], BOOL),
+    call("hex.decode", &[STR], STR),
+    call("hex.encode", &[STR], STR),
+    impure("http.send", &[RECORD], OBJ),
+    call("indexof", &[STR, STR], NUM),
+    call("indexof_n", &[STR, STR], Spec::Array(&NUM)),
+    call("internal.member_2", &[ANY, ANY], BOOL),
+    call("internal.member_3", &[ANY, ANY, ANY], BOOL),
+    call("internal.template_string", &[LIST], STR),
+    call("intersection", &[SETS], SET),
+    call("io.jwt.decode", &[STR], Spec::Tuple(&[OBJ, OBJ, STR])),
+    impure(
+        "io.jwt.decode_verify",
+        &[STR, RECORD],
+        Spec::Tuple(&[BOOL, OBJ, OBJ]),
+    ),
+    impure("io.jwt.encode_sign", &[RECORD, RECORD, RECORD], STR),
+    impure("io.jwt.encode_sign_raw", &[STR, STR, STR], STR),
+    call("io.jwt.verify_eddsa", &[STR, STR], BOOL),
+    call("io.jwt.verify_es256", &[STR, STR], BOOL),
+    call("io.jwt.verify_es384", &[STR, STR], BOOL),
+    call("io.jwt.verify_es512", &[STR, STR], BOOL),
+    call("io.jwt.verify_hs256", &[STR, STR], BOOL),
+    call("io.jwt.verify_hs384", &[STR, STR], BOOL),
+    call("io.jwt.verify_hs512", &[STR, STR], BOOL),
+    call("io.jwt.verify_ps256", &[STR, STR], BOOL),
+    call("io.jwt.verify_ps384", &[STR, STR], BOOL),
+    call("io.jwt.verify_ps512", &[STR, STR], BOOL),
+    call("io.jwt.verify_rs256", &[STR, STR], BOOL),
+    call("io.jwt.verify_rs384", &[STR, STR], BOOL),
+    call("io.jwt.verify_rs512", &[STR, STR], BOOL),
+    call("is_array", &[ANY], BOOL),
+    call("is_boolean", &[ANY], BOOL),
+    call("is_null", &[ANY], BOOL),
+    call("is_number", &[ANY], BOOL),
+    call("is_object", &[ANY], BOOL),
+    call("is_set", &[ANY], BOOL),
+    call("is_string", &[ANY], BOOL),
+    call("json.filter", &[OBJ, PATHS], OBJ),
+    call("json.is_valid", &[STR], BOOL),
+    call("json.marshal", &[ANY], STR),
+    call("json.marshal_with_options", &[ANY, OBJ], STR),
+    impure(
+        "json.match_schema",
+        &[TEXT_OR_OBJ, TEXT_OR_OBJ],
+        Spec::Tuple(&[BOOL, Spec::Array(&OBJ)]),
+    ),
+    call("json.patch", &[ANY, Spec::Array(&OBJ)], ANY),
+    call("json.remove", &[OBJ, PATHS], OBJ),
+    call("json.unmarshal", &[STR], ANY),
+    impure(
+        "json.verify_schema",
+        &[TEXT_OR_OBJ],
+        Spec::Tuple(&[BOOL, Spec::Or(&[NULL, STR])]),
+    ),
+    call("lower", &[STR], STR),
+    call("lt", &[ANY, ANY], BOOL),
+    call("lte", &[ANY, ANY], BOOL),
+    call("max", &[SEQUENCE], ANY),
+    call("min", &[SEQUENCE], ANY),
+    call("minus", &[NUM_OR_SET, NUM_OR_SET], NUM_OR_SET),
+    call("mul", &[NUM, NUM], NUM),
+    call("neq", &[ANY, ANY], BOOL),
+    call("net.cidr_contains", &[STR, STR], BOOL),
+    call(
+        "net.cidr_contains_matches",
+        &[CIDRS, CIDRS],
+        Spec::Set(&Spec::Tuple(&[ANY, ANY])),
+    ),
+    call("net.cidr_expand", &[STR], Spec::Set(&STR)),
+    call("net.cidr_intersects", &[STR, STR], BOOL),
+    call("net.cidr_is_valid", &[STR], BOOL),
+    call("net.cidr_merge", &[STRINGS], Spec::Set(&STR)),
+    removed("net.cidr_overlap", &[STR, STR], BOOL),
+    impure("net.lookup_ip_addr", &[STR], Spec::Set(&STR)),
+    call("numbers.range", &[NUM, NUM], Spec::Array(&NUM)),
+    call("numbers.range_step", &[NUM, NUM, NUM], Spec::Array(&NUM)),
+    call("object.filter", &[OBJ, COLLECTION], OBJ),
+    call("object.get", &[OBJ, ANY, ANY], ANY),
+    call("object.keys", &[OBJ], SET),
+    call("object.remove", &[OBJ, COLLECTION], OBJ),
+    call("object.subset", &[COLLECTION, COLLECTION], BOOL),
+    call("object.union", &[OBJ, OBJ], OBJ),
+    call("object.union_n", &[Spec::Array(&OBJ)], OBJ),
+    impure("opa.runtime", &[], RECORD),
+    call("or", &[SET, SET], SET),
+    call("plus", &[NUM, NUM], NUM),
+    call("print", &[], BOOL),
+    call("product", &[NUMBERS], NUM),
+    call("providers.aws.sign_req", &[RECORD, RECORD, NUM], OBJ),
+    impure("rand.intn", &[STR, NUM], NUM),
+    removed("re_match", &[STR, STR], BOOL),
+    call(
+        "regex.find_all_string_submatch_n",
+        &[STR, STR, NUM],
+        Spec::Array(&TEXTS),
+    ),
+    call("regex.find_n", &[STR, STR, NUM], TEXTS),
+    call("regex.globs_match", &[STR, STR], BOOL),
+    call("regex.is_valid", &[STR], BOOL),
+    call("regex.match", &[STR, STR], BOOL),
+    call("regex.replace", &[STR, STR, STR], STR),
+    call("regex.split", &[STR, STR], TEXTS),
+    call("regex.template_match", &[STR, STR, STR, STR], BOOL),
+    call("rego.metadata.chain", &[], LIST),
+    call("rego.metadata.rule", &[], ANY),
+    call("rego.parse_module", &[STR, STR], RECORD),
+    call("rem", &[NUM, NUM], NUM),
+    call("replace", &[STR, STR, STR], STR),
+    call("round", &[NUM], NUM),
+    call("semver.compare", &[STR, STR], NUM),
+    call("semver.is_valid", &[ANY], BOOL),
+    removed("set_diff", &[SET, SET], SET),
+    call("sort", &[SEQUENCE], LIST),
+    call("split", &[STR, STR], TEXTS),
+    call("sprintf", &[STR, LIST], STR),
+    call("startswith", &[STR, STR], BOOL),
+    call(
+        "strings.any_prefix_match",
+        &[STRING_OR_STRINGS, STRING_OR_STRINGS],
+        BOOL,
+    ),
+    call(
+        "strings.any_suffix_match",
+        &[STRING_OR_STRINGS, STRING_OR_STRINGS],
+        BOOL,
+    ),
+    call("strings.count", &[STR, STR], NUM),
+    call("strings.render_template", &[STR, RECORD], STR),
+    call("strings.replace_n", &[Spec::Object(&STR, &STR), STR], STR),
+    call("strings.reverse", &[STR], STR),
+    call("strings.split_n", &[STR, STR, NUM], TEXTS),
+    call("substring", &[STR, NUM, NUM], STR),
+    call("sum", &[NUMBERS], NUM),
+    call("time.add_date", &[NUM, NUM, NUM, NUM], NUM),
+    call("time.clock", &[TIMESTAMP], Spec::Tuple(&[NUM, NUM, NUM])),
+    call("time.date", &[TIMESTAMP], Spec::Tuple(&[NUM, NUM, NUM])),
+    call(
+        "time.diff",
+        &[TIMESTAMP, TIMESTAMP],
+        Spec::Tuple(&[NUM, NUM, NUM, NUM, NUM, NUM]),
+    ),
+    call(
+        "time.format",
+        &[Spec::Or(&[
+            NUM,
+            Spec::Tuple(&[NUM, STR]),
+            Spec::Tuple(&[NUM, STR, STR]),
+        ])],
+        STR,
+    ),
+    impure("time.now_ns", &[], NUM),
+    call("time.parse_duration_ns", &[STR], NUM),
+    call("time.parse_ns", &[STR, STR], NUM),
+    call("time.parse_rfc3339_ns", &[STR], NUM),
+    call("time.weekday", &[TIMESTAMP], STR),
+    call("to_number", &[Spec::Or(&[NULL, BOOL, NUM, STR])], NUM),
+    call("trace", &[STR], BOOL),
+    call("trim", &[STR, STR], STR),
+    call("trim_left", &[STR, STR], STR),
+    call("trim_prefix", &[STR, STR], STR),
+    call("trim_right", &[STR, STR], STR),
+    call("trim_space", &[STR], STR),
+    call("trim_suffix", &[STR, STR], STR),
+    call("type_name", &[ANY], STR),
+    call("union", &[SETS], SET),
+    call("units.parse", &[STR], NUM),
+    call("units.parse_bytes", &[STR], NUM),
+    call("upper", &[STR], STR),
+    call("uri.is_valid", &[STR], BOOL),
+    call("uri.parse", &[STR], Spec::Object(&STR, &STR)),
+    call("urlquery.decode", &[STR], STR),
+    call("urlquery.decode_object", &[STR], Spec::Object(&STR, &TEXTS)),
+    call("urlquery.encode", &[STR], STR),
+    call(
+        "urlquery.encode_object",
+        &[Spec::Object(&STR, &STRING_OR_STRINGS)],
+        STR,
+    ),
+    call("uuid.parse", &[STR], RECORD),
+    impure("uuid.rfc4122", &[STR], STR),
+    call("walk", &[ANY], Spec::Tuple(&[LIST, ANY])),
+    call("yaml.is_valid", &[STR], BOOL),
+    call("yaml.marshal", &[ANY], STR),
+    call("yaml.unmarshal", &[STR], ANY),
+];
