@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::finding::Finding;
 use crate::fragment::Fragment;
 use crate::path::SchemaPath;
 
@@ -16,6 +17,7 @@ pub struct Merged {
     /// Origins by JSON pointer; a pointer that is not listed belongs to its nearest listed parent.
     pub(crate) origins: BTreeMap<String, BTreeSet<String>>,
     pub(crate) fragments: Vec<Fragment>,
+    pub(crate) lints: Vec<Finding>,
 }
 
 impl Merged {
@@ -35,6 +37,12 @@ impl Merged {
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
+    }
+
+    /// What the API server accepts and users regret, about the schema as a whole and about each mount.
+    #[must_use]
+    pub fn lints(&self) -> &[Finding] {
+        &self.lints
     }
 
     /// Who contributed the place that `place` names; empty for what the merger itself added.

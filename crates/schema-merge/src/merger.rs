@@ -8,17 +8,20 @@ mod agreement;
 mod boundary;
 mod intersection;
 mod join;
+mod vacuous;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
 use crate::error::MergeError;
+use crate::finding::Finding;
 use crate::fragment::Fragment;
 use crate::limit::Limits;
 use crate::merged::Merged;
 use crate::number;
 use crate::path::{MountPath, SchemaPath};
+use crate::structural::{Options, check_structural};
 
 /// Collects fragments and joins them. What was mounted first makes no difference.
 ///
@@ -162,12 +165,44 @@ impl Merger {
             MergeError::settle(&mut errors);
             return Err(errors);
         }
-        let schema = with_metadata(joined.schema, &self.terms.metadata);
-        Ok(Merged {
-            schema: sorted(schema),
+        let schema = sorted(with_metadata(joined.schema, &self.terms.metadata));
+        let mut merged = Merged {
+            schema,
             origins: joined.origins,
             fragments,
-        })
+            lints: Vec::new(),
+        };
+        let mut refused = self.judge(&mut merged);
+        if refused.is_empty() {
+            return Ok(merged);
+        }
+        MergeError::settle(&mut refused);
+        Err(refused)
+    }
+
+    /// What the API server would refuse, or drop in silence; the rest of the findings stay with the outcome.
+    fn judge(&self, merged: &mut Merged) -> Vec<MergeError> {
+        let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
+        let options = Options::default()
+            .status_subresource(self.terms.status_subresource)
+            .limits(limits);
+        let findings = check_structural(&merged.schema, &options);
+        let fatal = |finding: &Finding| finding.is_error() || finding.rule == "unknown-keyword";
+        let (refused, lints): (Vec<_>, Vec<_>) = findings.into_iter().partition(fatal);
+        merged.lints = lints;
+        merged.lints.extend(vacuous::check(merged));
+        let error = |finding: Finding| {
+            let origins = merged
+                .blame(&finding.path.pointer())
+                .into_iter()
+                .map(str::to_owned)
+                .collect();
+            MergeError::NotStructural {
+                finding: Box::new(finding),
+                origins,
+            }
+        };
+        refused.into_iter().map(error).collect()
     }
 
     fn oversized(&self, fragments: &[Fragment]) -> Vec<MergeError> {
