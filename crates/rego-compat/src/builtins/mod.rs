@@ -7,8 +7,19 @@
 use regorus::Value;
 
 mod aggregates;
+mod cast;
+mod collection;
+mod digest;
+mod document;
+mod duration;
+mod expression;
 mod format;
+mod network;
+mod number;
 mod operand;
+mod pattern;
+mod text;
+mod token;
 
 /// What a builtin answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,11 +89,70 @@ impl Builtin {
 }
 
 /// Every builtin of this crate, ordered by name, each name once.
+///
+/// A name that the engine has too is here because the engine's answer differs from OPA's.
 pub fn registry() -> &'static [Builtin] {
-    const ALL: &[Builtin] = &[
-        Builtin::v0("all", 1, aggregates::all),
-        Builtin::v0("any", 1, aggregates::any),
-        Builtin::new("sprintf", 2, format::sprintf),
-    ];
-    ALL
+    REGISTRY
+}
+
+const REGISTRY: &[Builtin] = &[
+    Builtin::v0("all", 1, aggregates::all),
+    Builtin::v0("any", 1, aggregates::any),
+    Builtin::new("array.flatten", 1, collection::flatten),
+    Builtin::v0("cast_array", 1, cast::array),
+    Builtin::v0("cast_boolean", 1, cast::boolean),
+    Builtin::v0("cast_null", 1, cast::null),
+    Builtin::v0("cast_object", 1, cast::object),
+    Builtin::v0("cast_set", 1, cast::set),
+    Builtin::v0("cast_string", 1, cast::string),
+    Builtin::new("crypto.hmac.equal", 2, digest::hmac_equal),
+    Builtin::new("crypto.hmac.md5", 2, digest::hmac_md5),
+    Builtin::new("crypto.hmac.sha1", 2, digest::hmac_sha1),
+    Builtin::new("crypto.hmac.sha256", 2, digest::hmac_sha256),
+    Builtin::new("crypto.hmac.sha512", 2, digest::hmac_sha512),
+    Builtin::new("crypto.md5", 1, digest::md5),
+    Builtin::new("crypto.sha1", 1, digest::sha1),
+    Builtin::new("crypto.sha256", 1, digest::sha256),
+    Builtin::new("io.jwt.decode", 1, token::decode),
+    Builtin::new("io.jwt.verify_hs256", 2, token::verify_hs256),
+    Builtin::new("io.jwt.verify_hs384", 2, token::verify_hs384),
+    Builtin::new("io.jwt.verify_hs512", 2, token::verify_hs512),
+    Builtin::new("json.is_valid", 1, document::json_is_valid),
+    Builtin::new("net.cidr_contains", 2, network::contains),
+    Builtin::new("net.cidr_contains_matches", 2, network::contains_matches),
+    Builtin::new("net.cidr_expand", 1, network::expand),
+    Builtin::new("net.cidr_intersects", 2, network::intersects),
+    Builtin::new("net.cidr_is_valid", 1, network::is_valid),
+    Builtin::new("net.cidr_merge", 1, network::merge),
+    Builtin::v0("net.cidr_overlap", 2, network::contains),
+    Builtin::new("numbers.range", 2, number::range),
+    Builtin::new("numbers.range_step", 3, number::range_step),
+    Builtin::v0("re_match", 2, expression::matches),
+    Builtin::new(
+        "regex.find_all_string_submatch_n",
+        3,
+        expression::find_all_string_submatch_n,
+    ),
+    Builtin::new("regex.find_n", 3, expression::find_n),
+    Builtin::new("regex.is_valid", 1, expression::is_valid),
+    Builtin::new("regex.match", 2, expression::matches),
+    Builtin::new("regex.replace", 3, expression::replace),
+    Builtin::new("regex.split", 2, expression::split),
+    Builtin::v0("set_diff", 2, collection::set_diff),
+    Builtin::new("sprintf", 2, format::sprintf),
+    Builtin::new("strings.count", 2, text::count),
+    Builtin::new("strings.replace_n", 2, text::replace_n),
+    Builtin::new("strings.split_n", 3, text::split_n),
+    Builtin::new("time.parse_duration_ns", 1, duration::parse_ns),
+    Builtin::new("yaml.is_valid", 1, document::yaml_is_valid),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::registry;
+
+    #[test]
+    fn names_are_ordered_and_unique() {
+        assert!(registry().windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
 }

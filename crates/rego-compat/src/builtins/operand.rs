@@ -14,14 +14,6 @@ pub(super) fn string(args: &[Value], index: usize) -> Result<&str, Fault> {
     }
 }
 
-/// An operand that must be a boolean.
-pub(super) fn boolean(args: &[Value], index: usize) -> Result<bool, Fault> {
-    match args.get(index) {
-        Some(Value::Bool(bool)) => Ok(*bool),
-        other => Err(wrong(index, "boolean", other)),
-    }
-}
-
 /// An operand that must be an array.
 pub(super) fn array(args: &[Value], index: usize) -> Result<&Array, Fault> {
     match args.get(index) {

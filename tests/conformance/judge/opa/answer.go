@@ -19,6 +19,7 @@ import (
 //	forget   key                                    -> ok
 //	time     key, inputs, rounds                    -> nanos for all evaluations together
 //	call     name, args (tagged)                    -> result, undefined or error, of one builtin function
+//	builtins                                        -> builtins, what OPA calls them and the types they take
 //	cases    dir, v0                                -> cases, the published conformance cases of a folder
 //
 // query is a reference such as data.x.violation; its value is the result.
@@ -112,6 +113,8 @@ func (j *judge) dispatch(q question) (any, error) {
 		return j.time(q)
 	case "call":
 		return call(q.Name, q.Args)
+	case "builtins":
+		return declaredBuiltins(), nil
 	case "cases":
 		return publishedCases(q.Dir, q.V0)
 	default:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
+	"github.com/open-policy-agent/opa/v1/types"
 )
 
 // call runs one builtin function on given arguments, without a module around it and in strict mode.
@@ -53,4 +54,24 @@ func builtinError(err error) error {
 		return halt.Err
 	}
 	return err
+}
+
+// declared is a builtin function as the compiler knows it.
+type declared struct {
+	Name             string   `json:"name"`
+	Args             []string `json:"args"`
+	Deprecated       bool     `json:"deprecated"`
+	Nondeterministic bool     `json:"nondeterministic"`
+}
+
+func declaredBuiltins() any {
+	list := make([]declared, 0, len(ast.Builtins))
+	for _, builtin := range ast.Builtins {
+		args := []string{}
+		for _, arg := range builtin.Decl.FuncArgs().Args {
+			args = append(args, types.Sprint(arg))
+		}
+		list = append(list, declared{builtin.Name, args, builtin.IsDeprecated(), builtin.Nondeterministic})
+	}
+	return map[string]any{"builtins": list}
 }

@@ -1,0 +1,107 @@
+//! `regex.*`. Source: OPA `topdown/regex.go`; patterns are Go's, see [`pattern`](super::pattern).
+
+use regorus::Value;
+
+use super::operand::{self, Fault};
+use super::{Outcome, pattern};
+
+/// `regex.match(pattern, text)`, and `re_match` in v0.
+pub(super) fn matches(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|pattern| {
+        let text = operand::string(args, 1)?;
+        Ok(Value::Bool(pattern::compiled(pattern)?.is_match(text)))
+    });
+    answer.into()
+}
+
+/// `regex.is_valid(pattern)`; what is no text is not valid.
+pub(super) fn is_valid(args: &[Value]) -> Outcome {
+    let valid = operand::string(args, 0).is_ok_and(|pattern| pattern::compiled(pattern).is_ok());
+    Outcome::Value(Value::Bool(valid))
+}
+
+/// `regex.split(pattern, text)`.
+pub(super) fn split(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|pattern| {
+        let text = operand::string(args, 1)?;
+        let parts = parts(text, pattern, &*pattern::compiled(pattern)?);
+        Ok(Value::from(
+            parts.into_iter().map(Value::from).collect::<Vec<_>>(),
+        ))
+    });
+    answer.into()
+}
+
+/// Go's `Regexp.Split`: no part before an empty match at the beginning, nor after one at the end.
+fn parts<'t>(text: &'t str, pattern: &str, regex: &regex::Regex) -> Vec<&'t str> {
+    if text.is_empty() && !pattern.is_empty() {
+        return vec![""];
+    }
+    let (mut parts, mut begin, mut end) = (Vec::new(), 0, 0);
+    for found in regex.find_iter(text) {
+        end = found.start();
+        if found.end() != 0 {
+            parts.push(text.get(begin..end).unwrap_or(""));
+        }
+        begin = found.end();
+    }
+    if end != text.len() {
+        parts.push(text.get(begin..).unwrap_or(""));
+    }
+    parts
+}
+
+/// `regex.find_n(pattern, text, n)`: the first `n` matches, or all if `n` is negative.
+pub(super) fn find_n(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|pattern| {
+        let (text, limit) = (operand::string(args, 1)?, limit(args)?);
+        let regex = pattern::compiled(pattern)?;
+        let found: Vec<Value> = regex
+            .find_iter(text)
+            .take(limit)
+            .map(|found| Value::from(found.as_str()))
+            .collect();
+        Ok(Value::from(found))
+    });
+    answer.into()
+}
+
+/// `regex.find_all_string_submatch_n(pattern, text, n)`: matches with their groups, of which one that took no
+/// part is empty.
+pub(super) fn find_all_string_submatch_n(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|pattern| {
+        let (text, limit) = (operand::string(args, 1)?, limit(args)?);
+        let regex = pattern::compiled(pattern)?;
+        let groups = |found: regex::Captures<'_>| {
+            let texts = found
+                .iter()
+                .map(|group| Value::from(group.map_or("", |group| group.as_str())));
+            Value::from(texts.collect::<Vec<_>>())
+        };
+        Ok(Value::from(
+            regex
+                .captures_iter(text)
+                .take(limit)
+                .map(groups)
+                .collect::<Vec<_>>(),
+        ))
+    });
+    answer.into()
+}
+
+fn limit(args: &[Value]) -> Result<usize, Fault> {
+    Ok(usize::try_from(operand::integer(args, 2)?).unwrap_or(usize::MAX))
+}
+
+/// `regex.replace(text, pattern, replacement)`; `$1` and `${name}` in the replacement stand for groups.
+pub(super) fn replace(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|text| {
+        let (pattern, replacement) = (operand::string(args, 1)?, operand::string(args, 2)?);
+        Ok(Value::from(
+            pattern::compiled(pattern)?
+                .replace_all(text, replacement)
+                .into_owned(),
+        ))
+    });
+    answer.into()
+}

@@ -1,0 +1,95 @@
+//! Functions over strings that the engine lacks or answers differently. Source: OPA `topdown/strings.go`.
+
+use regorus::Value;
+
+use super::Outcome;
+use super::operand::{self, Fault};
+use crate::fmt_go::literal;
+
+/// `strings.replace_n(patterns, text)`: all patterns at once; what was put in is not looked at again.
+pub(super) fn replace_n(args: &[Value]) -> Outcome {
+    replaced(args).into()
+}
+
+fn replaced(args: &[Value]) -> Result<Value, Fault> {
+    let mut patterns: Vec<_> = operand::object(args, 0)?.iter().collect();
+    patterns.sort_by(|(a, _), (b, _)| literal::compare(a, b));
+    let mut pairs: Vec<(&str, &str)> = Vec::with_capacity(patterns.len());
+    for (old, new) in patterns {
+        let Value::String(old) = old else {
+            return Err("operand 1 non-string key found in pattern object".to_owned());
+        };
+        let Value::String(new) = new else {
+            return Err("operand 1 non-string value found in pattern object".to_owned());
+        };
+        pairs.push((old, new));
+    }
+    Ok(Value::from(replace_all(operand::string(args, 1)?, &pairs)))
+}
+
+/// Go's `strings.Replacer`: at every place the first pair that fits. An empty pattern fits between any two
+/// characters, but not right after it has fitted.
+fn replace_all(text: &str, pairs: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut after_empty = false;
+    loop {
+        let fits = |(old, _): &&(&str, &str)| !(after_empty && old.is_empty()) && rest.starts_with(old);
+        if let Some((old, new)) = pairs.iter().find(fits) {
+            out.push_str(new);
+            after_empty = old.is_empty();
+            rest = rest.strip_prefix(old).unwrap_or("");
+            continue;
+        }
+        after_empty = false;
+        let Some(character) = rest.chars().next() else {
+            return out;
+        };
+        out.push(character);
+        rest = rest.get(character.len_utf8()..).unwrap_or("");
+    }
+}
+
+/// `strings.split_n(text, delimiter, n)`: the first `n` parts, or the last `-n`.
+pub(super) fn split_n(args: &[Value]) -> Outcome {
+    split(args).into()
+}
+
+fn split(args: &[Value]) -> Result<Value, Fault> {
+    let (text, delimiter) = (operand::string(args, 0)?, operand::string(args, 1)?);
+    let wanted = operand::integer(args, 2)?;
+    let parts: Vec<&str> = match delimiter {
+        "" => text
+            .char_indices()
+            .map(|(at, c)| text.get(at..at.saturating_add(c.len_utf8())).unwrap_or(""))
+            .collect(),
+        _ => text.split(delimiter).collect(),
+    };
+    let count = usize::try_from(wanted.unsigned_abs()).unwrap_or(usize::MAX);
+    let skipped = if wanted < 0 {
+        parts.len().saturating_sub(count)
+    } else {
+        0
+    };
+    Ok(Value::from(
+        parts
+            .into_iter()
+            .skip(skipped)
+            .take(count)
+            .map(Value::from)
+            .collect::<Vec<_>>(),
+    ))
+}
+
+/// `strings.count(text, searched)`: how often it occurs, overlaps not counted.
+pub(super) fn count(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|text| {
+        let searched = operand::string(args, 1)?;
+        let count = match searched {
+            "" => text.chars().count().saturating_add(1),
+            _ => text.matches(searched).count(),
+        };
+        Ok(Value::from(count))
+    });
+    answer.into()
+}
