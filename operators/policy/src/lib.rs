@@ -1,1 +1,20 @@
-//! The policy operator composed of the crates of this workspace.
+//! Webtroller: a policy operator for Kubernetes that enforces Gatekeeper's templates and constraints.
+//!
+//! The rooms, and who may enter which: [`enforce`] asks for verdicts, `controller` brings policies in, both meet in
+//! [`handle`] and never see each other; [`cli`] works on files and touches no cluster; [`runtime`] puts the rooms
+//! together into processes, and nobody uses it.
+//!
+//! ```
+//! use constraint_framework::policyset::{Compiler, PolicySetBuilder};
+//! use webtroller::handle::policies;
+//!
+//! // What a controller publishes is what enforcement points read from then on.
+//! let (publisher, handle) = policies();
+//! publisher.publish(PolicySetBuilder::new(Compiler::default()).build());
+//! assert!(handle.current().is_empty());
+//! ```
+
+pub mod cli;
+pub mod enforce;
+pub mod handle;
+pub mod runtime;

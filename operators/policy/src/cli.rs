@@ -1,0 +1,12 @@
+//! The command line's own work: reading manifests, judging them, saying what came of it. Touches no cluster.
+
+mod admission;
+pub mod folder;
+mod load;
+mod suite;
+mod verify;
+pub mod yaml;
+
+pub use admission::admission_review;
+pub use load::{LoadError, Manifest, load, load_file};
+pub use verify::{VerifyArgs, verify};

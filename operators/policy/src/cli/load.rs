@@ -1,0 +1,150 @@
+//! Manifests from files and folders: YAML with several documents, JSON, and lists.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use walkdir::WalkDir;
+
+use super::yaml::{self, YamlError};
+
+/// One object and the file it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    /// The file.
+    pub path: PathBuf,
+    /// The object.
+    pub object: Value,
+}
+
+/// Why a file gave no manifests.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// It cannot be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is neither YAML nor JSON.
+    #[error("{}: is not YAML: {source}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: YamlError,
+    },
+}
+
+/// Reads every `.yaml`, `.yml` and `.json` file below `root`, or `root` itself when it is a file; in the order of
+/// their paths. What cannot be read is an error beside the manifests that could.
+pub fn load(root: &Path) -> (Vec<Manifest>, Vec<LoadError>) {
+    let mut manifests = Vec::new();
+    let mut errors = Vec::new();
+    for entry in WalkDir::new(root).sort_by_file_name().follow_links(true) {
+        let path = match entry {
+            Ok(entry) if entry.file_type().is_file() => entry.into_path(),
+            Ok(_) => continue,
+            Err(error) => {
+                let path = error.path().unwrap_or(root).to_owned();
+                errors.push(LoadError::Read {
+                    path,
+                    source: error.into(),
+                });
+                continue;
+            }
+        };
+        if path != root && !is_manifest(&path) {
+            continue;
+        }
+        match load_file(&path) {
+            Ok(found) => manifests.extend(found),
+            Err(error) => errors.push(error),
+        }
+    }
+    (manifests, errors)
+}
+
+/// Reads the objects of one file. Empty documents are skipped, and the items of a `List` stand for themselves.
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn load_file(path: &Path) -> Result<Vec<Manifest>, LoadError> {
+    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let documents = yaml::documents(&text).map_err(|source| LoadError::Syntax {
+        path: path.to_owned(),
+        source,
+    })?;
+    let manifest = |object| Manifest {
+        path: path.to_owned(),
+        object,
+    };
+    let values = documents
+        .into_iter()
+        .map(|placed| placed.value)
+        .filter(|value| !value.is_null());
+    Ok(values.flat_map(items).map(manifest).collect())
+}
+
+fn items(document: Value) -> Vec<Value> {
+    let is_list = document.get("kind").and_then(Value::as_str) == Some("List");
+    match document.get("items").and_then(Value::as_array) {
+        Some(items) if is_list => items.clone(),
+        _ => vec![document],
+    }
+}
+
+fn is_manifest(path: &Path) -> bool {
+    let extension = path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or_default();
+    matches!(extension, "yaml" | "yml" | "json")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn documents_lists_and_json_are_all_manifests() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.yaml"), "kind: A\n---\n---\nkind: B\n").unwrap();
+        fs::write(
+            folder.path().join("b.json"),
+            r#"{"kind": "List", "items": [{"kind": "C"}]}"#,
+        )
+        .unwrap();
+        fs::write(folder.path().join("c.txt"), "not: read").unwrap();
+        let (manifests, errors) = load(folder.path());
+        assert!(errors.is_empty(), "{errors:?}");
+        let kinds: Vec<_> = manifests
+            .iter()
+            .map(|manifest| manifest.object["kind"].as_str().unwrap())
+            .collect();
+        assert_eq!(kinds, ["A", "B", "C"]);
+    }
+
+    #[test]
+    fn one_bad_file_leaves_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("bad.yaml"), "a: [").unwrap();
+        fs::write(folder.path().join("good.yaml"), "kind: A").unwrap();
+        let (manifests, errors) = load(folder.path());
+        assert_eq!((manifests.len(), errors.len()), (1, 1));
+        assert!(errors[0].to_string().contains("bad.yaml"), "{}", errors[0]);
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error() {
+        let (manifests, errors) = load(Path::new("no/such/folder"));
+        assert_eq!((manifests.len(), errors.len()), (0, 1));
+    }
+}

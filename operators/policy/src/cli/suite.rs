@@ -1,0 +1,199 @@
+//! Gatekeeper's `Suite` files (`test.gatekeeper.sh/v1alpha1`): their shape, and what one case expects.
+
+use constraint_framework::review::Verdict;
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A file of tests.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Suite {
+    #[serde(rename = "apiVersion")]
+    pub(super) _api_version: String,
+    #[serde(rename = "kind")]
+    pub(super) _kind: String,
+    #[serde(rename = "metadata", default)]
+    pub(super) _metadata: Value,
+    #[serde(default)]
+    pub(super) skip: bool,
+    #[serde(default)]
+    pub(super) tests: Vec<Test>,
+}
+
+/// A template and a constraint, tried on several objects.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Test {
+    pub(super) name: String,
+    pub(super) template: Option<String>,
+    pub(super) constraint: Option<String>,
+    #[serde(default)]
+    pub(super) invalid: bool,
+    #[serde(default)]
+    pub(super) skip: bool,
+    #[serde(default)]
+    pub(super) cases: Vec<Case>,
+}
+
+/// One object and what must come of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) object: Option<String>,
+    #[serde(default)]
+    pub(super) inventory: Vec<String>,
+    #[serde(default)]
+    pub(super) assertions: Vec<Assertion>,
+    #[serde(default)]
+    pub(super) skip: bool,
+}
+
+/// How many violations there must be, among those whose message matches.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Assertion {
+    violations: Option<Value>,
+    message: Option<String>,
+}
+
+impl Suite {
+    /// Whether a manifest is a suite.
+    pub(super) fn is(value: &Value) -> bool {
+        let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+        text("kind") == "Suite" && text("apiVersion").starts_with("test.gatekeeper.sh/")
+    }
+}
+
+impl Assertion {
+    /// Whether the verdict is as expected.
+    ///
+    /// # Errors
+    /// What was expected and what came instead, or why the assertion makes no sense.
+    pub(super) fn check(&self, verdict: &Verdict) -> Result<(), String> {
+        let pattern = match &self.message {
+            None => None,
+            Some(message) => {
+                Some(Regex::new(message).map_err(|error| format!("message is no regex: {error}"))?)
+            }
+        };
+        let matching = verdict
+            .violations()
+            .iter()
+            .filter(|violation| {
+                pattern
+                    .as_ref()
+                    .is_none_or(|pattern| pattern.is_match(&violation.message))
+            })
+            .count();
+        let (holds, wanted) = match Expected::read(self.violations.as_ref())? {
+            Expected::Some => (matching > 0, "at least 1".to_owned()),
+            Expected::Exactly(number) => (matching == number, format!("exactly {number}")),
+        };
+        if holds {
+            return Ok(());
+        }
+        let messages: Vec<_> = verdict
+            .violations()
+            .iter()
+            .map(|violation| violation.message.as_str())
+            .collect();
+        let about = self
+            .message
+            .as_ref()
+            .map(|message| format!(" containing {message:?}"))
+            .unwrap_or_default();
+        Err(format!(
+            "unexpected number of violations: got {matching} violations{about} but want {wanted}: got messages {messages:?}"
+        ))
+    }
+}
+
+enum Expected {
+    Some,
+    Exactly(usize),
+}
+
+impl Expected {
+    /// `yes`, `no`, or a number. YAML 1.1 readers turn the bare words into booleans, so those count too.
+    fn read(value: Option<&Value>) -> Result<Self, String> {
+        match value {
+            None | Some(Value::Null | Value::Bool(true)) => Ok(Self::Some),
+            Some(Value::Bool(false)) => Ok(Self::Exactly(0)),
+            Some(Value::String(word)) if word == "yes" => Ok(Self::Some),
+            Some(Value::String(word)) if word == "no" => Ok(Self::Exactly(0)),
+            Some(Value::Number(number)) => number
+                .as_u64()
+                .and_then(|number| usize::try_from(number).ok())
+                .map(Self::Exactly)
+                .ok_or_else(|| format!("violations must be yes, no or a count, not {number}")),
+            Some(other) => Err(format!("violations must be yes, no or a count, not {other}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use constraint_framework::api::ConstraintRef;
+    use constraint_framework::review::{Action, Violation};
+    use serde_json::json;
+
+    use super::*;
+
+    fn verdict(messages: &[&str]) -> Verdict {
+        let violation = |message: &&str| Violation {
+            constraint: ConstraintRef {
+                kind: "K".to_owned(),
+                name: "c".to_owned(),
+            },
+            message: (*message).to_owned(),
+            details: json!({}),
+            actions: vec![Action::Deny],
+        };
+        Verdict::new(messages.iter().map(violation).collect())
+    }
+
+    #[track_caller]
+    fn check(assertion: Value, messages: &[&str], holds: bool) {
+        let parsed: Assertion = serde_json::from_value(assertion.clone()).unwrap();
+        assert_eq!(
+            parsed.check(&verdict(messages)).is_ok(),
+            holds,
+            "{assertion} on {messages:?}"
+        );
+    }
+
+    #[test]
+    fn the_default_wants_at_least_one() {
+        check(json!({}), &["a"], true);
+        check(json!({}), &[], false);
+        check(json!({"violations": "yes"}), &["a", "b"], true);
+    }
+
+    #[test]
+    fn no_wants_none_in_every_spelling() {
+        for spelling in [json!("no"), json!(false), json!(0)] {
+            check(json!({"violations": spelling}), &[], true);
+            check(json!({"violations": spelling}), &["a"], false);
+        }
+    }
+
+    #[test]
+    fn a_number_counts_the_matching_messages() {
+        check(json!({"violations": 1, "message": "^a"}), &["ab", "b"], true);
+        check(json!({"violations": 2, "message": "^a"}), &["ab", "b"], false);
+        check(json!({"violations": "no", "message": "^c"}), &["ab", "b"], true);
+    }
+
+    #[test]
+    fn nonsense_never_holds() {
+        for assertion in [
+            json!({"violations": "maybe"}),
+            json!({"violations": -1}),
+            json!({"message": "("}),
+        ] {
+            check(assertion, &["a"], false);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Runs one test of a suite: a template, a constraint, and the objects they are tried on.
+
+use std::path::Path;
+use std::time::Instant;
+
+use constraint_framework::api::Constraint;
+use constraint_framework::driver::Budget;
+use constraint_framework::policyset::{Compiler, PolicySetBuilder};
+use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSource, Verdict};
+use constraint_framework::target::AdmissionTarget;
+use serde_json::Value;
+
+use crate::cli::load::load_file;
+use crate::cli::suite::{Case, Test};
+
+use super::filter::Filter;
+use super::report::Outcome;
+
+pub(super) fn run_test(folder: &Path, test: &Test, filter: &Filter) -> Outcome {
+    let started = Instant::now();
+    let mut outcome = Outcome::new(&test.name);
+    match set_up(folder, test) {
+        Err(reason) => outcome.error = Some(reason),
+        Ok(None) => {}
+        Ok(Some((template, constraint))) => {
+            for case in &test.cases {
+                let skipped = case.skip || !filter.selects_case(test, case);
+                let run = || run_case(folder, &template, &constraint, case);
+                outcome.cases.push(if skipped {
+                    Outcome::skipped(&case.name)
+                } else {
+                    timed(&case.name, run)
+                });
+            }
+        }
+    }
+    outcome.elapsed = started.elapsed();
+    outcome
+}
+
+fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Outcome {
+    let started = Instant::now();
+    let error = run().err();
+    Outcome {
+        error,
+        elapsed: started.elapsed(),
+        ..Outcome::new(name)
+    }
+}
+
+/// The template and the constraint, both proven to be accepted; `None` when the test was about a refusal.
+fn set_up(folder: &Path, test: &Test) -> Result<Option<(Value, Value)>, String> {
+    let template = required(folder, test.template.as_deref(), "template")?;
+    let constraint = required(folder, test.constraint.as_deref(), "constraint")?;
+    let mut policies = PolicySetBuilder::new(Compiler::default());
+    policies
+        .put_template(&template)
+        .map_err(|error| format!("adding template: {error}"))?;
+    match (put_constraint(&mut policies, &constraint), test.invalid) {
+        (Ok(()), false) => Ok(Some((template, constraint))),
+        (Err(error), false) => Err(format!("adding constraint: {error}")),
+        (Err(_), true) => Ok(None),
+        (Ok(()), true) => Err("constraint should have failed schema validation, and was accepted".to_owned()),
+    }
+}
+
+/// Each case has a policy set of its own, so that none depends on what another left behind.
+fn run_case(folder: &Path, template: &Value, constraint: &Value, case: &Case) -> Result<(), String> {
+    if case.assertions.is_empty() {
+        return Err("invalid Case: assertions must be non-empty".to_owned());
+    }
+    let object = case.object.as_deref().ok_or("invalid Case: must define object")?;
+    let mut policies = PolicySetBuilder::new(Compiler::default());
+    policies
+        .put_template(template)
+        .map_err(|error| error.to_string())?;
+    put_constraint(&mut policies, constraint).map_err(|error| error.to_string())?;
+    for path in &case.inventory {
+        for manifest in load_file(&folder.join(path)).map_err(|error| error.to_string())? {
+            let object =
+                Document::from_value(&manifest.object).map_err(|error| format!("{path}: {error}"))?;
+            policies
+                .put_object(&AdmissionTarget, object)
+                .map_err(|error| format!("{path}: {error}"))?;
+        }
+    }
+    let review = review(&required(folder, Some(object), "object")?)?;
+    let verdict = judge(&policies, review);
+    let failures: Vec<_> = case
+        .assertions
+        .iter()
+        .filter_map(|assertion| assertion.check(&verdict).err())
+        .collect();
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("; "))
+    }
+}
+
+fn judge(policies: &PolicySetBuilder, mut review: Review) -> Verdict {
+    let policies = policies.build();
+    let namespace = review
+        .object
+        .as_ref()
+        .map(|object| object.namespace().to_owned())
+        .unwrap_or_default();
+    let path = ["cluster", "v1", "Namespace", namespace.as_str()].map(str::to_owned);
+    review.namespace_object = policies.inventory().get(&path).cloned();
+    policies.review(&review, EnforcementPoint::GATOR, &Budget::default())
+}
+
+fn put_constraint(policies: &mut PolicySetBuilder, manifest: &Value) -> Result<(), String> {
+    let constraint = Constraint::from_value(manifest).map_err(|error| error.to_string())?;
+    policies
+        .put_constraint(constraint)
+        .map_err(|error| error.to_string())
+}
+
+/// An object is reviewed as it lies there; an AdmissionReview as the request that it holds.
+fn review(object: &Value) -> Result<Review, String> {
+    let text = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    if text("/kind") == "AdmissionReview" && text("/apiVersion").starts_with("admission.k8s.io/") {
+        let request = object.get("request").filter(|request| request.is_object());
+        let request = request.ok_or("invalid AdmissionReview: must hold a request")?;
+        if request.get("object").is_none_or(Value::is_null)
+            && request.get("oldObject").is_none_or(Value::is_null)
+        {
+            return Err("invalid AdmissionReview: must hold an object or an old object".to_owned());
+        }
+        return AdmissionTarget
+            .request(&request.to_string())
+            .map_err(|error| error.to_string());
+    }
+    let document =
+        Document::from_value(object).map_err(|error| format!("not a Kubernetes object: {error}"))?;
+    Ok(AdmissionTarget.object(document, Some(ReviewSource::Original)))
+}
+
+fn required(folder: &Path, path: Option<&str>, what: &str) -> Result<Value, String> {
+    let path = path.ok_or_else(|| format!("must define {what}"))?;
+    let mut manifests = load_file(&folder.join(path)).map_err(|error| format!("reading {what}: {error}"))?;
+    match (manifests.pop(), manifests.is_empty()) {
+        (Some(manifest), true) => Ok(manifest.object),
+        (None, _) => Err(format!("reading {what}: {path} is empty")),
+        (Some(_), false) => Err(format!("reading {what}: {path} must hold one object")),
+    }
+}

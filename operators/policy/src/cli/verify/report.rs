@@ -1,0 +1,109 @@
+//! What came of a suite, and how it is printed: the lines of `gator verify`, which are those of `go test`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What came of one test or case.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) name: String,
+    pub(super) skipped: bool,
+    pub(super) error: Option<String>,
+    pub(super) cases: Vec<Outcome>,
+    pub(super) elapsed: Duration,
+}
+
+/// What came of one suite.
+#[derive(Debug)]
+pub(super) struct SuiteReport {
+    path: PathBuf,
+    error: Option<String>,
+    pub(super) tests: Vec<Outcome>,
+    pub(super) elapsed: Duration,
+}
+
+impl Outcome {
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            skipped: false,
+            error: None,
+            cases: Vec::new(),
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn skipped(name: &str) -> Self {
+        Self {
+            skipped: true,
+            ..Self::new(name)
+        }
+    }
+
+    pub(super) fn passed(&self) -> bool {
+        self.error.is_none() && self.cases.iter().all(Self::passed)
+    }
+
+    fn print(&self, out: &mut dyn Write, verbose: bool, indent: &str) -> io::Result<()> {
+        if self.skipped {
+            return if verbose {
+                writeln!(out, "{indent}=== SKIP  {}", self.name)
+            } else {
+                Ok(())
+            };
+        }
+        if verbose {
+            writeln!(out, "{indent}=== RUN   {}", self.name)?;
+        }
+        for case in &self.cases {
+            case.print(out, verbose, "    ")?;
+        }
+        let seconds = self.elapsed.as_secs_f64();
+        match self.passed() {
+            true if verbose => writeln!(out, "{indent}--- PASS: {}\t({seconds:.3}s)", self.name)?,
+            true => {}
+            false => writeln!(out, "{indent}--- FAIL: {}\t({seconds:.3}s)", self.name)?,
+        }
+        if let Some(error) = &self.error {
+            let deeper = if indent.is_empty() { "  " } else { "        " };
+            writeln!(out, "{deeper}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl SuiteReport {
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            error: None,
+            tests: Vec::new(),
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn fail(&mut self, reason: String) {
+        self.error = Some(reason);
+    }
+
+    pub(super) fn passed(&self) -> bool {
+        self.error.is_none() && self.tests.iter().all(Outcome::passed)
+    }
+
+    pub(super) fn print(&self, out: &mut dyn Write, verbose: bool) -> io::Result<()> {
+        for test in &self.tests {
+            test.print(out, verbose, "")?;
+        }
+        if let Some(error) = &self.error {
+            writeln!(out, "  {error}")?;
+        }
+        let word = if self.passed() { "ok" } else { "FAIL" };
+        writeln!(
+            out,
+            "{word}\t{}\t{:.3}s",
+            self.path.display(),
+            self.elapsed.as_secs_f64()
+        )
+    }
+}

@@ -1,0 +1,9 @@
+//! Enforcement points: they ask for a verdict and act on it.
+//!
+//! Knows no controllers: policies come through the handle, Namespaces through [`Namespaces`].
+
+mod namespaces;
+mod webhook;
+
+pub use namespaces::{NamespaceError, Namespaces, NoNamespaces};
+pub use webhook::{Answer, DecodeError, MAX_BODY_BYTES, Webhook, refusal};

@@ -1,0 +1,108 @@
+//! The command line as people type it. Values are handed down; no room reads a flag.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::cli::VerifyArgs;
+
+/// A policy operator for Kubernetes: Gatekeeper's templates and constraints, enforced.
+#[derive(Debug, Parser)]
+#[command(name = "webtroller", version, about)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// What to log, as in `info` or `webtroller=debug,kube=warn`.
+    #[arg(long, global = true, env = "WEBTROLLER_LOG", default_value = "info")]
+    pub log: String,
+    /// How to log.
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// What the binary does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Enforce policies: in a cluster, or from a folder with --standalone.
+    Serve(ServeArgs),
+    /// Run Gatekeeper test suites.
+    Verify(VerifyArgs),
+}
+
+/// How to serve.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Take policies from this folder of YAML instead of a cluster, judge the objects under its `review/`, and
+    /// keep serving.
+    #[arg(long, value_name = "DIR")]
+    pub standalone: Option<PathBuf>,
+    /// Address that the webhook listens on; the default is 0.0.0.0, or 127.0.0.1 with --standalone.
+    #[arg(long)]
+    pub host: Option<IpAddr>,
+    /// Port that the webhook listens on; 0 takes a free one.
+    #[arg(long, default_value_t = 8443)]
+    pub port: u16,
+    /// Port for /healthz and /readyz; 0 takes a free one.
+    #[arg(long, default_value_t = 9090)]
+    pub health_port: u16,
+    /// Reviews judged at once; the default is the number of cores.
+    #[arg(long)]
+    pub max_serving_threads: Option<usize>,
+    /// Seconds to keep serving after SIGTERM, until endpoints have learnt that this pod is going.
+    #[arg(long, default_value_t = 10)]
+    pub shutdown_delay: u64,
+    /// Where the API server reaches the webhook.
+    #[command(flatten)]
+    pub webhook: WebhookArgs,
+}
+
+/// How the webhook is registered with the API server.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WebhookArgs {
+    /// Name of the ValidatingWebhookConfiguration.
+    #[arg(long, default_value = "gatekeeper-validating-webhook-configuration")]
+    pub validating_webhook_configuration_name: String,
+    /// Service in front of the webhook, in this process's namespace.
+    #[arg(long, default_value = "gatekeeper-webhook-service")]
+    pub cert_service_name: String,
+    /// Register the webhook by URL at this host name or address instead of by service, for an operator that runs
+    /// outside the cluster.
+    #[arg(long, value_name = "HOST")]
+    pub webhook_url_host: Option<String>,
+    /// What the API server does when the webhook cannot be reached.
+    #[arg(long, value_enum, default_value_t = FailurePolicy::Ignore)]
+    pub failure_policy: FailurePolicy,
+    /// Operations to intercept.
+    #[arg(long, value_delimiter = ',', default_value = "CREATE,UPDATE", value_parser = ["CREATE", "UPDATE", "DELETE", "CONNECT"])]
+    pub webhook_operations: Vec<String>,
+}
+
+/// What happens to requests while the webhook cannot be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailurePolicy {
+    /// They are admitted.
+    Ignore,
+    /// They are refused.
+    Fail,
+}
+
+impl FailurePolicy {
+    /// The word in a webhook configuration.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ignore => "Ignore",
+            Self::Fail => "Fail",
+        }
+    }
+}
