@@ -1,0 +1,103 @@
+//! Which package of ours may use which: the operator all, the framework two, the other crates none, and
+//! what tests and examples use is their own affair.
+//!
+//! Both a line in a manifest and a path in a source file need a door. Rooms inside a package are in `room.rs`.
+
+use std::collections::BTreeSet;
+
+use crate::{Edge, Finding, Rule, Source, edges};
+
+const FRAMEWORK: [&str; 2] = ["rego-compat", "schema-merge"];
+
+/// Which packages of ours a package may use, or `None` when it may use all.
+fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
+    match package_folder {
+        "crates/constraint-framework" => Some(&FRAMEWORK),
+        folder if folder.starts_with("crates/") => Some(&[]),
+        _ => None,
+    }
+}
+
+/// Whether the package in a folder may depend on a package of ours. Tests may use the control plane, and a
+/// package may name itself, to switch its own test features on.
+pub(crate) fn may_use(folder: &str, package: &str, used: &str, is_test: bool) -> bool {
+    let Some(doors) = open_to(folder) else { return true };
+    doors.contains(&used) || used == package || (is_test && used == "control-plane")
+}
+
+/// The paths in a file that lead to packages of ours without a door. `ours` are package names.
+#[must_use]
+pub fn package_edges(source: &Source, ours: &BTreeSet<String>) -> Vec<Finding> {
+    let Some((folder, _)) = source.path().split_once("/src/") else {
+        return Vec::new();
+    };
+    let package = folder.rsplit('/').next().unwrap_or_default();
+    let leads_out = edges(source).into_iter().filter_map(|edge| match edge {
+        Edge::Outside { path, line } => Some((path.first()?.replace('_', "-"), line)),
+        Edge::Inside { .. } => None,
+    });
+    let refused = leads_out.filter(|(used, _)| ours.contains(used) && !may_use(folder, package, used, false));
+    refused
+        .map(|(used, line)| finding(source.path(), line, package, &used))
+        .collect()
+}
+
+pub(crate) fn finding(path: &str, line: usize, package: &str, used: &str) -> Finding {
+    let message = format!("{package} must not use {used}: see the doors in docs/architecture.md");
+    Finding::new(path, line, Rule::Door, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(path: &str, text: &str) -> Vec<usize> {
+        let ours = [
+            "constraint-framework",
+            "control-plane",
+            "rego-compat",
+            "schema-merge",
+            "watch-manager",
+        ];
+        let ours = ours.into_iter().map(str::to_owned).collect();
+        package_edges(&Source::parse(path, text).unwrap(), &ours)
+            .into_iter()
+            .map(|finding| finding.line)
+            .collect()
+    }
+
+    const USES: &str = "use rego_compat::a;\nuse watch_manager::b;\nfn c() { constraint_framework::d() }\n";
+
+    #[test]
+    fn the_framework_has_two_doors() {
+        assert_eq!(refused("crates/constraint-framework/src/lib.rs", USES), [2]);
+    }
+
+    #[test]
+    fn other_crates_have_none() {
+        assert_eq!(refused("crates/pod-status/src/a/b.rs", USES), [1, 2, 3]);
+        assert_eq!(
+            refused("crates/rego-compat/src/main.rs", "use rego_compat::a;\n"),
+            [0; 0]
+        );
+    }
+
+    #[test]
+    fn the_operator_and_the_tests_may_use_all() {
+        assert_eq!(refused("operators/policy/src/lib.rs", USES), [0; 0]);
+        assert_eq!(refused("tests/e2e/src/lib.rs", USES), [0; 0]);
+        assert_eq!(refused("examples/src/lib.rs", USES), [0; 0]);
+    }
+
+    #[test]
+    fn a_dependency_for_tests_may_be_the_control_plane_only() {
+        assert!(may_use("crates/pod-status", "pod-status", "control-plane", true));
+        assert!(!may_use(
+            "crates/pod-status",
+            "pod-status",
+            "control-plane",
+            false
+        ));
+        assert!(!may_use("crates/pod-status", "pod-status", "watch-manager", true));
+    }
+}

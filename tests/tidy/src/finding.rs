@@ -1,0 +1,127 @@
+//! One thing that is wrong, where, and under which rule.
+
+use std::fmt;
+
+/// What can be wrong. The kebab-case name is what `exceptions.txt` uses.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Rule {
+    /// A package uses a package that it must not know.
+    Door,
+    /// A module uses a module of its package that it must not know.
+    Room,
+    /// A package pulls in a package from outside that it must do without.
+    Tree,
+    /// A file has more than 400 lines without tests.
+    FileLength,
+    /// A function has more than 50 lines of code.
+    FunctionLength,
+    /// A file does not start with `//!`.
+    FirstLine,
+    /// A `lib.rs` has no example in its first twenty lines.
+    Example,
+    /// A module or type is called util, helper, common, misc, manager, data or info.
+    Name,
+    /// A line ends in white space.
+    TrailingSpace,
+    /// `todo!`, `unimplemented!` or `dbg!`.
+    Unfinished,
+    /// `#[ignore]` without a reason.
+    Ignored,
+    /// A test sleeps.
+    Sleep,
+    /// A document links to a file that is not there.
+    Link,
+    /// A package does not inherit the workspace's lints or version.
+    Manifest,
+    /// An exception lets nothing through.
+    StaleException,
+}
+
+// === impl Rule ===
+
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Self; 15] = [
+        Self::Door,
+        Self::Room,
+        Self::Tree,
+        Self::FileLength,
+        Self::FunctionLength,
+        Self::FirstLine,
+        Self::Example,
+        Self::Name,
+        Self::TrailingSpace,
+        Self::Unfinished,
+        Self::Ignored,
+        Self::Sleep,
+        Self::Link,
+        Self::Manifest,
+        Self::StaleException,
+    ];
+
+    /// The name in `exceptions.txt`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Door => "door",
+            Self::Room => "room",
+            Self::Tree => "tree",
+            Self::FileLength => "file-length",
+            Self::FunctionLength => "function-length",
+            Self::FirstLine => "first-line",
+            Self::Example => "example",
+            Self::Name => "name",
+            Self::TrailingSpace => "trailing-space",
+            Self::Unfinished => "unfinished",
+            Self::Ignored => "ignored",
+            Self::Sleep => "sleep",
+            Self::Link => "link",
+            Self::Manifest => "manifest",
+            Self::StaleException => "stale-exception",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The rule.
+    pub rule: Rule,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+// === impl Finding ===
+
+impl Finding {
+    /// A finding at a line of a file.
+    #[must_use]
+    pub fn new(path: &str, line: usize, rule: Rule, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            line,
+            rule,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    /// `path:line: [rule] message`, which editors can jump to.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}: [{}] {}",
+            self.path,
+            self.line,
+            self.rule.name(),
+            self.message
+        )
+    }
+}

@@ -1,0 +1,240 @@
+//! What Cargo says about the workspace: which package depends on which, for which Rust, with which lints.
+//!
+//! It reads the output of `cargo metadata`; running that is the work of `workspace.rs`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::{Error, Finding, Rule, door};
+
+/// The part of `cargo metadata` that is judged.
+#[derive(Clone, Debug, Deserialize)]
+#[non_exhaustive]
+pub struct Metadata {
+    /// All packages, those from outside included.
+    pub packages: Vec<Package>,
+    /// The folder of the workspace.
+    pub workspace_root: PathBuf,
+}
+
+/// A package, ours or not.
+#[derive(Clone, Debug, Deserialize)]
+#[non_exhaustive]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Where its `Cargo.toml` is.
+    pub manifest_path: PathBuf,
+    /// The oldest Rust it promises to build with.
+    pub rust_version: Option<String>,
+    /// The registry it came from; packages of the workspace have none.
+    pub source: Option<String>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Dependency {
+    name: String,
+    kind: Option<String>,
+    path: Option<PathBuf>,
+}
+
+// === impl Metadata ===
+
+impl Metadata {
+    /// Reads what `cargo metadata --format-version 1` prints.
+    ///
+    /// # Errors
+    ///
+    /// When it is something else.
+    pub fn parse(json: &str) -> Result<Self, Error> {
+        Ok(serde_json::from_str(json)?)
+    }
+
+    /// The packages of the workspace.
+    pub fn ours(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| package.source.is_none())
+    }
+
+    /// A path inside the workspace, relative to it.
+    #[must_use]
+    pub fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.workspace_root)
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    }
+
+    /// The folder of a package, relative to the workspace.
+    #[must_use]
+    pub fn folder(&self, package: &Package) -> String {
+        package
+            .manifest_path
+            .parent()
+            .map(|folder| self.relative(folder))
+            .unwrap_or_default()
+    }
+}
+
+/// The dependencies between packages of ours that no door allows.
+#[must_use]
+pub fn manifest_edges(metadata: &Metadata) -> Vec<Finding> {
+    let edges = metadata
+        .ours()
+        .flat_map(|package| package.dependencies.iter().map(move |used| (package, used)));
+    let ours = edges.filter(|(_, used)| used.path.is_some());
+    let refused = ours.filter(|(package, used)| {
+        let is_test = used.kind.as_deref() == Some("dev");
+        !door::may_use(&metadata.folder(package), &package.name, &used.name, is_test)
+    });
+    refused
+        .map(|(package, used)| door::finding(&manifest(metadata, package), 1, &package.name, &used.name))
+        .collect()
+}
+
+/// Checks that every package of ours asks for the Rust that kube asks for: it is the lowest that can work,
+/// and a higher one would shut out users of kube.
+#[must_use]
+pub fn toolchain(metadata: &Metadata) -> Vec<Finding> {
+    let Some(kube) = metadata.packages.iter().find(|package| package.name == "kube") else {
+        return vec![Finding::new(
+            "Cargo.toml",
+            1,
+            Rule::Manifest,
+            "kube is not in the workspace's dependencies",
+        )];
+    };
+    let wanted = release(kube.rust_version.as_deref());
+    let differing = metadata
+        .ours()
+        .filter(|package| release(package.rust_version.as_deref()) != wanted);
+    let message = format!(
+        "rust-version must be kube's, {}.{}: `rust-version.workspace = true`",
+        wanted.0, wanted.1
+    );
+    differing
+        .map(|package| Finding::new(&manifest(metadata, package), 1, Rule::Manifest, message.as_str()))
+        .collect()
+}
+
+/// Checks that a package takes over the workspace's lints. `path` is that of its `Cargo.toml`.
+pub(crate) fn lints(path: &str, text: &str) -> Vec<Finding> {
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    if lines
+        .windows(2)
+        .any(|pair| pair == ["[lints]", "workspace = true"])
+    {
+        return Vec::new();
+    }
+    vec![Finding::new(
+        path,
+        1,
+        Rule::Manifest,
+        "does not inherit the lints: `[lints]`, then `workspace = true`",
+    )]
+}
+
+fn manifest(metadata: &Metadata, package: &Package) -> String {
+    metadata.relative(&package.manifest_path)
+}
+
+/// Major and minor: `1.89` and `1.89.0` are the same promise.
+fn release(version: Option<&str>) -> (&str, &str) {
+    let mut numbers = version.unwrap_or_default().split('.');
+    (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn metadata(packages: &[Value]) -> Metadata {
+        Metadata::parse(&json!({"workspace_root": "/w", "packages": packages}).to_string()).unwrap()
+    }
+
+    fn package(folder: &str, name: &str, dependencies: &[(&str, Option<&str>)]) -> Value {
+        let of_ours =
+            |(name, kind): &(&str, Option<&str>)| json!({"name": name, "kind": kind, "path": "/w/x"});
+        let dependencies: Vec<_> = dependencies.iter().map(of_ours).collect();
+        let manifest = format!("/w/{folder}/Cargo.toml");
+        json!({"name": name, "manifest_path": manifest, "rust_version": "1.89", "dependencies": dependencies})
+    }
+
+    fn kube(rust_version: &str) -> Value {
+        json!({"name": "kube", "manifest_path": "/r/kube/Cargo.toml", "rust_version": rust_version,
+               "source": "registry", "dependencies": []})
+    }
+
+    #[test]
+    fn a_dependency_needs_a_door() {
+        let framework = package(
+            "crates/constraint-framework",
+            "constraint-framework",
+            &[
+                ("rego-compat", None),
+                ("duck-types", None),
+                ("control-plane", Some("dev")),
+            ],
+        );
+        let found = manifest_edges(&metadata(&[framework]));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].path, "crates/constraint-framework/Cargo.toml");
+        assert!(
+            found[0].message.contains("must not use duck-types"),
+            "{}",
+            found[0]
+        );
+    }
+
+    #[test]
+    fn a_package_may_switch_on_its_own_test_features() {
+        let with_itself = package(
+            "crates/watch-manager",
+            "watch-manager",
+            &[("watch-manager", Some("dev"))],
+        );
+        assert_eq!(manifest_edges(&metadata(&[with_itself])), []);
+    }
+
+    #[test]
+    fn a_package_from_outside_needs_no_door() {
+        let outside = json!({"name": "serde", "kind": null, "path": null});
+        let mut package = package("crates/schema-merge", "schema-merge", &[]);
+        package["dependencies"] = json!([outside]);
+        assert_eq!(manifest_edges(&metadata(&[package])), []);
+    }
+
+    #[test]
+    fn the_promised_rust_is_the_one_of_kube() {
+        let ours = package("crates/schema-merge", "schema-merge", &[]);
+        assert_eq!(toolchain(&metadata(&[ours.clone(), kube("1.89.0")])), []);
+        assert_eq!(toolchain(&metadata(&[ours.clone(), kube("1.90")])).len(), 1);
+        assert_eq!(
+            toolchain(&metadata(&[ours])).len(),
+            1,
+            "without kube nothing is proven"
+        );
+    }
+
+    #[test]
+    fn lints_are_inherited() {
+        assert_eq!(
+            lints("a/Cargo.toml", "[package]\n\n[lints]\nworkspace = true\n"),
+            []
+        );
+        assert_eq!(
+            lints("a/Cargo.toml", "[package]\nversion.workspace = true\n").len(),
+            1
+        );
+        assert_eq!(
+            lints("a/Cargo.toml", "[lints.clippy]\nworkspace = true\n").len(),
+            1
+        );
+    }
+}

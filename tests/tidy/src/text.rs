@@ -1,0 +1,73 @@
+//! What can be seen without parsing: the first line, the first example, white space at the end of lines.
+
+use crate::{Finding, Rule, Source};
+
+const EXAMPLE_WITHIN: usize = 20;
+
+pub(crate) fn rust(source: &Source) -> Vec<Finding> {
+    let (path, text) = (source.path(), source.text());
+    let mut found = Vec::new();
+    if !text.starts_with("//! ") {
+        let message = "starts without `//! what it is`";
+        found.push(Finding::new(path, 1, Rule::FirstLine, message));
+    }
+    let mut first_screen = text.lines().take(EXAMPLE_WITHIN);
+    if path.ends_with("src/lib.rs") && !first_screen.any(|line| line.starts_with("//! ```")) {
+        let message = format!("no example in the first {EXAMPLE_WITHIN} lines of the crate's documentation");
+        found.push(Finding::new(path, 1, Rule::Example, message));
+    }
+    found
+}
+
+/// Checks a text file of any kind for white space at the end of lines.
+#[must_use]
+pub fn text(path: &str, text: &str) -> Vec<Finding> {
+    let trailing = text
+        .split('\n')
+        .zip(1..)
+        .filter(|(line, _)| line.ends_with(char::is_whitespace));
+    trailing
+        .map(|(_, line)| Finding::new(path, line, Rule::TrailingSpace, "white space at the end"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(path: &str, text: &str) -> Vec<Rule> {
+        rust(&Source::parse(path, text).unwrap())
+            .into_iter()
+            .map(|finding| finding.rule)
+            .collect()
+    }
+
+    #[test]
+    fn a_file_starts_by_saying_what_it_is() {
+        assert_eq!(rules("src/a.rs", "//! A.\n"), []);
+        assert_eq!(rules("src/a.rs", "// A.\n"), [Rule::FirstLine]);
+        assert_eq!(rules("src/a.rs", "\n//! A.\n"), [Rule::FirstLine]);
+        assert_eq!(rules("src/a.rs", "//!\n//! A.\n"), [Rule::FirstLine]);
+    }
+
+    #[test]
+    fn a_library_shows_an_example_on_its_first_screen() {
+        let far = format!("//! A.\n{}//! ```\n//! ```\n", "//! More.\n".repeat(20));
+        assert_eq!(
+            rules("crates/x/src/lib.rs", "//! A.\n//!\n//! ```\n//! ```\n"),
+            []
+        );
+        assert_eq!(rules("crates/x/src/lib.rs", "//! A.\n"), [Rule::Example]);
+        assert_eq!(rules("crates/x/src/lib.rs", &far), [Rule::Example]);
+        assert_eq!(rules("crates/x/src/other.rs", "//! A.\n"), []);
+    }
+
+    #[test]
+    fn white_space_at_the_end_is_found_on_its_line() {
+        let found = text("a.md", "fine\nnot \nnor\t\n\nfine");
+        assert_eq!(
+            found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
+            [2, 3]
+        );
+    }
+}

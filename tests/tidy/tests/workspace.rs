@@ -1,0 +1,109 @@
+//! This repository, judged: one test per rule, so that a failure names what kind of thing is wrong.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says no by panicking"
+)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use tidy::{Finding, Rule, Workspace};
+
+/// What is kept of a reading: syntax trees cannot leave their thread.
+struct Judged {
+    packages: BTreeSet<String>,
+    paths: BTreeSet<String>,
+    findings: Vec<Finding>,
+}
+
+fn judged() -> &'static Judged {
+    static JUDGED: OnceLock<Judged> = OnceLock::new();
+    JUDGED.get_or_init(|| judge().unwrap_or_else(|error| panic!("{error:?}")))
+}
+
+fn judge() -> Result<Judged, tidy::Error> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap();
+    let workspace = Workspace::read(&root)?;
+    let paths = workspace
+        .sources()
+        .iter()
+        .map(|source| source.path().to_owned())
+        .collect();
+    Ok(Judged {
+        packages: workspace.packages(),
+        paths,
+        findings: workspace.findings()?,
+    })
+}
+
+#[track_caller]
+fn none(rule: Rule) {
+    let broken: Vec<_> = judged()
+        .findings
+        .iter()
+        .filter(|finding| finding.rule == rule)
+        .map(ToString::to_string)
+        .collect();
+    assert!(
+        broken.is_empty(),
+        "{} findings:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
+}
+
+#[test]
+fn the_whole_workspace_is_read() {
+    let Judged { packages, paths, .. } = judged();
+    for package in [
+        "schema-merge",
+        "watch-manager",
+        "constraint-framework",
+        "webtroller",
+        "control-plane",
+    ] {
+        assert!(packages.contains(package), "{packages:?}");
+    }
+    for path in [
+        "tests/tidy/src/lib.rs",
+        "tests/tidy/tests/workspace.rs",
+        "operators/policy/src/lib.rs",
+    ] {
+        assert!(paths.contains(path), "{path} was not read");
+    }
+}
+
+macro_rules! rules {
+    ($($test:ident: $rule:ident,)+) => {
+        $(#[test] fn $test() { none(Rule::$rule); })+
+
+        #[test]
+        fn every_rule_has_a_test() {
+            assert_eq!([$(Rule::$rule),+], Rule::ALL);
+        }
+    };
+}
+
+rules! {
+    packages_use_only_what_a_door_leads_to: Door,
+    modules_use_only_what_a_door_leads_to: Room,
+    crates_without_a_cluster_build_without_a_client: Tree,
+    files_are_short: FileLength,
+    functions_are_short: FunctionLength,
+    files_say_what_they_are: FirstLine,
+    libraries_show_an_example: Example,
+    names_say_something: Name,
+    no_white_space_at_the_end_of_lines: TrailingSpace,
+    nothing_is_unfinished: Unfinished,
+    no_test_is_skipped_without_a_reason: Ignored,
+    no_test_sleeps: Sleep,
+    documents_link_to_files_that_exist: Link,
+    packages_inherit_lints_and_rust_version: Manifest,
+    every_exception_is_needed: StaleException,
+}
