@@ -180,10 +180,9 @@ const RECORDED: &str = include_str!("recorded.jsonl");
 
 #[test]
 fn crds_are_those_of_the_constraint_framework_byte_for_byte() {
-    let mut lines = RECORDED
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let match_schema = lines.next().unwrap()["match"].clone();
+    let mut lines = RECORDED.lines();
+    let match_schema = serde_json::from_str::<Value>(lines.next().unwrap()).unwrap()["match"].clone();
+    let expanded = |line: &str| line.replace("\"$match\"", &match_schema.to_string());
     let (mut built, mut refused) = (0, 0);
     for line in lines {
         let recorded: Value = serde_json::from_str(&expanded(line)).unwrap();
