@@ -10,7 +10,6 @@ use crate::object::WatchedObject;
 
 /// Something happened to a kind that the registrar asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct WatchEvent {
     /// The kind, as it was asked for.
     pub gvk: GroupVersionKind,

@@ -8,6 +8,8 @@
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes> and
 //! client-go's reflector.
 
+mod phase;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +20,13 @@ use serde_json::value::RawValue;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
+use self::phase::{Following, Listing, Phase};
 use crate::backoff::Backoff;
 use crate::config::Config;
 use crate::event::{GvkStatus, Verb};
 use crate::object::{Keep, WatchedObject};
 use crate::roster::Gvk;
-use crate::source::{Frame, Frames, Listed, Page, Source, SourceError};
+use crate::source::{Frame, Listed, Page, Source, SourceError};
 use crate::switchboard::Step;
 
 /// A watch that ends sooner, and brought nothing, counts as a failure. client-go draws the same line.
@@ -57,31 +60,6 @@ pub(crate) struct Feed {
     listing: Backoff,
     watching: Backoff,
     refused: Backoff,
-}
-
-enum Phase {
-    Resolve,
-    List(Listing),
-    Connect { resource: ApiResource, version: String },
-    Follow(Following),
-    Wait { delay: Duration, then: Box<Phase> },
-}
-
-struct Listing {
-    resource: ApiResource,
-    page: Page,
-    expired: u32,
-    /// Held until the list is complete.
-    permit: Option<OwnedSemaphorePermit>,
-}
-
-struct Following {
-    resource: ApiResource,
-    version: String,
-    frames: Frames,
-    since: Instant,
-    /// Whether a change has come through.
-    advanced: bool,
 }
 
 // === impl Feed ===
@@ -261,12 +239,17 @@ impl Feed {
         }
     }
 
-    /// Wait => what it waited for; a hint ends the wait.
+    /// Wait => what it waited for; a hint ends the wait, and the next waits are short: what is hinted at may
+    /// not have reached every part of the server.
     async fn wait(&mut self, delay: Duration, then: Phase) -> Phase {
         tokio::select! {
-            () = sleep(delay) => then,
-            () = self.hint.notified() => then,
+            () = sleep(delay) => {}
+            () = self.hint.notified() => {
+                self.discovering.reset();
+                self.refused.reset();
+            }
         }
+        then
     }
 
     fn pass_on(&mut self, frame: Frame, following: &mut Following) {
@@ -351,11 +334,16 @@ impl Feed {
     }
 
     fn report(&mut self, status: GvkStatus) {
-        if self.reported != status {
-            tracing::debug!(kind = %self.gvk.kind, group = %self.gvk.group, %status, "watch changed state");
-            self.reported = status.clone();
-            self.outbox.push_back(Step::Status(status));
+        if self.reported == status {
+            return;
         }
+        if status.is_stuck() {
+            tracing::warn!(kind = %self.gvk.kind, group = %self.gvk.group, %status, "cannot watch");
+        } else {
+            tracing::debug!(kind = %self.gvk.kind, group = %self.gvk.group, %status, "watch changed state");
+        }
+        self.reported = status.clone();
+        self.outbox.push_back(Step::Status(status));
     }
 
     fn seal(&mut self, raw: &RawValue) -> Option<Arc<WatchedObject>> {
@@ -394,16 +382,5 @@ impl Feed {
     /// `None` never comes: the semaphore is not closed.
     async fn permit(&mut self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.supply.starts).acquire_owned().await.ok()
-    }
-}
-
-// === impl Phase ===
-
-impl Phase {
-    fn wait(delay: Duration, then: Self) -> Self {
-        Self::Wait {
-            delay,
-            then: Box::new(then),
-        }
     }
 }

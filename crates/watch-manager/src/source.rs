@@ -94,8 +94,8 @@ pub enum SourceError {
     /// The version or the page is too old (410): list from the beginning.
     #[error("the requested version has expired")]
     Expired,
-    /// One message could not be understood; the watch goes on.
-    #[error("the server sent a message that is not a watch event")]
+    /// One message could not be understood; a watch goes on after it.
+    #[error("the server sent what Kubernetes does not specify")]
     Undecodable(#[source] Box<dyn StdError + Send + Sync>),
     /// Anything else: try again later.
     #[error("{0}")]

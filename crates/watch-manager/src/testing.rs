@@ -5,9 +5,10 @@
 //! Without the manager's own waiting rules there would be nothing to test, so this replaces the server and
 //! nothing else.
 
+mod fault;
 mod kind;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,9 +18,12 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use self::fault::Faults;
 use self::kind::{Kind, ServedKind};
 use crate::event::Verb;
 use crate::source::{Frame, Frames, Listed, Page, Served, Source, SourceError};
+
+pub use self::fault::Fault;
 
 /// A server in memory. Clones are the same server.
 #[derive(Clone, Default)]
@@ -27,24 +31,6 @@ pub struct FakeApi {
     state: Arc<Mutex<State>>,
     /// Ticks on every change, to wake open watches.
     tick: Arc<watch::Sender<()>>,
-}
-
-/// How a request fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// 403.
-    Forbidden,
-    /// 404, although the kind may be served.
-    NotFound,
-    /// 410.
-    Expired,
-    /// 503, or a connection that broke.
-    Unavailable,
-    /// A watch that ends as soon as it is open. Only for [`Verb::Watch`].
-    ClosedAtOnce,
-    /// A watch that is open and never says anything. Only for [`Verb::Watch`].
-    Silent,
 }
 
 #[derive(Default)]
@@ -59,12 +45,6 @@ struct State {
     in_flight: usize,
     most_in_flight: usize,
     open_watches: usize,
-}
-
-#[derive(Default)]
-struct Faults {
-    once: VecDeque<Fault>,
-    always: Option<Fault>,
 }
 
 // === impl FakeApi: what exists ===
@@ -352,21 +332,6 @@ impl State {
     fn fault(&mut self, gvk: &GroupVersionKind, verb: Verb) -> Option<Fault> {
         let faults = self.faults.get_mut(&(gvk.clone(), verb))?;
         faults.once.pop_front().or(faults.always)
-    }
-}
-
-// === impl Fault ===
-
-impl From<Fault> for SourceError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Forbidden => Self::Forbidden("no access, by order of the test".to_owned()),
-            Fault::NotFound => Self::NotServed,
-            Fault::Expired => Self::Expired,
-            Fault::Unavailable | Fault::ClosedAtOnce | Fault::Silent => {
-                Self::Unavailable("unavailable, by order of the test".to_owned())
-            }
-        }
     }
 }
 

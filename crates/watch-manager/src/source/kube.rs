@@ -99,7 +99,13 @@ fn endpoint(resource: &ApiResource) -> Request {
 }
 
 fn frame(event: Result<WatchEvent<Box<RawValue>>, Error>) -> Result<Frame, SourceError> {
-    match event.map_err(sort)? {
+    let event = event.map_err(|error| match error {
+        // What kube cannot read as an event it reads as a Status, all of whose fields may be missing. Taken
+        // for a failure, one such line would be met again after every reconnection.
+        Error::Api(status) if status.code == 0 => SourceError::Undecodable(status),
+        other => sort(other),
+    })?;
+    match event {
         WatchEvent::Added(object) | WatchEvent::Modified(object) => Ok(Frame::Applied(object)),
         WatchEvent::Deleted(object) => Ok(Frame::Deleted(object)),
         WatchEvent::Bookmark(bookmark) => Ok(Frame::Bookmark(bookmark.metadata.resource_version)),

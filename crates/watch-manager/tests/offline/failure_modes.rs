@@ -47,6 +47,25 @@ async fn a_hint_makes_it_look_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hint_that_comes_too_early_makes_the_next_looks_frequent() {
+    let bench = Bench::new();
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Gadget"));
+    during(&mut registrar, 5 * MINUTE).await;
+
+    bench.manager.rediscover(&gvk("Gadget"));
+    during(&mut registrar, Duration::from_secs(2)).await;
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    let served = Instant::now();
+    until(&mut registrar, "ready").await;
+    assert!(
+        served.elapsed() <= Duration::from_secs(4),
+        "{:?}",
+        served.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_withdrawn_kind_loses_its_objects_and_comes_back_under_another_plural() {
     let bench = Bench::new();
     let mut registrar = bench.synced("Gadget", &["a", "b"]).await;

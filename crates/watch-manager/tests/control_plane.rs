@@ -1,0 +1,371 @@
+//! The manager on a real API server: what `offline` assumes of a server, seen to be so.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a panic is how a test says no"
+)]
+
+use std::time::Duration;
+
+use control_plane::{Component, ControlPlane};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use watch_manager::{Config, Delays, EventKind, GvkStatus, Readiness, Registrar, Verb, WatchManager};
+
+/// More than any step takes on a busy machine: reaching it is a failure.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+// --- Kinds come and go.
+
+#[tokio::test]
+async fn a_kind_defined_after_it_was_asked_for_is_watched() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let gadgets = Gadgets::new(plane.client().unwrap(), "defined-later.example.com");
+    let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
+    let mut registrar = manager.registrar("r").unwrap();
+    registrar.add(gadgets.gvk());
+    assert_eq!(registrar.status(&gadgets.gvk()), Some(GvkStatus::Pending));
+
+    gadgets.define("gadgets").await;
+    gadgets.create("gadgets", "lamp").await;
+    manager.rediscover(&gadgets.gvk());
+    assert_eq!(next_object(&mut registrar).await, "apply lamp");
+    registrar.wait_until(Readiness::is_ready).await.unwrap();
+
+    gadgets.create("gadgets", "stove").await;
+    assert_eq!(next_object(&mut registrar).await, "apply stove");
+    gadgets.delete("gadgets", "lamp").await;
+    assert_eq!(next_object(&mut registrar).await, "delete lamp");
+}
+
+#[tokio::test]
+async fn a_definition_deleted_and_made_again_with_another_plural_is_followed() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let gadgets = Gadgets::new(plane.client().unwrap(), "made-again.example.com");
+    let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
+    let mut registrar = manager.registrar("r").unwrap();
+    gadgets.define("gadgets").await;
+    gadgets.create("gadgets", "lamp").await;
+    registrar.add(gadgets.gvk());
+    assert_eq!(next_object(&mut registrar).await, "apply lamp");
+
+    gadgets.undefine("gadgets").await;
+    assert_eq!(next_object(&mut registrar).await, "delete lamp");
+    status(&mut registrar, |status| *status == GvkStatus::Pending).await;
+
+    gadgets.define("gizmos").await;
+    gadgets.create("gizmos", "stove").await;
+    manager.rediscover(&gadgets.gvk());
+    assert_eq!(next_object(&mut registrar).await, "apply stove");
+    assert_eq!(manager.store(&gadgets.gvk()).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_definition_made_again_at_once_replaces_every_object() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let gadgets = Gadgets::new(plane.client().unwrap(), "at-once.example.com");
+    let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
+    let mut registrar = manager.registrar("r").unwrap();
+    gadgets.define("gadgets").await;
+    gadgets.create("gadgets", "lamp").await;
+    registrar.add(gadgets.gvk());
+    let EventKind::Applied(old) = next_change(&mut registrar).await else {
+        panic!("no apply")
+    };
+
+    gadgets.undefine("gadgets").await;
+    gadgets.define("gadgets").await;
+    gadgets.create("gadgets", "lamp").await;
+    manager.rediscover(&gadgets.gvk());
+    let EventKind::Deleted(gone) = next_change(&mut registrar).await else {
+        panic!("no delete")
+    };
+    let EventKind::Applied(new) = next_change(&mut registrar).await else {
+        panic!("no apply")
+    };
+    assert_eq!(gone.uid(), old.uid());
+    assert_ne!(new.uid(), old.uid());
+}
+
+// --- Snapshots.
+
+#[tokio::test]
+async fn a_late_registrar_gets_pages_of_complete_objects_and_one_end() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let client = plane.client().unwrap();
+    let namespace = plane.namespace("late").await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
+    for number in 0..7 {
+        let map =
+            json!({"metadata": {"name": format!("map-{number}")}, "data": {"number": number.to_string()}});
+        maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap())
+            .await
+            .unwrap();
+    }
+    let gvk = GroupVersionKind::gvk("", "v1", "ConfigMap");
+    let mut config = Config::default();
+    config.page_size = 2;
+    let (manager, _driver) = manage(client, config);
+    let first = manager.registrar("first").unwrap();
+    first.add(gvk.clone());
+    timeout(PATIENCE, first.wait_until(Readiness::is_ready))
+        .await
+        .unwrap()
+        .unwrap();
+
+    let mut late = manager.registrar("late").unwrap();
+    late.add(gvk.clone());
+    let mut numbers = Vec::new();
+    loop {
+        let event = timeout(PATIENCE, late.next()).await.unwrap().unwrap();
+        match event.kind {
+            EventKind::Applied(object) if object.namespace() == Some(&namespace) => {
+                // The API server leaves the kind out of the items of a list.
+                let value = object.to_value().unwrap();
+                assert_eq!(
+                    (&value["apiVersion"], &value["kind"]),
+                    (&json!("v1"), &json!("ConfigMap"))
+                );
+                assert_eq!(value["metadata"].get("managedFields"), None);
+                let map: ConfigMap = object.parse().unwrap();
+                assert_eq!(object.metadata().uid, map.metadata.uid);
+                numbers.extend(map.data.and_then(|mut data| data.remove("number")));
+            }
+            EventKind::Synced => break,
+            _ => {}
+        }
+    }
+    numbers.sort();
+    assert_eq!(numbers, ["0", "1", "2", "3", "4", "5", "6"]);
+}
+
+// --- Access.
+
+#[tokio::test]
+async fn a_client_without_access_says_what_it_may_not_and_starts_when_it_may() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let admin = plane.client().unwrap();
+    let mut config = Config::default();
+    config.refused = Delays {
+        min: Duration::from_millis(200),
+        max: Duration::from_millis(200),
+    };
+    let (manager, _driver) = manage(plane.client_as("watcher", &[]).unwrap(), config);
+    let mut registrar = manager.registrar("r").unwrap();
+    registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));
+    let refused = status(&mut registrar, GvkStatus::is_stuck).await;
+    let GvkStatus::Forbidden {
+        verb: Verb::List,
+        error,
+    } = refused
+    else {
+        panic!("{refused:?}")
+    };
+    assert!(
+        error.contains("\"watcher\" cannot list resource \"secrets\""),
+        "{error}"
+    );
+
+    allow(&admin, "watcher", "secrets", &["list"]).await;
+    let refused = status(
+        &mut registrar,
+        |status| matches!(status, GvkStatus::Forbidden { verb, .. } if *verb == Verb::Watch),
+    );
+    refused.await;
+    assert!(registrar.readiness().is_ready(), "the list was complete");
+
+    allow(&admin, "watcher", "secrets", &["list", "watch"]).await;
+    status(&mut registrar, GvkStatus::is_ready).await;
+}
+
+// --- The server goes away.
+
+#[tokio::test]
+async fn a_restarted_api_server_is_followed_again_and_nothing_is_said_twice() {
+    let mut plane = ControlPlane::start().await.unwrap();
+    let namespace = plane.namespace("restart").await.unwrap();
+    let create = async |client: Client, name: &str| {
+        let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
+        let map = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    };
+    create(plane.client().unwrap(), "before").await;
+    let gvk = GroupVersionKind::gvk("", "v1", "ConfigMap");
+    let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
+    let mut registrar = manager.registrar("r").unwrap();
+    registrar.add(gvk.clone());
+    status(&mut registrar, GvkStatus::is_ready).await;
+    let store = manager.store(&gvk).unwrap();
+
+    plane.kill(Component::ApiServer);
+    status(&mut registrar, |status| matches!(status, GvkStatus::Stale { .. })).await;
+    assert!(
+        store.get(Some(&namespace), "before").is_some(),
+        "a stale store stays readable"
+    );
+
+    plane.restart(Component::ApiServer).await.unwrap();
+    create(plane.client().unwrap(), "after").await;
+    let mut said = Vec::new();
+    while said.last().is_none_or(|name| name != "after") {
+        let EventKind::Applied(object) = next_change(&mut registrar).await else {
+            panic!("no apply")
+        };
+        if object.namespace() == Some(&namespace) {
+            said.push(object.name().to_owned());
+        }
+    }
+    assert_eq!(said, ["after"], "what did not change was delivered again");
+}
+
+// --- How the tests speak.
+
+fn manage(client: Client, config: Config) -> (WatchManager, JoinHandle<()>) {
+    let (manager, driver) = WatchManager::builder(client).config(config).build();
+    (manager, tokio::spawn(driver))
+}
+
+/// The next event about an object.
+async fn next_change(registrar: &mut Registrar) -> EventKind {
+    loop {
+        let event = timeout(PATIENCE, registrar.next())
+            .await
+            .expect("no event")
+            .expect("the stream ended");
+        if matches!(event.kind, EventKind::Applied(_) | EventKind::Deleted(_)) {
+            return event.kind;
+        }
+    }
+}
+
+async fn next_object(registrar: &mut Registrar) -> String {
+    match next_change(registrar).await {
+        EventKind::Applied(object) => format!("apply {}", object.name()),
+        EventKind::Deleted(object) => format!("delete {}", object.name()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The next status that is wanted.
+async fn status(registrar: &mut Registrar, wanted: impl Fn(&GvkStatus) -> bool) -> GvkStatus {
+    loop {
+        let event = timeout(PATIENCE, registrar.next())
+            .await
+            .expect("no event")
+            .expect("the stream ended");
+        if let EventKind::Status(status) = event.kind
+            && wanted(&status)
+        {
+            return status;
+        }
+    }
+}
+
+/// A user may do this with a resource.
+async fn allow(admin: &Client, user: &str, resource: &str, verbs: &[&str]) {
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": user},
+        "rules": [{"apiGroups": [""], "resources": [resource], "verbs": verbs}]});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]});
+    for object in [role, binding] {
+        let gvk = GroupVersionKind::gvk(
+            "rbac.authorization.k8s.io",
+            "v1",
+            object["kind"].as_str().unwrap(),
+        );
+        let api: Api<DynamicObject> = Api::all_with(admin.clone(), &ApiResource::from_gvk(&gvk));
+        let patch = kube::api::Patch::Apply(&object);
+        api.patch(user, &kube::api::PatchParams::apply("test"), &patch)
+            .await
+            .unwrap();
+    }
+}
+
+/// A custom kind of the test's own group.
+struct Gadgets {
+    client: Client,
+    group: &'static str,
+}
+
+impl Gadgets {
+    fn new(client: Client, group: &'static str) -> Self {
+        Self { client, group }
+    }
+
+    fn gvk(&self) -> GroupVersionKind {
+        GroupVersionKind::gvk(self.group, "v1", "Gadget")
+    }
+
+    fn definitions(&self) -> Api<CustomResourceDefinition> {
+        Api::all(self.client.clone())
+    }
+
+    fn objects(&self, plural: &str) -> Api<DynamicObject> {
+        Api::all_with(
+            self.client.clone(),
+            &ApiResource::from_gvk_with_plural(&self.gvk(), plural),
+        )
+    }
+
+    async fn define(&self, plural: &str) {
+        let name = format!("{plural}.{}", self.group);
+        let definition = json!({"metadata": {"name": name}, "spec": {
+            "group": self.group,
+            "scope": "Cluster",
+            "names": {"plural": plural, "kind": "Gadget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+                "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        }});
+        let definition = serde_json::from_value(definition).unwrap();
+        self.definitions()
+            .create(&PostParams::default(), &definition)
+            .await
+            .unwrap();
+        let established = await_condition(self.definitions(), &name, conditions::is_crd_established());
+        timeout(PATIENCE, established)
+            .await
+            .expect("not established")
+            .unwrap();
+    }
+
+    async fn undefine(&self, plural: &str) {
+        let name = format!("{plural}.{}", self.group);
+        let uid = self.definitions().get(&name).await.unwrap().uid().unwrap();
+        self.definitions()
+            .delete(&name, &DeleteParams::default())
+            .await
+            .unwrap();
+        let deleted = await_condition(self.definitions(), &name, conditions::is_deleted(&uid));
+        timeout(PATIENCE, deleted).await.expect("not deleted").unwrap();
+    }
+
+    async fn create(&self, plural: &str, name: &str) {
+        let object: Value = json!({"apiVersion": format!("{}/v1", self.group), "kind": "Gadget",
+            "metadata": {"name": name}});
+        let object = serde_json::from_value(object).unwrap();
+        self.objects(plural)
+            .create(&PostParams::default(), &object)
+            .await
+            .unwrap();
+    }
+
+    async fn delete(&self, plural: &str, name: &str) {
+        self.objects(plural)
+            .delete(name, &DeleteParams::default())
+            .await
+            .unwrap();
+    }
+}
