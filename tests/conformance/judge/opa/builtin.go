@@ -21,8 +21,12 @@ func call(name string, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A function that generates without end is stopped as a query's deadline would stop it.
+	cancel := topdown.NewCancel()
+	deadline := time.AfterFunc(time.Second, cancel.Cancel)
+	defer deadline.Stop()
 	var answer *ast.Term
-	err = run(builtinContext(), operands, func(term *ast.Term) error {
+	err = run(builtinContext(cancel), operands, func(term *ast.Term) error {
 		answer = term
 		return nil
 	})
@@ -36,16 +40,12 @@ func call(name string, args []any) (any, error) {
 	return defined{value}, err
 }
 
-func builtinContext() topdown.BuiltinContext {
-	now := time.Unix(0, 0)
+func builtinContext(cancel topdown.Cancel) topdown.BuiltinContext {
 	return topdown.BuiltinContext{
 		Context:      context.Background(),
-		Cancel:       topdown.NewCancel(),
+		Cancel:       cancel,
 		Time:         ast.NumberTerm("0"),
 		Capabilities: ast.CapabilitiesForThisVersion(),
-		Metrics:      nil,
-		Seed:         nil,
-		QueryID:      uint64(now.Unix()),
 	}
 }
 
