@@ -33,7 +33,7 @@
 //! - [`WatchManager`] makes registrars, reads stores, and comes with a driver that the caller spawns.
 //! - [`Registrar`] is one consumer: a roster of kinds, and a stream of [`WatchEvent`]s.
 //! - [`StoreHandle`] reads the objects of a kind without starting anything.
-//! - [`Source`] is the seam to an API server; [`testing`] (feature `test-util`) has one in memory.
+//! - [`Source`] is the seam to an API server; `testing` (feature `test-util`) has one in memory.
 //!
 //! What it does *not* do: it writes nothing, keeps no finalizers, and makes no decision about an object.
 

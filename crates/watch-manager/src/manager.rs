@@ -55,7 +55,7 @@ impl WatchManager {
         Self::builder_with_source(KubeSource::new(client))
     }
 
-    /// A manager on another source, such as [`testing::FakeApi`](crate::testing::FakeApi).
+    /// A manager on another source, such as `testing::FakeApi` (feature `test-util`).
     pub fn builder_with_source(source: impl Source) -> Builder {
         Builder {
             source: Arc::new(source),

@@ -3,10 +3,12 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     reason = "a panic is how a test says no"
 )]
 
 mod bench;
+mod concurrency;
 mod failure_modes;
 mod registrar;
