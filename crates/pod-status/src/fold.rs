@@ -131,3 +131,6 @@ fn by_pod_entry(shape: &Shape, member: &Member, entry: &Entry) -> Value {
     }
     Value::Object(fields)
 }
+
+#[cfg(test)]
+mod tests;

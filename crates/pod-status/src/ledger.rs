@@ -71,6 +71,8 @@ impl Ledger {
         detail: Value,
     ) -> bool {
         let errors = bounded(outcome.err().unwrap_or_default());
+        // The schema of a report refuses anything else, and with it all other entries of the shard.
+        let detail = if detail.is_object() { detail } else { Value::Null };
         let entry = Entry {
             parent: parent.clone(),
             generation,
@@ -241,3 +243,6 @@ impl Ledger {
             .saturating_add(1)
     }
 }
+
+#[cfg(test)]
+mod tests;

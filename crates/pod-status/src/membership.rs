@@ -103,3 +103,101 @@ pub(crate) fn candidates(registered: Vec<Member>, reporting: &BTreeSet<&Member>)
     candidates.sort();
     candidates
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(id: &str, uid: &str, incarnation: &str) -> Member {
+        Member {
+            id: id.into(),
+            uid: Some(uid.into()),
+            incarnation: incarnation.into(),
+            ..Member::default()
+        }
+    }
+
+    fn process(heartbeat: Option<u64>) -> Member {
+        Member {
+            id: "laptop".into(),
+            ttl_seconds: Some(60),
+            heartbeat,
+            ..Member::default()
+        }
+    }
+
+    fn after(start: Instant, seconds: u64) -> Instant {
+        start.checked_add(Duration::from_secs(seconds)).unwrap()
+    }
+
+    #[test]
+    fn a_lost_registration_does_not_hide_a_pod() {
+        let reporting = pod("a", "u1", "i1");
+        assert_eq!(candidates(vec![], &[&reporting].into()), [reporting.clone()]);
+    }
+
+    #[test]
+    fn a_restarted_container_counts_once() {
+        let (old, new) = (pod("a", "u1", "i1"), pod("a", "u1", "i2"));
+        assert_eq!(candidates(vec![new.clone()], &[&old, &new].into()), [new]);
+    }
+
+    #[test]
+    fn a_recreated_pod_is_asked_about_beside_its_predecessor() {
+        let (old, new) = (pod("a", "u1", "i1"), pod("a", "u2", "i2"));
+        let candidates = candidates(vec![new.clone()], &[&old].into());
+        assert_eq!(candidates, [old, new]);
+    }
+
+    #[test]
+    fn the_order_of_a_list_does_not_matter() {
+        let (a, b) = (pod("a", "u1", "i1"), pod("b", "u2", "i1"));
+        let none = BTreeSet::new();
+        assert_eq!(
+            candidates(vec![a.clone(), b.clone()], &none),
+            candidates(vec![b, a], &none)
+        );
+    }
+
+    #[test]
+    fn a_process_is_gone_when_its_heartbeat_stands_still() {
+        let start = Instant::now();
+        let mut membership = Membership::default();
+        membership.seen(&process(Some(1)), start);
+        membership.seen(&process(Some(1)), after(start, 50));
+        assert_eq!(membership.expiry(&process(None)), Some(after(start, 60)));
+        membership.seen(&process(Some(2)), after(start, 50));
+        assert_eq!(membership.expiry(&process(None)), Some(after(start, 110)));
+    }
+
+    #[test]
+    fn a_shard_is_no_sign_of_life() {
+        let start = Instant::now();
+        let mut membership = Membership::default();
+        membership.seen(&process(Some(1)), start);
+        membership.seen(&process(None), after(start, 50));
+        assert_eq!(membership.expiry(&process(None)), Some(after(start, 60)));
+    }
+
+    #[test]
+    fn only_a_pod_that_is_not_known_is_asked_about() {
+        let mut membership = Membership::default();
+        let run = pod("a", "u1", "i1");
+        assert_eq!(membership.missing_pod(&run), Some("u1"));
+        membership.pod_exists("u1".into());
+        assert_eq!(membership.missing_pod(&run), None);
+        membership.listing_begins();
+        assert!(membership.listing_ends());
+        assert_eq!(membership.missing_pod(&run), Some("u1"));
+        assert_eq!(membership.expiry(&run), None, "a pod has no heartbeat");
+    }
+
+    #[test]
+    fn a_pod_that_appears_during_a_listing_is_kept() {
+        let mut membership = Membership::default();
+        membership.listing_begins();
+        membership.pod_exists("u1".into());
+        assert!(!membership.listing_ends());
+        assert_eq!(membership.missing_pod(&pod("a", "u1", "i1")), None);
+    }
+}

@@ -113,3 +113,72 @@ impl Retry {
         *self = Self::new();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn after(start: Instant, millis: u64) -> Instant {
+        start.checked_add(Duration::from_millis(millis)).unwrap()
+    }
+
+    #[test]
+    fn a_burst_is_due_when_it_is_quiet_or_has_lasted_too_long() {
+        let start = Instant::now();
+        let mut debounce = Debounce::new(Duration::from_millis(300), Duration::from_millis(1000));
+        assert_eq!(debounce.due(), None);
+        debounce.changed(start);
+        assert_eq!(debounce.due(), Some(after(start, 300)));
+        debounce.changed(after(start, 200));
+        assert_eq!(debounce.due(), Some(after(start, 500)));
+        debounce.changed(after(start, 900));
+        assert_eq!(debounce.due(), Some(after(start, 1000)));
+        debounce.clear();
+        assert_eq!(debounce.due(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_of_time_sees_more_than_burst_and_rate(gaps in prop::collection::vec(0..400u64, 1..60)) {
+            let start = Instant::now();
+            let interval = 200;
+            let mut bucket = Bucket::new(Duration::from_millis(interval), 5, start);
+            let mut asked = 0;
+            let mut sent: Vec<u64> = Vec::new();
+            for gap in gaps {
+                asked = (asked + gap).max(sent.last().copied().unwrap_or_default());
+                let at = bucket.take(after(start, asked));
+                sent.push(u64::try_from(at.duration_since(start).as_millis()).unwrap());
+            }
+            for (first, from) in sent.iter().enumerate() {
+                for (count, until) in sent[first..].iter().enumerate() {
+                    prop_assert!(count as u64 <= 5 + (until - from) / interval);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_server_may_ask_for_more_patience_but_not_for_less() {
+        let error = |seconds: u32| {
+            let status = serde_json::json!({"code": 429, "details": {"retryAfterSeconds": seconds}});
+            kube::Error::Api(serde_json::from_value(status).unwrap())
+        };
+        let mut retry = Retry::new();
+        assert!(retry.after(&error(17)) >= Duration::from_secs(17));
+        let delays: Vec<Duration> = (0..12).map(|_| retry.after(&error(0))).collect();
+        assert!(
+            delays
+                .iter()
+                .all(|delay| *delay >= FIRST_DELAY && *delay <= LONGEST_DELAY.saturating_mul(2))
+        );
+        assert!(delays[11] >= LONGEST_DELAY, "it doubles until the limit");
+        retry.reset();
+        assert!(
+            retry.after(&error(0)) < Duration::from_secs(2),
+            "a success starts anew"
+        );
+    }
+}

@@ -117,9 +117,9 @@ impl StatusReporter {
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
     /// a status must never be ahead of the facts. Neither blocks nor fails.
     ///
-    /// `detail` is an object with further fields for the `byPod` entry, or null. An outcome that is already
-    /// reported costs nothing; one for an older generation than reported changes nothing. At most 16 errors
-    /// of 256 bytes are kept.
+    /// `detail` is an object with further fields for the `byPod` entry; anything else is left out. An
+    /// outcome that is already reported costs nothing; one for an older generation than reported changes
+    /// nothing. At most 16 errors of 256 bytes are kept.
     pub fn ingested(
         &self,
         parent: &ParentKey,

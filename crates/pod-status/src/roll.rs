@@ -185,3 +185,6 @@ fn all_differing(old: &BTreeMap<ParentRef, Entry>, new: &BTreeMap<ParentRef, Ent
         .cloned()
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

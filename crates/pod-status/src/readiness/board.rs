@@ -98,11 +98,17 @@ impl Source {
                 self.pending.remove(reference);
                 self.settled.insert(reference.clone(), outcome);
             }
-            // Only a list in progress can still expect it.
-            _ if !self.populated => {
-                self.early.insert(reference.clone(), outcome);
+            // It may still be expected: by the first list, or as the successor of an expected object.
+            pending => {
+                let is_known = pending.is_some() || self.settled.contains_key(reference);
+                let is_late = self
+                    .early
+                    .get(reference)
+                    .is_some_and(|early| early.uid == outcome.uid && early.generation > outcome.generation);
+                if (is_known || !self.populated) && !is_late {
+                    self.early.insert(reference.clone(), outcome);
+                }
             }
-            _ => {}
         }
     }
 
@@ -113,7 +119,9 @@ impl Source {
         }
         self.populated = true;
         self.unlistable = None;
-        self.early.clear();
+        let (pending, settled) = (&self.pending, &self.settled);
+        self.early
+            .retain(|reference, _| pending.contains_key(reference) || settled.contains_key(reference));
     }
 
     fn expects(&self, object: &ParentKey) -> bool {
@@ -365,3 +373,6 @@ impl Board {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,397 @@
+//! The fold over all small sets of members and reports.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::jiff::Timestamp;
+use kube::core::{ApiResource, GroupVersionKind};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+use super::*;
+use crate::parent::ParentRef;
+use crate::report::PodError;
+
+fn shape(enforced_field: Option<&str>) -> Shape {
+    Shape {
+        resource: ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy")),
+        uid_field: "policyUID".into(),
+        latch: Some("created".into()),
+        enforcing: ["webhook".into()].into(),
+        enforced_field: enforced_field.map(Into::into),
+    }
+}
+
+fn key(uid: &str) -> ParentKey {
+    let reference = ParentRef {
+        group: "example.com".into(),
+        kind: "Policy".into(),
+        namespace: None,
+        name: "p".into(),
+    };
+    ParentKey {
+        reference,
+        uid: uid.into(),
+    }
+}
+
+fn member(id: &str, incarnation: &str, operations: &[&str]) -> Member {
+    Member {
+        id: id.into(),
+        uid: Some(format!("{id}-uid")),
+        incarnation: incarnation.into(),
+        operations: operations.iter().map(|&operation| operation.into()).collect(),
+        ..Member::default()
+    }
+}
+
+fn at(seconds: i64) -> Time {
+    Time(Timestamp::from_second(seconds).unwrap())
+}
+
+fn a_run() -> impl Strategy<Value = Member> {
+    let operations = subsequence(vec!["audit", "webhook"], 0..=2);
+    (
+        select(vec!["a", "b", "c", "d"]),
+        select(vec!["i0", "i1"]),
+        operations,
+    )
+        .prop_map(|(id, incarnation, operations)| member(id, incarnation, &operations))
+}
+
+fn an_entry() -> impl Strategy<Value = Entry> {
+    let errors = prop_oneof![
+        3 => Just(vec![]),
+        1 => Just(vec![PodError { message: "broken".into(), ..PodError::default() }]),
+    ];
+    let detail = select(vec![
+        Value::Null,
+        json!({"enforced": true}),
+        json!({"enforced": false, "id": "forged"}),
+    ]);
+    (select(vec!["u0", "u1"]), 1..4i64, errors, detail).prop_map(|(uid, generation, errors, detail)| Entry {
+        parent: key(uid),
+        generation,
+        errors,
+        detail,
+    })
+}
+
+#[derive(Clone, Debug)]
+struct Input {
+    members: Vec<Member>,
+    reported: Vec<Reported>,
+    parent: Parent,
+    enforced_field: bool,
+}
+
+impl Input {
+    fn fold(&self, previous: &Value, now: &Time) -> Decision {
+        let shape = shape(self.enforced_field.then_some("enforced"));
+        aggregate(&shape, &self.parent, &self.members, &self.reported, previous, now)
+    }
+
+    fn status(&self, previous: &Value) -> Map<String, Value> {
+        match self.fold(previous, &at(1)) {
+            Decision::Write(status) => status,
+            Decision::Unchanged => previous.as_object().cloned().unwrap(),
+        }
+    }
+
+    /// What each member has said last about this very object.
+    fn newest(&self, member: &Member) -> Option<&Entry> {
+        self.reported
+            .iter()
+            .filter(|report| {
+                report.member.is_same_run(member) && report.entry.parent.uid == self.parent.key.uid
+            })
+            .map(|report| &report.entry)
+            .max_by_key(|entry| (entry.generation, entry.errors.len()))
+    }
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    let members = prop::collection::vec(a_run(), 0..5);
+    (members, 1..4i64, any::<bool>()).prop_flat_map(|(members, generation, enforced_field)| {
+        let mut reporters = members.clone();
+        reporters.push(member("stranger", "i0", &["webhook"]));
+        let reported = (select(reporters), an_entry()).prop_map(|(member, entry)| Reported { member, entry });
+        prop::collection::vec(reported, 0..8).prop_map(move |reported| Input {
+            members: members.clone(),
+            reported,
+            parent: Parent {
+                key: key("u0"),
+                generation,
+            },
+            enforced_field,
+        })
+    })
+}
+
+fn condition(status: &Map<String, Value>, type_: &str) -> Condition {
+    let conditions: Vec<Condition> = serde_json::from_value(status["conditions"].clone()).unwrap();
+    conditions
+        .into_iter()
+        .find(|condition| condition.type_ == type_)
+        .unwrap()
+}
+
+proptest! {
+    #[test]
+    fn order_and_repetition_do_not_matter(
+        (input, shuffled) in input().prop_flat_map(|input| {
+            let members = Just([input.members.clone(), input.members.clone()].concat()).prop_shuffle();
+            let reported = Just([input.reported.clone(), input.reported.clone()].concat()).prop_shuffle();
+            let shuffled = (members, reported, Just(input.clone()))
+                .prop_map(|(members, reported, input)| Input { members, reported, ..input });
+            (Just(input), shuffled)
+        })
+    ) {
+        prop_assert_eq!(input.fold(&Value::Null, &at(1)), shuffled.fold(&Value::Null, &at(1)));
+    }
+
+    #[test]
+    fn strangers_and_predecessors_count_for_nothing(input in input()) {
+        let mut cleaned = input.clone();
+        cleaned.reported.retain(|report| {
+            report.entry.parent.uid == "u0"
+                && input.members.iter().any(|member| member.is_same_run(&report.member))
+        });
+        prop_assert_eq!(input.fold(&Value::Null, &at(1)), cleaned.fold(&Value::Null, &at(1)));
+    }
+
+    #[test]
+    fn entries_are_sorted_by_id_one_per_run_and_cannot_be_forged(input in input()) {
+        let status = input.status(&Value::Null);
+        let ids: Vec<&str> =
+            status["byPod"].as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap()).collect();
+        prop_assert!(ids.is_sorted() && !ids.contains(&"forged") && !ids.contains(&"stranger"));
+        prop_assert!(ids.len() <= input.members.len());
+    }
+
+    #[test]
+    fn enforced_means_that_every_member_said_so(input in input()) {
+        let status = input.status(&Value::Null);
+        let generation = input.parent.generation;
+        let ingested = |member: &Member| {
+            input.newest(member).is_some_and(|entry| entry.generation == generation && entry.errors.is_empty())
+        };
+        let all = !input.members.is_empty() && input.members.iter().all(ingested);
+        prop_assert_eq!(condition(&status, "Ingested").status == "True", all);
+        let enforced = condition(&status, "Enforced");
+        if enforced.status == "True" {
+            prop_assert!(all && input.members.iter().any(|member| member.operations.contains("webhook")));
+        }
+        prop_assert_eq!(condition(&status, "Ready").status, enforced.status);
+        for type_ in ["Ingested", "Enforced", "Ready"] {
+            prop_assert_eq!(condition(&status, type_).observed_generation, Some(generation));
+        }
+    }
+
+    #[test]
+    fn folding_again_writes_nothing(input in input(), foreign in any::<bool>()) {
+        let mut stored = input.status(&Value::Null);
+        if foreign {
+            stored.insert("violations".into(), json!([{"name": "x"}]));
+        }
+        prop_assert_eq!(input.fold(&Value::Object(stored), &at(100)), Decision::Unchanged);
+    }
+
+    #[test]
+    fn only_owned_fields_are_written(input in input()) {
+        let previous = json!({"violations": [], "auditTimestamp": "t", "byPod": [], "created": false});
+        let status = input.status(&previous);
+        let fields: Vec<&str> = status.keys().map(String::as_str).collect();
+        prop_assert_eq!(fields, ["byPod", "conditions", "created", "observedGeneration"]);
+    }
+
+    #[test]
+    fn a_transition_time_changes_with_the_status_alone(before in input(), after in input()) {
+        let old = before.status(&Value::Null);
+        let Decision::Write(new) = after.fold(&Value::Object(old.clone()), &at(50)) else { return Ok(()) };
+        for type_ in ["Ingested", "Enforced", "Ready"] {
+            let (old, new) = (condition(&old, type_), condition(&new, type_));
+            prop_assert_eq!(old.status == new.status, new.last_transition_time == at(1));
+        }
+    }
+
+    #[test]
+    fn the_latch_never_goes_back(inputs in prop::collection::vec(input(), 1..5)) {
+        let mut status = Map::new();
+        let mut was = false;
+        for input in inputs {
+            status = input.status(&Value::Object(status));
+            let is = status["created"] == true;
+            prop_assert!(is || !was);
+            was = is;
+        }
+    }
+}
+
+#[test]
+fn a_constraint_as_gatekeeper_shows_it() {
+    let webhook = member("webhook-1", "i0", &["webhook", "mutation-webhook"]);
+    let audit = member("audit-1", "i0", &["status", "audit"]);
+    let broken = PodError {
+        code: "ingest_error".into(),
+        message: "no".into(),
+        location: Some("/spec".into()),
+    };
+    let entry = |errors: Vec<PodError>| Entry {
+        parent: key("u0"),
+        generation: 2,
+        detail: json!({"enforced": errors.is_empty()}),
+        errors,
+    };
+    let input = Input {
+        reported: vec![
+            Reported {
+                member: webhook.clone(),
+                entry: entry(vec![]),
+            },
+            Reported {
+                member: audit.clone(),
+                entry: entry(vec![broken]),
+            },
+        ],
+        members: vec![webhook, audit],
+        parent: Parent {
+            key: key("u0"),
+            generation: 2,
+        },
+        enforced_field: true,
+    };
+    let status = input.status(&Value::Null);
+    assert_eq!(
+        status["byPod"],
+        json!([
+            {
+                "id": "audit-1", "policyUID": "u0", "observedGeneration": 2, "enforced": false,
+                "operations": ["audit", "status"],
+                "errors": [{"code": "ingest_error", "message": "no", "location": "/spec"}],
+            },
+            {
+                "id": "webhook-1", "policyUID": "u0", "observedGeneration": 2, "enforced": true,
+                "operations": ["mutation-webhook", "webhook"],
+            },
+        ])
+    );
+    let ingested = condition(&status, "Ingested");
+    assert_eq!(
+        (ingested.status.as_str(), ingested.reason.as_str()),
+        ("False", "IngestError")
+    );
+    assert_eq!(ingested.message, "see status.byPod of audit-1");
+}
+
+#[test]
+fn each_reason_why_nothing_is_enforced() {
+    let report = |member: &Member, detail: Value| Reported {
+        member: member.clone(),
+        entry: Entry {
+            parent: key("u0"),
+            generation: 1,
+            errors: vec![],
+            detail,
+        },
+    };
+    let (webhook, audit) = (member("w", "i0", &["webhook"]), member("a", "i0", &["audit"]));
+    let yes = || json!({"enforced": true});
+    for (members, reported, status, reason) in [
+        (vec![], vec![], "Unknown", "NoPods"),
+        (
+            vec![&audit],
+            vec![report(&audit, yes())],
+            "False",
+            "NoEnforcementPoint",
+        ),
+        (
+            vec![&webhook, &audit],
+            vec![report(&webhook, yes())],
+            "Unknown",
+            "WaitingForPods",
+        ),
+        (
+            vec![&webhook],
+            vec![report(&webhook, json!({}))],
+            "False",
+            "NotEnforcing",
+        ),
+        (
+            vec![&webhook, &audit],
+            vec![report(&webhook, yes()), report(&audit, json!({}))],
+            "True",
+            "EnforcedByAllPods",
+        ),
+    ] {
+        let input = Input {
+            members: members.into_iter().cloned().collect(),
+            reported,
+            parent: Parent {
+                key: key("u0"),
+                generation: 1,
+            },
+            enforced_field: true,
+        };
+        let enforced = condition(&input.status(&Value::Null), "Enforced");
+        assert_eq!(
+            (enforced.status.as_str(), enforced.reason.as_str()),
+            (status, reason)
+        );
+    }
+}
+
+#[test]
+fn a_message_names_few_of_many_pods() {
+    let members: Vec<Member> = (0..9)
+        .map(|number| member(&format!("pod-{number}"), "i0", &["webhook"]))
+        .collect();
+    let parent = Parent {
+        key: key("u0"),
+        generation: 1,
+    };
+    let input = Input {
+        members,
+        reported: vec![],
+        parent,
+        enforced_field: false,
+    };
+    let message = condition(&input.status(&Value::Null), "Ingested").message;
+    assert_eq!(
+        message,
+        "0 of 9 pods have ingested generation 1; waiting for pod-0, pod-1, pod-2, pod-3, pod-4 and 4 more"
+    );
+}
+
+#[test]
+fn a_kind_that_nobody_enforces_is_ready_when_ingested() {
+    let webhook = member("w", "i0", &["webhook"]);
+    let entry = Entry {
+        parent: key("u0"),
+        generation: 1,
+        errors: vec![],
+        detail: Value::Null,
+    };
+    let reported = [Reported {
+        member: webhook.clone(),
+        entry,
+    }];
+    let parent = Parent {
+        key: key("u0"),
+        generation: 1,
+    };
+    let shape = Shape {
+        enforcing: [].into(),
+        ..shape(None)
+    };
+    let Decision::Write(status) = aggregate(&shape, &parent, &[webhook], &reported, &Value::Null, &at(1))
+    else {
+        panic!("nothing was stored before")
+    };
+    let types: Vec<&Value> = status["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| &c["type"])
+        .collect();
+    assert_eq!(types, ["Ingested", "Ready"]);
+    assert_eq!(condition(&status, "Ready").status, "True");
+}

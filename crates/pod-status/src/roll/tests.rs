@@ -1,0 +1,146 @@
+//! The index against scans, over listings, interruptions and deletions.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::parent::ParentKey;
+
+fn reference(name: u8) -> ParentRef {
+    ParentRef {
+        group: "g".into(),
+        kind: "K".into(),
+        namespace: None,
+        name: format!("p{name}"),
+    }
+}
+
+fn report() -> impl Strategy<Value = PodReport> {
+    let entries = prop::collection::btree_map(0..4u8, 0..3i64, 0..4);
+    (0..2u8, entries).prop_map(|(incarnation, entries)| PodReport {
+        pod: Member {
+            id: "a".into(),
+            incarnation: format!("i{incarnation}"),
+            ..Member::default()
+        },
+        shard: 1,
+        entries: entries
+            .into_iter()
+            .map(|(name, generation)| Entry {
+                parent: ParentKey {
+                    reference: reference(name),
+                    uid: "u".into(),
+                },
+                generation,
+                errors: vec![],
+                detail: Value::Null,
+            })
+            .collect(),
+    })
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Apply(u8, Option<PodReport>),
+    Delete(u8),
+    ListingBegins,
+    ListingEnds,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        5 => (0..3u8, prop::option::weighted(0.9, report())).prop_map(|(name, report)| Event::Apply(name, report)),
+        2 => (0..3u8).prop_map(Event::Delete),
+        1 => Just(Event::ListingBegins),
+        1 => Just(Event::ListingEnds),
+    ]
+}
+
+/// Sorted by text, so that the order of the objects does not matter.
+fn texts(reported: impl IntoIterator<Item = Reported>) -> Vec<String> {
+    let mut texts: Vec<String> = reported
+        .into_iter()
+        .map(|reported| format!("{reported:?}"))
+        .collect();
+    texts.sort();
+    texts
+}
+
+proptest! {
+    #[test]
+    fn the_index_finds_what_a_scan_finds_and_no_change_goes_unnoticed(
+        events in prop::collection::vec(event(), 0..40)
+    ) {
+        let mut roll = Roll::default();
+        let mut model: BTreeMap<String, PodReport> = BTreeMap::new();
+        let mut listed: Option<BTreeSet<String>> = None;
+        for event in events {
+            let scan = |model: &BTreeMap<String, PodReport>, parent: &ParentRef| {
+                let all = model.values().flat_map(|report| report.entries.iter().map(move |entry| (report, entry)));
+                texts(all.filter(|(_, entry)| entry.parent.reference == *parent).map(|(report, entry)| Reported {
+                    member: report.pod.clone(),
+                    entry: entry.clone(),
+                }))
+            };
+            let before = model.clone();
+            match event {
+                Event::Apply(name, report) => {
+                    let name = format!("o{name}");
+                    roll.apply(&name, "uid".into(), report.clone());
+                    if let Some(listed) = &mut listed {
+                        listed.insert(name.clone());
+                    }
+                    match report {
+                        Some(report) => model.insert(name, report),
+                        None => model.remove(&name),
+                    };
+                }
+                Event::Delete(name) => {
+                    roll.remove(&format!("o{name}"));
+                    model.remove(&format!("o{name}"));
+                }
+                Event::ListingBegins => {
+                    roll.listing_begins();
+                    listed = Some(BTreeSet::new());
+                }
+                Event::ListingEnds => {
+                    roll.listing_ends();
+                    if let Some(listed) = listed.take() {
+                        model.retain(|name, _| listed.contains(name));
+                    }
+                }
+            }
+            let dirty = roll.take_dirty();
+            for parent in (0..4).map(reference) {
+                let now = scan(&model, &parent);
+                prop_assert_eq!(texts(roll.reported(&parent)), now.clone());
+                prop_assert!(dirty.contains(&parent) || scan(&before, &parent) == now, "{:?} changed", parent);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_content_again_makes_nothing_dirty() {
+    let report = PodReport {
+        pod: Member {
+            id: "a".into(),
+            ..Member::default()
+        },
+        shard: 1,
+        entries: vec![Entry {
+            parent: ParentKey {
+                reference: reference(1),
+                uid: "u".into(),
+            },
+            generation: 1,
+            errors: vec![],
+            detail: Value::Null,
+        }],
+    };
+    let mut roll = Roll::default();
+    roll.apply("o", "uid".into(), Some(report.clone()));
+    assert_eq!(roll.take_dirty().len(), 1);
+    roll.apply("o", "uid".into(), Some(report));
+    assert!(!roll.is_dirty());
+}
