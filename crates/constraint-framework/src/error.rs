@@ -36,6 +36,9 @@ pub enum IngestError {
         /// The constraint's kind.
         kind: String,
     },
+    /// The compiler ended without a result: a defect of an engine.
+    #[error("the template could not be compiled: its engine failed")]
+    CompilerFailed,
     /// Not JSON that Kubernetes could hold.
     #[error("not a Kubernetes object: {0}")]
     Json(String),
@@ -49,7 +52,7 @@ impl IngestError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) | Self::UnknownTarget { .. } | Self::Crd(_) | Self::Json(_) => "create_error",
-            Self::NoDriver { .. } | Self::Compile(_) | Self::MissingTemplate { .. } | Self::Object(_) => {
+            Self::NoDriver { .. } | Self::CompilerFailed | Self::Compile(_) | Self::MissingTemplate { .. } | Self::Object(_) => {
                 "ingest_error"
             }
         }

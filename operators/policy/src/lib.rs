@@ -1,6 +1,6 @@
 //! Webtroller: a policy operator for Kubernetes that enforces Gatekeeper's templates and constraints.
 //!
-//! The rooms, and who may enter which: [`enforce`] asks for verdicts, `controller` brings policies in, both meet in
+//! The rooms, and who may enter which: [`enforce`] asks for verdicts, [`controller`] brings policies in, both meet in
 //! [`handle`] and never see each other; [`cli`] works on files and touches no cluster; [`runtime`] puts the rooms
 //! together into processes, and nobody uses it.
 //!
@@ -15,6 +15,7 @@
 //! ```
 
 pub mod cli;
+pub mod controller;
 pub mod enforce;
 pub mod handle;
 pub mod runtime;

@@ -3,6 +3,7 @@
 mod admission_routes;
 mod args;
 mod certificate;
+mod cluster;
 mod health_routes;
 mod server;
 mod shutdown;
@@ -13,6 +14,8 @@ use std::process::ExitCode;
 
 pub use args::{Args, Command, FailurePolicy, LogFormat, ServeArgs, WebhookArgs};
 pub use certificate::{CertificateError, ServingCertificate};
+
+use crate::controller::InstallError;
 
 /// What kept the process from doing its work.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +40,27 @@ pub enum RunError {
         /// What the system said.
         source: notify::Error,
     },
+    /// There is no kubeconfig, and this is no pod.
+    #[error("no cluster is configured; set KUBECONFIG, or name a folder with --standalone")]
+    NoCluster(#[source] kube::config::InferConfigError),
+    /// The API server refused something that the operator cannot do without.
+    #[error("the API server did not do what the operator needs")]
+    Cluster(#[source] kube::Error),
+    /// The operator's CRDs are not there.
+    #[error(transparent)]
+    Install(#[from] InstallError),
+    /// Reports cannot be stored.
+    #[error("this pod could not be registered")]
+    Report(#[from] pod_status::Error),
+    /// A defect of the composition.
+    #[error("the watches could not be set up")]
+    Watch(#[from] watch_manager::Error),
+    /// Several pods wrote the certificate's Secret over and over.
+    #[error("the Secret {name} is being written by others; start again")]
+    CertificateContended {
+        /// Its name.
+        name: String,
+    },
     /// There is no certificate to serve.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -60,7 +84,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             runtime.block_on(async {
                 match serve.standalone.clone() {
                     Some(folder) => standalone::run(&serve, &folder).await,
-                    None => standalone::run(&serve, &PathBuf::new()).await,
+                    None => cluster::run(&serve).await,
                 }
             })
         }

@@ -1,0 +1,43 @@
+//! Constraints as ducks: every kind that a template creates carries the same `spec`, whatever else it is.
+
+use constraint_framework::api::{Constraint, ConstraintRef, ConstraintSpec, ObjectMeta};
+use duck_types::{DuckError, DuckPath, DuckType, view};
+use serde::Deserialize;
+use watch_manager::WatchedObject;
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct ConstraintDuck(ConstraintSpec);
+
+impl DuckType for ConstraintDuck {
+    const NAME: &'static str = "Constraint";
+
+    fn path() -> DuckPath {
+        DuckPath::spec()
+    }
+}
+
+/// Reads a constraint of any kind.
+///
+/// A constraint without a `spec` applies everywhere with no parameters, as in Gatekeeper.
+pub(super) fn constraint(object: &WatchedObject) -> Result<Constraint, String> {
+    let value = object
+        .to_value()
+        .map_err(|error| format!("not readable: {error}"))?;
+    let spec = match view::<ConstraintDuck>(&value) {
+        Ok(ConstraintDuck(spec)) => spec,
+        Err(DuckError::Absent { .. } | DuckError::Null { .. }) => ConstraintSpec::default(),
+        Err(error) => return Err(error.to_string()),
+    };
+    let id = ConstraintRef {
+        kind: object.gvk().kind.clone(),
+        name: object.name().to_owned(),
+    };
+    let metadata = ObjectMeta {
+        name: object.name().to_owned(),
+        uid: object.uid().to_owned(),
+        generation: object.metadata().generation,
+        ..ObjectMeta::default()
+    };
+    Ok(Constraint { id, metadata, spec })
+}

@@ -1,0 +1,125 @@
+//! Constraints of all kinds, and what is reported about each.
+
+use std::collections::BTreeMap;
+
+use constraint_framework::IngestError;
+use constraint_framework::api::ConstraintRef;
+use pod_status::ParentKey;
+use watch_manager::{EventKind, WatchEvent, WatchedObject};
+
+use crate::controller::duck;
+use crate::controller::status::{Outcome, enforced, pod_error, pod_errors};
+
+use super::Ingest;
+use super::templates::parent_key;
+
+/// The constraints that exist, and the generation of each.
+#[derive(Default)]
+pub(super) struct Constraints(BTreeMap<ConstraintRef, (ParentKey, i64)>);
+
+impl Ingest {
+    pub(super) fn on_constraint(&mut self, event: WatchEvent) {
+        match event.kind {
+            EventKind::Applied(object) => self.constraint_applied(&object),
+            EventKind::Deleted(object) => {
+                let id = ConstraintRef {
+                    kind: object.gvk().kind.clone(),
+                    name: object.name().to_owned(),
+                };
+                self.forget_constraint(&id);
+            }
+            EventKind::Synced => self
+                .lists
+                .extend(self.templates.constraints_source(&event.gvk.kind).cloned()),
+            EventKind::Status(status) if status.is_stuck() => {
+                if let Some(source) = self.templates.constraints_source(&event.gvk.kind) {
+                    source.list_fails(status.to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn constraint_applied(&mut self, object: &WatchedObject) {
+        let key = parent_key(object);
+        let generation = object.metadata().generation.unwrap_or_default();
+        self.parent_changed(&key.reference);
+        let id = ConstraintRef {
+            kind: object.gvk().kind.clone(),
+            name: object.name().to_owned(),
+        };
+        let known = (key.clone(), generation);
+        if self.constraints.0.get(&id) == Some(&known) {
+            return;
+        }
+        if let Some(source) = self.templates.constraints_source(&id.kind) {
+            source.expect(&key, generation);
+        }
+        self.constraints.0.insert(id.clone(), known);
+        match duck::constraint(object) {
+            Ok(constraint) => {
+                let outcome = self.policies.put_constraint(constraint);
+                self.changed = true;
+                self.constraint_outcome(&id, outcome.err().as_ref());
+            }
+            Err(reason) => self.constraint_outcome(&id, Some(&IngestError::Json(reason))),
+        }
+    }
+
+    /// A template that changed has been asked again about each of its constraints.
+    pub(super) fn report_constraints(&mut self, kind: &str) {
+        let results: Vec<_> = self
+            .policies
+            .constraints_of(kind)
+            .map(|(constraint, error)| (constraint.id.clone(), error.cloned()))
+            .collect();
+        for (id, error) in results {
+            self.constraint_outcome(&id, error.as_ref());
+        }
+    }
+
+    pub(super) fn forget_constraints(&mut self, kind: &str) {
+        let ids: Vec<_> = self
+            .constraints
+            .0
+            .keys()
+            .filter(|id| id.kind == kind)
+            .cloned()
+            .collect();
+        ids.iter().for_each(|id| self.forget_constraint(id));
+    }
+
+    fn forget_constraint(&mut self, id: &ConstraintRef) {
+        if let Some((key, _)) = self.constraints.0.remove(id) {
+            if let Some(source) = self.templates.constraints_source(&id.kind) {
+                source.cancel(&key);
+            }
+            self.reporter.removed(&key);
+        }
+        self.policies.remove_constraint(id);
+        self.changed = true;
+    }
+
+    fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
+        let (Some((key, generation)), Some(source)) = (
+            self.constraints.0.get(id),
+            self.templates.constraints_source(&id.kind),
+        ) else {
+            return;
+        };
+        let errors = match error {
+            None => Vec::new(),
+            Some(IngestError::Json(reason)) => vec![pod_error("create_error", reason.clone())],
+            Some(error) => pod_errors(error),
+        };
+        let detail = enforced(errors.is_empty());
+        let (parent, generation, source) = (key.clone(), *generation, source.clone());
+        self.outcomes.push(Outcome {
+            parent,
+            generation,
+            source,
+            errors,
+            detail,
+        });
+    }
+}

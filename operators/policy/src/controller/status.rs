@@ -1,0 +1,96 @@
+//! How the statuses of templates and constraints look, and the reports that wait for their policy set.
+
+use std::collections::BTreeSet;
+
+use constraint_framework::IngestError;
+use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
+use kube::core::ApiResource;
+use pod_status::readiness::{Failure, ReadinessSource};
+use pod_status::{ParentKey, ParentRef, PodError, Shape, StatusReporter};
+use serde_json::{Value, json};
+
+use super::kinds::{TEMPLATE, constraint_resource};
+
+/// The layout of `status.byPod`, which is Gatekeeper's, and the conditions that go with it.
+pub fn shapes(parent: &ParentRef) -> Option<Shape> {
+    let enforcing = BTreeSet::from(["webhook".to_owned()]);
+    match parent.group.as_str() {
+        TEMPLATES_GROUP => Some(Shape {
+            resource: ApiResource::from_gvk_with_plural(&TEMPLATE, "constrainttemplates"),
+            uid_field: "templateUID".to_owned(),
+            latch: Some("created".to_owned()),
+            enforcing,
+            enforced_field: None,
+        }),
+        CONSTRAINTS_GROUP => Some(Shape {
+            resource: constraint_resource(&parent.kind),
+            uid_field: "constraintUID".to_owned(),
+            latch: None,
+            enforcing,
+            enforced_field: Some("enforced".to_owned()),
+        }),
+        _ => None,
+    }
+}
+
+/// What is to be said about an object once the policy set that holds it is in force: never earlier, so that a
+/// status does not run ahead of the facts.
+pub(super) struct Outcome {
+    pub(super) parent: ParentKey,
+    pub(super) generation: i64,
+    pub(super) source: ReadinessSource,
+    pub(super) errors: Vec<PodError>,
+    pub(super) detail: Value,
+}
+
+impl Outcome {
+    pub(super) fn tell(self, reporter: &StatusReporter) {
+        if let Some(first) = self.errors.first() {
+            let reason = first.message.clone();
+            tracing::warn!(
+                kind = self.parent.reference.kind,
+                name = self.parent.reference.name,
+                reason,
+                "not ingested"
+            );
+            self.source
+                .fail(&self.parent, self.generation, Failure::Permanent, reason);
+        } else {
+            self.source.observe(&self.parent, self.generation);
+        }
+        let outcome = if self.errors.is_empty() {
+            Ok(())
+        } else {
+            Err(self.errors)
+        };
+        reporter.ingested(&self.parent, self.generation, outcome, self.detail);
+    }
+}
+
+/// `byPod[].errors` of a failed ingest: one entry for each thing that is wrong with the code, else one in all.
+pub(super) fn pod_errors(error: &IngestError) -> Vec<PodError> {
+    match error {
+        IngestError::Compile(errors) => errors
+            .iter()
+            .map(|error| PodError {
+                code: "ingest_error".to_owned(),
+                message: format!("Could not ingest Rego: {}: {}", error.code, error.message),
+                location: Some(error.location.clone()),
+            })
+            .collect(),
+        error => vec![pod_error(error.code(), error.to_string())],
+    }
+}
+
+pub(super) fn pod_error(code: &str, message: String) -> PodError {
+    PodError {
+        code: code.to_owned(),
+        message,
+        location: None,
+    }
+}
+
+/// The detail of a constraint's report.
+pub(super) fn enforced(enforced: bool) -> Value {
+    json!({"enforced": enforced})
+}

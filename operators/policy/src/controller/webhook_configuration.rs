@@ -1,0 +1,115 @@
+//! Registers the webhook with the API server. The rules and selectors are those of Gatekeeper's manifests.
+
+use k8s_openapi::ByteString;
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
+
+use super::apply::apply;
+
+/// Subresources whose requests policies may want to see. `resources: ["*"]` alone stands for main resources only.
+const SUBRESOURCES: [&str; 16] = [
+    "pods/ephemeralcontainers",
+    "pods/exec",
+    "pods/log",
+    "pods/eviction",
+    "pods/portforward",
+    "pods/proxy",
+    "pods/attach",
+    "pods/binding",
+    "pods/resize",
+    "deployments/scale",
+    "replicasets/scale",
+    "statefulsets/scale",
+    "replicationcontrollers/scale",
+    "services/proxy",
+    "services/status",
+    "nodes/proxy",
+];
+
+/// Namespaces with this label are never sent to the webhook.
+const IGNORE_LABEL: &str = "admission.gatekeeper.sh/ignore";
+
+/// How the API server reaches the webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WebhookClient {
+    /// Through a Service.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// Directly: the operator runs outside the cluster.
+    Url(String),
+}
+
+/// A ValidatingWebhookConfiguration to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookConfiguration {
+    /// Its name.
+    pub name: String,
+    /// Where the webhook is.
+    pub client: WebhookClient,
+    /// PEM certificates that the API server trusts the webhook by.
+    pub authority: String,
+    /// `Ignore` or `Fail`.
+    pub failure_policy: String,
+    /// Operations to intercept.
+    pub operations: Vec<String>,
+    /// The operator's own namespace, which is never sent to the webhook: a policy must not keep the operator from
+    /// being repaired.
+    pub namespace: String,
+}
+
+impl WebhookConfiguration {
+    /// Applies the configuration; applying it again changes nothing.
+    ///
+    /// # Errors
+    /// When the API server refuses it or cannot be reached.
+    pub async fn apply(&self, client: &kube::Client) -> kube::Result<()> {
+        let gvk = GroupVersionKind::gvk(
+            "admissionregistration.k8s.io",
+            "v1",
+            "ValidatingWebhookConfiguration",
+        );
+        let resource = ApiResource::from_gvk_with_plural(&gvk, "validatingwebhookconfigurations");
+        apply(client, &resource, &self.object()).await.map(|_| ())
+    }
+
+    fn object(&self) -> Value {
+        let resources: Vec<_> = ["*"].into_iter().chain(SUBRESOURCES).collect();
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": self.name, "labels": {"gatekeeper.sh/system": "yes"}},
+            "webhooks": [{
+                "name": "validation.gatekeeper.sh",
+                "clientConfig": self.client_config(),
+                "failurePolicy": self.failure_policy,
+                "matchPolicy": "Exact",
+                "sideEffects": "None",
+                "timeoutSeconds": 3,
+                "admissionReviewVersions": ["v1", "v1beta1"],
+                "namespaceSelector": {"matchExpressions": [
+                    {"key": IGNORE_LABEL, "operator": "DoesNotExist"},
+                    {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [self.namespace]}
+                ]},
+                "rules": [{
+                    "operations": self.operations,
+                    "apiGroups": ["*"], "apiVersions": ["*"], "resources": resources, "scope": "*"
+                }]
+            }]
+        })
+    }
+
+    fn client_config(&self) -> Value {
+        let authority = ByteString(self.authority.clone().into_bytes());
+        match &self.client {
+            WebhookClient::Url(url) => json!({"caBundle": authority, "url": url}),
+            WebhookClient::Service { namespace, name } => json!({
+                "caBundle": authority,
+                "service": {"namespace": namespace, "name": name, "path": "/v1/admit", "port": 443}
+            }),
+        }
+    }
+}
