@@ -35,6 +35,7 @@ mod object;
 mod path;
 mod regexp;
 mod structural;
+mod structuralize;
 
 pub use crd::check_crd;
 pub use error::{Claim, MergeError};
@@ -46,3 +47,4 @@ pub use merger::{Merger, MetadataLimits, TextLimits};
 pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};
 pub use path::{MountPath, SchemaPath, Step};
 pub use structural::{Options, check_structural};
+pub use structuralize::{Loss, Obstacle, Reason, Structuralized, Style, structuralize};

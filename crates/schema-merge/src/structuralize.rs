@@ -1,0 +1,264 @@
+//! Turns what schemars and other generators emit into structural schemas: [`structuralize`].
+//!
+//! `structuralize/reference.rs` inlines references, `keyword.rs` rewrites the keywords of one node, `union.rs` and
+//! `variant.rs` turn unions into something with one type, `bare.rs` reduces what stays inside junctors to value
+//! validations. Every step that accepts more or less than before is reported. What cannot be expressed is an
+//! [`Obstacle`], never a panic. The outcome is held against `structural.rs` before it is handed out.
+
+mod bare;
+mod keyword;
+mod reference;
+mod union;
+mod variant;
+
+use serde_json::{Map, Value, json};
+
+use crate::limit::Limits;
+use crate::path::{SchemaPath, Step};
+use crate::structural::{Options, check_structural};
+
+/// How much a schema may grow by inlining.
+const MAX_NODES: usize = 100_000;
+
+/// A structural schema, and what got lost on the way.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Structuralized {
+    /// The structural schema.
+    pub schema: Value,
+    /// What the schema accepts or says differently now, by place in the input.
+    pub losses: Vec<Loss>,
+}
+
+/// One thing that structuralizing changed for the reader or the validator of the schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// Where in the input, with references followed.
+    pub path: SchemaPath,
+    /// What changed.
+    pub detail: String,
+}
+
+/// Something that no structural schema can express.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {reason}")]
+#[non_exhaustive]
+pub struct Obstacle {
+    /// Where in the input, with references followed.
+    pub path: SchemaPath,
+    /// What is in the way.
+    pub reason: Reason,
+}
+
+/// What is in the way of a structural schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A type that contains itself.
+    #[error("{0} contains itself, and a structural schema cannot; keep the inner part as a preserved object")]
+    Recursive(String),
+    /// A reference to nowhere.
+    #[error("{0} leads nowhere; only references within the document are followed")]
+    Unresolved(String),
+    /// A list whose items have a type each.
+    #[error("a tuple has a type per position, and a structural list has one for all; use a struct")]
+    Tuple,
+    /// Two variants, or two parts, that describe one field differently.
+    #[error(
+        "{0:?} is described in two ways; rename it in one variant, or give both the same type and documentation"
+    )]
+    Collision(String),
+    /// A union whose members have different types.
+    #[error("a union of {0}; a structural schema has one type per place, except integer or string")]
+    Union(String),
+    /// Declared properties beside typed additional ones.
+    #[error("declared properties and a typed map in one object; put the map into a property of its own")]
+    PropertiesAndMap,
+    /// A schema that accepts nothing, or only null.
+    #[error("nothing but {0} would be valid here")]
+    Empty(&'static str),
+    /// A regular expression that Go cannot run.
+    #[error("{0}; the API server runs patterns with RE2, which has no look-around and no back references")]
+    Pattern(String),
+    /// Too much of everything.
+    #[error("{0}")]
+    TooLarge(String),
+    /// What the API server would still refuse.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// How to structuralize what can be done in more than one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Style {
+    /// Turn `uniqueItems` of lists of scalars into `x-kubernetes-list-type: set` instead of dropping it. That changes how
+    /// server-side apply merges the list.
+    pub unique_items_as_set: bool,
+}
+
+impl Style {
+    /// With this treatment of `uniqueItems`.
+    #[must_use]
+    pub fn unique_items_as_set(mut self, as_set: bool) -> Self {
+        self.unique_items_as_set = as_set;
+        self
+    }
+}
+
+/// Makes a JSON schema of any draft structural, as a schema for a property of a CRD.
+///
+/// Inlines references, turns `[T, null]` into nullable, `const` into `enum`, numeric exclusive bounds into pairs, maps of
+/// anything into preserving ones, and unions of objects into one object whose variants are told apart under `oneOf`. Doing
+/// it twice changes nothing, and a structural schema that keeps all its fields stays as it is.
+///
+/// ```
+/// use schema_merge::{Style, structuralize};
+/// use serde_json::json;
+/// let emitted = json!({"type": "object", "properties": {"port": {"type": ["integer", "null"], "exclusiveMinimum": 0}}});
+/// let done = structuralize(&emitted, Style::default()).expect("nothing is in the way");
+/// assert_eq!(done.schema["properties"]["port"], json!({
+///     "type": "integer", "nullable": true, "minimum": 0, "exclusiveMinimum": true,
+/// }));
+/// ```
+///
+/// # Errors
+/// Everything that is in the way, by place.
+pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Vec<Obstacle>> {
+    if let Some(detail) = Limits::default().exceeded(schema) {
+        return Err(vec![Obstacle {
+            path: SchemaPath::root(),
+            reason: Reason::TooLarge(detail),
+        }]);
+    }
+    let mut walk = Walk {
+        root: schema,
+        style,
+        following: Vec::new(),
+        nodes: 0,
+        losses: Vec::new(),
+        obstacles: Vec::new(),
+    };
+    let node = walk.node(schema, &mut SchemaPath::root());
+    let Walk {
+        mut losses,
+        mut obstacles,
+        ..
+    } = walk;
+    let schema = Value::Object(node);
+    if obstacles.is_empty() {
+        obstacles = refused(&schema);
+    }
+    if !obstacles.is_empty() {
+        obstacles.sort_by_cached_key(ToString::to_string);
+        obstacles.dedup();
+        return Err(obstacles);
+    }
+    losses.sort_by_cached_key(|loss| (loss.path.pointer(), loss.detail.clone()));
+    losses.dedup();
+    Ok(Structuralized { schema, losses })
+}
+
+/// What the API server would say about the outcome, as the schema of a property.
+fn refused(schema: &Value) -> Vec<Obstacle> {
+    let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
+    let options = Options::default().errors_only().limits(limits);
+    let mounted = json!({"type": "object", "properties": {"it": schema}});
+    let findings = check_structural(&mounted, &options);
+    let obstacle = |finding: crate::Finding| {
+        let steps = finding
+            .path
+            .steps()
+            .iter()
+            .skip(2)
+            .cloned()
+            .collect::<Vec<Step>>();
+        Obstacle {
+            path: SchemaPath::from_steps(steps),
+            reason: Reason::Refused(finding.to_string()),
+        }
+    };
+    findings
+        .into_iter()
+        .filter(crate::Finding::is_error)
+        .map(obstacle)
+        .collect()
+}
+
+/// The walk over a schema: what it has found, and the references it is inside of.
+struct Walk<'s> {
+    root: &'s Value,
+    style: Style,
+    following: Vec<String>,
+    nodes: usize,
+    losses: Vec<Loss>,
+    obstacles: Vec<Obstacle>,
+}
+
+impl<'s> Walk<'s> {
+    /// Structuralizes one node. After an obstacle the outcome is of no use, but the walk goes on to find the others.
+    fn node(&mut self, schema: &'s Value, at: &mut SchemaPath) -> Map<String, Value> {
+        self.nodes = self.nodes.saturating_add(1);
+        if self.nodes > MAX_NODES {
+            if self.nodes == MAX_NODES.saturating_add(1) {
+                self.obstacle(
+                    at,
+                    Reason::TooLarge(format!("more than {MAX_NODES} schemas after inlining references")),
+                );
+            }
+            return Map::new();
+        }
+        let map = match schema {
+            Value::Object(map) => map,
+            Value::Bool(true) | Value::Null => return anything(),
+            _ => {
+                self.obstacle(at, Reason::Empty("no value"));
+                return Map::new();
+            }
+        };
+        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+            return self.reference(reference, map, at);
+        }
+        let mut node = self.keywords(map, at);
+        self.unions(map, &mut node, at);
+        self.settle(&mut node, at);
+        node
+    }
+
+    fn lose(&mut self, at: &SchemaPath, detail: impl Into<String>) {
+        self.losses.push(Loss {
+            path: at.clone(),
+            detail: detail.into(),
+        });
+    }
+
+    fn obstacle(&mut self, at: &SchemaPath, reason: Reason) {
+        self.obstacles.push(Obstacle {
+            path: at.clone(),
+            reason,
+        });
+    }
+}
+
+/// A schema that keeps and accepts everything.
+fn anything() -> Map<String, Value> {
+    Map::from_iter([(crate::keyword::PRESERVE.to_owned(), json!(true))])
+}
+
+/// Whether a schema accepts null and nothing else.
+fn is_null(schema: &Value) -> bool {
+    let null = Value::Null;
+    let only = |keyword: &str| {
+        schema
+            .get(keyword)
+            .and_then(Value::as_array)
+            .is_some_and(|list| *list == [Value::Null])
+    };
+    schema.get("type") == Some(&json!("null")) || schema.get("const") == Some(&null) || only("enum") || {
+        schema
+            .get("type")
+            .and_then(Value::as_array)
+            .is_some_and(|list| *list == [json!("null")])
+    }
+}

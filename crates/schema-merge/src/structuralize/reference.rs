@@ -1,0 +1,68 @@
+//! References: inlined while they are finite.
+
+use serde_json::{Map, Value};
+
+use super::{Reason, Walk};
+use crate::keyword::ANNOTATIONS;
+use crate::path::SchemaPath;
+
+impl<'s> Walk<'s> {
+    /// Inlines a reference. Keywords beside it hold as well; among descriptions the nearer one wins.
+    pub(super) fn reference(
+        &mut self,
+        reference: &str,
+        beside: &'s Map<String, Value>,
+        at: &mut SchemaPath,
+    ) -> Map<String, Value> {
+        if self.following.iter().any(|name| name == reference) {
+            self.obstacle(at, Reason::Recursive(name_of(reference)));
+            return Map::new();
+        }
+        let Some(target) = self.resolve(reference) else {
+            self.obstacle(at, Reason::Unresolved(reference.to_owned()));
+            return Map::new();
+        };
+        self.following.push(reference.to_owned());
+        let mut node = self.node(target, at);
+        self.following.pop();
+        let rest: Map<String, Value> = beside
+            .iter()
+            .filter(|(keyword, _)| {
+                !matches!(
+                    keyword.as_str(),
+                    "$ref" | "$defs" | "definitions" | "$schema" | "examples"
+                )
+            })
+            .map(|(keyword, value)| (keyword.clone(), value.clone()))
+            .collect();
+        for (keyword, value) in rest {
+            let plain =
+                ANNOTATIONS.contains(&keyword.as_str()) || matches!(keyword.as_str(), "default" | "nullable");
+            if plain || !node.contains_key(&keyword) {
+                if !(keyword == "default" && value.is_null()) {
+                    node.insert(keyword, value);
+                }
+            } else if node.get(&keyword) != Some(&value) {
+                self.obstacle(at, Reason::Collision(keyword));
+            }
+        }
+        node
+    }
+
+    fn resolve(&self, reference: &str) -> Option<&'s Value> {
+        let pointer = reference.strip_prefix('#')?;
+        let decoded = pointer
+            .replace("%25", "%")
+            .replace("%20", " ")
+            .replace("%3C", "<")
+            .replace("%3E", ">");
+        self.root.pointer(&decoded)
+    }
+}
+
+fn name_of(reference: &str) -> String {
+    match reference.rsplit_once('/') {
+        Some((_, name)) if !name.is_empty() => name.to_owned(),
+        _ => "the root".to_owned(),
+    }
+}
