@@ -22,7 +22,7 @@ impl Assets {
     /// Blocks for minutes on the first run on a machine.
     pub(crate) fn locate() -> Result<Self, Error> {
         match std::env::var_os("KUBEBUILDER_ASSETS").filter(|folder| !folder.is_empty()) {
-            Some(folder) => Self::in_folder(PathBuf::from(folder)),
+            Some(folder) => Self::in_folder(absolute(PathBuf::from(folder))),
             None => Self::in_folder(build::once(&target_folder())?),
         }
     }
@@ -60,6 +60,11 @@ impl Assets {
     }
 }
 
+/// The components run in a folder of their own, where a relative path leads nowhere.
+fn absolute(folder: PathBuf) -> PathBuf {
+    std::path::absolute(&folder).unwrap_or(folder)
+}
+
 /// Cargo's target folder: the nearest one above this executable that Cargo has tagged, which is right
 /// however the folder was configured; else (a doctest runs from elsewhere) what Cargo's own rules say.
 fn target_folder() -> PathBuf {
@@ -73,8 +78,8 @@ fn target_folder() -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()),
     ) {
         (Some(tagged), _) => tagged.to_path_buf(),
-        (None, Some(configured)) => workspace.join(configured),
-        (None, None) => workspace.join("target"),
+        (None, Some(configured)) => absolute(workspace.join(configured)),
+        (None, None) => absolute(workspace.join("target")),
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -17,12 +18,15 @@ use tokio::time::{interval, timeout};
 use crate::assets::Assets;
 use crate::certificate::{Authority, ServingCertificate};
 use crate::launch::Launch;
-use crate::ready::{DEADLINE, Probe};
+use crate::ready::Probe;
 use crate::supervisor::{Janitor, Supervised, append};
 use crate::{Component, Error, Options, build};
 
 /// How often a start is tried when a port was lost to another process.
 const ATTEMPTS: usize = 3;
+
+/// Longer than the 10 s that the controller manager gives its controllers to finish.
+const TO_STOP: Duration = Duration::from_secs(30);
 
 /// A real etcd, kube-apiserver and kube-controller-manager, which end when this value is dropped or this
 /// process ends, however it ends.
@@ -157,10 +161,11 @@ impl ControlPlane {
         &self.launch.kubeconfig
     }
 
-    /// `kubectl`, pointed at this control plane.
+    /// `kubectl`, pointed at this control plane and at nothing in the developer's home.
     #[must_use]
     pub fn kubectl(&self) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(self.launch.kubectl());
+        command.env("KUBERC", "off");
         command
             .env("KUBECONFIG", &self.launch.kubeconfig)
             .env("KUBECACHEDIR", self.launch.folder.join("kubectl"));
@@ -207,7 +212,7 @@ impl ControlPlane {
         self.running.get(&component).map(Supervised::id)
     }
 
-    /// Asks `component` to end, waits for it, and kills it when it does not.
+    /// Asks `component` to end, waits for it, and kills it when it has not after 30 seconds.
     ///
     /// # Errors
     ///
@@ -216,11 +221,14 @@ impl ControlPlane {
         let Some(mut process) = self.running.remove(&component) else {
             return Ok(());
         };
-        process
-            .signal(Signal::TERM)
-            .map_err(Error::io(format!("stop {component}")))?;
+        // A paused process hears the first signal only once the second lets it go on.
+        for signal in [Signal::TERM, Signal::CONT] {
+            process
+                .signal(signal)
+                .map_err(Error::io(format!("stop {component}")))?;
+        }
         // Dropping the process kills it if it is still there at the deadline.
-        let _in_time = timeout(DEADLINE, ended(&mut process)).await;
+        let _in_time = timeout(TO_STOP, ended(&mut process)).await;
         Ok(())
     }
 
@@ -240,28 +248,24 @@ impl ControlPlane {
         self.ready(component).await
     }
 
-    /// Freezes `component`: connections to it stay open and unanswered.
+    /// Freezes `component`, and returns once it is frozen: connections to it stay open and unanswered.
     ///
     /// # Errors
     ///
-    /// When the process cannot be signalled.
+    /// When it does not run, or the process cannot be signalled.
     pub fn pause(&mut self, component: Component) -> Result<(), Error> {
-        let Some(process) = self.running.get(&component) else {
-            return Ok(());
-        };
-        process.pause().map_err(Error::io(format!("pause {component}")))
+        self.process(component)?
+            .pause()
+            .map_err(Error::io(format!("pause {component}")))
     }
 
     /// Lets a paused `component` go on.
     ///
     /// # Errors
     ///
-    /// When the process cannot be signalled.
+    /// When it does not run, or the process cannot be signalled.
     pub fn resume(&mut self, component: Component) -> Result<(), Error> {
-        let Some(process) = self.running.get(&component) else {
-            return Ok(());
-        };
-        process
+        self.process(component)?
             .signal(Signal::CONT)
             .map_err(Error::io(format!("resume {component}")))
     }
@@ -270,24 +274,29 @@ impl ControlPlane {
     ///
     /// # Errors
     ///
-    /// When it has ended, or two minutes pass.
+    /// When it does not run, has ended, or two minutes pass.
     pub async fn ready(&mut self, component: Component) -> Result<(), Error> {
         let mut config = self.config.clone();
         let url = self.launch.url(component);
         config.cluster_url = url.parse().unwrap_or(config.cluster_url);
         let log = self.launch.log(component);
-        match self.running.get_mut(&component) {
-            Some(process) => {
-                Probe {
-                    component,
-                    config,
-                    log: &log,
-                }
-                .until_ready(process)
-                .await
-            }
-            None => Ok(()),
+        let process = self
+            .running
+            .get_mut(&component)
+            .ok_or(Error::NotRunning { component })?;
+        Probe {
+            component,
+            config,
+            log: &log,
         }
+        .until_ready(process)
+        .await
+    }
+
+    fn process(&self, component: Component) -> Result<&Supervised, Error> {
+        self.running
+            .get(&component)
+            .ok_or(Error::NotRunning { component })
     }
 
     fn launch(&mut self, component: Component) -> Result<(), Error> {
@@ -309,7 +318,7 @@ impl ControlPlane {
 
 /// Returns when the process has ended.
 async fn ended(process: &mut Supervised) {
-    let mut ticks = interval(std::time::Duration::from_millis(20));
+    let mut ticks = interval(Duration::from_millis(20));
     while let Ok(None) = process.try_wait() {
         ticks.tick().await;
     }

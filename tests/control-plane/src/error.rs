@@ -92,6 +92,13 @@ pub enum Error {
         log: String,
     },
 
+    /// A component was stopped or killed before.
+    #[error("{component} does not run: call `restart` first")]
+    NotRunning {
+        /// Which one.
+        component: Component,
+    },
+
     /// A component is alive and does not say that it is ready.
     #[error("{component} is not ready after {after:?}: {answer}; the end of its log:\n{log}")]
     NotReady {

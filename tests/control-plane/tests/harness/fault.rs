@@ -69,6 +69,29 @@ async fn a_paused_server_answers_after_it_is_resumed() {
 }
 
 #[tokio::test]
+async fn a_paused_component_can_be_restarted_and_a_stopped_one_not_resumed() {
+    let mut plane = ControlPlane::start().await.unwrap();
+    plane.pause(Component::ControllerManager).unwrap();
+    plane.restart(Component::ControllerManager).await.unwrap();
+    plane
+        .namespace("served")
+        .await
+        .expect("service accounts are made again");
+
+    plane.stop(Component::ControllerManager).await.unwrap();
+    let error = plane.resume(Component::ControllerManager).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::NotRunning {
+                component: Component::ControllerManager
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn two_run_side_by_side() {
     let (one, other) = tokio::try_join!(ControlPlane::start(), ControlPlane::start()).unwrap();
     create_config_map(one.client().unwrap(), "here").await;

@@ -8,6 +8,8 @@
 #![allow(missing_docs, reason = "tests document themselves by their names")]
 
 mod cluster;
+// Waiting for strangers' processes needs Linux' pidfd.
+#[cfg(target_os = "linux")]
 mod ending;
 mod fault;
 mod programs;
