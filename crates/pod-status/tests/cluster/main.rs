@@ -1,0 +1,8 @@
+//! Reports, statuses and Leases on a real API server.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+// In an integration test every module is private to the binary.
+#![allow(unreachable_pub)]
+
+mod aggregation;
+mod ownership;
+mod scene;

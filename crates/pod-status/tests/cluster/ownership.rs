@@ -1,0 +1,171 @@
+//! Who owns which fields of an open status: this is what lets two programs write one status.
+
+use control_plane::ControlPlane;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, condition, enforced, ids};
+
+/// The managers that own a field of the status, by the field's name.
+async fn owners(scene: &Scene, policy: &str, field: &str) -> Vec<String> {
+    let policy = scene.policies.get(policy).await.unwrap();
+    let owns = |entry: &&k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
+        let fields = entry
+            .fields_v1
+            .as_ref()
+            .map(|fields| &fields.0)
+            .unwrap_or(&Value::Null);
+        fields["f:status"].get(format!("f:{field}")).is_some()
+    };
+    policy
+        .managed_fields()
+        .iter()
+        .filter(owns)
+        .filter_map(|entry| entry.manager.clone())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn audit_and_aggregator_write_one_status_without_conflict() {
+    let scene = Scene::new(ControlPlane::shared().await.unwrap(), "audit").await;
+    let (key, generation) = scene.policy("audit", json!({})).await;
+    let _aggregator = scene.aggregator("one");
+    let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
+    a.ingested(&key, generation, Ok(()), enforced());
+    scene.status("audit", |status| ids(status) == ["a"]).await;
+
+    let violations = |names: &[&str]| {
+        let violations: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+        json!({
+            "apiVersion": "test.webtroller.dev/v1", "kind": "Policy", "metadata": {"name": "audit"},
+            "status": {"totalViolations": names.len(), "violations": violations},
+        })
+    };
+    // Not forced: a conflict with the aggregator's fields would be an error here.
+    let params = PatchParams::apply("audit");
+    scene
+        .policies
+        .patch_status("audit", &params, &Patch::Apply(violations(&["x", "y"])))
+        .await
+        .unwrap();
+
+    a.ingested(&key, generation, Ok(()), json!({"enforced": false}));
+    let status = scene
+        .status("audit", |status| {
+            condition(status, "Enforced").1 == "NotEnforcing"
+        })
+        .await;
+    assert_eq!(
+        status["violations"],
+        json!([{"name": "x"}, {"name": "y"}]),
+        "the aggregator left them alone"
+    );
+    scene
+        .policies
+        .patch_status("audit", &params, &Patch::Apply(violations(&["y"])))
+        .await
+        .unwrap();
+    let status = scene
+        .status("audit", |status| status["totalViolations"] == 1)
+        .await;
+    assert_eq!(ids(&status), ["a"], "the audit left the pods alone");
+    assert_eq!(
+        status["violations"],
+        json!([{"name": "y"}]),
+        "a list is replaced as a whole"
+    );
+
+    assert_eq!(owners(&scene, "audit", "violations").await, ["audit"]);
+    assert_eq!(owners(&scene, "audit", "byPod").await, ["pod-status-aggregator"]);
+    assert_eq!(
+        owners(&scene, "audit", "conditions").await,
+        ["pod-status-aggregator"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_of_a_predecessor_is_taken_over() {
+    let scene = Scene::new(ControlPlane::shared().await.unwrap(), "migrated").await;
+    let (key, generation) = scene.policy("migrated", json!({})).await;
+    let mut policy = scene.policies.get("migrated").await.unwrap();
+    policy.data["status"] = json!({
+        "byPod": [{"id": "gatekeeper-audit-0", "observedGeneration": 1}],
+        "totalViolations": 7,
+    });
+    let params = PostParams {
+        field_manager: Some("gatekeeper".into()),
+        ..PostParams::default()
+    };
+    scene
+        .policies
+        .replace_status("migrated", &params, &policy)
+        .await
+        .unwrap();
+
+    let _aggregator = scene.aggregator("one");
+    let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
+    a.ingested(&key, generation, Ok(()), enforced());
+    let status = scene.status("migrated", |status| ids(status) == ["a"]).await;
+    assert_eq!(
+        status["totalViolations"], 7,
+        "other fields stay until their writer replaces them"
+    );
+    assert_eq!(
+        owners(&scene, "migrated", "byPod").await,
+        ["pod-status-aggregator"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_status_is_repaired_when_the_host_says_that_the_parent_has_changed() {
+    let scene = Scene::new(ControlPlane::shared().await.unwrap(), "edited").await;
+    let (key, generation) = scene.policy("edited", json!({})).await;
+    let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
+    a.ingested(&key, generation, Ok(()), enforced());
+    let changes = scene.aggregator_with_changes("one");
+    scene
+        .status("edited", |status| condition(status, "Enforced").0 == "True")
+        .await;
+
+    let mut policy = scene.policies.get("edited").await.unwrap();
+    policy.data["status"]["byPod"] = json!([{"id": "forged"}]);
+    scene
+        .policies
+        .replace_status("edited", &PostParams::default(), &policy)
+        .await
+        .unwrap();
+    changes.changed(key.reference);
+    scene.status("edited", |status| ids(status) == ["a"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unchanged_status_is_not_written_again() {
+    let scene = Scene::new(ControlPlane::shared().await.unwrap(), "quiet").await;
+    let (key, generation) = scene.policy("quiet", json!({})).await;
+    let (other, _) = scene.policy("quiet-other", json!({})).await;
+    let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
+    a.ingested(&key, generation, Ok(()), enforced());
+    let changes = scene.aggregator_with_changes("one");
+    scene
+        .status("quiet", |status| condition(status, "Enforced").0 == "True")
+        .await;
+    let version = scene.policies.get("quiet").await.unwrap().resource_version();
+
+    for round in 0..5 {
+        changes.changed(key.reference.clone());
+        a.ingested(
+            &other,
+            generation,
+            Ok(()),
+            json!({"enforced": true, "round": round}),
+        );
+        scene
+            .status("quiet-other", |status| status["byPod"][0]["round"] == round)
+            .await;
+    }
+    assert_eq!(
+        scene.policies.get("quiet").await.unwrap().resource_version(),
+        version
+    );
+}
