@@ -1,0 +1,130 @@
+//! A control plane with a Pod for the operator to be, and `kubectl` on it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use control_plane::ControlPlane;
+use tokio::io::AsyncWriteExt;
+
+use crate::operator::Operator;
+
+pub(crate) const NAMESPACE: &str = "gatekeeper-system";
+const POD: &str = "webtroller-0";
+
+pub(crate) struct Cluster {
+    pub(crate) plane: ControlPlane,
+    pub(crate) pod_uid: String,
+}
+
+/// What `kubectl` answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) success: bool,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Cluster {
+    pub(crate) async fn start() -> Self {
+        let plane = ControlPlane::start().await.unwrap();
+        let mut cluster = Self {
+            plane,
+            pod_uid: String::new(),
+        };
+        cluster.must(&["create", "namespace", NAMESPACE]).await;
+        let pod = format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: {POD}, namespace: {NAMESPACE}}}, \
+             spec: {{automountServiceAccountToken: false, containers: [{{name: a, image: example.com/a}}]}}}}"
+        );
+        cluster
+            .must(&["wait", "--for=create", "-n", NAMESPACE, "serviceaccount/default"])
+            .await;
+        cluster.apply(&pod).await;
+        cluster.pod_uid = cluster
+            .get(&["pod", POD, "-n", NAMESPACE], "{.metadata.uid}")
+            .await;
+        cluster
+    }
+
+    /// The operator as this cluster's pod, ready and registered.
+    pub(crate) async fn operator(&self) -> Operator {
+        Operator::start_ready(self.plane.kubeconfig(), [POD, NAMESPACE, &self.pod_uid]).await
+    }
+
+    pub(crate) async fn kubectl(&self, args: &[&str]) -> Answer {
+        answer(
+            self.plane
+                .kubectl()
+                .args(args)
+                .stdin(Stdio::null())
+                .output()
+                .await
+                .unwrap(),
+        )
+    }
+
+    /// As [`Cluster::kubectl`], and it must succeed.
+    pub(crate) async fn must(&self, args: &[&str]) -> String {
+        let answer = self.kubectl(args).await;
+        assert!(answer.success, "kubectl {}: {}", args.join(" "), answer.stderr);
+        answer.stdout
+    }
+
+    pub(crate) async fn get(&self, what: &[&str], jsonpath: &str) -> String {
+        let format = format!("jsonpath={jsonpath}");
+        self.must(&[&["get"], what, &["-o", &format]].concat()).await
+    }
+
+    /// `kubectl apply` of a text; it must succeed.
+    pub(crate) async fn apply(&self, manifest: &str) {
+        let answer = self.feed(&["apply", "-f", "-"], manifest).await;
+        assert!(answer.success, "{manifest}: {}", answer.stderr);
+    }
+
+    /// `kubectl` with a text on its standard input.
+    pub(crate) async fn feed(&self, args: &[&str], input: &str) -> Answer {
+        let mut command = self.plane.kubectl();
+        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_bytes())
+            .await
+            .unwrap();
+        answer(child.wait_with_output().await.unwrap())
+    }
+
+    pub(crate) async fn apply_file(&self, path: &Path) {
+        self.must(&["apply", "-f", path.to_str().unwrap()]).await;
+    }
+
+    /// Waits until every pod enforces the object's present generation: the operator's own promise.
+    pub(crate) async fn enforced(&self, object: &str) {
+        self.must(&["wait", "--for=condition=Enforced", "--timeout=120s", object])
+            .await;
+    }
+}
+
+fn answer(output: Output) -> Answer {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Answer {
+        success: output.status.success(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// A path in the workspace.
+pub(crate) fn workspace(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
+        .canonicalize()
+        .unwrap()
+}

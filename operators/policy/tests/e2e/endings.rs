@@ -1,0 +1,165 @@
+//! How the operator ends and starts again: killed, it loses nothing and writes nothing twice; asked to end, it
+//! answers every request that it was sent.
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use webtroller::runtime::ServingCertificate;
+
+use crate::cluster::{Cluster, NAMESPACE, workspace};
+use crate::https::{Connection, authority, deployment_review, post};
+
+async fn with_quickstart(cluster: &Cluster) {
+    cluster
+        .apply_file(&workspace("examples/quickstart/template.yaml"))
+        .await;
+    cluster.enforced("constrainttemplate/k8sreplicalimits").await;
+    cluster
+        .apply_file(&workspace("examples/quickstart/constraint.yaml"))
+        .await;
+    cluster.enforced("k8sreplicalimits/three-to-ten-replicas").await;
+}
+
+/// Everything that the operator writes, by name, with what tells one writing from another.
+async fn written(cluster: &Cluster) -> Vec<String> {
+    let kinds = "crd,constrainttemplates,k8sreplicalimits,validatingwebhookconfigurations,secrets";
+    let columns = "custom-columns=K:.kind,N:.metadata.name,U:.metadata.uid,G:.metadata.generation";
+    let list = cluster
+        .must(&["get", kinds, "-A", "--no-headers", "-o", columns])
+        .await;
+    let mut lines: Vec<_> = list.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[tokio::test]
+async fn a_killed_operator_loses_nothing_and_creates_nothing_twice() {
+    let cluster = Cluster::start().await;
+    let first = cluster.operator().await;
+    with_quickstart(&cluster).await;
+    let reports = ["get", "podreports", "-n", NAMESPACE, "-o", "name"];
+    let (before, reports_before) = (written(&cluster).await, cluster.must(&reports).await);
+    first.kill().await;
+
+    let second = cluster.operator().await;
+    // Ready means in force, so there is nothing to wait for.
+    let bad = workspace("examples/quickstart/review/two-replicas.yaml");
+    let refused = cluster
+        .kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()])
+        .await;
+    assert!(
+        refused.stderr.contains("[three-to-ten-replicas]"),
+        "{}",
+        refused.stderr
+    );
+    cluster.enforced("k8sreplicalimits/three-to-ten-replicas").await;
+    let port = |lines: &[String]| {
+        lines
+            .iter()
+            .filter(|line| !line.contains("WebhookConfiguration"))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        port(&written(&cluster).await),
+        port(&before),
+        "only the webhook's port may have changed"
+    );
+    assert_eq!(cluster.must(&reports).await, reports_before);
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
+    let cluster = Cluster::start().await;
+    let first = cluster.operator().await;
+    with_quickstart(&cluster).await;
+    first.stop().await;
+
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let mut second = crate::operator::Operator::start(cluster.plane.kubeconfig(), identity).await;
+    let trusted = authority(&cluster).await;
+    // Whatever moment this request hits, it is never admitted by a pod that does not know its policies.
+    let mut connection = Connection::open(&second.webhook, &trusted).await.unwrap();
+    let (status, _, body) = connection
+        .send(post("application/json", deployment_review("u", 2)))
+        .await
+        .unwrap();
+    let review: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(review["response"]["allowed"], false, "{status}: {body}");
+    second.log("ready").await;
+    let health = tokio::net::TcpStream::connect(&second.health).await.unwrap();
+    assert!(readyz(health).await.starts_with("HTTP/1.1 200"));
+    second.stop().await;
+}
+
+async fn readyz(mut stream: tokio::net::TcpStream) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    stream
+        .write_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// What one client saw: answered requests, and requests that were sent and never answered.
+#[derive(Debug, Default)]
+struct Seen {
+    answered: usize,
+    lost: usize,
+}
+
+/// Sends one request after the other, as an API server does: kept alive until told to close, then anew, until
+/// nobody listens any more.
+async fn client(address: String, trusted: ServingCertificate, first: CancellationToken) -> Seen {
+    let mut seen = Seen::default();
+    while let Ok(mut connection) = Connection::open(&address, &trusted).await {
+        loop {
+            match connection
+                .send(post("application/json", deployment_review("u", 2)))
+                .await
+            {
+                Ok((status, closes, body)) => {
+                    assert_eq!(status.as_u16(), 200, "{body}");
+                    assert!(body.contains("asks for 2 replicas"), "{body}");
+                    seen.answered += 1;
+                    first.cancel();
+                    if closes {
+                        break;
+                    }
+                }
+                Err(_) => {
+                    seen.lost += 1;
+                    break;
+                }
+            }
+        }
+    }
+    seen
+}
+
+#[tokio::test]
+async fn an_operator_that_is_asked_to_end_answers_every_request() {
+    let cluster = Cluster::start().await;
+    let operator = cluster.operator().await;
+    with_quickstart(&cluster).await;
+    let trusted = authority(&cluster).await;
+    let running: Vec<_> = (0..4)
+        .map(|_| {
+            let begun = CancellationToken::new();
+            (
+                tokio::spawn(client(operator.webhook.clone(), trusted.clone(), begun.clone())),
+                begun,
+            )
+        })
+        .collect();
+    for (_, begun) in &running {
+        begun.cancelled().await;
+    }
+    operator.stop().await;
+    for (client, _) in running {
+        let seen = client.await.unwrap();
+        assert!(seen.lost == 0 && seen.answered > 1, "{seen:?}");
+    }
+}

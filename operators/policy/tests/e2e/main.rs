@@ -1,0 +1,23 @@
+//! The operator as its users run it: the real binary, a real API server, `kubectl`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says no by panicking"
+)]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::arithmetic_side_effects,
+    reason = "as above"
+)]
+
+mod bad_input;
+mod cluster;
+mod endings;
+mod https;
+mod operator;
+mod policies;
+mod quickstart;
+mod standalone;

@@ -1,1 +1,0 @@
-//! End-to-end tests of the operator on a real API server.
