@@ -4,10 +4,9 @@
 //! reports that it judges were read. Then a pod that is not in the list registers later, hence lists the
 //! parents later, and cannot serve an older generation than the one decided on.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
@@ -17,15 +16,14 @@ use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::runtime::{WatchStreamExt, watcher::Config as WatchConfig};
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::{Cluster, Written};
+use crate::inbox::ParentChanges;
 use crate::lease::{Claim, lead};
 use crate::membership::{Membership, candidates};
 use crate::pace::{Debounce, Retry};
-use crate::parent::ParentRef;
 use crate::report::{Member, PodReport, REGISTRATION, ReportKind};
 use crate::roll::Roll;
 use crate::shape::Shapes;
@@ -81,55 +79,6 @@ impl AggregatorConfig {
     }
 }
 
-/// By this the host tells the aggregator that a parent has changed, so that a status somebody has edited is
-/// repaired, and a parent that no pod has reported yet gets one.
-#[derive(Clone, Debug, Default)]
-pub struct ParentChanges {
-    inner: Arc<Inbox>,
-}
-
-#[derive(Debug, Default)]
-struct Inbox {
-    /// Nothing while another pod aggregates: a set that nobody empties must not grow.
-    parents: Mutex<Option<BTreeSet<ParentRef>>>,
-    arrived: Notify,
-}
-
-impl ParentChanges {
-    /// Looks at the parent again. Costs nothing while another pod aggregates.
-    pub fn changed(&self, parent: ParentRef) {
-        let mut parents = self.inner.parents.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(parents) = parents.as_mut() {
-            parents.insert(parent);
-            self.inner.arrived.notify_one();
-        }
-    }
-
-    fn take(&self) -> BTreeSet<ParentRef> {
-        let mut parents = self.inner.parents.lock().unwrap_or_else(PoisonError::into_inner);
-        parents.replace(BTreeSet::new()).unwrap_or_default()
-    }
-
-    fn open(&self) -> OpenInbox<'_> {
-        self.take();
-        OpenInbox(self)
-    }
-}
-
-/// Closes the inbox however the term ends.
-struct OpenInbox<'a>(&'a ParentChanges);
-
-impl Drop for OpenInbox<'_> {
-    fn drop(&mut self) {
-        *self
-            .0
-            .inner
-            .parents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
 /// Folds reports into statuses while it holds its Lease.
 pub struct Aggregator {
     client: kube::Client,
@@ -159,7 +108,7 @@ impl Aggregator {
         async move {
             let term = || async {
                 let inbox = self.changes.open();
-                Term::new(&self.client, &self.config, inbox.0).run().await;
+                Term::new(&self.client, &self.config, inbox.changes()).run().await;
             };
             lead(self.client.clone(), claim, shutdown, term).await;
         }
@@ -209,7 +158,7 @@ impl<'a> Term<'a> {
             tokio::select! {
                 Some(event) = reports.next() => self.note_report(event),
                 Some(event) = pods.next() => self.note_pod(event),
-                () = self.changes.inner.arrived.notified() => self.note_changes(),
+                () = self.changes.arrived() => self.note_changes(),
                 () = sleep_until(due) => self.batch().await,
             }
         }

@@ -133,7 +133,10 @@ mod tests {
     #[test]
     fn a_lost_registration_does_not_hide_a_pod() {
         let reporting = pod("a", "u1", "i1");
-        assert_eq!(candidates(vec![], &[&reporting].into()), [reporting.clone()]);
+        assert_eq!(
+            candidates(vec![], &[&reporting].into()),
+            std::slice::from_ref(&reporting)
+        );
     }
 
     #[test]

@@ -115,6 +115,10 @@ impl Retry {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "small numbers; a test may overflow loudly"
+)]
 mod tests {
     use proptest::prelude::*;
 

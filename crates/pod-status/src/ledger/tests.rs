@@ -137,7 +137,10 @@ impl World {
             Event::BeginWrite(choice) => {
                 let dirty: Vec<u32> = self.ledger.dirty().collect();
                 if self.in_flight.is_none() && !dirty.is_empty() {
-                    self.in_flight = Some(self.ledger.write(dirty[choice % dirty.len()]));
+                    self.in_flight = Some(
+                        self.ledger
+                            .write(dirty[choice.min(dirty.len().saturating_sub(1))]),
+                    );
                 }
             }
             Event::WriteSucceeds => {

@@ -1,5 +1,5 @@
 //! Reports, statuses and Leases on a real API server.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 // In an integration test every module is private to the binary.
 #![allow(unreachable_pub)]
 

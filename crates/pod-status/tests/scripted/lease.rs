@@ -89,7 +89,7 @@ async fn one_of_two_works_and_the_other_takes_over_at_once_when_it_leaves() {
     let (a, b) = (candidate(&server, &site, "a"), candidate(&server, &site, "b"));
     let first = site.staffed(DURATION).await;
     sleep(Duration::from_secs(3600)).await;
-    assert_eq!(site.workers(), [first.clone()], "it keeps the lease");
+    assert_eq!(site.workers(), std::slice::from_ref(&first), "it keeps the lease");
     assert_eq!(site.terms.load(Ordering::Relaxed), 1);
 
     let ((shutdown, leaver), _stayer, stays) = if first == "a" { (a, b, "b") } else { (b, a, "a") };
