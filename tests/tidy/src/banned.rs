@@ -2,7 +2,7 @@
 //!
 //! It reads tokens, so it sees into macros, and it does not see comments and strings.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use syn::Meta;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
@@ -13,55 +13,91 @@ use crate::{Finding, Rule, Source};
 const UNFINISHED: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
-    let mut ignored = Ignored {
+    let mut attributes = Attributes {
+        ignored: Vec::new(),
+        clocks: Vec::new(),
+    };
+    attributes.visit_file(source.tree());
+    let runs_on_paused_clock =
+        source.text().contains("start_paused") && attributes.clocks.iter().all(|paused| *paused);
+    let mut words = Words {
         source,
+        runs_on_paused_clock,
         found: Vec::new(),
     };
-    ignored.visit_file(source.tree());
-    let mut found = ignored.found;
-    scan(source, source.tokens(), &mut found);
-    found
+    words.scan(source.tokens());
+    let message = "`#[ignore]` without `= \"reason\"`";
+    let ignored = attributes.ignored.into_iter();
+    words
+        .found
+        .extend(ignored.map(|line| Finding::new(source.path(), line, Rule::Ignored, message)));
+    words.found
 }
 
-fn scan(source: &Source, tokens: TokenStream, found: &mut Vec<Finding>) {
-    let tokens: Vec<_> = tokens.into_iter().collect();
-    for (index, token) in tokens.iter().enumerate() {
-        let next = tokens.get(index.saturating_add(1));
-        match token {
-            TokenTree::Ident(ident) => judge(source, ident, next, found),
-            TokenTree::Group(group) => scan(source, group.stream(), found),
-            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
-        }
-    }
-}
-
-fn judge(source: &Source, ident: &proc_macro2::Ident, next: Option<&TokenTree>, found: &mut Vec<Finding>) {
-    let (name, line) = (ident.to_string(), *lines(ident.span()).start());
-    let is_macro = matches!(next, Some(TokenTree::Punct(punct)) if punct.as_char() == '!');
-    let is_call =
-        matches!(next, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
-    if is_macro && UNFINISHED.contains(&name.as_str()) {
-        let message = format!("`{name}!` is unfinished work");
-        found.push(Finding::new(source.path(), line, Rule::Unfinished, message));
-    }
-    if is_call && name == "sleep" && (source.is_test(line) || source.path().starts_with("tests/")) {
-        let message = "a test that sleeps hides a race: wait for the event itself";
-        found.push(Finding::new(source.path(), line, Rule::Sleep, message));
-    }
-}
-
-struct Ignored<'a> {
+struct Words<'a> {
     source: &'a Source,
+    /// Then a sleep takes no time and decides nothing by luck: it lets simulated time pass.
+    runs_on_paused_clock: bool,
     found: Vec<Finding>,
 }
 
-impl<'ast> Visit<'ast> for Ignored<'_> {
+impl Words<'_> {
+    fn scan(&mut self, tokens: TokenStream) {
+        let tokens: Vec<_> = tokens.into_iter().collect();
+        for (index, token) in tokens.iter().enumerate() {
+            let next = tokens.get(index.saturating_add(1));
+            match token {
+                TokenTree::Ident(ident) => self.judge(ident, next),
+                TokenTree::Group(group) => self.scan(group.stream()),
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+
+    fn judge(&mut self, ident: &Ident, next: Option<&TokenTree>) {
+        let (name, line) = (ident.to_string(), *lines(ident.span()).start());
+        let is_macro = matches!(next, Some(TokenTree::Punct(punct)) if punct.as_char() == '!');
+        let is_call =
+            matches!(next, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
+        if is_macro && UNFINISHED.contains(&name.as_str()) {
+            self.report(line, Rule::Unfinished, &format!("`{name}!` is unfinished work"));
+        }
+        if is_call && name == "sleep" && self.must_not_sleep(line) {
+            self.report(
+                line,
+                Rule::Sleep,
+                "a test that sleeps hides a race: wait for the event, or pause the clock",
+            );
+        }
+    }
+
+    fn must_not_sleep(&self, line: usize) -> bool {
+        let is_test = self.source.is_test(line) || self.source.path().starts_with("tests/");
+        is_test && !self.runs_on_paused_clock
+    }
+
+    fn report(&mut self, line: usize, rule: Rule, message: &str) {
+        self.found
+            .push(Finding::new(self.source.path(), line, rule, message));
+    }
+}
+
+struct Attributes {
+    /// Lines of `#[ignore]` without a reason.
+    ignored: Vec<usize>,
+    /// For each `#[tokio::test]`, whether its clock is paused.
+    clocks: Vec<bool>,
+}
+
+impl<'ast> Visit<'ast> for Attributes {
     fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
-        if matches!(&attribute.meta, Meta::Path(path) if path.is_ident("ignore")) {
-            let line = *lines(attribute.span()).start();
-            let message = "`#[ignore]` without `= \"reason\"`";
-            self.found
-                .push(Finding::new(self.source.path(), line, Rule::Ignored, message));
+        let path = attribute.path();
+        if matches!(attribute.meta, Meta::Path(_)) && path.is_ident("ignore") {
+            self.ignored.push(*lines(attribute.span()).start());
+        }
+        if path.segments.len() == 2 && path.segments.last().is_some_and(|last| last.ident == "test") {
+            let paused = |list: &syn::MetaList| list.tokens.to_string().contains("start_paused = true");
+            self.clocks.push(attribute.meta.require_list().is_ok_and(paused));
         }
     }
 }
@@ -115,6 +151,20 @@ mod tests {
                 &format!("#[cfg(test)]\nmod tests {{\n{text}}}\n")
             ),
             [(Rule::Sleep, 3)]
+        );
+    }
+
+    #[test]
+    fn simulated_time_may_pass() {
+        let sleeps =
+            |clock: &str| format!("#[tokio::test{clock}]\nasync fn a() {{ tokio::time::sleep(b).await }}\n");
+        let (paused, running) = (sleeps("(start_paused = true)"), sleeps(""));
+        assert_eq!(rules("tests/a/tests/b.rs", &paused), []);
+        assert_eq!(rules("tests/a/tests/b.rs", &running), [(Rule::Sleep, 2)]);
+        assert_eq!(
+            rules("tests/a/tests/b.rs", &format!("{paused}{running}")).len(),
+            2,
+            "one running clock spoils it"
         );
     }
 }
