@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use crate::{
     Error, Exceptions, Finding, Metadata, Source, dependency_trees, habits, links, manifest, manifest_edges,
-    package_edges, room_edges, text, toolchain, tree,
+    package_edges, purity, room_edges, text, toolchain, tree,
 };
 
 /// Kinds of files in which white space at the end of a line is a mistake.
@@ -58,6 +58,7 @@ impl Workspace {
     /// When the list of exceptions cannot be read, or Cargo fails.
     pub fn findings(&self) -> Result<Vec<Finding>, Error> {
         let mut found = self.of_files();
+        found.extend(purity(&self.sources));
         found.extend(self.of_packages());
         for package in tree::WITHOUT_A_CLUSTER {
             found.extend(dependency_trees(package, &self.tree(package)?));
