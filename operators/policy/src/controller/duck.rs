@@ -1,13 +1,14 @@
 //! Constraints as ducks: every kind that a template creates carries the same `spec`, whatever else it is.
 
-use constraint_framework::api::{Constraint, ConstraintRef, ConstraintSpec, ObjectMeta};
+use constraint_framework::api::{Constraint, ConstraintRef, ObjectMeta};
 use duck_types::{DuckError, DuckPath, DuckType, view};
 use serde::Deserialize;
+use serde_json::Value;
 use watch_manager::WatchedObject;
 
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct ConstraintDuck(ConstraintSpec);
+struct ConstraintDuck(Value);
 
 impl DuckType for ConstraintDuck {
     const NAME: &'static str = "Constraint";
@@ -26,7 +27,7 @@ pub(super) fn constraint(object: &WatchedObject) -> Result<Constraint, String> {
         .map_err(|error| format!("not readable: {error}"))?;
     let spec = match view::<ConstraintDuck>(&value) {
         Ok(ConstraintDuck(spec)) => spec,
-        Err(DuckError::Absent { .. } | DuckError::Null { .. }) => ConstraintSpec::default(),
+        Err(DuckError::Absent { .. } | DuckError::Null { .. }) => Value::Null,
         Err(error) => return Err(error.to_string()),
     };
     let id = ConstraintRef {

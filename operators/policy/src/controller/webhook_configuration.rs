@@ -26,6 +26,11 @@ const SUBRESOURCES: [&str; 16] = [
     "nodes/proxy",
 ];
 
+/// The operator's own CRDs are never sent to the webhook: with `failurePolicy: Fail`, the only pod could not start
+/// again, because it would have to ask itself.
+const NOT_OWN_CRDS: &str = "request.resource.group != 'apiextensions.k8s.io' || \
+     !(request.name.endsWith('.gatekeeper.sh') || request.name.endsWith('.webtroller.dev'))";
+
 /// Namespaces with this label are never sent to the webhook.
 const IGNORE_LABEL: &str = "admission.gatekeeper.sh/ignore";
 
@@ -94,6 +99,7 @@ impl WebhookConfiguration {
                     {"key": IGNORE_LABEL, "operator": "DoesNotExist"},
                     {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [self.namespace]}
                 ]},
+                "matchConditions": [{"name": "not-the-operators-own-crds", "expression": NOT_OWN_CRDS}],
                 "rules": [{
                     "operations": self.operations,
                     "apiGroups": ["*"], "apiVersions": ["*"], "resources": resources, "scope": "*"

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -24,6 +25,9 @@ use super::shutdown::Shutdown;
 
 /// A client that has not sent its TLS hello or its headers by then is not one of ours.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a connection that is open when the drain begins may wait for its next request. Each answer closes its
+/// connection by then, so only idle ones are still there at the end.
+const LINGER: Duration = Duration::from_secs(2);
 /// Longer than the longest admission timeout (30 s), so that a drain never cuts a request short.
 const DRAIN: Duration = Duration::from_secs(35);
 /// Connections at once. An API server keeps a handful; the rest of the room is for retries.
@@ -51,16 +55,7 @@ impl Server {
         let graceful = GracefulShutdown::new();
         let tasks = TaskTracker::new();
         let room = Arc::new(Semaphore::new(CONNECTIONS));
-        loop {
-            let accepted = tokio::select! {
-                // The drain comes first: a busy listener must not keep the process alive.
-                biased;
-                () = shutdown.drain.cancelled() => break,
-                accepted = accept(&self.listener, &room) => accepted,
-            };
-            let Some((stream, permit)) = accepted else {
-                continue;
-            };
+        let begin = |(stream, permit): Accepted| {
             let connection = connection(
                 stream,
                 self.tls.clone(),
@@ -72,16 +67,36 @@ impl Server {
                 connection.await;
                 drop(permit);
             });
+        };
+        loop {
+            tokio::select! {
+                // The drain comes first: a busy listener must not keep the process alive.
+                biased;
+                () = shutdown.drain.cancelled() => break,
+                accepted = accept(&self.listener, &room) => accepted.into_iter().for_each(begin),
+            }
+        }
+        // Clients that the kernel has already let in have been promised an answer.
+        while let Some(accepted) = accept(&self.listener, &room).now_or_never() {
+            accepted.into_iter().for_each(begin);
         }
         drop(self.listener);
         tasks.close();
-        let drained = async {
-            graceful.shutdown().await;
-            tasks.wait().await;
-        };
-        if timeout(DRAIN, drained).await.is_err() {
-            tracing::warn!("some connections did not end in time");
-        }
+        drain(graceful, &tasks).await;
+    }
+}
+
+/// Lets connections end with the answer to their next request, then ends the idle ones.
+async fn drain(graceful: GracefulShutdown, tasks: &TaskTracker) {
+    if timeout(LINGER, tasks.wait()).await.is_ok() {
+        return;
+    }
+    let drained = async {
+        graceful.shutdown().await;
+        tasks.wait().await;
+    };
+    if timeout(DRAIN, drained).await.is_err() {
+        tracing::warn!("some connections did not end in time");
     }
 }
 

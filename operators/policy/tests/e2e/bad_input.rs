@@ -109,7 +109,7 @@ async fn a_template_that_does_not_compile_says_so_and_nothing_else_changes() {
 
     cluster.apply(BROKEN).await;
     let broken = ["constrainttemplate", "broken"];
-    let has_error = "--for=jsonpath={.status.byPod[0].errors[0].code}=ingest_error";
+    let has_error = "--for=jsonpath={.status.byPod[*].errors[*].code}=ingest_error";
     cluster
         .must(&["wait", has_error, "--timeout=120s", "constrainttemplate/broken"])
         .await;
