@@ -306,3 +306,6 @@ fn preserves(schema: &Value) -> bool {
 fn flag(schema: &Value, name: &str) -> bool {
     schema.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
+
+#[cfg(test)]
+mod tests;
