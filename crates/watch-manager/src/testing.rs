@@ -309,6 +309,9 @@ impl Source for FakeApi {
             let gvk = gvk_of(resource);
             match self.request(&gvk, Verb::Watch).await {
                 Some(Fault::ClosedAtOnce) => return Ok(stream::empty().boxed()),
+                Some(Fault::ExpiredAtOnce) => {
+                    return Ok(stream::iter([Err(SourceError::Expired)]).boxed());
+                }
                 Some(Fault::Silent) => return Ok(stream::pending().boxed()),
                 Some(fault) => return Err(fault.into()),
                 None => {}

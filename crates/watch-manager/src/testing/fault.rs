@@ -16,9 +16,12 @@ pub enum Fault {
     Expired,
     /// 503, or a connection that broke.
     Unavailable,
-    /// A watch that ends as soon as it is open. Only for [`Verb::Watch`].
+    /// A watch that ends as soon as it is open. Only for [`Verb::Watch`](crate::Verb::Watch).
     ClosedAtOnce,
-    /// A watch that is open and never says anything. Only for [`Verb::Watch`].
+    /// A watch that opens and then says that its version has expired, which is how API servers say it. Only
+    /// for [`Verb::Watch`](crate::Verb::Watch).
+    ExpiredAtOnce,
+    /// A watch that is open and never says anything. Only for [`Verb::Watch`](crate::Verb::Watch).
     Silent,
 }
 
@@ -37,7 +40,7 @@ impl From<Fault> for SourceError {
             Fault::Forbidden => Self::Forbidden("no access, by order of the test".to_owned()),
             Fault::NotFound => Self::NotServed,
             Fault::Expired => Self::Expired,
-            Fault::Unavailable | Fault::ClosedAtOnce | Fault::Silent => {
+            Fault::Unavailable | Fault::ClosedAtOnce | Fault::ExpiredAtOnce | Fault::Silent => {
                 Self::Unavailable("unavailable, by order of the test".to_owned())
             }
         }

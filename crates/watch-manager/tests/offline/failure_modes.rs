@@ -159,14 +159,19 @@ async fn an_expired_version_in_mid_watch_is_answered_by_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_never_opens_because_of_its_version_backs_off() {
-    let bench = Bench::new();
-    let mut registrar = bench.synced("Gadget", &["a"]).await;
-    bench.api.fail_always(&gvk("Gadget"), Verb::Watch, Fault::Expired);
-    bench.api.interrupt(&gvk("Gadget"), None);
-    during(&mut registrar, 5 * MINUTE).await;
-    let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
-    assert!((5..25).contains(&lists), "{lists} lists in five minutes");
+async fn a_version_that_has_always_expired_is_listed_less_and_less() {
+    for fault in [Fault::Expired, Fault::ExpiredAtOnce] {
+        let bench = Bench::new();
+        let mut registrar = bench.synced("Gadget", &["a"]).await;
+        bench.api.fail_always(&gvk("Gadget"), Verb::Watch, fault);
+        bench.api.interrupt(&gvk("Gadget"), None);
+        during(&mut registrar, 5 * MINUTE).await;
+        let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
+        assert!(
+            (5..25).contains(&lists),
+            "{fault:?}: {lists} lists in five minutes"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -223,6 +223,22 @@ async fn streams_of_a_registrar_share_its_events() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_wakes_every_stream_that_can_have_a_part_of_it() {
+    let bench = Bench::new();
+    let _first = bench.synced("Gadget", &["a", "b"]).await;
+    let late = bench.registrar("late");
+    let (mut left, mut right) = (late.events(), late.events());
+    let both = async { tokio::join!(left.next(), right.next()) };
+    let (both, _) = tokio::join!(tokio::time::timeout(MINUTE, both), async {
+        late.add(gvk("Gadget"))
+    });
+    let (left, right) = both.expect("a stream slept through its part");
+    let mut said = [describe(&left.unwrap()), describe(&right.unwrap())];
+    said.sort();
+    assert_eq!(said, ["apply a", "apply b"]);
+}
+
 // --- Readiness.
 
 #[tokio::test(start_paused = true)]
