@@ -12,14 +12,20 @@ mod collection;
 mod digest;
 mod document;
 mod duration;
+mod encoding;
 mod expression;
 mod format;
+mod identifier;
 mod network;
 mod number;
 mod operand;
+mod order;
 mod pattern;
+mod subset;
 mod text;
 mod token;
+mod unit;
+mod version;
 
 /// What a builtin answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,16 +101,21 @@ pub fn registry() -> &'static [Builtin] {
     REGISTRY
 }
 
+#[rustfmt::skip]
 const REGISTRY: &[Builtin] = &[
     Builtin::v0("all", 1, aggregates::all),
     Builtin::v0("any", 1, aggregates::any),
     Builtin::new("array.flatten", 1, collection::flatten),
+    Builtin::new("base64.decode", 1, encoding::base64_decode),
+    Builtin::new("base64.is_valid", 1, encoding::base64_is_valid),
+    Builtin::new("base64url.decode", 1, encoding::base64url_decode),
     Builtin::v0("cast_array", 1, cast::array),
     Builtin::v0("cast_boolean", 1, cast::boolean),
     Builtin::v0("cast_null", 1, cast::null),
     Builtin::v0("cast_object", 1, cast::object),
     Builtin::v0("cast_set", 1, cast::set),
     Builtin::v0("cast_string", 1, cast::string),
+    Builtin::new("ceil", 1, number::ceil),
     Builtin::new("crypto.hmac.equal", 2, digest::hmac_equal),
     Builtin::new("crypto.hmac.md5", 2, digest::hmac_md5),
     Builtin::new("crypto.hmac.sha1", 2, digest::hmac_sha1),
@@ -113,11 +124,20 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("crypto.md5", 1, digest::md5),
     Builtin::new("crypto.sha1", 1, digest::sha1),
     Builtin::new("crypto.sha256", 1, digest::sha256),
+    Builtin::new("floor", 1, number::floor),
+    Builtin::new("format_int", 2, number::format_int),
+    Builtin::new("glob.quote_meta", 1, text::glob_quote_meta),
+    Builtin::new("indexof", 2, text::indexof),
+    Builtin::new("indexof_n", 2, text::indexof_n),
     Builtin::new("io.jwt.decode", 1, token::decode),
     Builtin::new("io.jwt.verify_hs256", 2, token::verify_hs256),
     Builtin::new("io.jwt.verify_hs384", 2, token::verify_hs384),
     Builtin::new("io.jwt.verify_hs512", 2, token::verify_hs512),
     Builtin::new("json.is_valid", 1, document::json_is_valid),
+    Builtin::new("json.marshal", 1, document::json_marshal),
+    Builtin::new("lower", 1, text::lower),
+    Builtin::new("max", 1, order::max),
+    Builtin::new("min", 1, order::min),
     Builtin::new("net.cidr_contains", 2, network::contains),
     Builtin::new("net.cidr_contains_matches", 2, network::contains_matches),
     Builtin::new("net.cidr_expand", 1, network::expand),
@@ -127,23 +147,34 @@ const REGISTRY: &[Builtin] = &[
     Builtin::v0("net.cidr_overlap", 2, network::contains),
     Builtin::new("numbers.range", 2, number::range),
     Builtin::new("numbers.range_step", 3, number::range_step),
+    Builtin::new("object.subset", 2, subset::subset),
     Builtin::v0("re_match", 2, expression::matches),
-    Builtin::new(
-        "regex.find_all_string_submatch_n",
-        3,
-        expression::find_all_string_submatch_n,
-    ),
+    Builtin::new("regex.find_all_string_submatch_n", 3, expression::find_all_string_submatch_n),
     Builtin::new("regex.find_n", 3, expression::find_n),
     Builtin::new("regex.is_valid", 1, expression::is_valid),
     Builtin::new("regex.match", 2, expression::matches),
     Builtin::new("regex.replace", 3, expression::replace),
     Builtin::new("regex.split", 2, expression::split),
+    Builtin::new("regex.template_match", 4, expression::template_match),
+    Builtin::new("semver.compare", 2, version::compare),
+    Builtin::new("semver.is_valid", 1, version::is_valid),
     Builtin::v0("set_diff", 2, collection::set_diff),
+    Builtin::new("sort", 1, order::sort),
     Builtin::new("sprintf", 2, format::sprintf),
     Builtin::new("strings.count", 2, text::count),
     Builtin::new("strings.replace_n", 2, text::replace_n),
     Builtin::new("strings.split_n", 3, text::split_n),
+    Builtin::new("substring", 3, text::substring),
     Builtin::new("time.parse_duration_ns", 1, duration::parse_ns),
+    Builtin::new("to_number", 1, number::to_number),
+    Builtin::new("units.parse", 1, unit::parse),
+    Builtin::new("units.parse_bytes", 1, unit::parse_bytes),
+    Builtin::new("upper", 1, text::upper),
+    Builtin::new("urlquery.decode", 1, encoding::urlquery_decode),
+    Builtin::new("urlquery.decode_object", 1, encoding::urlquery_decode_object),
+    Builtin::new("urlquery.encode", 1, encoding::urlquery_encode),
+    Builtin::new("urlquery.encode_object", 1, encoding::urlquery_encode_object),
+    Builtin::new("uuid.parse", 1, identifier::parse),
     Builtin::new("yaml.is_valid", 1, document::yaml_is_valid),
 ];
 

@@ -93,3 +93,88 @@ pub(super) fn count(args: &[Value]) -> Outcome {
     });
     answer.into()
 }
+
+/// `substring(text, offset, length)`, in characters; all of the rest if the length is negative.
+pub(super) fn substring(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|text| {
+        let (offset, length) = (operand::integer(args, 1)?, operand::integer(args, 2)?);
+        let offset = usize::try_from(offset).map_err(|_| "negative offset".to_owned())?;
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        Ok(Value::from(
+            text.chars().skip(offset).take(length).collect::<String>(),
+        ))
+    });
+    answer.into()
+}
+
+/// `indexof(text, searched)`: the first place in characters, or -1.
+pub(super) fn indexof(args: &[Value]) -> Outcome {
+    let answer = places(args).map(|places| Value::from(places.first().map_or(-1, |place| *place)));
+    answer.into()
+}
+
+/// `indexof_n(text, searched)`: all places in characters, overlapping ones too.
+pub(super) fn indexof_n(args: &[Value]) -> Outcome {
+    places(args)
+        .map(|places| Value::from(places.into_iter().map(Value::from).collect::<Vec<_>>()))
+        .into()
+}
+
+fn places(args: &[Value]) -> Result<Vec<i64>, Fault> {
+    let (text, searched) = (operand::string(args, 0)?, operand::string(args, 1)?);
+    if searched.is_empty() {
+        return Err("empty search character".to_owned());
+    }
+    let found =
+        |(_, (at, _)): &(i64, (usize, char))| text.get(*at..).is_some_and(|rest| rest.starts_with(searched));
+    Ok((0_i64..)
+        .zip(text.char_indices())
+        .filter(found)
+        .map(|(place, _)| place)
+        .collect())
+}
+
+/// `lower(text)`, character by character as Go does: what has no single lower-case character stays.
+pub(super) fn lower(args: &[Value]) -> Outcome {
+    // The dotted capital I is the one character whose lower case Go cuts short.
+    let one = |c: char| {
+        if c == '\u{130}' {
+            'i'
+        } else {
+            single(c, c.to_lowercase())
+        }
+    };
+    operand::string(args, 0)
+        .map(|text| Value::from(text.chars().map(one).collect::<String>()))
+        .into()
+}
+
+/// `upper(text)`, character by character as Go does: what has no single upper-case character stays.
+pub(super) fn upper(args: &[Value]) -> Outcome {
+    let one = |c: char| single(c, c.to_uppercase());
+    operand::string(args, 0)
+        .map(|text| Value::from(text.chars().map(one).collect::<String>()))
+        .into()
+}
+
+fn single(character: char, mut mapped: impl Iterator<Item = char>) -> char {
+    match (mapped.next(), mapped.next()) {
+        (Some(mapped), None) => mapped,
+        _ => character,
+    }
+}
+
+/// `glob.quote_meta(text)`: every character that means something in a pattern, escaped.
+pub(super) fn glob_quote_meta(args: &[Value]) -> Outcome {
+    let quoted = |text: &str| {
+        let mut out = String::with_capacity(text.len());
+        for character in text.chars() {
+            if "*?\\[]{}".contains(character) {
+                out.push('\\');
+            }
+            out.push(character);
+        }
+        Value::from(out)
+    };
+    operand::string(args, 0).map(quoted).into()
+}

@@ -2,25 +2,16 @@
 //!
 //! A token is a compact JWS: three parts of unpadded base64url between periods.
 
-use data_encoding::{BASE64URL, Encoding};
 use hmac::Hmac;
 use regorus::Value;
 use sha2::{Sha256, Sha384, Sha512};
-use std::sync::LazyLock;
 
+use super::encoding::{from_base64url, text_of};
 use super::operand::{self, Fault};
 use super::{Outcome, digest};
 
 /// Tokens inside tokens are looked into this deep.
 const MOST_NESTED: usize = 16;
-
-/// Go's decoder skips line breaks and does not look at bits behind the last byte.
-static BASE64: LazyLock<Encoding> = LazyLock::new(|| {
-    let mut specification = BASE64URL.specification();
-    specification.check_trailing_bits = false;
-    specification.ignore.push_str("\r\n");
-    specification.encoding().unwrap_or(BASE64URL)
-});
 
 struct Token<'a> {
     header: &'a str,
@@ -45,8 +36,8 @@ impl<'a> Token<'a> {
     }
 
     fn header(&self) -> Result<Value, Fault> {
-        let text =
-            decoded(self.header).map_err(|fault| format!("JWT header had invalid encoding: {fault}"))?;
+        let text = from_base64url(self.header)
+            .map_err(|fault| format!("JWT header had invalid encoding: {fault}"))?;
         let header = json_object(&text).map_err(|fault| format!("bad JWT header: {fault}"))?;
         match field(&header, "enc") {
             Some(_) => Err("JWT is a JWE object, which is not supported".to_owned()),
@@ -55,7 +46,7 @@ impl<'a> Token<'a> {
     }
 
     fn payload(&self) -> Result<Vec<u8>, Fault> {
-        decoded(self.payload).map_err(|fault| format!("JWT payload had invalid encoding: {fault}"))
+        from_base64url(self.payload).map_err(|fault| format!("JWT payload had invalid encoding: {fault}"))
     }
 }
 
@@ -63,23 +54,8 @@ fn field<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
     object.as_object().ok()?.get(&Value::from(name))
 }
 
-fn decoded(part: &str) -> Result<Vec<u8>, Fault> {
-    let illegal = || format!("illegal base64url string: {part}");
-    let padding = match part.len() % 4 {
-        _ if part.ends_with('=') => "",
-        0 => "",
-        2 => "==",
-        3 => "=",
-        _ => return Err(illegal()),
-    };
-    BASE64
-        .decode(format!("{part}{padding}").as_bytes())
-        .map_err(|_| illegal())
-}
-
 fn json_object(text: &[u8]) -> Result<Value, Fault> {
-    let value = Value::from_json_str(&String::from_utf8_lossy(text))
-        .map_err(|error| format!("invalid JSON: {error}"))?;
+    let value = Value::from_json_str(&text_of(text)).map_err(|error| format!("invalid JSON: {error}"))?;
     match value {
         Value::Object(_) => Ok(value),
         _ => Err("decoded JSON type was not an Object".to_owned()),
@@ -98,13 +74,13 @@ fn decode_nested(text: &str, depth: usize) -> Result<Value, Fault> {
     let header = token.header()?;
     let payload = token.payload()?;
     if field(&header, "cty") == Some(&Value::from("JWT")) {
-        let inner = String::from_utf8_lossy(&payload);
+        let inner = text_of(&payload);
         let depth = depth.checked_sub(1).ok_or("tokens are nested too deeply")?;
         return decode_nested(inner.trim_matches(['"', '\'']), depth);
     }
     let payload = json_object(&payload)?;
-    let signature =
-        decoded(token.signature).map_err(|fault| format!("JWT signature had invalid encoding: {fault}"))?;
+    let signature = from_base64url(token.signature)
+        .map_err(|fault| format!("JWT signature had invalid encoding: {fault}"))?;
     Ok(Value::from(vec![
         header,
         payload,
@@ -131,7 +107,7 @@ fn verify(args: &[Value], code: fn(&[u8], &[u8]) -> Option<Vec<u8>>) -> Outcome 
     let answer = operand::string(args, 0).and_then(|text| {
         let secret = operand::string(args, 1)?;
         let token = Token::parse(text)?;
-        let signature = decoded(token.signature)?;
+        let signature = from_base64url(token.signature)?;
         let signed = format!("{}.{}", token.header, token.payload);
         let expected = code(signed.as_bytes(), secret.as_bytes()).ok_or("the secret is not usable")?;
         Ok(Value::Bool(digest::same(&signature, &expected)))

@@ -1,0 +1,56 @@
+//! `object.subset`. Source: OPA `topdown/subset.go`.
+
+use regorus::Value;
+use regorus::value::{Array, Object};
+
+use super::Outcome;
+
+/// `object.subset(super, sub)`: whether all of `sub` is in `super`, objects within objects included. An array is
+/// in another as a run of its elements, a set in an array regardless of their order.
+pub(super) fn subset(args: &[Value]) -> Outcome {
+    let answer = match args {
+        [Value::Object(whole), Value::Object(part)] => in_object(whole, part),
+        [Value::Set(whole), Value::Set(part)] => part.is_subset(whole),
+        [Value::Array(whole), Value::Array(part)] => in_array(whole, part),
+        [Value::Array(whole), Value::Set(part)] => {
+            // OPA looks at the elements of the array, and finds nothing in one that has none.
+            !whole.is_empty() && part.iter().all(|element| whole.contains(element))
+        }
+        _ => {
+            let reason = "both arguments object.subset must be of the same type or array and set";
+            return Outcome::Error(reason.to_owned());
+        }
+    };
+    Outcome::Value(Value::Bool(answer))
+}
+
+fn in_object(whole: &Object, part: &Object) -> bool {
+    part.iter().all(|(key, wanted)| match (whole.get(key), wanted) {
+        (None, _) => false,
+        (Some(found), wanted) if found == wanted => true,
+        (Some(Value::Object(whole)), Value::Object(part)) => in_object(whole, part),
+        (Some(Value::Set(whole)), Value::Set(part)) => part.is_subset(whole),
+        (Some(Value::Array(whole)), Value::Array(part)) => in_array(whole, part),
+        _ => false,
+    })
+}
+
+/// OPA's search: on a mismatch it goes on one further without looking at what had matched again.
+fn in_array(whole: &Array, part: &Array) -> bool {
+    if part.len() > whole.len() {
+        return false;
+    }
+    let (mut start, mut matched) = (0_usize, 0_usize);
+    while matched < part.len() {
+        let Some(element) = whole.get(start.saturating_add(matched)) else {
+            return false;
+        };
+        if part.get(matched) == Some(element) {
+            matched = matched.saturating_add(1);
+        } else {
+            start = start.saturating_add(1);
+            matched = 0;
+        }
+    }
+    true
+}
