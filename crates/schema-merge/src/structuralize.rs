@@ -135,7 +135,7 @@ pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Vec
     let mut walk = Walk {
         root: schema,
         style,
-        following: Vec::new(),
+        following: vec!["#".to_owned()],
         nodes: 0,
         losses: Vec::new(),
         obstacles: Vec::new(),

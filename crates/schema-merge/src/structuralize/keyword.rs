@@ -36,7 +36,13 @@ impl<'s> Walk<'s> {
         let mut node = Map::new();
         for (name, value) in map {
             match name.as_str() {
-                "anyOf" | "oneOf" | "allOf" | "not" | "additionalProperties" | "patternProperties" => {}
+                "$ref"
+                | "anyOf"
+                | "oneOf"
+                | "allOf"
+                | "not"
+                | "additionalProperties"
+                | "patternProperties" => {}
                 "exclusiveMinimum" | "exclusiveMaximum" | "minimum" | "maximum" => {}
                 name if SILENT.contains(&name) => {}
                 "type" => self.kind(value, &mut node, at),

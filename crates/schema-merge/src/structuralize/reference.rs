@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Reason, Walk};
+use super::{Reason, Walk, variant};
 use crate::keyword::ANNOTATIONS;
 use crate::path::SchemaPath;
 
@@ -25,26 +25,22 @@ impl<'s> Walk<'s> {
         self.following.push(reference.to_owned());
         let mut node = self.node(target, at);
         self.following.pop();
-        let rest: Map<String, Value> = beside
-            .iter()
-            .filter(|(keyword, _)| {
-                !matches!(
-                    keyword.as_str(),
-                    "$ref" | "$defs" | "definitions" | "$schema" | "examples"
-                )
+        let mut rest = self.keywords(beside, at);
+        self.unions(beside, &mut rest, at);
+        let nearer: Vec<String> = rest
+            .keys()
+            .filter(|keyword| {
+                ANNOTATIONS.contains(&keyword.as_str()) || matches!(keyword.as_str(), "default" | "nullable")
             })
-            .map(|(keyword, value)| (keyword.clone(), value.clone()))
+            .cloned()
             .collect();
-        for (keyword, value) in rest {
-            let plain =
-                ANNOTATIONS.contains(&keyword.as_str()) || matches!(keyword.as_str(), "default" | "nullable");
-            if plain || !node.contains_key(&keyword) {
-                if !(keyword == "default" && value.is_null()) {
-                    node.insert(keyword, value);
-                }
-            } else if node.get(&keyword) != Some(&value) {
-                self.obstacle(at, Reason::Collision(keyword));
+        for keyword in nearer {
+            if let Some(value) = rest.remove(&keyword) {
+                node.insert(keyword, value);
             }
+        }
+        if let Err(name) = variant::absorb(&mut node, rest) {
+            self.obstacle(at, Reason::Collision(name));
         }
         node
     }
