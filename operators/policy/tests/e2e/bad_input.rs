@@ -109,11 +109,21 @@ async fn a_template_that_does_not_compile_says_so_and_nothing_else_changes() {
 
     cluster.apply(BROKEN).await;
     let broken = ["constrainttemplate", "broken"];
-    let has_error = "--for=jsonpath={.status.byPod[*].errors[*].code}=ingest_error";
     cluster
-        .must(&["wait", has_error, "--timeout=120s", "constrainttemplate/broken"])
+        .must(&[
+            "wait",
+            "--for=condition=Ingested=False",
+            "--timeout=120s",
+            "constrainttemplate/broken",
+        ])
         .await;
-    let message = cluster.get(&broken, "{.status.byPod[0].errors[0].message}").await;
+    assert!(
+        cluster
+            .get(&broken, "{.status.byPod[0].errors[*].code}")
+            .await
+            .contains("ingest_error")
+    );
+    let message = cluster.get(&broken, "{.status.byPod[0].errors[*].message}").await;
     assert!(message.contains("no_such_function"), "{message}");
     let location = cluster
         .get(&broken, "{.status.byPod[0].errors[0].location}")

@@ -72,7 +72,7 @@ impl Policy {
                 .as_array()
                 .unwrap()
                 .iter()
-                .all(|a| !is_no(&a["violations"]))
+                .any(|assertion| !is_no(&assertion["violations"]))
         };
         let inventory = cases
             .iter()
