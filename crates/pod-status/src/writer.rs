@@ -100,60 +100,86 @@ impl Driver {
     }
 
     fn next_step(&mut self, now: Instant) -> Step {
+        let wish = self.note_wish(now);
+        if self.retry_at > now {
+            return Step::WaitUntil(self.retry_at);
+        }
+        self.note_occasions(&wish, now);
+        if let Some(shard) = self.batch.front() {
+            return Step::Write(*shard);
+        }
+        let ledger = locked(&self.ledger);
+        let (is_clean, stored) = (ledger.dirty().next().is_none(), ledger.stored_version());
+        drop(ledger);
+        match (is_clean, wish.finish) {
+            (true, true) => Step::End,
+            (false, true) => self.begin_batch(),
+            (_, false) if self.verify_at <= now => Step::Verify,
+            (true, false) => {
+                self.debounce.clear();
+                Step::WaitUntil(self.idle_until())
+            }
+            (false, false) if stored < wish.flush => self.begin_batch(),
+            (false, false) => self.debounced(now),
+        }
+    }
+
+    /// Takes notice of what the handles want. No handle is left to want more than an end.
+    fn note_wish(&mut self, now: Instant) -> Wish {
         if self.wishes.has_changed().unwrap_or(false) {
             self.debounce.changed(now);
         }
         let wish = *self.wishes.borrow_and_update();
-        let finish = wish.finish || self.orphaned;
+        Wish {
+            finish: wish.finish || self.orphaned,
+            ..wish
+        }
+    }
+
+    /// Changes the ledger for what time and the end bring about: a heartbeat, and the withdrawal of a
+    /// process that has no pod to outlive it.
+    fn note_occasions(&mut self, wish: &Wish, now: Instant) {
+        let Some(period) = self.heartbeat_every else {
+            return;
+        };
         let mut ledger = locked(&self.ledger);
-        if finish && !self.withdrawn && self.objects.identity.uid.is_none() {
+        if wish.finish && !self.withdrawn {
             self.withdrawn = true;
             ledger.withdraw();
-        }
-        if self.retry_at > now {
-            return Step::WaitUntil(self.retry_at);
-        }
-        if let Some(period) = self
-            .heartbeat_every
-            .filter(|_| !finish && self.heartbeat_at <= now)
-        {
+        } else if !wish.finish && self.heartbeat_at <= now {
             self.heartbeat_at = later(now, period);
             ledger.beat();
             if self.batch.front() != Some(&REGISTRATION) {
                 self.batch.push_front(REGISTRATION);
             }
         }
-        if let Some(shard) = self.batch.front() {
-            return Step::Write(*shard);
-        }
-        let is_clean = ledger.dirty().next().is_none();
-        if finish && is_clean {
-            return Step::End;
-        }
-        if self.verify_at <= now && !finish {
-            return Step::Verify;
-        }
-        let idle = self
-            .heartbeat_every
-            .map_or(self.verify_at, |_| self.verify_at.min(self.heartbeat_at));
-        if is_clean {
-            self.debounce.clear();
-            return Step::WaitUntil(idle);
-        }
-        let due = self.debounce.due().unwrap_or_else(|| {
+    }
+
+    /// Begins a batch if the burst of changes is over.
+    fn debounced(&mut self, now: Instant) -> Step {
+        if self.debounce.due().is_none() {
             // The change is in the ledger, and the wish that announces it on its way.
             self.debounce.changed(now);
-            self.debounce.due().unwrap_or(now)
-        });
-        let urgent = finish || ledger.stored_version() < wish.flush;
-        if !urgent && due > now {
-            return Step::WaitUntil(idle.min(due));
         }
+        match self.debounce.due() {
+            Some(due) if due > now => Step::WaitUntil(due.min(self.idle_until())),
+            _ => self.begin_batch(),
+        }
+    }
+
+    /// Begins to write what is dirty, which is something when this is called.
+    fn begin_batch(&mut self) -> Step {
         self.debounce.clear();
-        self.batch = ledger.dirty().collect();
+        self.batch = locked(&self.ledger).dirty().collect();
         self.batch
             .front()
-            .map_or(Step::WaitUntil(now), |shard| Step::Write(*shard))
+            .map_or(Step::Verify, |shard| Step::Write(*shard))
+    }
+
+    /// When something is to be done even if nobody wants anything.
+    fn idle_until(&self) -> Instant {
+        self.heartbeat_every
+            .map_or(self.verify_at, |_| self.verify_at.min(self.heartbeat_at))
     }
 
     /// Waits for a wish, at most until `due`.
