@@ -23,7 +23,7 @@ use crate::cluster::{Cluster, Written};
 use crate::inbox::ParentChanges;
 use crate::lease::{Claim, lead};
 use crate::membership::{Membership, candidates};
-use crate::pace::{Debounce, Retry};
+use crate::pace::{Debounce, Retry, answered};
 use crate::report::{Member, PodReport, REGISTRATION, ReportKind};
 use crate::roll::Roll;
 use crate::shape::Shapes;
@@ -291,7 +291,7 @@ impl<'a> Term<'a> {
 
     /// Establishes the members, and sweeps what runs have left that are gone.
     async fn count(&mut self) -> kube::Result<()> {
-        let registered = self.cluster.registrations().await?;
+        let registered = answered(self.cluster.registrations()).await?;
         let now = Instant::now();
         for run in &registered {
             self.membership.seen(run, now);
@@ -317,7 +317,7 @@ impl<'a> Term<'a> {
 
     async fn is_gone(&self, run: &Member, now: Instant) -> kube::Result<bool> {
         if let Some(uid) = self.membership.missing_pod(run) {
-            return self.cluster.is_pod_gone(&run.id, uid).await;
+            return answered(self.cluster.is_pod_gone(&run.id, uid)).await;
         }
         Ok(self.membership.expiry(run).is_some_and(|expiry| expiry <= now))
     }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::aggregator::AggregatorConfig;
 use crate::fold::{Decision, Parent, Reported, aggregate};
+use crate::pace::answered;
 use crate::parent::{ParentKey, ParentRef};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::shape::Shape;
@@ -78,7 +79,7 @@ impl Cluster {
                 resource_version: None,
             };
             let params = DeleteParams::default().preconditions(preconditions);
-            match self.reports.delete(name, &params).await {
+            match answered(self.reports.delete(name, &params)).await {
                 Ok(_) => tracing::info!(name, pod = run.id, "swept a report of a pod that is gone"),
                 Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
                 Err(error) => tracing::warn!(name, %error, "cannot sweep a report of a pod that is gone"),

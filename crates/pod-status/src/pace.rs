@@ -1,6 +1,7 @@
-//! When the next write may be sent: debounced, limited in rate, and later after failures. No I/O; the
-//! caller says what time it is.
+//! When the next request may be sent: debounced, limited in rate, and later after failures; and for how
+//! long its answer is waited for. What to send is decided elsewhere.
 
+use std::future::Future;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -113,6 +114,15 @@ impl Retry {
         *self = Self::new();
     }
 }
+
+/// The answer to a request, if it comes within two minutes. Without a limit one lost answer would silence
+/// a driver for good; the limit is generous because the client may be waiting on the server's advice.
+pub(crate) async fn answered<T>(request: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
+    let answer = tokio::time::timeout(LONGEST_REQUEST, request).await;
+    answer.unwrap_or_else(|elapsed| Err(kube::Error::Service(elapsed.into())))
+}
+
+const LONGEST_REQUEST: Duration = Duration::from_secs(120);
 
 #[cfg(test)]
 #[expect(

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::identity::PodIdentity;
 use crate::ledger::{Ledger, Write};
 use crate::name::{label_value, pack};
-use crate::pace::{Bucket, Debounce, Retry};
+use crate::pace::{Bucket, Debounce, Retry, answered};
 use crate::report::{POD_LABEL, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::reporter::{Config, Progress, Wish, locked};
 
@@ -201,7 +201,7 @@ impl Driver {
     async fn write(&mut self, shard: u32) -> kube::Result<()> {
         sleep_until(self.bucket.take(Instant::now())).await;
         let write = locked(&self.ledger).write(shard);
-        let recreated = self.objects.carry_out(&write).await?;
+        let recreated = answered(self.objects.carry_out(&write)).await?;
         self.batch.pop_front();
         locked(&self.ledger).written(&write);
         if recreated {
@@ -212,7 +212,7 @@ impl Driver {
     }
 
     async fn verify(&mut self) -> kube::Result<()> {
-        let found = self.objects.list().await?;
+        let found = answered(self.objects.list()).await?;
         self.verify_at = later(Instant::now(), self.verify_every);
         let mut ledger = locked(&self.ledger);
         let before: Vec<u32> = ledger.dirty().collect();

@@ -343,3 +343,20 @@ async fn a_missing_custom_resource_definition_is_waited_for() {
     reporter.registered().await.unwrap();
     assert_eq!(server.objects("podreports").len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_never_answered_does_not_silence_the_pod() {
+    for fault in [Fault::Vanish, Fault::LoseAnswer] {
+        let server = Server::default();
+        let reporter = start(&server, identity(), Config::default());
+        reporter.registered().await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        server.script([fault]);
+        reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
+        timeout(Duration::from_secs(180), reporter.flush())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(stored(&server), [("p1".to_owned(), 1)]);
+    }
+}
