@@ -26,7 +26,7 @@ const RULE: [(&str, Holds); 6] = [
 ];
 const DOCS: [(&str, Holds); 2] = [("description", Holds::Text), ("url", Holds::Text)];
 
-/// Keywords whose Go type has its own decoder: errors below start a new path, and unknown fields go unnoticed.
+/// Keywords whose Go type has its own decoder: unknown fields below go unnoticed.
 const CUSTOM: [&str; 4] = ["items", "additionalProperties", "additionalItems", "dependencies"];
 
 pub(crate) struct Decoder {
@@ -254,9 +254,13 @@ impl Decoder {
             Value::Object(_) => "object".to_owned(),
         };
         let field = go_field(at);
-        let detail = format!(
-            "json: cannot unmarshal {found} into Go struct field JSONSchemaProps.{field} of type {go_type}"
-        );
+        let holder = if at.steps().is_empty() {
+            "CustomResourceValidation"
+        } else {
+            "JSONSchemaProps"
+        };
+        let detail =
+            format!("json: cannot unmarshal {found} into Go struct field {holder}.{field} of type {go_type}");
         self.push(Severity::Decode, "type-mismatch", at, detail);
     }
 
@@ -302,19 +306,15 @@ fn refused<'n, 'a>(node: &'n mut Node<'a>) -> &'n mut Refused<'a> {
     node.refused.get_or_insert_default()
 }
 
-/// The field as Go's decoder names it: struct fields only, from the last type with its own decoder.
+/// The field as Go's decoder names it: struct fields only, without keys and indexes.
 fn go_field(at: &SchemaPath) -> String {
-    let mut fields = vec!["spec", "versions", "schema", "openAPIV3Schema"];
-    for (index, step) in at.steps().iter().enumerate() {
-        let Step::Child(name) = step else { continue };
-        let last = index.saturating_add(1) == at.steps().len();
-        if CUSTOM.contains(&name.as_ref()) && !last {
-            fields.clear();
-        } else {
-            fields.push(name);
+    let mut field = String::from("spec.versions.schema.openAPIV3Schema");
+    for step in at.steps() {
+        if let Step::Child(name) = step {
+            field.extend([".", name]);
         }
     }
-    fields.join(".")
+    field
 }
 
 /// The place as strict decoding prints it.

@@ -10,18 +10,37 @@ use crate::node::Node;
 use crate::structural::go_quoted;
 
 /// What is wrong with the resources embedded in `value`, which is one itself if `resource` says so.
+///
+/// As on the server, metadata that cannot be decoded keeps everything else from being looked at.
 pub(crate) fn embedded(node: &Node<'_>, value: &Value, resource: bool) -> Vec<Violation> {
+    let mut undecodable = Vec::new();
+    walk(Some(node), value, "", resource, &mut |map, path| {
+        undecodable.extend(decode(map, path))
+    });
+    if !undecodable.is_empty() {
+        undecodable.truncate(1);
+        return undecodable;
+    }
     let mut violations = Vec::new();
-    walk(Some(node), value, "", resource, &mut violations);
+    walk(Some(node), value, "", resource, &mut |map, path| {
+        resource_meta(map, path, &mut violations)
+    });
     violations
 }
 
-fn walk(node: Option<&Node<'_>>, value: &Value, path: &str, resource: bool, violations: &mut Vec<Violation>) {
+/// Calls `look` on every embedded resource, with its path.
+fn walk<F: FnMut(&Map<String, Value>, &str)>(
+    node: Option<&Node<'_>>,
+    value: &Value,
+    path: &str,
+    resource: bool,
+    look: &mut F,
+) {
     let Some(node) = node else { return };
     match value {
         Value::Object(map) => {
             if resource {
-                resource_meta(map, path, violations);
+                look(map, path);
             }
             for (name, value) in map {
                 let (below, place) = match node.properties.get(name.as_str()) {
@@ -29,19 +48,13 @@ fn walk(node: Option<&Node<'_>>, value: &Value, path: &str, resource: bool, viol
                     None => (node.additional(), format!("{path}[{name}]")),
                 };
                 let resource = below.is_some_and(|below| below.flag(EMBEDDED));
-                walk(below, value, &place, resource, violations);
+                walk(below, value, &place, resource, look);
             }
         }
         Value::Array(list) => {
             for (index, value) in list.iter().enumerate() {
                 let resource = node.item().is_some_and(|item| item.flag(EMBEDDED));
-                walk(
-                    node.item(),
-                    value,
-                    &format!("{path}[{index}]"),
-                    resource,
-                    violations,
-                );
+                walk(node.item(), value, &format!("{path}[{index}]"), resource, look);
             }
         }
         _ => {}
@@ -82,26 +95,81 @@ fn resource_meta(map: &Map<String, Value>, path: &str, violations: &mut Vec<Viol
                 let detail = format!("unexpected GroupVersion string: {text}");
                 push(name, Problem::Invalid, Some(go_quoted(text)), detail);
             }
-            Some(Value::String(_)) => {}
-            Some(other) => push(
-                name,
-                Problem::Invalid,
-                Some(go_value(other)),
-                "must be a string".to_owned(),
-            ),
+            // Refused on decoding.
+            Some(_) => {}
         }
     }
-    match map.get("metadata") {
-        None | Some(Value::Object(_) | Value::Null) => {}
-        Some(other) => {
-            let found = match other {
-                Value::String(_) => "string",
-                Value::Array(_) => "array",
-                Value::Bool(_) => "bool",
-                _ => "number",
-            };
-            let detail = format!("json: cannot unmarshal {found} into Go value of type v1.ObjectMeta");
-            push("metadata", Problem::Invalid, Some(go_value(other)), detail);
+}
+
+/// The fields of metadata that are text, and those that map texts to texts.
+const TEXTS: [&str; 6] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+];
+const TEXT_MAPS: [&str; 2] = ["labels", "annotations"];
+
+/// What keeps apiVersion, kind and metadata from being decoded.
+fn decode(map: &Map<String, Value>, path: &str) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for name in ["apiVersion", "kind"] {
+        if let Some(other) = map.get(name).filter(|value| !value.is_string()) {
+            let name = format!("{path}.{name}");
+            let detail = "must be a string".to_owned();
+            violations.push(Violation::plain(
+                &name,
+                Problem::Invalid,
+                Some(go_value(other)),
+                detail,
+            ));
         }
+    }
+    let Some(metadata) = map.get("metadata") else {
+        return violations;
+    };
+    let mut refuse = |found: &Value, target: String| {
+        let detail = format!("json: cannot unmarshal {} into Go {target}", go_kind(found));
+        let name = format!("{path}.metadata");
+        violations.push(Violation::plain(
+            &name,
+            Problem::Invalid,
+            Some(go_value(metadata)),
+            detail,
+        ));
+    };
+    match metadata {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+                let field = |kind: &str| format!("struct field ObjectMeta.{name} of type {kind}");
+                match value {
+                    Value::String(_) if TEXTS.contains(&name.as_str()) => {}
+                    other if TEXTS.contains(&name.as_str()) => refuse(other, field("string")),
+                    Value::Object(texts) if TEXT_MAPS.contains(&name.as_str()) => {
+                        let wrong = texts
+                            .values()
+                            .find(|value| !value.is_string() && !value.is_null());
+                        wrong.into_iter().for_each(|wrong| refuse(wrong, field("string")));
+                    }
+                    other if TEXT_MAPS.contains(&name.as_str()) => refuse(other, field("map[string]string")),
+                    _ => {}
+                }
+            }
+        }
+        Value::Null => {}
+        other => refuse(other, "value of type v1.ObjectMeta".to_owned()),
+    }
+    violations
+}
+
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Bool(_) => "bool",
+        Value::Object(_) => "object",
+        _ => "number",
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Rule 16 dumps whole schemas: the internal Go struct, field by field, in the order of its declaration.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::keyword::{EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE};
@@ -12,7 +14,8 @@ pub(crate) fn go_json(value: &Value) -> String {
     match value {
         Value::String(text) => json_text(text),
         Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() => go_float(float),
+            // Go reads an integer beyond 64 bits with a sign as a double.
+            Some(float) if !number.is_i64() => go_float(float),
             _ => number.to_string(),
         },
         Value::Array(list) => list_of(list.iter().map(go_json)),
@@ -130,10 +133,10 @@ fn rest(node: &Node<'_>, field: &mut impl FnMut(&str, String)) {
         ("PatternProperties", "patternProperties"),
         ("Dependencies", "dependencies"),
         ("AdditionalItems", "additionalItems"),
-        ("Definitions", "definitions"),
     ] {
         field(name, raw(keyword));
     }
+    field("Definitions", definitions(node));
     let docs = node.get("externalDocs").and_then(Value::as_object);
     let docs = docs.map(|docs| {
         fields(
@@ -196,11 +199,22 @@ fn schemas(list: &[Node<'_>], present: bool) -> String {
 }
 
 fn properties(node: &Node<'_>) -> String {
-    if node.get("properties").is_none() {
-        return "null".to_owned();
+    if node.get("properties").is_some() {
+        named(&node.properties)
+    } else {
+        "null".to_owned()
     }
-    let entries: Vec<_> = node
-        .properties
+}
+
+fn definitions(node: &Node<'_>) -> String {
+    node.refused
+        .as_ref()
+        .filter(|_| node.get("definitions").is_some())
+        .map_or_else(|| "null".to_owned(), |refused| named(&refused.definitions))
+}
+
+fn named(schemas: &BTreeMap<&str, Node<'_>>) -> String {
+    let entries: Vec<_> = schemas
         .iter()
         .map(|(name, schema)| format!("{}:{}", json_text(name), go_schema(schema)))
         .collect();

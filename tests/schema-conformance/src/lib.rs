@@ -1,0 +1,1 @@
+//! Holds `schema-merge`'s verdicts against a real API server. All of it is in `tests/`.
