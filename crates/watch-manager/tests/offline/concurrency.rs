@@ -17,8 +17,15 @@ const ROUNDS: usize = 2_000;
 /// Reaching it means that somebody waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Kind to name to uid.
-type View = BTreeMap<String, BTreeMap<String, String>>;
+/// What a reader knows of each kind.
+type View = BTreeMap<String, Known>;
+
+#[derive(Default)]
+struct Known {
+    /// Name to uid.
+    objects: BTreeMap<String, String>,
+    synced: bool,
+}
 
 fn kinds() -> Vec<GroupVersionKind> {
     (0..KINDS).map(|number| gvk(&format!("Kind{number}"))).collect()
@@ -79,7 +86,13 @@ async fn readers_on_many_threads_end_up_with_what_the_server_has() {
                 .iter()
                 .map(|object| (object.name().to_owned(), object.uid().to_owned()))
                 .collect();
-            assert_eq!(view[&kind.kind], truth, "{} of {}", kind.kind, registrar.name());
+            assert_eq!(
+                view[&kind.kind].objects,
+                truth,
+                "{} of {}",
+                kind.kind,
+                registrar.name()
+            );
         }
     }
 }
@@ -134,7 +147,7 @@ async fn read(mut registrar: Registrar, mut dice: Dice) -> (Registrar, View) {
     let complete = |view: &View| {
         kinds().iter().all(|kind| {
             view.get(&kind.kind)
-                .is_some_and(|names| names.contains_key("the-last"))
+                .is_some_and(|known| known.synced && known.objects.contains_key("the-last"))
         })
     };
     while !complete(&view) {
@@ -147,19 +160,20 @@ async fn read(mut registrar: Registrar, mut dice: Dice) -> (Registrar, View) {
 }
 
 fn take_in(view: &mut View, event: &WatchEvent) {
-    let names = view.entry(event.gvk.kind.clone()).or_default();
+    let known = view.entry(event.gvk.kind.clone()).or_default();
     match &event.kind {
         EventKind::Applied(new) => {
-            let before = names.insert(new.name().to_owned(), new.uid().to_owned());
+            let before = known.objects.insert(new.name().to_owned(), new.uid().to_owned());
             assert!(
                 before.is_none_or(|uid| uid == new.uid()),
                 "another object without a delete in between"
             );
         }
         EventKind::Deleted(old) => {
-            let before = names.remove(old.name());
+            let before = known.objects.remove(old.name());
             assert_eq!(before.as_deref(), Some(old.uid()), "a delete of what is not held");
         }
+        EventKind::Synced => known.synced = true,
         _ => {}
     }
 }
