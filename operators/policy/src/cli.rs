@@ -5,7 +5,6 @@ pub mod folder;
 mod load;
 mod suite;
 mod verify;
-pub mod yaml;
 
 pub use admission::admission_review;
 pub use load::{LoadError, Manifest, load, load_file};

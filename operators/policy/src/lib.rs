@@ -19,3 +19,4 @@ pub mod controller;
 pub mod enforce;
 pub mod handle;
 pub mod runtime;
+pub mod yaml;

@@ -15,7 +15,7 @@ type Doors = &'static [(&'static str, &'static [&'static str])];
 /// `policyset` reports, made of what the other rooms refuse.
 const FRAMEWORK: Doors = &[
     ("api", &[]),
-    ("driver", &["review"]),
+    ("driver", &["api", "review"]),
     ("error", &["api", "driver", "review", "target"]),
     ("policyset", &["api", "review", "driver", "target", "error"]),
     ("review", &["api"]),
@@ -25,11 +25,12 @@ const FRAMEWORK: Doors = &[
 /// `enforce` and `controller` meet in `handle`; nobody uses `runtime`.
 const OPERATOR: Doors = &[
     ("api", &[]),
-    ("cli", &["api", "enforce", "handle"]),
-    ("controller", &["api", "handle"]),
+    ("cli", &["api", "enforce", "handle", "yaml"]),
+    ("controller", &["api", "handle", "yaml"]),
     ("enforce", &["api", "handle"]),
     ("handle", &["api"]),
     ("runtime", &["api", "cli", "controller", "enforce", "handle"]),
+    ("yaml", &[]),
 ];
 
 /// What reaches a cluster: `cli` must do without.

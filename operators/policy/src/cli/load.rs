@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use super::yaml::{self, YamlError};
+use crate::yaml::{self, YamlError};
 
 /// One object and the file it came from.
 #[derive(Clone, Debug, PartialEq)]

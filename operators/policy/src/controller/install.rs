@@ -53,8 +53,8 @@ pub async fn install(
 ) -> Result<(), InstallError> {
     let mut crds = Vec::new();
     for manifest in MANIFESTS {
-        let documents = crate::cli::yaml::documents(manifest)
-            .map_err(|error| InstallError::Manifest(error.to_string()))?;
+        let documents =
+            crate::yaml::documents(manifest).map_err(|error| InstallError::Manifest(error.to_string()))?;
         crds.extend(documents.into_iter().map(|document| document.value));
     }
     crds.extend(more);

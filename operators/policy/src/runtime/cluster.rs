@@ -20,7 +20,7 @@ use watch_manager::WatchManager;
 
 use crate::controller::{Ingest, Registrars, WebhookClient, WebhookConfiguration, install, shapes};
 use crate::enforce::Webhook;
-use crate::handle::policies;
+use crate::handle::{PolicyHandle, policies};
 
 use super::admission_routes::AdmissionRoutes;
 use super::args::ServeArgs;
@@ -90,44 +90,17 @@ impl Cluster {
         self.serve_health(args, shutdown, tasks, &tracker).await?;
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
-        identity::ensure_namespace(&self.client, &self.identity.namespace)
-            .await
-            .map_err(RunError::Cluster)?;
-        install(&self.client, [ReportKind::default().crd()]).await?;
-        let certificate = secret::ensure(
-            &self.client,
-            &self.identity.namespace,
-            &hosts(args, &self.identity),
-        )
-        .await?;
-
+        let certificate = self.prepare(args).await?;
         let (manager, driver) = WatchManager::builder(self.client.clone()).build();
         tasks.spawn(driver);
-        stop_with(tasks, shutdown, {
-            let manager = manager.clone();
-            move || manager.shutdown()
-        });
+        let stopped = manager.clone();
+        stop_with(tasks, shutdown, move || stopped.shutdown());
         let reporter = self.start_reports(tasks).await?;
-
-        let (publisher, handle) = policies();
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
-        let webhook = Webhook::new(handle, namespaces, Budget::default(), concurrency(args));
-        let aggregator = self.aggregator();
-        let registrars = Registrars::new(&manager)?;
-        let ingest = Ingest::new(
-            self.client.clone(),
-            manager,
-            registrars,
-            publisher,
-            reporter.clone(),
-            aggregator.parent_changes(),
-            &tracker,
-        );
-        tracker.seal();
-        tasks.spawn(ingest.run(shutdown.drain.clone()));
-        tasks.spawn(aggregator.run(shutdown.asked.clone()));
+        let policies = self.ingest(shutdown, tasks, manager, &reporter, &tracker)?;
 
         let ready = ready_flag(tasks, shutdown, &tracker);
+        let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
         let server = Server {
             listener: webhook_listener,
             tls: Some(TlsAcceptor::from(certificate.server_config()?)),
@@ -147,6 +120,44 @@ impl Cluster {
         ));
         tracing::info!(webhook = %address, "serving");
         Ok(reporter)
+    }
+
+    /// What must exist before anything is watched or served.
+    async fn prepare(&self, args: &ServeArgs) -> Result<ServingCertificate, RunError> {
+        let namespace = &self.identity.namespace;
+        identity::ensure_namespace(&self.client, namespace)
+            .await
+            .map_err(RunError::Cluster)?;
+        install(&self.client, [ReportKind::default().crd()]).await?;
+        secret::ensure(&self.client, namespace, &hosts(args, &self.identity)).await
+    }
+
+    /// Starts bringing policies in, and folding everybody's reports.
+    fn ingest(
+        &self,
+        shutdown: &Shutdown,
+        tasks: &TaskTracker,
+        manager: WatchManager,
+        reporter: &StatusReporter,
+        tracker: &ReadinessTracker,
+    ) -> Result<PolicyHandle, RunError> {
+        let (publisher, handle) = policies();
+        let aggregator = self.aggregator();
+        let registrars = Registrars::new(&manager)?;
+        let (client, changes) = (self.client.clone(), aggregator.parent_changes());
+        let ingest = Ingest::new(
+            client,
+            manager,
+            registrars,
+            publisher,
+            reporter.clone(),
+            changes,
+            tracker,
+        );
+        tracker.seal();
+        tasks.spawn(ingest.run(shutdown.drain.clone()));
+        tasks.spawn(aggregator.run(shutdown.asked.clone()));
+        Ok(handle)
     }
 }
 
