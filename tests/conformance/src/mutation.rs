@@ -121,6 +121,18 @@ fn vary(document: &mut Json, path: &[Step], random: &mut Random) {
     };
     *place = match &*place {
         Json::String(string) => json!(varied(string, random)),
+        Json::Number(number) if number.is_i64() => {
+            let number = number.as_i64().unwrap_or_default();
+            random_of(
+                random,
+                vec![
+                    json!(number.saturating_add(1)),
+                    json!(number.saturating_neg()),
+                    json!(0),
+                    json!(number.to_string()),
+                ],
+            )
+        }
         Json::Number(number) => {
             let number = number.as_f64().unwrap_or_default();
             random_of(

@@ -91,7 +91,8 @@ fn compare(module: &Generated, answer: &Json, tally: &mut Tally) -> Result<(), S
         let opa = Verdict::of_judge(answer);
         return match compiled {
             Err(ours) if ours.agrees(&opa) => Ok(()),
-            other => Err(format!("OPA {opa:?}, ours {other:?}")),
+            Err(ours) => Err(format!("OPA {opa:?}, ours {ours:?}")),
+            Ok(_) => Err(format!("OPA {opa:?}, ours compiles it")),
         };
     };
     let program = compiled.map_err(|refused| format!("OPA compiles it, ours {refused:?}"))?;

@@ -54,7 +54,7 @@ fn write(value: &Value, out: &mut String) {
 }
 
 /// A key that is no text is written as JSON.
-fn name_of(key: &Value) -> String {
+pub(super) fn name_of(key: &Value) -> String {
     if let Value::String(text) = key {
         return text.to_string();
     }

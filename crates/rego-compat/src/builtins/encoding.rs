@@ -129,9 +129,7 @@ fn encoded_object(args: &[Value]) -> Result<Value, Fault> {
     let mut fields: Vec<_> = operand::object(args, 0)?.iter().collect();
     fields.sort();
     for (key, value) in fields {
-        let Value::String(key) = key else {
-            return Err("operand 1 keys must be strings".to_owned());
-        };
+        let key = super::document::name_of(key);
         let values = match value {
             Value::String(_) => vec![value.clone()],
             Value::Array(array) => array.to_vec(),
@@ -142,7 +140,7 @@ fn encoded_object(args: &[Value]) -> Result<Value, Fault> {
             let Value::String(value) = value else {
                 return Err(operand::wrong(0, "string", Some(&value)));
             };
-            pairs.push((escaped(key), escaped(&value)));
+            pairs.push((escaped(&key), escaped(&value)));
         }
     }
     let joined: Vec<String> = pairs

@@ -1,7 +1,7 @@
 //! `object.subset`. Source: OPA `topdown/subset.go`.
 
 use regorus::Value;
-use regorus::value::{Array, Object};
+use regorus::value::{Array, Object, Set};
 
 use super::Outcome;
 
@@ -12,10 +12,7 @@ pub(super) fn subset(args: &[Value]) -> Outcome {
         [Value::Object(whole), Value::Object(part)] => in_object(whole, part),
         [Value::Set(whole), Value::Set(part)] => part.is_subset(whole),
         [Value::Array(whole), Value::Array(part)] => in_array(whole, part),
-        [Value::Array(whole), Value::Set(part)] => {
-            // OPA looks at the elements of the array, and finds nothing in one that has none.
-            !whole.is_empty() && part.iter().all(|element| whole.contains(element))
-        }
+        [Value::Array(whole), Value::Set(part)] => set_in_array(whole, part),
         _ => {
             let reason = "both arguments object.subset must be of the same type or array and set";
             return Outcome::Error(reason.to_owned());
@@ -53,4 +50,16 @@ fn in_array(whole: &Array, part: &Array) -> bool {
         }
     }
     true
+}
+
+/// OPA counts the elements of the array that are in the set, one that is there twice twice; and it looks at
+/// nothing where the array is empty.
+fn set_in_array(whole: &Array, part: &Set) -> bool {
+    let mut unmatched = part.len();
+    whole.iter().any(|element| {
+        if part.contains(element) {
+            unmatched = unmatched.saturating_sub(1);
+        }
+        unmatched == 0
+    })
 }

@@ -57,11 +57,26 @@ pub(super) fn parse_bytes(args: &[Value]) -> Outcome {
             .filter(|_| !matches!(unit, "b" | "K" | "M"))
             .ok_or_else(fault)?;
         let product = decimal(number, "units.parse_bytes")?.times(factor, 0);
-        Ok(product
-            .ok_or("units.parse_bytes: exponent too large")?
-            .truncated())
+        Ok(in_64_bits(product.ok_or("units.parse_bytes: exponent too large")?.truncated()))
     });
     answer.and_then(|text: String| number_of(&text)).into()
+}
+
+/// OPA computes bytes in a float of 64 significant bits, which shows beyond 2^64.
+fn in_64_bits(text: String) -> String {
+    let Ok(whole) = text.parse::<u128>() else {
+        return text;
+    };
+    let surplus = 64_u32.saturating_sub(whole.leading_zeros());
+    let half = 1_u128.checked_shl(surplus.saturating_sub(1)).unwrap_or(0);
+    let (kept, dropped) = (
+        whole.wrapping_shr(surplus),
+        whole & (1_u128.wrapping_shl(surplus)).saturating_sub(1),
+    );
+    let up = surplus > 0 && (dropped > half || (dropped == half && kept & 1 == 1));
+    kept.saturating_add(u128::from(up))
+        .wrapping_shl(surplus)
+        .to_string()
 }
 
 fn number_of(text: &str) -> Result<Value, Fault> {
@@ -119,7 +134,7 @@ fn number_and_unit<'t>(text: &'t str, name: &str) -> Result<(&'t str, &'t str), 
     }
 }
 
-/// Reads `-1.5e3`. Digits beyond 24 are dropped, which no quantity has.
+/// Reads `-1.5e3`. Digits beyond 37 are dropped, which no quantity has.
 fn decimal(text: &str, name: &str) -> Result<Decimal, Fault> {
     let fault = || format!("{name}: could not parse amount to a number");
     let (negative, unsigned) = match text.as_bytes().first() {
@@ -143,7 +158,7 @@ fn decimal(text: &str, name: &str) -> Result<Decimal, Fault> {
         .chain(fraction.chars().map(|c| (c, -1)))
     {
         let digit = character.to_digit(10).ok_or_else(fault)?;
-        if decimal.digits < 10_u128.pow(24) {
+        if decimal.digits < 10_u128.pow(37) {
             decimal.digits = decimal
                 .digits
                 .saturating_mul(10)
