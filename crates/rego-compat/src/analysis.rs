@@ -1,16 +1,69 @@
-//! What a program reads, as far as its text tells.
+//! What a program reads, as far as its text tells: for hosts that prepare, index or cache.
+//!
+//! `scan` walks the flat form once. Nothing here changes what a program means.
+
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use crate::ir::{GroupId, Rulebook};
 
 /// Which documents a program reads and whether its answer depends on anything else.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
     pub(crate) data_paths: Vec<Vec<String>>,
     pub(crate) input_paths: Vec<Vec<String>>,
+    pub(crate) accesses: Vec<Access>,
     pub(crate) deterministic: bool,
 }
 
+/// One component of a path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Segment {
+    /// This key.
+    Key(String),
+    /// Any key.
+    Any,
+    /// The keys found in `input` under this path.
+    Input(Vec<Segment>),
+}
+
+/// One place where a program reads `data` that no rule makes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Access {
+    /// The path read, without `data`: `inventory`, `namespace`, any, any, `Ingress`, any.
+    pub path: Vec<Segment>,
+    /// What has to be equal for the values there to matter; empty where nothing has to.
+    pub joins: Vec<Join>,
+}
+
+/// An equation every use of an access depends on: what is not equal contributes nothing to the answer.
+///
+/// So a host may leave out of `data` each value under [`Access::path`] in which no value at [`Join::data`] equals
+/// (as Rego compares) a value at [`Join::input`], and gets the same answer from less. It must do so for all of a
+/// program's accesses at once, keeping what any of them needs, and may do so only where each access has a join.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Join {
+    /// Path of the compared value below the access: `spec`, `rules`, any, `host`.
+    pub data: Vec<Segment>,
+    /// Path of the value it is compared with, below `input`.
+    pub input: Vec<Segment>,
+}
+
 impl Analysis {
+    /// Looks at the rules a query needs.
+    pub(crate) fn of(book: &Rulebook, needed: &[GroupId], whole: bool) -> Self {
+        let mut scan = scan::Scan::new(book);
+        for id in needed {
+            if let Some(group) = book.groups.get(*id) {
+                scan.group(group);
+            }
+        }
+        scan.into_analysis(whole)
+    }
+
     /// Prefixes of `data` the program may read, without `data` itself: `[["inventory", "namespace"]]`. An empty
-    /// path means all of `data`; no paths mean none of it.
+    /// path means all of `data`; no paths mean none of it. What rules make is not named.
     #[must_use]
     pub fn data_paths(&self) -> &[Vec<String>] {
         &self.data_paths
@@ -20,6 +73,12 @@ impl Analysis {
     #[must_use]
     pub fn input_paths(&self) -> &[Vec<String>] {
         &self.input_paths
+    }
+
+    /// Each place where the program reads `data`, with the equations it is under.
+    #[must_use]
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses
     }
 
     /// Whether the same input and data always give the same answer: no clock, no randomness, no host function.

@@ -15,6 +15,8 @@ pub struct Budget {
     pub memory: u64,
     /// Bytes of the result, estimated. Default 16 MiB.
     pub output: u64,
+    /// Bytes of the thread's stack, measured from the call of `evaluate`. Default 1 MiB; threads of a runtime have 2.
+    pub stack: usize,
 }
 
 impl Default for Budget {
@@ -24,6 +26,7 @@ impl Default for Budget {
             instructions: 50_000_000,
             memory: 256 << 20,
             output: 16 << 20,
+            stack: 1 << 20,
         }
     }
 }
@@ -47,6 +50,13 @@ impl Budget {
     #[must_use]
     pub const fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Replaces the limit on the stack.
+    #[must_use]
+    pub const fn with_stack(mut self, bytes: usize) -> Self {
+        self.stack = bytes;
         self
     }
 

@@ -4,11 +4,15 @@ mod data_access;
 mod import;
 mod recursion;
 mod required;
+mod types;
+mod typing;
 
 use crate::finding::{Finding, Findings};
 use crate::ir::Rulebook;
 use crate::module::Module;
 use crate::rules::Rules;
+
+pub(crate) use recursion::Dependencies;
 
 /// Everything that can be said of one module alone.
 pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Findings> {
@@ -20,8 +24,14 @@ pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Findings> {
 }
 
 /// What only all modules together show.
-pub(crate) fn program(book: &Rulebook, findings: &mut Vec<Finding>) {
-    recursion::check(book, findings);
+pub(crate) fn program(book: &Rulebook, findings: &mut Vec<Finding>) -> Dependencies {
+    let dependencies = Dependencies::of(book);
+    let order = recursion::check(book, &dependencies, findings);
+    // As in OPA, types are looked at once everything else is in order.
+    if findings.is_empty() {
+        typing::check(book, &order, findings);
+    }
+    dependencies
 }
 
 /// No findings, or all of them as an error.

@@ -18,7 +18,8 @@ use crate::ir::Rulebook;
 use crate::module::Module;
 use crate::rules::Rules;
 
-pub(crate) use order::SlotSet;
+pub(crate) use names::rule_on;
+pub(crate) use order::{SlotSet, same_key};
 pub(crate) use scope::Lowering;
 
 /// Resolves and flattens all modules. Findings do not stop the rest from being looked at.

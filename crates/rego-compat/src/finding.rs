@@ -154,9 +154,7 @@ pub(crate) struct Source {
 impl Source {
     /// Line and column (in characters) of a position, both from 1.
     pub(crate) fn locate(&self, at: Pos) -> (u32, u32) {
-        let end = usize::try_from(at.0)
-            .unwrap_or(usize::MAX)
-            .min(self.text.len());
+        let end = usize::try_from(at.0).unwrap_or(usize::MAX).min(self.text.len());
         let before = self.text.get(..end).unwrap_or(&self.text);
         let line = before.matches('\n').count().saturating_add(1);
         let column = before

@@ -111,9 +111,7 @@ impl Lexer<'_> {
             b'"' => self.string(),
             b'`' => self.raw_string(),
             b'$' => self.template_start(),
-            b'}' if self.templates.last().is_some_and(|open| open.braces == 0) => {
-                self.template_rest()
-            }
+            b'}' if self.templates.last().is_some_and(|open| open.braces == 0) => self.template_rest(),
             _ => self.punctuation(byte),
         }
     }
@@ -266,11 +264,7 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<Kind> {
-        lex(text)
-            .unwrap()
-            .into_iter()
-            .map(|token| token.kind)
-            .collect()
+        lex(text).unwrap().into_iter().map(|token| token.kind).collect()
     }
 
     #[test]
@@ -328,13 +322,7 @@ mod tests {
     fn numbers_need_digits_after_dot_and_exponent() {
         assert_eq!(
             kinds("1 1.5 1e10 1.5E-3"),
-            [
-                Kind::Number,
-                Kind::Number,
-                Kind::Number,
-                Kind::Number,
-                Kind::End
-            ]
+            [Kind::Number, Kind::Number, Kind::Number, Kind::Number, Kind::End]
         );
         assert!(lex("1.").is_err());
         assert!(lex("1e").is_err());

@@ -40,7 +40,7 @@ mod signature;
 mod token;
 mod walk;
 
-pub use analysis::Analysis;
+pub use analysis::{Access, Analysis, Join, Segment};
 pub use budget::{Budget, Limit};
 pub use error::EvalError;
 pub use externals::Externals;

@@ -11,8 +11,11 @@ use crate::error::EvalError;
 /// Steps between two looks at the clock.
 const CLOCK_INTERVAL: u64 = 1 << 10;
 
-/// Rules and functions inside one another before the stack is at risk.
-const MAX_DEPTH: u32 = 192;
+/// Levels of brackets in a value. Deeper ones cannot be dropped or compared without risk to the stack.
+const MAX_NESTING: u32 = 512;
+
+/// Values built around others before their depth is looked at: no policy that is not after it gets this far.
+const FREE_WRAPPINGS: u32 = 64;
 
 /// What is left of a budget.
 #[derive(Debug)]
@@ -22,7 +25,9 @@ pub(crate) struct Meter {
     max_steps: u64,
     bytes: Cell<u64>,
     max_bytes: u64,
-    depth: Cell<u32>,
+    wrappings: Cell<u32>,
+    /// Where the stack was when the evaluation began.
+    stack_base: usize,
     budget: Budget,
     started: Instant,
 }
@@ -35,7 +40,8 @@ impl Meter {
             max_steps: budget.instructions,
             bytes: Cell::new(0),
             max_bytes: budget.memory,
-            depth: Cell::new(0),
+            wrappings: Cell::new(0),
+            stack_base: stack_position(),
             budget: *budget,
             started: Instant::now(),
         }
@@ -104,20 +110,54 @@ impl Meter {
         }
     }
 
-    /// One level of calls deeper.
-    pub(crate) fn enter(&self) -> Result<(), EvalError> {
-        let depth = self.depth.get().saturating_add(1);
-        self.depth.set(depth);
-        if depth > MAX_DEPTH {
+    /// Refuses to go deeper when the evaluation has used up its share of the stack.
+    pub(crate) fn check_stack(&self) -> Result<(), EvalError> {
+        let used = self.stack_base.abs_diff(stack_position());
+        if used > self.budget.stack {
             Err(EvalError::Budget(Limit::Depth))
         } else {
             Ok(())
         }
     }
 
-    /// Back from a call.
-    pub(crate) fn leave(&self) {
-        self.depth.set(self.depth.get().saturating_sub(1));
+    /// Counts a value built from parts; its depth is bounded.
+    pub(crate) fn charge_built(&self, value: &Value) -> Result<(), EvalError> {
+        self.charge_value(value)?;
+        let wraps = match value {
+            Value::Array(items) => items.iter().any(is_compound),
+            Value::Set(items) => items.iter().any(is_compound),
+            Value::Object(pairs) => pairs
+                .iter()
+                .any(|(key, value)| is_compound(key) || is_compound(value)),
+            _ => false,
+        };
+        if !wraps {
+            return Ok(());
+        }
+        let count = self.wrappings.get().saturating_add(1);
+        self.wrappings.set(count);
+        if count > FREE_WRAPPINGS {
+            self.check_nesting(value, 0)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check_nesting(&self, value: &Value, depth: u32) -> Result<(), EvalError> {
+        self.spend(1)?;
+        if depth > MAX_NESTING {
+            return Err(EvalError::Budget(Limit::Depth));
+        }
+        let deeper = depth.saturating_add(1);
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.check_nesting(item, deeper)),
+            Value::Set(items) => items.iter().try_for_each(|item| self.check_nesting(item, deeper)),
+            Value::Object(pairs) => pairs.iter().try_for_each(|(key, value)| {
+                self.check_nesting(key, deeper)?;
+                self.check_nesting(value, deeper)
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses a result larger than the budget allows.
@@ -131,12 +171,21 @@ impl Meter {
     }
 }
 
+/// Roughly where the stack is now: the address of something on it.
+#[inline(never)]
+fn stack_position() -> usize {
+    let here = 0u8;
+    std::ptr::from_ref(&here).addr()
+}
+
+const fn is_compound(value: &Value) -> bool {
+    matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
+}
+
 /// Whether a value's text is within what is left, roughly.
 fn fits(value: &Value, left: &mut u64) -> bool {
     let cost = match value {
-        Value::String(text) => u64::try_from(text.len())
-            .unwrap_or(u64::MAX)
-            .saturating_add(3),
+        Value::String(text) => u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_add(3),
         _ => 4,
     };
     let Some(rest) = left.checked_sub(cost) else {
@@ -181,6 +230,32 @@ mod tests {
             meter.check_output(&Value::from("abcdefghijk")),
             Err(EvalError::Budget(Limit::Output))
         );
+    }
+
+    #[test]
+    fn depth_is_bounded_once_enough_was_built() {
+        let meter = Meter::new(&Budget::default());
+        let mut value = Value::new_array();
+        let end = (0..2000).find_map(|_| {
+            value = Value::from(vec![value.clone()]);
+            meter.charge_built(&value).err()
+        });
+        assert_eq!(end, Some(EvalError::Budget(Limit::Depth)));
+    }
+
+    #[test]
+    fn the_stack_runs_out() {
+        fn deeper(meter: &Meter, levels: u32) -> Result<u32, EvalError> {
+            meter.check_stack()?;
+            if levels == 0 {
+                Ok(0)
+            } else {
+                Ok(deeper(meter, levels - 1)?.wrapping_add(levels))
+            }
+        }
+        let meter = Meter::new(&Budget::default().with_stack(1 << 14));
+        assert!(deeper(&meter, 2).is_ok());
+        assert_eq!(deeper(&meter, 1_000_000), Err(EvalError::Budget(Limit::Depth)));
     }
 
     #[test]

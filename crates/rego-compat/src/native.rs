@@ -49,29 +49,25 @@ static TABLE: OnceLock<Vec<Builtin>> = OnceLock::new();
 
 /// The code for a builtin, by its place in the table of signatures.
 pub(crate) fn implementation(id: usize) -> Builtin {
-    let table = TABLE.get_or_init(|| {
-        signature::all()
-            .map(|signature| choose(signature.name))
-            .collect()
-    });
+    let table = TABLE.get_or_init(|| signature::all().map(|signature| choose(signature.name)).collect());
     table.get(id).copied().unwrap_or(Builtin::Missing)
 }
 
 fn choose(name: &str) -> Builtin {
-    let native = compare::find(name)
-        .or_else(|| number::find(name))
-        .or_else(|| text::find(name))
-        .or_else(|| collection::find(name));
-    if let Some(native) = native {
-        return Builtin::Native(native);
-    }
     if let Some(builtin) = crate::builtins::registry()
         .iter()
         .find(|builtin| builtin.name == name)
     {
         return Builtin::Owned(builtin.run);
     }
-    engine::find(name).map_or(Builtin::Missing, Builtin::Engine)
+    let native = compare::find(name)
+        .or_else(|| number::find(name))
+        .or_else(|| text::find(name))
+        .or_else(|| collection::find(name));
+    native.map_or_else(
+        || engine::find(name).map_or(Builtin::Missing, Builtin::Engine),
+        Builtin::Native,
+    )
 }
 
 /// Calls a builtin whose arguments all have values.

@@ -21,14 +21,9 @@ use crate::rules::Bounds;
 use crate::token::{Kind, Token};
 
 /// Reads a module; reports the first syntax error, as everything behind it would be a guess.
-pub(crate) fn parse(
-    source: &Source,
-    version: RegoVersion,
-    bounds: Bounds,
-) -> Result<Tree, Findings> {
-    let report = |at, code, message: String, help: &str| {
-        Findings::new(vec![source.finding(at, code, message, help)])
-    };
+pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Result<Tree, Findings> {
+    let report =
+        |at, code, message: String, help: &str| Findings::new(vec![source.finding(at, code, message, help)]);
     check_size(source, bounds).map_err(|(at, message)| {
         report(
             at,
@@ -37,8 +32,7 @@ pub(crate) fn parse(
             "split the module, or ask the host for a larger bound",
         )
     })?;
-    let tokens =
-        lex(&source.text).map_err(|e| report(e.at, Code::Parse, e.message.to_owned(), ""))?;
+    let tokens = lex(&source.text).map_err(|e| report(e.at, Code::Parse, e.message.to_owned(), ""))?;
     let mut parser = Parser::new(&source.text, &tokens, version, bounds);
     parser
         .module()
@@ -60,10 +54,7 @@ fn check_size(source: &Source, bounds: Bounds) -> Result<(), (Pos, String)> {
     for line in source.text.split_inclusive('\n') {
         if line.len() > bounds.columns && line.chars().count() > bounds.columns {
             let at = Pos(u32::try_from(start).unwrap_or(u32::MAX));
-            return Err((
-                at,
-                format!("line is longer than {} characters", bounds.columns),
-            ));
+            return Err((at, format!("line is longer than {} characters", bounds.columns)));
         }
         start = start.saturating_add(line.len());
     }
@@ -115,8 +106,8 @@ impl Keywords {
     /// Whether the word is a keyword now.
     fn reserves(self, word: &str) -> bool {
         match word {
-            "as" | "default" | "else" | "false" | "import" | "package" | "not" | "null"
-            | "some" | "true" | "with" => true,
+            "as" | "default" | "else" | "false" | "import" | "package" | "not" | "null" | "some" | "true"
+            | "with" => true,
             "in" => self.r#in,
             "every" => self.every,
             "if" => self.r#if,
@@ -133,7 +124,6 @@ struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
     keywords: Keywords,
-    version: RegoVersion,
     strict: bool,
     depth: u32,
     nesting: u32,
@@ -157,12 +147,7 @@ impl<'a> Parser<'a> {
             text,
             tokens,
             at: 0,
-            keywords: if strict {
-                Keywords::V1
-            } else {
-                Keywords::default()
-            },
-            version,
+            keywords: if strict { Keywords::V1 } else { Keywords::default() },
             strict,
             depth: 0,
             nesting: bounds.nesting,
@@ -247,9 +232,7 @@ impl<'a> Parser<'a> {
     fn is_reference_head(&self) -> bool {
         self.kind() == Kind::Ident
             && (self.is_name()
-                || (!matches!(self.word(), "true" | "false" | "null")
-                    && !self.ahead(1).spaced
-                    && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)))
+                || (!self.ahead(1).spaced && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)))
     }
 
     fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {

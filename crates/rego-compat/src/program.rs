@@ -8,11 +8,12 @@ use crate::analysis::Analysis;
 use crate::ast::Name;
 use crate::budget::Budget;
 use crate::check;
-use crate::desugar::desugar;
+use crate::desugar::{desugar, rule_on};
 use crate::error::EvalError;
 use crate::eval;
 use crate::externals::{Externals, NoExternals};
 use crate::finding::{Code, Finding, Findings};
+use crate::ir::{GroupId, Rulebook};
 use crate::meter::Meter;
 use crate::module::Module;
 use crate::plan::{self, Plan};
@@ -51,15 +52,29 @@ pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program
     }
     let path = query_path(query, &mut findings);
     let book = desugar(modules, rules, &mut findings);
-    check::program(&book, &mut findings);
+    let dependencies = check::program(&book, &mut findings);
     check::verdict(findings)?;
+    let (start, whole) = queried(&book, &path);
+    let analysis = Analysis::of(&book, &dependencies.closure(start), whole);
     let shared = Shared {
         plan: plan::plan(&book, &path),
-        analysis: Analysis::default(),
+        analysis,
     };
     Ok(Program {
         shared: Arc::new(shared),
     })
+}
+
+/// The rules a query names, and whether it reads plain data too.
+fn queried(book: &Rulebook, path: &[Name]) -> (Vec<GroupId>, bool) {
+    if let Some((group, _)) = rule_on(&book.tree, path.iter().map(|name| &**name)) {
+        return (vec![group], false);
+    }
+    let mut groups = Vec::new();
+    if let Some(node) = book.tree.find(path.iter().map(|name| &**name)) {
+        node.groups(&mut groups);
+    }
+    (groups, true)
 }
 
 /// The names of `data.a.b`, without `data`.
@@ -84,12 +99,7 @@ impl Program {
     ///
     /// # Errors
     /// The budget ran out, or OPA would have reported an evaluation error.
-    pub fn evaluate(
-        &self,
-        input: &Value,
-        data: &Value,
-        budget: &Budget,
-    ) -> Result<Option<Value>, EvalError> {
+    pub fn evaluate(&self, input: &Value, data: &Value, budget: &Budget) -> Result<Option<Value>, EvalError> {
         self.evaluate_with(input, data, budget, &NoExternals)
     }
 
@@ -104,13 +114,7 @@ impl Program {
         budget: &Budget,
         externals: &dyn Externals,
     ) -> Result<Option<Value>, EvalError> {
-        eval::run(
-            &self.shared.plan,
-            input,
-            data,
-            &Meter::new(budget),
-            externals,
-        )
+        eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals)
     }
 
     /// What the program reads.

@@ -81,10 +81,7 @@ impl Rules {
     /// Only these documents may be imported, as dotted prefixes (`data.lib`, `future`). Without this call, any
     /// import OPA accepts.
     #[must_use]
-    pub fn with_import_roots<S: Into<String>>(
-        mut self,
-        roots: impl IntoIterator<Item = S>,
-    ) -> Self {
+    pub fn with_import_roots<S: Into<String>>(mut self, roots: impl IntoIterator<Item = S>) -> Self {
         self.import_roots = Some(
             owned(roots)
                 .map(|root| root.split('.').map(str::to_owned).collect())
@@ -95,30 +92,21 @@ impl Rules {
 
     /// Rules that have to exist in a module.
     #[must_use]
-    pub fn with_required_rules<S: Into<String>>(
-        mut self,
-        names: impl IntoIterator<Item = S>,
-    ) -> Self {
+    pub fn with_required_rules<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.required_rules = owned(names).collect();
         self
     }
 
     /// Replaces the list of refused builtins ([`DISABLED_BUILTINS`] by default).
     #[must_use]
-    pub fn with_disabled_builtins<S: Into<String>>(
-        mut self,
-        names: impl IntoIterator<Item = S>,
-    ) -> Self {
+    pub fn with_disabled_builtins<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.disabled_builtins = owned(names).collect();
         self
     }
 
     /// Functions of one argument that the host answers itself.
     #[must_use]
-    pub fn with_external_functions<S: Into<String>>(
-        mut self,
-        names: impl IntoIterator<Item = S>,
-    ) -> Self {
+    pub fn with_external_functions<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.external_functions = owned(names).collect();
         self
     }
@@ -138,9 +126,7 @@ impl Rules {
 
     /// Whether `data.<root>` may be read.
     pub(crate) fn allows_data_root(&self, root: &str) -> bool {
-        self.data_roots
-            .as_ref()
-            .is_none_or(|roots| roots.contains(root))
+        self.data_roots.as_ref().is_none_or(|roots| roots.contains(root))
     }
 
     /// Whether `data` may only be read through named roots.
@@ -156,18 +142,15 @@ impl Rules {
     /// Whether a path may be imported.
     pub(crate) fn allows_import<S: AsRef<str>>(&self, path: &[S]) -> bool {
         self.import_roots.as_ref().is_none_or(|roots| {
-            roots.iter().any(|root| {
-                root.len() <= path.len() && root.iter().zip(path).all(|(a, b)| a == b.as_ref())
-            })
+            roots
+                .iter()
+                .any(|root| root.len() <= path.len() && root.iter().zip(path).all(|(a, b)| a == b.as_ref()))
         })
     }
 
     /// The importable prefixes, for messages.
     pub(crate) fn import_roots(&self) -> impl Iterator<Item = String> {
-        self.import_roots
-            .iter()
-            .flatten()
-            .map(|root| root.join("."))
+        self.import_roots.iter().flatten().map(|root| root.join("."))
     }
 
     pub(crate) fn required_rules(&self) -> impl Iterator<Item = &str> {

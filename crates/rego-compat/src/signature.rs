@@ -61,11 +61,7 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_so_that_it_can_be_searched() {
-        assert!(
-            table::TABLE
-                .windows(2)
-                .all(|pair| pair[0].name < pair[1].name)
-        );
+        assert!(table::TABLE.windows(2).all(|pair| pair[0].name < pair[1].name));
         assert!(all().all(|signature| std::ptr::eq(find(signature.name).unwrap(), signature)));
     }
 

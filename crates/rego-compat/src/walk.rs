@@ -1,8 +1,6 @@
 //! Visits every term of a rule, wherever it hides. Reads the tree as the parser made it.
 
-use crate::ast::{
-    Body, ComprehensionKind, HeadValue, Literal, LiteralKind, Node, Rule, TemplatePart, Term,
-};
+use crate::ast::{Body, ComprehensionKind, HeadValue, Literal, LiteralKind, Node, Rule, TemplatePart, Term};
 
 /// What is told of each term, outer before inner.
 pub(crate) trait Visit {
@@ -90,9 +88,7 @@ pub(crate) fn walk_term(term: &Term, visit: &mut impl Visit) {
         }
         Node::Comprehension(comprehension) => {
             match &comprehension.kind {
-                ComprehensionKind::Array(head) | ComprehensionKind::Set(head) => {
-                    walk_term(head, visit)
-                }
+                ComprehensionKind::Array(head) | ComprehensionKind::Set(head) => walk_term(head, visit),
                 ComprehensionKind::Object(key, value) => {
                     walk_term(key, visit);
                     walk_term(value, visit);

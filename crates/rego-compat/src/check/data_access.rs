@@ -46,11 +46,8 @@ impl Access<'_> {
             None => "data may only be accessed through a named root".to_owned(),
         };
         let help = format!("allowed: {}", allowed.join(", "));
-        self.findings.push(
-            self.module
-                .source
-                .finding(at, Code::Refused, message, &help),
-        );
+        self.findings
+            .push(self.module.source.finding(at, Code::Refused, message, &help));
     }
 }
 
@@ -80,9 +77,10 @@ mod tests {
         let text = format!("package t\n{body}");
         let module = Module::parse("t.rego", &text, RegoVersion::V0).unwrap();
         let rules = Rules::default().with_data_roots(["inventory", "lib"]);
-        module.check(&rules).err().map_or_else(Vec::new, |all| {
-            all.iter().map(|finding| finding.line).collect()
-        })
+        module
+            .check(&rules)
+            .err()
+            .map_or_else(Vec::new, |all| all.iter().map(|finding| finding.line).collect())
     }
 
     #[test]

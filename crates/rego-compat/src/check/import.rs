@@ -13,11 +13,7 @@ pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>)
             let allowed: Vec<String> = rules.import_roots().collect();
             let help = format!("only these may be imported: {}", allowed.join(", "));
             let message = format!("bad import: {}", import.path.join("."));
-            findings.push(
-                module
-                    .source
-                    .finding(import.at, Code::Refused, message, &help),
-            );
+            findings.push(module.source.finding(import.at, Code::Refused, message, &help));
         }
         let Some(name) = import.name().filter(|_| import.is_document()) else {
             continue;
@@ -40,15 +36,17 @@ mod tests {
 
     fn findings(text: &str, rules: &Rules, version: RegoVersion) -> Vec<String> {
         let module = Module::parse("t.rego", text, version).unwrap();
-        module.check(rules).err().map_or_else(Vec::new, |all| {
-            all.iter().map(ToString::to_string).collect()
-        })
+        module
+            .check(rules)
+            .err()
+            .map_or_else(Vec::new, |all| all.iter().map(ToString::to_string).collect())
     }
 
     #[test]
     fn imports_outside_the_roots_are_refused() {
         let rules = Rules::default().with_import_roots(["data.lib", "future"]);
-        let text = "package t\nimport data.lib.x\nimport data.inventory\nimport input.a\nimport future.keywords.in";
+        let text =
+            "package t\nimport data.lib.x\nimport data.inventory\nimport input.a\nimport future.keywords.in";
         assert_eq!(
             findings(text, &rules, RegoVersion::V0),
             [

@@ -4,31 +4,31 @@
 
 use crate::finding::{Code, Finding};
 use crate::ir::{
-    Action, Callee, Collect, CollectKind, GroupId, Operand, Reference, Root, Rulebook, Statement,
+    Action, Callee, Collect, CollectKind, GroupId, Node, Operand, Reference, Root, Rulebook, Statement,
     Target,
 };
 
-pub(super) fn check(book: &Rulebook, findings: &mut Vec<Finding>) {
-    let edges: Vec<Vec<GroupId>> = (0..book.groups.len())
-        .map(|group| dependencies(book, group))
-        .collect();
-    for component in components(&edges) {
+/// Reports recursion; returns the rules in an order in which each comes after those it uses.
+pub(super) fn check(
+    book: &Rulebook,
+    dependencies: &Dependencies,
+    findings: &mut Vec<Finding>,
+) -> Vec<GroupId> {
+    let edges = &dependencies.edges;
+    let components = components(edges);
+    for component in &components {
         let recursive = match component.as_slice() {
             [only] => edges.get(*only).is_some_and(|edges| edges.contains(only)),
             _ => true,
         };
         if recursive {
-            report(book, &component, &edges, findings);
+            report(book, component, edges, findings);
         }
     }
+    components.into_iter().flatten().collect()
 }
 
-fn report(
-    book: &Rulebook,
-    component: &[GroupId],
-    edges: &[Vec<GroupId>],
-    findings: &mut Vec<Finding>,
-) {
+fn report(book: &Rulebook, component: &[GroupId], edges: &[Vec<GroupId>], findings: &mut Vec<Finding>) {
     for id in component {
         let Some(group) = book.groups.get(*id) else {
             continue;
@@ -56,12 +56,7 @@ fn cycle(start: GroupId, component: &[GroupId], edges: &[Vec<GroupId>]) -> Vec<G
     while !ways.is_empty() {
         let mut longer = Vec::new();
         for way in ways {
-            for next in way
-                .last()
-                .and_then(|last| edges.get(*last))
-                .into_iter()
-                .flatten()
-            {
+            for next in way.last().and_then(|last| edges.get(*last)).into_iter().flatten() {
                 if *next == start {
                     let mut way = way;
                     way.push(start);
@@ -80,8 +75,38 @@ fn cycle(start: GroupId, component: &[GroupId], edges: &[Vec<GroupId>]) -> Vec<G
     vec![start]
 }
 
+/// Which rules each rule uses.
+#[derive(Debug)]
+pub(crate) struct Dependencies {
+    edges: Vec<Vec<GroupId>>,
+}
+
+impl Dependencies {
+    pub(super) fn of(book: &Rulebook) -> Self {
+        Self {
+            edges: (0..book.groups.len())
+                .map(|group| dependencies(book, group))
+                .collect(),
+        }
+    }
+
+    /// The rules and all they use, directly or not.
+    pub(crate) fn closure(&self, start: Vec<GroupId>) -> Vec<GroupId> {
+        let mut found: Vec<GroupId> = Vec::new();
+        let mut open = start;
+        while let Some(group) = open.pop() {
+            if !found.contains(&group) {
+                found.push(group);
+                open.extend(self.edges.get(group).into_iter().flatten());
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
 fn dependencies(book: &Rulebook, group: GroupId) -> Vec<GroupId> {
-    let mut found = Dependencies {
+    let mut found = Finder {
         book,
         groups: Vec::new(),
     };
@@ -100,12 +125,12 @@ fn dependencies(book: &Rulebook, group: GroupId) -> Vec<GroupId> {
     found.groups
 }
 
-struct Dependencies<'a> {
+struct Finder<'a> {
     book: &'a Rulebook,
     groups: Vec<GroupId>,
 }
 
-impl Dependencies<'_> {
+impl Finder<'_> {
     fn body(&mut self, body: &[Statement]) {
         for statement in body {
             self.action(&statement.action);
@@ -128,11 +153,7 @@ impl Dependencies<'_> {
                 self.operand(left);
                 self.operand(right);
             }
-            Action::Call {
-                callee,
-                args,
-                output,
-            } => {
+            Action::Call { callee, args, output } => {
                 self.callee(*callee);
                 args.iter()
                     .chain(output)
@@ -159,9 +180,7 @@ impl Dependencies<'_> {
     fn operand(&mut self, operand: &Operand) {
         match operand {
             Operand::Const(_) | Operand::Var(_) => {}
-            Operand::Array(items) | Operand::Set(items) => {
-                items.iter().for_each(|item| self.operand(item))
-            }
+            Operand::Array(items) | Operand::Set(items) => items.iter().for_each(|item| self.operand(item)),
             Operand::Object(pairs) => {
                 for (key, value) in pairs {
                     self.operand(key);
@@ -189,20 +208,28 @@ impl Dependencies<'_> {
         if reference.root != Root::Data {
             return;
         }
-        let mut node = &self.book.tree;
-        for part in &reference.path {
-            let Operand::Const(regorus::Value::String(name)) = part else {
-                break;
-            };
-            if node.group.is_some() {
-                break;
-            }
-            match node.children.get(&**name) {
-                Some(child) => node = child,
-                None => return,
+        reachable(&self.book.tree, &reference.path, &mut self.groups);
+    }
+}
+
+/// Rules a path may lead to: a known component only to what has its name, any other to everything.
+fn reachable(node: &Node, path: &[Operand], found: &mut Vec<GroupId>) {
+    if node.group.is_some() {
+        node.groups(found);
+        return;
+    }
+    match path.split_first() {
+        None => node.groups(found),
+        Some((Operand::Const(regorus::Value::String(name)), rest)) => {
+            if let Some(child) = node.children.get(&**name) {
+                reachable(child, rest, found);
             }
         }
-        node.groups(&mut self.groups);
+        Some((Operand::Const(_), _)) => {}
+        Some((_, rest)) => node
+            .children
+            .values()
+            .for_each(|child| reachable(child, rest, found)),
     }
 }
 
@@ -237,12 +264,7 @@ impl Search<'_> {
         let mut work: Vec<(GroupId, usize)> = vec![(start, 0)];
         self.enter(start);
         while let Some((node, at)) = work.pop() {
-            match self
-                .edges
-                .get(node)
-                .and_then(|edges| edges.get(at))
-                .copied()
-            {
+            match self.edges.get(node).and_then(|edges| edges.get(at)).copied() {
                 Some(next) => {
                     work.push((node, at.saturating_add(1)));
                     match self.order.get(next).copied().flatten() {
@@ -301,8 +323,7 @@ mod tests {
     use crate::{Module, RegoVersion, Rules, compile};
 
     fn findings(text: &str) -> Vec<String> {
-        let module =
-            Module::parse("t.rego", &format!("package t\n{text}"), RegoVersion::V0).unwrap();
+        let module = Module::parse("t.rego", &format!("package t\n{text}"), RegoVersion::V0).unwrap();
         let findings = compile(&[module], "data.t.p", &Rules::default()).err();
         findings.map_or_else(Vec::new, |all| {
             all.iter().map(|finding| finding.message.clone()).collect()

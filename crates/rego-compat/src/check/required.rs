@@ -12,12 +12,11 @@ pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>)
                 "add a rule named {name} to package {}",
                 module.package().join(".")
             );
-            findings.push(module.source.finding(
-                module.tree.package_at,
-                Code::Refused,
-                message,
-                &help,
-            ));
+            findings.push(
+                module
+                    .source
+                    .finding(module.tree.package_at, Code::Refused, message, &help),
+            );
         }
     }
 }
@@ -28,12 +27,7 @@ mod tests {
 
     #[test]
     fn each_missing_rule_is_a_finding() {
-        let module = Module::parse(
-            "t.rego",
-            "package t\nviolation[x] { x = 1 }",
-            RegoVersion::V0,
-        )
-        .unwrap();
+        let module = Module::parse("t.rego", "package t\nviolation[x] { x = 1 }", RegoVersion::V0).unwrap();
         assert!(
             module
                 .check(&Rules::default().with_required_rules(["violation"]))

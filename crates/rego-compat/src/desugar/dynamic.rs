@@ -36,11 +36,7 @@ impl Hoister<'_, '_> {
                 args,
                 output: None,
             } if signature.name == "equal" && args.len() == 2 => self.equality(args),
-            Action::Call {
-                callee,
-                args,
-                output,
-            } => {
+            Action::Call { callee, args, output } => {
                 let args = args.into_iter().map(|arg| self.operand(arg)).collect();
                 Action::Call {
                     callee,
@@ -131,9 +127,7 @@ impl Hoister<'_, '_> {
             Operand::Array(items) => {
                 Operand::Array(items.into_iter().map(|item| self.operand(item)).collect())
             }
-            Operand::Set(items) => {
-                Operand::Set(items.into_iter().map(|item| self.operand(item)).collect())
-            }
+            Operand::Set(items) => Operand::Set(items.into_iter().map(|item| self.operand(item)).collect()),
             Operand::Object(pairs) => {
                 let pairs = pairs
                     .into_iter()
@@ -143,11 +137,9 @@ impl Hoister<'_, '_> {
             Operand::Ref(_) | Operand::Collect(_) => {
                 let at = match &operand {
                     Operand::Ref(reference) => reference.at,
-                    Operand::Collect(collect) => collect
-                        .body
-                        .first()
-                        .map(|first| first.at)
-                        .unwrap_or_default(),
+                    Operand::Collect(collect) => {
+                        collect.body.first().map(|first| first.at).unwrap_or_default()
+                    }
                     _ => crate::finding::Pos::default(),
                 };
                 let value = self.shallow(operand);

@@ -26,14 +26,7 @@ pub(super) fn lower(
     let written = module.tree.rules.get(place.rule)?;
     let mut lowering = Lowering::new(module, globals, book, rules, findings);
     let (args, checks) = lowering.arguments(written);
-    let mut branches = vec![lowering.branch(
-        written,
-        place,
-        &written.body,
-        Value::Head,
-        &checks,
-        written.at,
-    )];
+    let mut branches = vec![lowering.branch(written, place, &written.body, Value::Head, &checks, written.at)];
     for branch in &written.otherwise {
         lowering.keep_arguments();
         branches.push(lowering.branch(
@@ -100,9 +93,7 @@ impl Lowering<'_> {
             Node::Array(items) | Node::Set(items) => {
                 items.iter().for_each(|item| self.declare_arguments(item))
             }
-            Node::Object(pairs) => pairs
-                .iter()
-                .for_each(|(_, value)| self.declare_arguments(value)),
+            Node::Object(pairs) => pairs.iter().for_each(|(_, value)| self.declare_arguments(value)),
             // `f(input)`: the argument hides the document.
             Node::Ref(terms) if terms.len() == 1 => {
                 terms.iter().for_each(|term| self.declare_arguments(term))
@@ -126,19 +117,16 @@ impl Lowering<'_> {
             statements.extend(self.body(body));
         }
         let keys = written.head.path.iter().skip(place.fixed);
-        let keys = keys
-            .map(|key| self.collected(key, &mut statements))
-            .collect();
+        let keys = keys.map(|key| self.collected(key, &mut statements)).collect();
         let truth = || Leaf::Value(Operand::Const(true.into()));
         let leaf = match (value, &written.head.value) {
             (Value::Else(None), _) | (Value::Head, HeadValue::True) => truth(),
             (Value::Else(Some(term)), _) | (Value::Head, HeadValue::Single(term)) => {
                 Leaf::Value(self.collected(term, &mut statements))
             }
-            (Value::Head, HeadValue::Element(term)) => {
-                Leaf::Element(self.collected(term, &mut statements))
-            }
+            (Value::Head, HeadValue::Element(term)) => Leaf::Element(self.collected(term, &mut statements)),
         };
+        self.check_declared();
         Definition {
             keys,
             leaf,

@@ -63,6 +63,9 @@ pub(super) fn collect(
             fixed: candidate.fixed,
         });
     }
+    for module in modules {
+        add_package(&mut book.tree, &module.tree.package);
+    }
     check_extents(modules, &book, &placed, findings);
     check_defaults(modules, &book, &placed, findings);
     (book, placed)
@@ -94,13 +97,7 @@ fn candidate(module: &Module, index: usize, number: usize, rule: &Rule) -> Optio
         .map_while(Term::as_str)
         .count()
         .saturating_add(1);
-    path.extend(
-        head.path
-            .iter()
-            .skip(1)
-            .map_while(Term::as_str)
-            .map(Name::from),
-    );
+    path.extend(head.path.iter().skip(1).map_while(Term::as_str).map(Name::from));
     Some(Candidate {
         module: index,
         rule: number,
@@ -163,6 +160,14 @@ fn insert(book: &mut Rulebook, candidate: &Candidate) -> GroupId {
     group
 }
 
+/// A package is a document even where it has no rules.
+fn add_package(tree: &mut Node, path: &[Name]) {
+    let mut node = tree;
+    for name in path {
+        node = node.children.entry(name.clone()).or_default();
+    }
+}
+
 fn report_conflict(modules: &[Module], candidate: &Candidate, findings: &mut Vec<Finding>) {
     let Some(module) = modules.get(candidate.module) else {
         return;
@@ -176,12 +181,7 @@ fn report_conflict(modules: &[Module], candidate: &Candidate, findings: &mut Vec
 }
 
 /// A rule with a value of its own cannot have other rules below it.
-fn check_extents(
-    modules: &[Module],
-    book: &Rulebook,
-    placed: &[Placed],
-    findings: &mut Vec<Finding>,
-) {
+fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], findings: &mut Vec<Finding>) {
     for place in placed {
         let Some(group) = book.groups.get(place.group) else {
             continue;
@@ -215,31 +215,17 @@ fn check_extents(
     }
 }
 
-fn check_defaults(
-    modules: &[Module],
-    book: &Rulebook,
-    placed: &[Placed],
-    findings: &mut Vec<Finding>,
-) {
+fn check_defaults(modules: &[Module], book: &Rulebook, placed: &[Placed], findings: &mut Vec<Finding>) {
     let mut seen = BTreeSet::new();
     for place in placed {
         let Some(module) = modules.get(place.module) else {
             continue;
         };
-        let Some(rule) = module
-            .tree
-            .rules
-            .get(place.rule)
-            .filter(|rule| rule.default)
-        else {
+        let Some(rule) = module.tree.rules.get(place.rule).filter(|rule| rule.default) else {
             continue;
         };
         if !seen.insert(place.group) {
-            let name = book
-                .groups
-                .get(place.group)
-                .map(Group::name)
-                .unwrap_or_default();
+            let name = book.groups.get(place.group).map(Group::name).unwrap_or_default();
             let message = format!("multiple default rules {name} found");
             findings.push(
                 module
@@ -278,12 +264,7 @@ pub(super) fn globals(
         path.push(name.clone());
         globals.insert(name.clone(), path);
     }
-    for import in module
-        .tree
-        .imports
-        .iter()
-        .filter(|import| import.is_document())
-    {
+    for import in module.tree.imports.iter().filter(|import| import.is_document()) {
         if let Some(name) = import.name() {
             globals.insert(name.clone(), import.path.clone());
         }
@@ -292,10 +273,7 @@ pub(super) fn globals(
 }
 
 /// The deepest rule on a path of names, and how many of the names it takes.
-pub(crate) fn rule_on<'a>(
-    tree: &Node,
-    path: impl Iterator<Item = &'a str>,
-) -> Option<(GroupId, usize)> {
+pub(crate) fn rule_on<'a>(tree: &Node, path: impl Iterator<Item = &'a str>) -> Option<(GroupId, usize)> {
     let mut node = tree;
     for (index, name) in path.enumerate() {
         node = node.children.get(name)?;

@@ -14,6 +14,7 @@ pub(crate) use slots::SlotSet;
 pub(crate) use vars::{all_vars, bound_by};
 
 use output::outputs;
+pub(crate) use output::same_key;
 use vars::{closure_vars, visible_vars};
 
 /// Variables that are read without ever getting a value, and where.

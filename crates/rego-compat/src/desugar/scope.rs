@@ -10,6 +10,8 @@ use crate::ir::{Rulebook, Slot};
 use crate::module::Module;
 use crate::rules::Rules;
 
+use super::order::SlotSet;
+
 /// How a name came into a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
@@ -23,6 +25,8 @@ pub(super) enum Origin {
 #[derive(Debug, Default)]
 struct Scope {
     names: Vec<(Name, Slot, Origin)>,
+    /// Variables of `some` and `every`, which somebody has to use.
+    declared: Vec<(Slot, Pos)>,
     /// Names this body declares somewhere; they hide rules and imports in all of it.
     coming: Vec<Name>,
 }
@@ -35,6 +39,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) rules: &'a Rules,
     pub(super) findings: &'a mut Vec<Finding>,
     slots: Vec<Name>,
+    /// Slots some term mentions.
+    mentioned: SlotSet,
     plain: HashMap<Name, Slot>,
     scopes: Vec<Scope>,
 }
@@ -60,6 +66,7 @@ impl<'a> Lowering<'a> {
             rules,
             findings,
             slots: Vec::new(),
+            mentioned: SlotSet::default(),
             plain: HashMap::new(),
             scopes: vec![Scope::default()],
         }
@@ -96,13 +103,29 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn push(&mut self, coming: Vec<Name>) {
         self.scopes.push(Scope {
-            names: Vec::new(),
             coming,
+            ..Scope::default()
         });
     }
 
     pub(super) fn pop(&mut self) {
+        self.check_declared();
         self.scopes.pop();
+    }
+
+    /// Reports what the current scope declares and nobody uses.
+    pub(super) fn check_declared(&mut self) {
+        let declared = self
+            .scopes
+            .last_mut()
+            .map(|scope| std::mem::take(&mut scope.declared))
+            .unwrap_or_default();
+        for (slot, at) in declared {
+            if !self.mentioned.contains(slot) {
+                let message = format!("declared var {} unused", self.slot_name(slot));
+                self.report(at, Code::Compile, message, "use it, or write _");
+            }
+        }
     }
 
     /// Says what the current body declares.
@@ -117,9 +140,7 @@ impl<'a> Lowering<'a> {
         self.scopes.truncate(1);
         self.plain.clear();
         if let Some(scope) = self.scopes.first_mut() {
-            scope
-                .names
-                .retain(|(_, _, origin)| *origin == Origin::Argument);
+            scope.names.retain(|(_, _, origin)| *origin == Origin::Argument);
             scope.coming.clear();
         }
     }
@@ -139,6 +160,7 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn meaning(&mut self, name: &Name) -> Meaning {
         if let Some(slot) = self.declared(name) {
+            self.mentioned.insert(slot);
             return Meaning::Slot(slot);
         }
         let hidden = self.scopes.iter().any(|scope| scope.coming.contains(name));
@@ -184,6 +206,9 @@ impl<'a> Lowering<'a> {
         let slot = self.fresh(name);
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.push((name.clone(), slot, origin));
+            if origin == Origin::Declared {
+                scope.declared.push((slot, at));
+            }
         }
         slot
     }
@@ -195,9 +220,7 @@ pub(super) fn declarations(body: &Body) -> Vec<Name> {
     for literal in body {
         match &literal.kind {
             LiteralKind::Assign(left, _) => pattern_names(left, &mut names),
-            LiteralKind::Some(declared) => {
-                names.extend(declared.iter().map(|(name, _)| name.clone()))
-            }
+            LiteralKind::Some(declared) => names.extend(declared.iter().map(|(name, _)| name.clone())),
             LiteralKind::SomeIn { key, value, .. } => {
                 for term in key.iter().chain([value]) {
                     pattern_names(term, &mut names);
@@ -214,13 +237,9 @@ pub(super) fn pattern_names(term: &Term, names: &mut Vec<Name>) {
     match &term.node {
         Node::Var(name) if !name.starts_with('$') => names.push(name.clone()),
         Node::Array(items) => items.iter().for_each(|item| pattern_names(item, names)),
-        Node::Object(pairs) => pairs
-            .iter()
-            .for_each(|(_, value)| pattern_names(value, names)),
+        Node::Object(pairs) => pairs.iter().for_each(|(_, value)| pattern_names(value, names)),
         // `input := …` hides the document.
-        Node::Ref(terms) if terms.len() == 1 => {
-            terms.iter().for_each(|term| pattern_names(term, names))
-        }
+        Node::Ref(terms) if terms.len() == 1 => terms.iter().for_each(|term| pattern_names(term, names)),
         _ => {}
     }
 }

@@ -120,11 +120,7 @@ impl Lowering<'_> {
     }
 
     /// The value of an expression, for templates.
-    pub(super) fn literal_value(
-        &mut self,
-        literal: &Literal,
-        body: &mut Vec<Statement>,
-    ) -> Operand {
+    pub(super) fn literal_value(&mut self, literal: &Literal, body: &mut Vec<Statement>) -> Operand {
         let with = self.with(&literal.with, body);
         let mut before = Vec::new();
         let value = match &literal.kind {
@@ -145,9 +141,7 @@ impl Lowering<'_> {
         match &term.node {
             Node::Var(name) if name.starts_with('$') => Operand::Var(self.temporary()),
             Node::Var(name) => Operand::Var(self.declare(name, Origin::Assigned, term.at)),
-            Node::Array(items) => {
-                Operand::Array(items.iter().map(|item| self.target(item)).collect())
-            }
+            Node::Array(items) => Operand::Array(items.iter().map(|item| self.target(item)).collect()),
             Node::Object(pairs) => {
                 let pairs = pairs.iter().map(|(key, value)| {
                     let mut before = Vec::new();
@@ -156,9 +150,7 @@ impl Lowering<'_> {
                 Operand::Object(pairs.collect())
             }
             Node::Ref(terms) if terms.len() == 1 => match terms.first().map(|term| &term.node) {
-                Some(Node::Var(name)) => {
-                    Operand::Var(self.declare(&name.clone(), Origin::Assigned, term.at))
-                }
+                Some(Node::Var(name)) => Operand::Var(self.declare(&name.clone(), Origin::Assigned, term.at)),
                 _ => self.bad_target(term),
             },
             _ => self.bad_target(term),
@@ -240,9 +232,7 @@ impl Lowering<'_> {
 
     fn every_name(&mut self, term: &Term) -> u32 {
         match &term.node {
-            Node::Var(name) if !name.starts_with('$') => {
-                self.declare(name, Origin::Declared, term.at)
-            }
+            Node::Var(name) if !name.starts_with('$') => self.declare(name, Origin::Declared, term.at),
             _ => self.temporary(),
         }
     }

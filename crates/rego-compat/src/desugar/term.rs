@@ -43,9 +43,7 @@ impl Lowering<'_> {
     fn array(&mut self, items: &[Term], before: &mut Vec<Statement>) -> Operand {
         let items: Vec<Operand> = items.iter().map(|item| self.term(item, before)).collect();
         let constants: Option<Vec<Value>> = items.iter().map(constant).collect();
-        constants.map_or(Operand::Array(items), |values| {
-            Operand::Const(values.into())
-        })
+        constants.map_or(Operand::Array(items), |values| Operand::Const(values.into()))
     }
 
     fn set(&mut self, items: &[Term], before: &mut Vec<Statement>) -> Operand {
@@ -124,11 +122,7 @@ impl Lowering<'_> {
         }
         before.push(Statement {
             negated: false,
-            action: Action::Call {
-                callee,
-                args,
-                output,
-            },
+            action: Action::Call { callee, args, output },
             with: Vec::new(),
             at,
         });
@@ -141,7 +135,8 @@ impl Lowering<'_> {
             Callee::External(_) => Some(1),
             Callee::Function(group) => match self.book.groups.get(group).map(|group| group.kind) {
                 Some(Kind::Function { arity }) => Some(arity),
-                _ => None,
+                Some(_) => Some(0),
+                None => None,
             },
             Callee::Unknown => None,
         }
@@ -182,10 +177,7 @@ impl Lowering<'_> {
 
     fn check_builtin(&mut self, signature: &'static signature::Signature, at: Pos) {
         if self.rules.disables(signature.name) {
-            let message = format!(
-                "unsafe built-in function calls in expression: {}",
-                signature.name
-            );
+            let message = format!("unsafe built-in function calls in expression: {}", signature.name);
             self.report(
                 at,
                 Code::Refused,
@@ -221,27 +213,26 @@ impl Lowering<'_> {
         if path.first().is_some_and(|root| &**root == "data") {
             let names = path.iter().skip(1).map(|name| &**name);
             return match rule_on(&self.book.tree, names) {
-                Some((group, taken))
-                    if taken.saturating_add(1) == path.len() && self.is_function(group) =>
-                {
+                Some((group, taken)) if taken.saturating_add(1) == path.len() && self.is_callable(group) => {
                     Callee::Function(group)
                 }
                 _ => Callee::Unknown,
             };
         }
         let name = path.join(".");
-        if let Some(index) = self
-            .book
-            .externals
-            .iter()
-            .position(|external| *external == name)
-        {
+        if let Some(index) = self.book.externals.iter().position(|external| *external == name) {
             return Callee::External(index);
         }
         signature::find(&name).map_or(Callee::Unknown, Callee::Builtin)
     }
 
-    fn is_function(&self, group: usize) -> bool {
+    /// Functions, and complete rules, which are functions of nothing.
+    fn is_callable(&self, group: usize) -> bool {
+        let kind = self.book.groups.get(group).map(|group| group.kind);
+        matches!(kind, Some(Kind::Function { .. } | Kind::Complete))
+    }
+
+    pub(super) fn is_function(&self, group: usize) -> bool {
         self.book
             .groups
             .get(group)
@@ -275,12 +266,7 @@ impl Lowering<'_> {
     }
 
     /// `$"a {b}"`: each expression becomes a set, empty where it is undefined.
-    fn template(
-        &mut self,
-        parts: &[TemplatePart],
-        at: Pos,
-        before: &mut Vec<Statement>,
-    ) -> Operand {
+    fn template(&mut self, parts: &[TemplatePart], at: Pos, before: &mut Vec<Statement>) -> Operand {
         let mut items = Vec::new();
         for part in parts {
             items.push(match part {
@@ -298,8 +284,7 @@ impl Lowering<'_> {
             });
         }
         let output = Operand::Var(self.temporary());
-        let callee =
-            signature::find("internal.template_string").map_or(Callee::Unknown, Callee::Builtin);
+        let callee = signature::find("internal.template_string").map_or(Callee::Unknown, Callee::Builtin);
         let action = Action::Call {
             callee,
             args: vec![Operand::Array(items)],

@@ -11,11 +11,7 @@ use super::term::unify;
 
 impl Lowering<'_> {
     /// Lowers modifiers; values that have to be computed are computed in front.
-    pub(super) fn with(
-        &mut self,
-        modifiers: &[With],
-        statements: &mut Vec<Statement>,
-    ) -> Vec<Override> {
+    pub(super) fn with(&mut self, modifiers: &[With], statements: &mut Vec<Statement>) -> Vec<Override> {
         let mut overrides = Vec::with_capacity(modifiers.len());
         for modifier in modifiers {
             if let Some(replacement) = self.replacement(modifier, statements) {
@@ -25,11 +21,7 @@ impl Lowering<'_> {
         overrides
     }
 
-    fn replacement(
-        &mut self,
-        modifier: &With,
-        statements: &mut Vec<Statement>,
-    ) -> Option<Override> {
+    fn replacement(&mut self, modifier: &With, statements: &mut Vec<Statement>) -> Option<Override> {
         let target = self.with_target(&modifier.target)?;
         if let Target::Call(_) = target
             && let Some(function) = self.function_value(&modifier.value)
@@ -81,8 +73,7 @@ impl Lowering<'_> {
             Some("data") => Some(self.data_target(&resolved)),
             _ => match self.find_callee(&resolved) {
                 Callee::Unknown => {
-                    let message =
-                        "with keyword target must reference existing input, data, or a function";
+                    let message = "with keyword target must reference existing input, data, or a function";
                     self.report(target.at, Code::Type, message, "");
                     None
                 }
@@ -93,7 +84,7 @@ impl Lowering<'_> {
 
     fn data_target(&self, path: &[Name]) -> Target {
         match self.find_callee(path) {
-            callee @ Callee::Function(_) => Target::Call(callee),
+            callee @ Callee::Function(group) if self.is_function(group) => Target::Call(callee),
             _ => Target::Data(path.iter().skip(1).cloned().collect()),
         }
     }

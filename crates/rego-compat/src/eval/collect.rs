@@ -12,27 +12,17 @@ use super::{Flow, Frame, World};
 
 impl World<'_> {
     /// Computes a comprehension and matches it with its target.
-    pub(super) fn collected(
-        &self,
-        collect: &Collect,
-        frame: &mut Frame,
-    ) -> Result<bool, EvalError> {
+    pub(super) fn collected(&self, collect: &Collect, frame: &mut Frame) -> Result<bool, EvalError> {
         let value = match &collect.kind {
             CollectKind::Array(head) => self.collect_array(&collect.body, head, frame)?,
             CollectKind::Set(head) => self.collect_set(&collect.body, head, frame)?,
-            CollectKind::Object(key, value) => {
-                self.collect_object(&collect.body, key, value, frame)?
-            }
+            CollectKind::Object(key, value) => self.collect_object(&collect.body, key, value, frame)?,
         };
+        self.meter.charge_built(&value)?;
         self.matches(&collect.target, &value, frame)
     }
 
-    fn collect_array(
-        &self,
-        body: &[Step],
-        head: &Expr,
-        frame: &mut Frame,
-    ) -> Result<Value, EvalError> {
+    fn collect_array(&self, body: &[Step], head: &Expr, frame: &mut Frame) -> Result<Value, EvalError> {
         let mut items = Array::new();
         self.run(body, frame, &mut |frame| {
             if let Some(value) = self.value(head, frame)? {
@@ -44,16 +34,12 @@ impl World<'_> {
         Ok(items.into_value())
     }
 
-    fn collect_set(
-        &self,
-        body: &[Step],
-        head: &Expr,
-        frame: &mut Frame,
-    ) -> Result<Value, EvalError> {
+    fn collect_set(&self, body: &[Step], head: &Expr, frame: &mut Frame) -> Result<Value, EvalError> {
         let mut items = Set::new();
         self.run(body, frame, &mut |frame| {
             if let Some(value) = self.value(head, frame)? {
                 self.meter.charge(48)?;
+                self.pay_element(&value)?;
                 items.insert(value.into_owned());
             }
             Ok(Flow::Continue)
@@ -72,6 +58,7 @@ impl World<'_> {
         self.run(body, frame, &mut |frame| {
             if let (Some(key), Some(value)) = (self.value(key, frame)?, self.value(value, frame)?) {
                 self.meter.charge(64)?;
+                self.pay_element(&key)?;
                 insert_once(&mut pairs, key, value)?;
             }
             Ok(Flow::Continue)
@@ -81,11 +68,7 @@ impl World<'_> {
 }
 
 /// Inserts a pair; a second value for a key has to be the first one.
-fn insert_once(
-    pairs: &mut Object,
-    key: Cow<'_, Value>,
-    value: Cow<'_, Value>,
-) -> Result<(), EvalError> {
+fn insert_once(pairs: &mut Object, key: Cow<'_, Value>, value: Cow<'_, Value>) -> Result<(), EvalError> {
     match pairs.get(&key) {
         Some(known) if *known != *value => Err(EvalError::Conflict {
             rule: String::new(),

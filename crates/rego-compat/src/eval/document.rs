@@ -27,6 +27,7 @@ impl World<'_> {
     }
 
     fn assemble(&self, id: usize) -> Result<Value, EvalError> {
+        self.meter.check_stack()?;
         let Some(node) = self.plan.nodes.get(id) else {
             return Ok(Value::Undefined);
         };
@@ -36,17 +37,61 @@ impl World<'_> {
         }
         let mut document = match base {
             Some(base @ Value::Object(_)) => base,
-            _ => Value::new_object(),
+            // Where plain data and rules meet, data wins.
+            Some(other) => return Ok(other),
+            None => Value::new_object(),
         };
         for (name, child) in &node.children {
-            if let Some(value) = self.child(*child)?
-                && let Ok(pairs) = document.as_object_mut()
-            {
-                self.meter.charge(64)?;
-                pairs.insert(name.clone(), value);
+            let Some(value) = self.child(*child)? else {
+                continue;
+            };
+            self.meter.charge(64)?;
+            if let Ok(pairs) = document.as_object_mut() {
+                let merged = match pairs.get(name) {
+                    Some(base) => merged(base, &value),
+                    None => value,
+                };
+                pairs.insert(name.clone(), merged);
             }
         }
         Ok(document)
+    }
+
+    /// What is under one key of a package, without looking at the others.
+    pub(super) fn package_child(&self, id: usize, key: &Value) -> Result<Option<Inner>, EvalError> {
+        let Some(node) = self.plan.nodes.get(id) else {
+            return Ok(None);
+        };
+        let replaced = self.replaced.iter().any(|path| node.path.starts_with(path));
+        let child = node
+            .children
+            .iter()
+            .find(|(name, _)| name == key && !replaced)
+            .map(|(_, child)| *child);
+        match child {
+            Some(child) => match self.plan.nodes.get(child).and_then(|node| node.group) {
+                None => Ok(Some(Inner::Package(child))),
+                Some(_) => Ok(self.child(child)?.map(Inner::Value)),
+            },
+            None => Ok(self
+                .data_at(&node.path)
+                .and_then(|base| lookup::get(&base, key).cloned())
+                .map(Inner::Value)),
+        }
+    }
+
+    /// The keys of a package: its rules' names and those of the data beside them.
+    pub(super) fn package_keys(&self, id: usize) -> Vec<Value> {
+        let Some(node) = self.plan.nodes.get(id) else {
+            return Vec::new();
+        };
+        let mut keys: Vec<Value> = node.children.iter().map(|(name, _)| name.clone()).collect();
+        if let Some(Value::Object(pairs)) = self.data_at(&node.path) {
+            keys.extend(pairs.keys().cloned());
+        }
+        keys.sort();
+        keys.dedup();
+        keys
     }
 
     fn child(&self, id: usize) -> Result<Option<Value>, EvalError> {
@@ -82,4 +127,25 @@ impl World<'_> {
             .iter()
             .any(|replaced| path.starts_with(replaced) || replaced.starts_with(path))
     }
+}
+
+/// What is below a package.
+pub(super) enum Inner {
+    Package(usize),
+    Value(Value),
+}
+
+/// Two documents in one; where both say something, the first wins.
+fn merged(base: &Value, other: &Value) -> Value {
+    let (Value::Object(mine), Value::Object(theirs)) = (base, other) else {
+        return base.clone();
+    };
+    let mut result = (**mine).clone();
+    for (key, value) in theirs.iter() {
+        let joined = mine
+            .get(key)
+            .map_or_else(|| value.clone(), |base| merged(base, value));
+        result.insert(key.clone(), joined);
+    }
+    result.into_value()
 }

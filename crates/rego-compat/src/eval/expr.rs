@@ -10,6 +10,7 @@ use crate::lookup;
 use crate::native;
 use crate::plan::{BuiltinCall, Callee, Expr, Get};
 
+use super::document::Inner;
 use super::world::{Mock, Remembered};
 use super::{Frame, World};
 
@@ -47,6 +48,9 @@ impl World<'_> {
 
     fn get<'a>(&'a self, get: &'a Get, frame: &'a Frame) -> Found<'a> {
         self.meter.spend(1)?;
+        if let Expr::Package(node) = get.base {
+            return self.get_package(node, &get.path, frame);
+        }
         match self.value(&get.base, frame)? {
             None => Ok(None),
             Some(Cow::Borrowed(mut value)) => {
@@ -60,6 +64,30 @@ impl World<'_> {
             }
             Some(Cow::Owned(mut value)) => {
                 for part in &get.path {
+                    match self.step_into(&value, part, frame)?.cloned() {
+                        Some(inner) => value = inner,
+                        None => return Ok(None),
+                    }
+                }
+                Ok(Some(Cow::Owned(value)))
+            }
+        }
+    }
+
+    /// Goes down through packages one key at a time: rules on other ways are not evaluated.
+    fn get_package<'a>(&'a self, node: usize, path: &'a [Expr], frame: &'a Frame) -> Found<'a> {
+        self.meter.check_stack()?;
+        let Some((first, rest)) = path.split_first() else {
+            return Ok(Some(Cow::Owned(self.package(node)?)));
+        };
+        let Some(key) = self.value(first, frame)? else {
+            return Ok(None);
+        };
+        match self.package_child(node, &key)? {
+            None => Ok(None),
+            Some(Inner::Package(child)) => self.get_package(child, rest, frame),
+            Some(Inner::Value(mut value)) => {
+                for part in rest {
                     match self.step_into(&value, part, frame)?.cloned() {
                         Some(inner) => value = inner,
                         None => return Ok(None),
@@ -101,7 +129,10 @@ impl World<'_> {
         let mut set = Set::new();
         for item in items {
             match self.value(item, frame)? {
-                Some(value) => set.insert(value.into_owned()),
+                Some(value) => {
+                    self.pay_element(&value)?;
+                    set.insert(value.into_owned())
+                }
                 None => return Ok(None),
             };
         }
@@ -111,8 +142,7 @@ impl World<'_> {
     fn object(&self, pairs: &[(Expr, Expr)], frame: &Frame) -> Result<Option<Value>, EvalError> {
         let mut object = Object::new();
         for (key, value) in pairs {
-            let (Some(key), Some(value)) = (self.value(key, frame)?, self.value(value, frame)?)
-            else {
+            let (Some(key), Some(value)) = (self.value(key, frame)?, self.value(value, frame)?) else {
                 return Ok(None);
             };
             object.insert(key.into_owned(), value.into_owned());
@@ -120,9 +150,17 @@ impl World<'_> {
         self.built(object.into_value()).map(Some)
     }
 
+    /// Putting a value into a set or under a key compares it with what is there.
+    pub(super) fn pay_element(&self, value: &Value) -> Result<(), EvalError> {
+        match value {
+            Value::Array(_) | Value::Set(_) | Value::Object(_) => self.meter.charge_tree(value),
+            _ => Ok(()),
+        }
+    }
+
     fn built(&self, value: Value) -> Result<Value, EvalError> {
         self.meter.spend(1)?;
-        self.meter.charge_value(&value)?;
+        self.meter.charge_built(&value)?;
         Ok(value)
     }
 
@@ -190,11 +228,7 @@ impl World<'_> {
             return Ok(known);
         }
         let result = native::call(call.run, args, self.meter)?;
-        self.remember(
-            callee,
-            args.iter().map(|arg| (*arg).clone()).collect(),
-            &result,
-        );
+        self.remember(callee, args.iter().map(|arg| (*arg).clone()).collect(), &result);
         Ok(result)
     }
 
@@ -221,11 +255,7 @@ impl World<'_> {
     }
 
     /// Calls a function with values.
-    pub(super) fn call(
-        &self,
-        callee: Callee,
-        args: Vec<Value>,
-    ) -> Result<Option<Value>, EvalError> {
+    pub(super) fn call(&self, callee: Callee, args: Vec<Value>) -> Result<Option<Value>, EvalError> {
         let mock = self
             .mocks
             .iter()
@@ -234,7 +264,12 @@ impl World<'_> {
             .map(|(_, mock)| mock.clone());
         match mock {
             Some(Mock::Value(value)) => Ok(Some(value)),
-            Some(Mock::Call(other)) => self.call_unmocked(other, args),
+            Some(Mock::Call(other)) => {
+                // What stands for a function sees the function itself, not its stand-in.
+                let mut world = self.branch();
+                world.mocks.retain(|(mocked, _)| *mocked != callee);
+                world.call_unmocked(other, args)
+            }
             None => self.call_unmocked(callee, args),
         }
     }

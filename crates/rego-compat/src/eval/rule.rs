@@ -26,18 +26,13 @@ impl World<'_> {
         let value = if self.is_replaced(&group.path) {
             self.data_at(&group.path)
         } else {
-            self.deeper(|| self.compute(group))?
+            self.compute(group)?
         };
+        if let Some(value) = &value {
+            self.meter.charge_built(value)?;
+        }
         // Only a recursive rule could have filled the cell meanwhile, and those are refused.
         Ok(cell.get_or_init(|| value).as_ref())
-    }
-
-    /// Runs one level of calls deeper.
-    fn deeper<T>(&self, work: impl FnOnce() -> Result<T, EvalError>) -> Result<T, EvalError> {
-        self.meter.enter()?;
-        let result = work();
-        self.meter.leave();
-        result
     }
 
     fn compute(&self, group: &Group) -> Result<Option<Value>, EvalError> {
@@ -50,16 +45,12 @@ impl World<'_> {
     }
 
     /// The value of a function for arguments.
-    pub(super) fn function_value(
-        &self,
-        id: usize,
-        args: Vec<Value>,
-    ) -> Result<Option<Value>, EvalError> {
+    pub(super) fn function_value(&self, id: usize, args: Vec<Value>) -> Result<Option<Value>, EvalError> {
         let Some(group) = self.plan.groups.get(id) else {
             return Ok(None);
         };
         self.meter.spend(1)?;
-        self.deeper(|| self.single(group, &args))
+        self.single(group, &args)
     }
 
     /// The one value of a complete rule or function call.
@@ -138,6 +129,7 @@ impl World<'_> {
         self.each_result(group, &mut |branch, frame| {
             if let Some(value) = self.value(&branch.value, frame)? {
                 self.meter.charge(48)?;
+                self.pay_element(&value)?;
                 set.insert(value.into_owned());
             }
             Ok(())
@@ -147,18 +139,33 @@ impl World<'_> {
 
     fn object_rule(&self, group: &Group) -> Result<Value, EvalError> {
         let mut object = Value::new_object();
+        // Where heads differ in length, a value under one must not grow keys through another.
+        let mut lengths = group
+            .rules
+            .iter()
+            .flat_map(|rule| &rule.branches)
+            .map(|branch| branch.keys.len());
+        let first = lengths.next();
+        let mut leaves: Option<Vec<Vec<Value>>> = lengths.any(|length| Some(length) != first).then(Vec::new);
         self.each_result(group, &mut |branch, frame| {
-            let mut keys = Vec::with_capacity(branch.keys.len());
-            for key in &branch.keys {
-                match self.value(key, frame)? {
-                    Some(key) => keys.push(key.into_owned()),
-                    None => return Ok(()),
-                }
-            }
+            let Some(keys) = self.keys(branch, frame)? else {
+                return Ok(());
+            };
             let Some(value) = self.value(&branch.value, frame)? else {
                 return Ok(());
             };
             self.meter.charge(64)?;
+            if let Some(leaves) = &mut leaves {
+                self.meter
+                    .spend(u64::try_from(leaves.len()).unwrap_or(u64::MAX))?;
+                if leaves
+                    .iter()
+                    .any(|leaf| is_inside(leaf, &keys) || is_inside(&keys, leaf))
+                {
+                    return Err(key_conflict(group));
+                }
+                leaves.push(keys.clone());
+            }
             if put(&mut object, &keys, value.into_owned(), branch.element) {
                 Ok(())
             } else {
@@ -173,6 +180,17 @@ impl World<'_> {
             return Ok(result.unwrap_or(object));
         }
         Ok(object)
+    }
+
+    fn keys(&self, branch: &Branch, frame: &Frame) -> Result<Option<Vec<Value>>, EvalError> {
+        let mut keys = Vec::with_capacity(branch.keys.len());
+        for key in &branch.keys {
+            match self.value(key, frame)? {
+                Some(key) => keys.push(key.into_owned()),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(keys))
     }
 
     /// Tells of each way each definition holds, `else` branches only where those before them did not.
@@ -217,6 +235,11 @@ fn key_conflict(group: &Group) -> EvalError {
         rule: group.name.clone(),
         message: KEY_CONFLICT,
     }
+}
+
+/// Whether a path leads into what another path leads to.
+fn is_inside(path: &[Value], other: &[Value]) -> bool {
+    path.len() > other.len() && path.starts_with(other)
 }
 
 /// Puts a value under nested keys; answers false where something else is there already.

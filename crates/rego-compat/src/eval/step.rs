@@ -7,16 +7,13 @@ use crate::lookup;
 use crate::native;
 use crate::plan::{Each, Every, Expr, Hop, Pattern, Step};
 
+use super::document::Inner;
 use super::{Flow, Frame, Next, World};
 
 impl World<'_> {
     /// Runs steps; `next` is called for each way they all hold.
-    pub(super) fn run(
-        &self,
-        steps: &[Step],
-        frame: &mut Frame,
-        next: Next<'_>,
-    ) -> Result<Flow, EvalError> {
+    pub(super) fn run(&self, steps: &[Step], frame: &mut Frame, next: Next<'_>) -> Result<Flow, EvalError> {
+        self.meter.check_stack()?;
         let mut rest = steps;
         while let Some((step, behind)) = rest.split_first() {
             self.meter.spend(1)?;
@@ -60,12 +57,7 @@ impl World<'_> {
         Ok(true)
     }
 
-    fn take_apart(
-        &self,
-        expr: &Expr,
-        pattern: &Pattern,
-        frame: &mut Frame,
-    ) -> Result<bool, EvalError> {
+    fn take_apart(&self, expr: &Expr, pattern: &Pattern, frame: &mut Frame) -> Result<bool, EvalError> {
         if let Pattern::Equal(other) = pattern {
             let Some(value) = self.value(expr, frame)? else {
                 return Ok(false);
@@ -160,6 +152,9 @@ impl World<'_> {
         else {
             return Ok(false);
         };
+        if !matches!(domain, Value::Array(_) | Value::Set(_) | Value::Object(_)) {
+            return Ok(false);
+        }
         let mut all = true;
         children(&domain, &mut |key, value| {
             self.meter.spend(1)?;
@@ -178,15 +173,55 @@ impl World<'_> {
         frame: &mut Frame,
         next: Next<'_>,
     ) -> Result<Flow, EvalError> {
-        let Some(base) = self
-            .value(&each.base, frame)?
-            .map(std::borrow::Cow::into_owned)
-        else {
+        let mut rest = |frame: &mut Frame| self.run(behind, frame, next);
+        if let Expr::Package(node) = each.base {
+            return self.hop_package(node, &each.path, &each.target, frame, &mut rest);
+        }
+        let Some(base) = self.value(&each.base, frame)?.map(std::borrow::Cow::into_owned) else {
             return Ok(Flow::Continue);
         };
-        self.hop(&base, &each.path, &each.target, frame, &mut |frame| {
-            self.run(behind, frame, next)
-        })
+        self.hop(&base, &each.path, &each.target, frame, &mut rest)
+    }
+
+    /// Goes down through packages one key at a time: rules on other ways are not evaluated.
+    fn hop_package(
+        &self,
+        node: usize,
+        path: &[Hop],
+        target: &Pattern,
+        frame: &mut Frame,
+        next: Next<'_>,
+    ) -> Result<Flow, EvalError> {
+        self.meter.check_stack()?;
+        let Some((first, rest)) = path.split_first() else {
+            let value = self.package(node)?;
+            return self.hop(&value, path, target, frame, next);
+        };
+        let keys = match first {
+            Hop::Key(key) => self
+                .value(key, frame)?
+                .map(std::borrow::Cow::into_owned)
+                .into_iter()
+                .collect(),
+            Hop::Any(_) => self.package_keys(node),
+        };
+        for key in keys {
+            self.meter.spend(1)?;
+            if let Hop::Any(pattern) = first
+                && !self.matches(pattern, &key, frame)?
+            {
+                continue;
+            }
+            let flow = match self.package_child(node, &key)? {
+                None => Flow::Continue,
+                Some(Inner::Package(child)) => self.hop_package(child, rest, target, frame, next)?,
+                Some(Inner::Value(value)) => self.hop(&value, rest, target, frame, next)?,
+            };
+            if flow == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
     }
 
     fn hop(
@@ -206,9 +241,7 @@ impl World<'_> {
         };
         match first {
             Hop::Key(key) => {
-                let found = self
-                    .value(key, frame)?
-                    .and_then(|key| lookup::get(value, &key));
+                let found = self.value(key, frame)?.and_then(|key| lookup::get(value, &key));
                 match found {
                     Some(inner) => self.hop(inner, rest, target, frame, next),
                     None => Ok(Flow::Continue),
@@ -233,10 +266,7 @@ impl World<'_> {
         frame: &mut Frame,
         next: Next<'_>,
     ) -> Result<Flow, EvalError> {
-        let Some(subject) = self
-            .value(subject, frame)?
-            .map(std::borrow::Cow::into_owned)
-        else {
+        let Some(subject) = self.value(subject, frame)?.map(std::borrow::Cow::into_owned) else {
             return Ok(Flow::Continue);
         };
         self.walk_from(&subject, &mut Vec::new(), &mut |path, value| {
@@ -290,14 +320,14 @@ pub(super) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError>
             }
         }
         Value::Object(pairs) => {
-            for (key, item) in pairs.iter_sorted() {
+            for (key, item) in ordered(pairs.iter(), |(key, _)| key) {
                 if tell(Cow::Borrowed(key), item)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
         }
         Value::Set(items) => {
-            for item in items.iter_sorted() {
+            for item in ordered(items.iter(), |item| item) {
                 if tell(Cow::Borrowed(item), item)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
@@ -306,4 +336,19 @@ pub(super) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError>
         _ => {}
     }
     Ok(Flow::Continue)
+}
+
+/// Elements in OPA's order. It differs from the order they are kept in only for compound keys.
+fn ordered<'v, T: Copy>(items: impl Iterator<Item = T>, key: fn(T) -> &'v Value) -> Vec<T>
+where
+    T: 'v,
+{
+    let mut items: Vec<T> = items.collect();
+    if items
+        .iter()
+        .any(|item| matches!(key(*item), Value::Array(_) | Value::Set(_) | Value::Object(_)))
+    {
+        items.sort_by(|a, b| crate::fmt_go::literal::compare(key(*a), key(*b)));
+    }
+    items
 }

@@ -10,11 +10,7 @@ use super::{Frame, World};
 
 impl World<'_> {
     /// The world with the overrides in place.
-    pub(super) fn modified(
-        &self,
-        overrides: &[Override],
-        frame: &Frame,
-    ) -> Result<Self, EvalError> {
+    pub(super) fn modified(&self, overrides: &[Override], frame: &Frame) -> Result<Self, EvalError> {
         let mut world = self.branch();
         for change in overrides {
             self.meter.spend(1)?;

@@ -1,5 +1,7 @@
 //! Comparisons, type tests and membership.
 
+use std::cmp::Ordering;
+
 use regorus::Value;
 
 use crate::error::EvalError;
@@ -11,10 +13,10 @@ pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
         "eq" | "equal" => |args, meter| compared(args, meter, |a, b| a == b),
         "neq" => |args, meter| compared(args, meter, |a, b| a != b),
-        "lt" => |args, meter| compared(args, meter, |a, b| a < b),
-        "lte" => |args, meter| compared(args, meter, |a, b| a <= b),
-        "gt" => |args, meter| compared(args, meter, |a, b| a > b),
-        "gte" => |args, meter| compared(args, meter, |a, b| a >= b),
+        "lt" => |args, meter| compared(args, meter, |a, b| order(a, b).is_lt()),
+        "lte" => |args, meter| compared(args, meter, |a, b| order(a, b).is_le()),
+        "gt" => |args, meter| compared(args, meter, |a, b| order(a, b).is_gt()),
+        "gte" => |args, meter| compared(args, meter, |a, b| order(a, b).is_ge()),
         "is_array" => |args, _| is(args, |value| matches!(value, Value::Array(_))),
         "is_boolean" => |args, _| is(args, |value| matches!(value, Value::Bool(_))),
         "is_null" => |args, _| is(args, |value| matches!(value, Value::Null)),
@@ -65,6 +67,14 @@ fn compared(args: &[&Value], meter: &Meter, test: fn(&Value, &Value) -> bool) ->
     answer(test(a, b))
 }
 
+/// OPA's order. Only for compound values it differs from that of `Value`.
+fn order(a: &Value, b: &Value) -> Ordering {
+    if is_scalar(a) && is_scalar(b) {
+        return a.cmp(b);
+    }
+    crate::fmt_go::literal::compare(a, b)
+}
+
 /// `x in xs`: false for what is no collection.
 fn member(args: &[&Value], meter: &Meter) -> Answer {
     let [element, collection] = args else {
@@ -90,9 +100,7 @@ fn member_at(args: &[&Value], _: &Meter) -> Answer {
         return Ok(None);
     };
     answer(match collection {
-        Value::Array(items) => {
-            crate::lookup::position(key).and_then(|at| items.get(at)) == Some(element)
-        }
+        Value::Array(items) => crate::lookup::position(key).and_then(|at| items.get(at)) == Some(element),
         Value::Set(items) => key == element && items.contains(element),
         Value::Object(pairs) => pairs.get(key) == Some(element),
         _ => false,

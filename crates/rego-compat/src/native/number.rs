@@ -19,9 +19,58 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "and" => |args, meter| sets(args, meter, Set::intersection),
         "numbers.range" => |args, meter| range(args, meter),
         "numbers.range_step" => |args, meter| range(args, meter),
+        "to_number" => |args, _| to_number(args),
         "bits.lsh" => |args, meter| shift_left(args, meter),
         _ => return None,
     })
+}
+
+/// Text as Go's `strconv.ParseFloat` reads decimal numbers, leading zeros and all.
+fn to_number(args: &[&Value]) -> Answer {
+    Ok(match args.first() {
+        Some(Value::Null | Value::Bool(false)) => Some(0u64.into()),
+        Some(Value::Bool(true)) => Some(1u64.into()),
+        Some(number @ Value::Number(_)) => Some((*number).clone()),
+        Some(Value::String(text)) => decimal(text),
+        _ => None,
+    })
+}
+
+fn decimal(text: &str) -> Option<Value> {
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (digits, exponent) = rest
+        .split_once(['e', 'E'])
+        .map_or((rest, None), |(digits, exponent)| (digits, Some(exponent)));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let valid_exponent = exponent.is_none_or(|text| {
+        let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+        !text.is_empty() && text.len() < 6 && all_digits(text)
+    });
+    if !all_digits(whole)
+        || !all_digits(fraction)
+        || (whole.is_empty() && fraction.is_empty())
+        || !valid_exponent
+    {
+        return None;
+    }
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let fraction = if fraction.is_empty() {
+        String::new()
+    } else {
+        format!(".{fraction}")
+    };
+    let exponent = exponent
+        .map(|exponent| format!("e{exponent}"))
+        .unwrap_or_default();
+    match Value::from_numeric_string(&format!("{sign}{whole}{fraction}{exponent}")) {
+        Ok(number @ Value::Number(_)) => Some(number),
+        _ => None,
+    }
 }
 
 fn plus(args: &[&Value]) -> Answer {

@@ -11,21 +11,9 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "startswith" => |args, _| tested(args, |text, part| text.starts_with(part)),
         "endswith" => |args, _| tested(args, |text, part| text.ends_with(part)),
         "contains" => |args, _| tested(args, |text, part| text.contains(part)),
-        "trim_prefix" => |args, meter| {
-            cut(args, meter, |text, part| {
-                text.strip_prefix(part).unwrap_or(text)
-            })
-        },
-        "trim_suffix" => |args, meter| {
-            cut(args, meter, |text, part| {
-                text.strip_suffix(part).unwrap_or(text)
-            })
-        },
-        "trim" => |args, meter| {
-            cut(args, meter, |text, set| {
-                text.trim_matches(|c| set.contains(c))
-            })
-        },
+        "trim_prefix" => |args, meter| cut(args, meter, |text, part| text.strip_prefix(part).unwrap_or(text)),
+        "trim_suffix" => |args, meter| cut(args, meter, |text, part| text.strip_suffix(part).unwrap_or(text)),
+        "trim" => |args, meter| cut(args, meter, |text, set| text.trim_matches(|c| set.contains(c))),
         "trim_left" => |args, meter| {
             cut(args, meter, |text, set| {
                 text.trim_start_matches(|c| set.contains(c))
@@ -77,8 +65,7 @@ fn mapped(args: &[&Value], meter: &Meter, map: fn(&str) -> String) -> Answer {
 
 /// Every occurrence; an empty pattern occurs in front of every character and at the end, as in Go.
 fn replace(args: &[&Value], meter: &Meter) -> Answer {
-    let (Some(text), Some(old), Some(new)) = (text_at(args, 0), text_at(args, 1), text_at(args, 2))
-    else {
+    let (Some(text), Some(old), Some(new)) = (text_at(args, 0), text_at(args, 1), text_at(args, 2)) else {
         return Ok(None);
     };
     let occurrences = if old.is_empty() {
@@ -86,10 +73,7 @@ fn replace(args: &[&Value], meter: &Meter) -> Answer {
     } else {
         text.matches(old).count()
     };
-    meter.charge(
-        text.len()
-            .saturating_add(occurrences.saturating_mul(new.len())),
-    )?;
+    meter.charge(text.len().saturating_add(occurrences.saturating_mul(new.len())))?;
     answer(text.replace(old, new))
 }
 
@@ -118,8 +102,7 @@ fn concat(args: &[&Value], meter: &Meter) -> Answer {
     };
     let Some(items) = items else { return Ok(None) };
     let length = items.iter().fold(0usize, |sum, item| {
-        sum.saturating_add(item.len())
-            .saturating_add(separator.len())
+        sum.saturating_add(item.len()).saturating_add(separator.len())
     });
     meter.charge(length)?;
     answer(items.join(separator))

@@ -61,10 +61,7 @@ impl Parser<'_> {
         match self.body(end) {
             Ok(body) => {
                 let kind = kind(head.clone());
-                Ok(Some(Node::Comprehension(Box::new(Comprehension {
-                    kind,
-                    body,
-                }))))
+                Ok(Some(Node::Comprehension(Box::new(Comprehension { kind, body }))))
             }
             Err(error) if self.kind() != Kind::Comma => Err(error),
             Err(_) => {
@@ -83,8 +80,7 @@ impl Parser<'_> {
         let head = self.term()?;
         if comprehension
             && self.kind() == Kind::Or
-            && let Some(node) =
-                self.try_comprehension(&head, Kind::RBrace, ComprehensionKind::Set)?
+            && let Some(node) = self.try_comprehension(&head, Kind::RBrace, ComprehensionKind::Set)?
         {
             return Ok(node);
         }

@@ -73,10 +73,24 @@ impl Parser<'_> {
             let body = self.body(Kind::RBrace)?;
             let literal = Literal {
                 negated: false,
-                kind: LiteralKind::Not {
-                    body,
-                    explicit: true,
-                },
+                kind: LiteralKind::Not { body, explicit: true },
+                with: self.with()?,
+                at,
+            };
+            return self.continue_logic(literal);
+        }
+        if self.keywords.not_bodies
+            && self.has_logic()
+            && self.kind() == Kind::LParen
+            && let Some(group) = self.try_group()?
+        {
+            let kind = LiteralKind::Not {
+                body: group.body,
+                explicit: false,
+            };
+            let literal = Literal {
+                negated: false,
+                kind,
                 with: self.with()?,
                 at,
             };
@@ -129,7 +143,7 @@ impl Parser<'_> {
 
     fn with(&mut self) -> Parsed<Vec<With>> {
         let mut with = Vec::new();
-        while self.is_keyword("with") {
+        while self.is_keyword("with") && !self.starts_with_reference() {
             let at = self.pos();
             self.bump();
             if !self.is_reference_head() {
@@ -237,10 +251,7 @@ impl Parser<'_> {
             && let Ok(body) = self.body(Kind::RBrace)
             && (self.is_keyword("and") || self.is_keyword("or"))
         {
-            return Ok(Some(Operand {
-                body,
-                explicit: true,
-            }));
+            return Ok(Some(Operand { body, explicit: true }));
         }
         (self.at, self.depth) = (start, depth);
         if self.kind() == Kind::LParen {
@@ -255,7 +266,8 @@ impl Parser<'_> {
         let (start, depth) = (self.at, self.depth);
         self.bump();
         if let Ok(literal) = self.literal()
-            && matches!(literal.kind, LiteralKind::And(..) | LiteralKind::Or(..))
+            && (matches!(literal.kind, LiteralKind::And(..) | LiteralKind::Or(..))
+                || !literal.with.is_empty())
             && self.take(Kind::RParen)
         {
             return Ok(Some(Operand {
@@ -341,10 +353,7 @@ impl Parser<'_> {
         let negated = self.take_keyword("not");
         if negated && self.keywords.not_bodies && self.take(Kind::LBrace) {
             let body = self.body(Kind::RBrace)?;
-            let kind = LiteralKind::Not {
-                body,
-                explicit: true,
-            };
+            let kind = LiteralKind::Not { body, explicit: true };
             return Ok(Operand {
                 body: vec![Literal {
                     negated: false,
@@ -396,9 +405,7 @@ fn membership(term: Term) -> Option<(Option<Term>, Term, Term)> {
     let mut args = call.args.into_iter();
     match (name.as_str(), args.next(), args.next(), args.next()) {
         ("internal.member_2", Some(value), Some(domain), None) => Some((None, value, domain)),
-        ("internal.member_3", key @ Some(_), Some(value), Some(domain)) => {
-            Some((key, value, domain))
-        }
+        ("internal.member_3", key @ Some(_), Some(value), Some(domain)) => Some((key, value, domain)),
         _ => None,
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::ast::{Import, Name, Node, Term, Tree};
 use crate::finding::{Code, Pos};
-use crate::module::RegoVersion;
 use crate::token::Kind;
 
 use super::{Parsed, Parser, SyntaxError};
@@ -58,10 +57,7 @@ impl Parser<'_> {
             Node::Ref(components) => components,
             _ => return self.error("expected path"),
         };
-        components
-            .iter()
-            .map(|term| self.path_component(term))
-            .collect()
+        components.iter().map(|term| self.path_component(term)).collect()
     }
 
     fn path_component(&self, term: &Term) -> Parsed<Name> {
@@ -131,10 +127,7 @@ impl Parser<'_> {
             .last()
             .is_some_and(|last| self.keywords.reserves(last));
         if import.alias.is_none() && ends_in_keyword {
-            return self.error_at(
-                import.at,
-                "unexpected import path, must not end with a keyword",
-            );
+            return self.error_at(import.at, "unexpected import path, must not end with a keyword");
         }
         Ok(())
     }
@@ -178,21 +171,29 @@ impl Parser<'_> {
         true
     }
 
-    /// `import rego.v1`: the rest of the module is Rego v1.
+    /// `import rego.v1`: the rest of the module is Rego v1. `rego.v2` adds the keywords v1 has to import.
     fn rego(&mut self, import: &Import) -> Parsed<()> {
-        if import.path.get(1).map(|word| &**word) != Some("v1") || import.path.len() != 2 {
+        let version = import
+            .path
+            .get(1)
+            .map(|word| &**word)
+            .filter(|_| import.path.len() == 2);
+        if !matches!(version, Some("v1" | "v2")) {
             let path = import.path.join(".");
             return self.error_at(
                 import.at,
-                format!("invalid import `{path}`, must be `rego.v1`"),
+                format!("invalid import `{path}`, must be one of: `rego.v1`, `rego.v2`"),
             );
         }
         if import.alias.is_some() {
             return self.error_at(import.at, "`rego` imports cannot be aliased");
         }
-        if self.version == RegoVersion::V0 {
-            self.keywords.add_v1();
-            self.strict = true;
+        self.keywords.add_v1();
+        self.strict = true;
+        if version == Some("v2") {
+            for word in ["and", "or", "not"] {
+                self.add_keyword(word);
+            }
         }
         Ok(())
     }

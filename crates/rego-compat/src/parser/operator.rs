@@ -18,11 +18,7 @@ const LEVELS: [&[(Kind, &str)]; 5] = [
     &[(Kind::Or, "or")],
     &[(Kind::And, "and")],
     &[(Kind::Plus, "plus"), (Kind::Minus, "minus")],
-    &[
-        (Kind::Star, "mul"),
-        (Kind::Slash, "div"),
-        (Kind::Percent, "rem"),
-    ],
+    &[(Kind::Star, "mul"), (Kind::Slash, "div"), (Kind::Percent, "rem")],
 ];
 
 /// A call of a builtin under its dotted name.

@@ -154,9 +154,7 @@ impl Parser<'_> {
         };
         if self.is_keyword("contains") {
             if head.args.is_some() {
-                return self.error(
-                    "the contains keyword can only be used with multi-value rule definitions",
-                );
+                return self.error("the contains keyword can only be used with multi-value rule definitions");
             }
             self.bump();
             head.value = HeadValue::Element(self.expression()?);
@@ -185,10 +183,9 @@ impl Parser<'_> {
                     .map(|name| Term::new(Node::Var(name), term.at))
                     .into_iter()
                     .collect();
-                path.extend(
-                    names.map(|name| Term::new(Node::Scalar(name.as_ref().into()), term.at)),
-                );
-                Ok((path, Some(call.args)))
+                path.extend(names.map(|name| Term::new(Node::Scalar(name.as_ref().into()), term.at)));
+                // `f() = 1` is a rule like any other: nothing distinguishes its calls.
+                Ok((path, Some(call.args).filter(|args| !args.is_empty())))
             }
             Node::Var(_) => Ok((vec![term], None)),
             _ => self.error("expected rule head name"),

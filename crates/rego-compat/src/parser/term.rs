@@ -30,9 +30,8 @@ impl Parser<'_> {
     fn word_term(&mut self) -> Parsed<Term> {
         let at = self.pos();
         let word = self.word();
-        let callable = matches!(word, "and" | "or")
-            && self.ahead(1).kind == Kind::LParen
-            && !self.ahead(1).spaced;
+        let callable =
+            matches!(word, "and" | "or") && self.ahead(1).kind == Kind::LParen && !self.ahead(1).spaced;
         if !self.is_reference_head() && word != "contains" && !callable {
             let node = match word {
                 "null" => Node::Scalar(regorus::Value::Null),
@@ -92,8 +91,7 @@ impl Parser<'_> {
 
     /// `spaced`: the first bracket may stand behind white space (rule heads).
     pub(super) fn reference_from(&mut self, head: Term, spaced: bool) -> Parsed<Term> {
-        let follows =
-            |parser: &Self| matches!(parser.kind(), Kind::LParen | Kind::Dot | Kind::LBrack);
+        let follows = |parser: &Self| matches!(parser.kind(), Kind::LParen | Kind::Dot | Kind::LBrack);
         if !follows(self) || (self.token().spaced && !spaced) {
             return Ok(root(head));
         }
@@ -159,10 +157,7 @@ impl Parser<'_> {
         };
         self.bump();
         let args = self.elements(Kind::RParen)?;
-        if args.is_empty()
-            && operator.len() == 1
-            && operator.first().is_some_and(|name| &**name == "set")
-        {
+        if args.is_empty() && operator.len() == 1 && operator.first().is_some_and(|name| &**name == "set") {
             return Ok(Term::new(Node::Set(Vec::new()), at));
         }
         Ok(Term::new(Node::Call(Box::new(Call { operator, args })), at))

@@ -71,18 +71,10 @@ fn references_end_at_white_space() {
     assert_eq!(literal("a.b[c].d"), "<a \"b\" c \"d\">");
     assert_eq!(literal("a.f(x)[0]"), "<(a.f x) 0>");
     let two = rules("p { x := input.a\n(x) == 1 }");
-    assert_eq!(
-        two[0].body.len(),
-        2,
-        "a parenthesis on the next line is no call"
-    );
+    assert_eq!(two[0].body.len(), 2, "a parenthesis on the next line is no call");
     assert!(tree("package t\np { f (x) }", RegoVersion::V0).is_err());
     assert_eq!(
-        rules("f (x) = y { y = x }")[0]
-            .head
-            .args
-            .as_ref()
-            .map(Vec::len),
+        rules("f (x) = y { y = x }")[0].head.args.as_ref().map(Vec::len),
         Some(1)
     );
 }
@@ -165,19 +157,10 @@ fn depth_is_bounded_for_brackets_and_for_chains() {
         "1 + ".repeat(1 << 12),
         "{\"a\":".repeat(1 << 12),
     ] {
-        let findings =
-            tree(&format!("package t\np {{ x := {text} }}"), RegoVersion::V0).unwrap_err();
-        assert_eq!(
-            findings.iter().next().unwrap().code,
-            Code::Bound,
-            "{findings}"
-        );
+        let findings = tree(&format!("package t\np {{ x := {text} }}"), RegoVersion::V0).unwrap_err();
+        assert_eq!(findings.iter().next().unwrap().code, Code::Bound, "{findings}");
     }
-    let nested = format!(
-        "package t\np {{ x := {}1{} }}",
-        "[".repeat(20),
-        "]".repeat(20)
-    );
+    let nested = format!("package t\np {{ x := {}1{} }}", "[".repeat(20), "]".repeat(20));
     assert!(tree(&nested, RegoVersion::V0).is_ok());
 }
 
@@ -199,13 +182,8 @@ fn ambiguous_text_costs_linear_time() {
 fn errors_say_where_and_what() {
     let message = |text: &str| tree(text, RegoVersion::V0).unwrap_err().to_string();
     assert_eq!(message(""), "t.rego:1:1: rego_parse_error: empty module");
-    assert_eq!(
-        message("p = 1"),
-        "t.rego:1:1: rego_parse_error: package expected"
-    );
-    assert!(
-        message("package t\np { x = }").starts_with("t.rego:2:9: rego_parse_error: unexpected `}`")
-    );
+    assert_eq!(message("p = 1"), "t.rego:1:1: rego_parse_error: package expected");
+    assert!(message("package t\np { x = }").starts_with("t.rego:2:9: rego_parse_error: unexpected `}`"));
     assert!(message("package t\np { }").contains("found empty body"));
     assert!(message("package t\np { x y }").contains("expected \\n or ; or }"));
     assert!(message("package t\nimport foo").contains("unexpected import path"));

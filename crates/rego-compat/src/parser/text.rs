@@ -22,8 +22,7 @@ impl Parser<'_> {
             && word.starts_with('0')
             && !word.starts_with("0.")
             && !word.starts_with(['e', 'E']);
-        if leading_zero && !fraction_only && word.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
-        {
+        if leading_zero && !fraction_only && word.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
             return self.error("expected number without leading zero");
         }
         if fraction_only {

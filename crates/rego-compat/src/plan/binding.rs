@@ -33,12 +33,8 @@ impl Binder<'_> {
         match operand {
             Operand::Const(_) => true,
             Operand::Var(slot) => self.bound.contains(*slot),
-            Operand::Array(items) | Operand::Set(items) => {
-                items.iter().all(|item| self.is_closed(item))
-            }
-            Operand::Object(pairs) => pairs
-                .iter()
-                .all(|(k, v)| self.is_closed(k) && self.is_closed(v)),
+            Operand::Array(items) | Operand::Set(items) => items.iter().all(|item| self.is_closed(item)),
+            Operand::Object(pairs) => pairs.iter().all(|(k, v)| self.is_closed(k) && self.is_closed(v)),
             Operand::Ref(reference) => {
                 let root = match reference.root {
                     Root::Var(slot) => self.bound.contains(slot),
@@ -55,16 +51,11 @@ impl Binder<'_> {
         match operand {
             Operand::Const(value) => Expr::Const(value.clone()),
             Operand::Var(slot) => Expr::Slot(index(*slot)),
-            Operand::Array(items) => {
-                Expr::Array(items.iter().map(|item| self.expr(item)).collect())
-            }
+            Operand::Array(items) => Expr::Array(items.iter().map(|item| self.expr(item)).collect()),
             Operand::Set(items) => Expr::Set(items.iter().map(|item| self.expr(item)).collect()),
-            Operand::Object(pairs) => Expr::Object(
-                pairs
-                    .iter()
-                    .map(|(k, v)| (self.expr(k), self.expr(v)))
-                    .collect(),
-            ),
+            Operand::Object(pairs) => {
+                Expr::Object(pairs.iter().map(|(k, v)| (self.expr(k), self.expr(v))).collect())
+            }
             Operand::Ref(reference) => {
                 let (base, rest) = self.base(reference);
                 let path: Vec<Expr> = rest.iter().map(|part| self.expr(part)).collect();
@@ -121,7 +112,7 @@ impl Binder<'_> {
                     // No rule there: plain data, read from its root.
                     None => return (Expr::Data, path),
                 },
-                None if node.children.is_empty() => return (Expr::Data, path),
+                None if names.is_empty() && node.children.is_empty() => return (Expr::Data, path),
                 None => {
                     let known = self.nodes.get(&names).copied();
                     return (known.map_or(Expr::Data, Expr::Package), rest);
@@ -156,6 +147,7 @@ impl Binder<'_> {
                     args,
                 }))
             }
+            Some(Callee::Function(group)) if args.is_empty() => Expr::Rule(group),
             Some(callee) => Expr::Call(Box::new(Call { callee, args })),
             None => Expr::Undefined,
         }
@@ -163,9 +155,7 @@ impl Binder<'_> {
 
     pub(super) fn callee(&self, callee: ir::Callee) -> Option<Callee> {
         match callee {
-            ir::Callee::Builtin(signature) => {
-                crate::signature::index_of(signature.name).map(Callee::Builtin)
-            }
+            ir::Callee::Builtin(signature) => crate::signature::index_of(signature.name).map(Callee::Builtin),
             ir::Callee::Function(group) => Some(Callee::Function(group)),
             ir::Callee::External(index) => Some(Callee::External(index)),
             ir::Callee::Unknown => None,

@@ -12,8 +12,8 @@ use super::binding::{Binder, index};
 use super::fuse::fuse;
 use super::pattern::matched;
 use super::{
-    Branch, Collect, CollectKind, Each, Every, Expr, Group, Node, Override, Pattern, Plan,
-    Replacement, Rule, Step, Target,
+    Branch, Collect, CollectKind, Each, Every, Expr, Group, Node, Override, Pattern, Plan, Replacement, Rule,
+    Step, Target,
 };
 
 /// Plans every rule; the query is a path of names under `data`.
@@ -94,14 +94,13 @@ fn plan_group(book: &Rulebook, nodes: &HashMap<Vec<Name>, usize>, group: &ir::Gr
 
 /// Whether every definition gives the same constant.
 fn is_settled(rules: &[Rule]) -> bool {
-    let mut values =
-        rules
-            .iter()
-            .flat_map(|rule| &rule.branches)
-            .map(|branch| match &branch.value {
-                Expr::Const(value) => Some(value),
-                _ => None,
-            });
+    let mut values = rules
+        .iter()
+        .flat_map(|rule| &rule.branches)
+        .map(|branch| match &branch.value {
+            Expr::Const(value) => Some(value),
+            _ => None,
+        });
     match values.next() {
         Some(Some(first)) => values.all(|value| value == Some(first)),
         _ => false,
@@ -201,11 +200,7 @@ impl Binder<'_> {
         match action {
             Action::Term(operand) => self.test(operand, steps),
             Action::Unify { left, right, .. } => self.unify(left, right, steps),
-            Action::Call {
-                callee,
-                args,
-                output,
-            } => self.call_step(*callee, args, output.as_ref(), steps),
+            Action::Call { callee, args, output } => self.call_step(*callee, args, output.as_ref(), steps),
             Action::Every {
                 key,
                 value,
@@ -292,12 +287,7 @@ impl Binder<'_> {
     }
 
     /// A comprehension matched with a term.
-    pub(super) fn collect(
-        &mut self,
-        collect: &ir::Collect,
-        target: &Operand,
-        steps: &mut Vec<Step>,
-    ) {
+    pub(super) fn collect(&mut self, collect: &ir::Collect, target: &Operand, steps: &mut Vec<Step>) {
         // The body is planned first: it must not see what the match is about to bind.
         let at = steps.len();
         self.push_collect(collect, Pattern::Any, steps);
@@ -313,9 +303,7 @@ impl Binder<'_> {
         let kind = match &collect.kind {
             ir::CollectKind::Array(head) => CollectKind::Array(self.expr(head)),
             ir::CollectKind::Set(head) => CollectKind::Set(self.expr(head)),
-            ir::CollectKind::Object(key, value) => {
-                CollectKind::Object(self.expr(key), self.expr(value))
-            }
+            ir::CollectKind::Object(key, value) => CollectKind::Object(self.expr(key), self.expr(value)),
         };
         self.bound = before;
         steps.push(Step::Collect(Box::new(Collect { body, kind, target })));

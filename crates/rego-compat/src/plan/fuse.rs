@@ -2,9 +2,7 @@
 //!
 //! Order and meaning stay: the value is computed at the same point, and where it has none, the body fails there.
 
-use super::{
-    Collect, CollectKind, Each, Every, Expr, Hop, Override, Pattern, Replacement, SlotIndex, Step,
-};
+use super::{Collect, CollectKind, Each, Every, Expr, Hop, Override, Pattern, Replacement, SlotIndex, Step};
 
 /// Joins the steps of a body whose end reads `ends`.
 pub(super) fn fuse(steps: Vec<Step>, ends: &[&Expr]) -> Vec<Step> {
@@ -46,21 +44,15 @@ fn join_nested(step: &mut Step, uses: &Uses) {
             inner(left);
             inner(right);
         }
-        Step::Test(_)
-        | Step::Let(..)
-        | Step::Match(..)
-        | Step::Each(_)
-        | Step::Walk(..)
-        | Step::With(..) => {}
+        Step::Test(_) | Step::Let(..) | Step::Match(..) | Step::Each(_) | Step::Walk(..) | Step::With(..) => {
+        }
     }
 }
 
 /// The expression a step computes first and once.
 fn leading(step: &Step) -> Option<&Expr> {
     match step {
-        Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => {
-            Some(expr)
-        }
+        Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => Some(expr),
         Step::Each(each) => Some(&each.base),
         Step::Every(every) => Some(&every.domain),
         Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) => None,
@@ -96,27 +88,17 @@ fn replace(expr: &mut Expr, slot: SlotIndex, with: &mut Option<Expr>) {
         }
         Expr::Get(get) => {
             replace(&mut get.base, slot, with);
-            get.path
-                .iter_mut()
-                .for_each(|part| replace(part, slot, with));
+            get.path.iter_mut().for_each(|part| replace(part, slot, with));
         }
-        Expr::Array(items) | Expr::Set(items) => {
-            items.iter_mut().for_each(|item| replace(item, slot, with))
-        }
+        Expr::Array(items) | Expr::Set(items) => items.iter_mut().for_each(|item| replace(item, slot, with)),
         Expr::Object(pairs) => {
             for (key, value) in pairs {
                 replace(key, slot, with);
                 replace(value, slot, with);
             }
         }
-        Expr::Builtin(call) => call
-            .args
-            .iter_mut()
-            .for_each(|arg| replace(arg, slot, with)),
-        Expr::Call(call) => call
-            .args
-            .iter_mut()
-            .for_each(|arg| replace(arg, slot, with)),
+        Expr::Builtin(call) => call.args.iter_mut().for_each(|arg| replace(arg, slot, with)),
+        Expr::Call(call) => call.args.iter_mut().for_each(|arg| replace(arg, slot, with)),
         Expr::Const(_)
         | Expr::Slot(_)
         | Expr::Input
@@ -143,9 +125,7 @@ fn count_expr(expr: &Expr, uses: &mut Uses) {
             count_expr(&get.base, uses);
             get.path.iter().for_each(|part| count_expr(part, uses));
         }
-        Expr::Array(items) | Expr::Set(items) => {
-            items.iter().for_each(|item| count_expr(item, uses))
-        }
+        Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| count_expr(item, uses)),
         Expr::Object(pairs) => {
             for (key, value) in pairs {
                 count_expr(key, uses);
@@ -154,12 +134,7 @@ fn count_expr(expr: &Expr, uses: &mut Uses) {
         }
         Expr::Builtin(call) => call.args.iter().for_each(|arg| count_expr(arg, uses)),
         Expr::Call(call) => call.args.iter().for_each(|arg| count_expr(arg, uses)),
-        Expr::Const(_)
-        | Expr::Input
-        | Expr::Data
-        | Expr::Rule(_)
-        | Expr::Package(_)
-        | Expr::Undefined => {}
+        Expr::Const(_) | Expr::Input | Expr::Data | Expr::Rule(_) | Expr::Package(_) | Expr::Undefined => {}
     }
 }
 

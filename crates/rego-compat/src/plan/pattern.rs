@@ -1,7 +1,6 @@
 //! Patterns and equations: which side is computed, which side takes the value apart.
 
-use regorus::Value;
-
+use crate::desugar::same_key;
 use crate::ir::{Operand, Reference, Root};
 
 use super::binding::{Binder, index};
@@ -18,9 +17,7 @@ impl Binder<'_> {
                 self.bound.insert(*slot);
                 Pattern::Bind(index(*slot))
             }
-            Operand::Array(items) => {
-                Pattern::Array(items.iter().map(|item| self.pattern(item)).collect())
-            }
+            Operand::Array(items) => Pattern::Array(items.iter().map(|item| self.pattern(item)).collect()),
             Operand::Object(pairs) => Pattern::Object(
                 pairs
                     .iter()
@@ -141,16 +138,13 @@ fn pairs(left: &Operand, right: &Operand) -> Option<Vec<(Operand, Operand)>> {
             Some(xs.iter().cloned().zip(ys.iter().cloned()).collect())
         }
         (Operand::Object(xs), Operand::Object(ys)) if xs.len() == ys.len() => {
-            let find = |key: &Value| {
+            let find = |key: &Operand| {
                 ys.iter()
-                    .find(|(other, _)| matches!(other, Operand::Const(other) if other == key))
+                    .find(|(other, _)| same_key(key, other))
                     .map(|(_, v)| v.clone())
             };
             xs.iter()
-                .map(|(key, value)| match key {
-                    Operand::Const(key) => Some((value.clone(), find(key)?)),
-                    _ => None,
-                })
+                .map(|(key, value)| Some((value.clone(), find(key)?)))
                 .collect()
         }
         _ => None,

@@ -130,11 +130,7 @@ pub(super) static TABLE: [Signature; 203] = [
     call("glob.match", &[STR, Spec::Or(&[NULL, TEXTS]), STR], BOOL),
     call("glob.quote_meta", &[STR], STR),
     call("graph.reachable", &[GRAPH, SEQUENCE], SET),
-    call(
-        "graph.reachable_paths",
-        &[GRAPH, SEQUENCE],
-        Spec::Set(&LIST),
-    ),
+    call("graph.reachable_paths", &[GRAPH, SEQUENCE], Spec::Set(&LIST)),
     call("graphql.is_valid", &[TEXT_OR_OBJ, TEXT_OR_OBJ], BOOL),
     call(
         "graphql.parse",

@@ -61,9 +61,7 @@ fn reference_outputs(operand: &Operand, safe: &SlotSet, made: &mut SlotSet) {
     match operand {
         Operand::Const(_) | Operand::Var(_) | Operand::Collect(_) => {}
         Operand::Array(items) | Operand::Set(items) => {
-            items
-                .iter()
-                .for_each(|item| reference_outputs(item, safe, made));
+            items.iter().for_each(|item| reference_outputs(item, safe, made));
         }
         Operand::Object(pairs) => {
             for (key, value) in pairs {
@@ -86,9 +84,7 @@ fn reference_outputs(operand: &Operand, safe: &SlotSet, made: &mut SlotSet) {
 fn path_vars(operand: &Operand, made: &mut SlotSet) {
     match operand {
         Operand::Ref(reference) => reference.path.iter().for_each(|part| path_vars(part, made)),
-        Operand::Array(items) | Operand::Set(items) => {
-            items.iter().for_each(|item| path_vars(item, made))
-        }
+        Operand::Array(items) | Operand::Set(items) => items.iter().for_each(|item| path_vars(item, made)),
         Operand::Object(pairs) => {
             for (key, value) in pairs {
                 path_vars(key, made);
@@ -104,24 +100,13 @@ fn pattern_vars(operand: &Operand, found: &mut SlotSet) {
     match operand {
         Operand::Var(slot) => found.insert(*slot),
         Operand::Array(items) => items.iter().for_each(|item| pattern_vars(item, found)),
-        Operand::Object(pairs) => pairs
-            .iter()
-            .for_each(|(_, value)| pattern_vars(value, found)),
-        Operand::Ref(reference) => reference
-            .path
-            .iter()
-            .for_each(|part| pattern_vars(part, found)),
+        Operand::Object(pairs) => pairs.iter().for_each(|(_, value)| pattern_vars(value, found)),
+        Operand::Ref(reference) => reference.path.iter().for_each(|part| pattern_vars(part, found)),
         Operand::Const(_) | Operand::Set(_) | Operand::Collect(_) => {}
     }
 }
 
-fn unify_outputs(
-    left: &Operand,
-    right: &Operand,
-    assigned: bool,
-    safe: &SlotSet,
-    made: &mut SlotSet,
-) {
+fn unify_outputs(left: &Operand, right: &Operand, assigned: bool, safe: &SlotSet, made: &mut SlotSet) {
     reference_outputs(left, safe, made);
     reference_outputs(right, safe, made);
     let mut known = safe.clone();
@@ -175,15 +160,11 @@ fn unify(a: &Operand, b: &Operand, safe: &SlotSet, unified: &mut SlotSet) {
             unified.insert(*x)
         }
         (Array(xs), Array(ys)) if xs.len() == ys.len() => {
-            xs.iter()
-                .zip(ys)
-                .for_each(|(x, y)| unify(x, y, safe, unified));
+            xs.iter().zip(ys).for_each(|(x, y)| unify(x, y, safe, unified));
         }
         (Object(xs), Object(ys)) if xs.len() == ys.len() => {
             for ((key, x), (other, y)) in xs.iter().flat_map(|x| ys.iter().map(move |y| (x, y))) {
-                if let (Const(key), Const(other)) = (key, other)
-                    && key == other
-                {
+                if same_key(key, other) {
                     unify(x, y, safe, unified);
                 }
             }
@@ -193,5 +174,14 @@ fn unify(a: &Operand, b: &Operand, safe: &SlotSet, unified: &mut SlotSet) {
             pattern_vars(pattern, unified);
         }
         _ => {}
+    }
+}
+
+/// Whether two keys are one constant or one variable.
+pub(crate) fn same_key(a: &Operand, b: &Operand) -> bool {
+    match (a, b) {
+        (Operand::Const(a), Operand::Const(b)) => a == b,
+        (Operand::Var(a), Operand::Var(b)) => a == b,
+        _ => false,
     }
 }

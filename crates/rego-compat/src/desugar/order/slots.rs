@@ -84,9 +84,7 @@ impl SlotSet {
 
     /// The slots in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
-        let words = Slot::try_from(self.high.len())
-            .unwrap_or(0)
-            .saturating_add(1);
+        let words = Slot::try_from(self.high.len()).unwrap_or(0).saturating_add(1);
         (0..words.saturating_mul(64)).filter(|slot| self.contains(*slot))
     }
 }

@@ -13,9 +13,7 @@ fn each_var(operand: &Operand, tell: &mut dyn FnMut(Slot)) {
     match operand {
         Operand::Const(_) | Operand::Collect(_) => {}
         Operand::Var(slot) => tell(*slot),
-        Operand::Array(items) | Operand::Set(items) => {
-            items.iter().for_each(|item| each_var(item, tell))
-        }
+        Operand::Array(items) | Operand::Set(items) => items.iter().for_each(|item| each_var(item, tell)),
         Operand::Object(pairs) => {
             for (key, value) in pairs {
                 each_var(key, tell);
@@ -74,8 +72,7 @@ fn implicit_vars(body: &[Statement], found: &mut SlotSet) {
         own.push(vars);
         if !statement.negated
             && let Action::Call {
-                output: Some(output),
-                ..
+                output: Some(output), ..
             } = &statement.action
         {
             all_vars(output, &mut bound);
@@ -102,9 +99,7 @@ fn implicit_vars(body: &[Statement], found: &mut SlotSet) {
 pub(super) fn closure_vars(statement: &Statement, found: &mut SlotSet) {
     each_operand(statement, &mut |operand| operand_closures(operand, found));
     match &statement.action {
-        Action::Every {
-            key, value, body, ..
-        } => {
+        Action::Every { key, value, body, .. } => {
             let mut inner = SlotSet::default();
             body_vars(body, &mut inner);
             let mut own = SlotSet::default();

@@ -1,0 +1,286 @@
+//! One walk over bodies: which paths are read, and which variables come from where.
+//!
+//! Bodies nested in others (`not`, comprehensions, `every`) see the variables around them, but an equation in them
+//! says nothing about the body around them, so joins are collected per body.
+
+use std::collections::{BTreeSet, HashMap};
+
+use regorus::Value;
+
+use crate::ir::{
+    Action, Callee, Collect, CollectKind, Group, Operand, Reference, Root, Rulebook, Slot, Statement, Target,
+};
+
+use super::{Access, Analysis, Join, Segment};
+
+/// Where a variable's value comes from.
+#[derive(Clone, Debug)]
+enum Origin {
+    Input(Vec<Segment>),
+    /// Below the access of this number.
+    Data(usize, Vec<Segment>),
+}
+
+pub(super) struct Scan<'a> {
+    book: &'a Rulebook,
+    data_paths: BTreeSet<Vec<String>>,
+    input_paths: BTreeSet<Vec<String>>,
+    accesses: Vec<Access>,
+    /// The bodies the accesses were made in; only equations in the same body count.
+    made_in: Vec<usize>,
+    origins: HashMap<Slot, Origin>,
+    bodies: usize,
+    deterministic: bool,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(book: &'a Rulebook) -> Self {
+        Self {
+            book,
+            data_paths: BTreeSet::new(),
+            input_paths: BTreeSet::new(),
+            accesses: Vec::new(),
+            made_in: Vec::new(),
+            origins: HashMap::new(),
+            bodies: 0,
+            deterministic: true,
+        }
+    }
+
+    pub(super) fn into_analysis(mut self, whole: bool) -> Analysis {
+        if whole {
+            self.data_paths.insert(Vec::new());
+            self.accesses.push(Access {
+                path: Vec::new(),
+                joins: Vec::new(),
+            });
+        }
+        self.accesses.sort();
+        self.accesses.dedup();
+        Analysis {
+            data_paths: prefixes(self.data_paths),
+            input_paths: prefixes(self.input_paths),
+            accesses: self.accesses,
+            deterministic: self.deterministic,
+        }
+    }
+
+    pub(super) fn group(&mut self, group: &Group) {
+        for branch in group.rules.iter().flat_map(|rule| &rule.branches) {
+            self.origins.clear();
+            let body = self.body(&branch.body);
+            for operand in branch.keys.iter().chain([branch.leaf.operand()]) {
+                self.operand(operand, body);
+            }
+        }
+    }
+
+    fn body(&mut self, statements: &[Statement]) -> usize {
+        self.bodies = self.bodies.saturating_add(1);
+        let body = self.bodies;
+        for statement in statements {
+            self.statement(statement, body);
+        }
+        body
+    }
+
+    fn statement(&mut self, statement: &Statement, body: usize) {
+        // Under `not` and `with` an equation says nothing about the rest of the body.
+        let plain = !statement.negated && statement.with.is_empty();
+        match &statement.action {
+            Action::Unify { left, right, .. } if plain => self.equation(left, right, body),
+            Action::Unify { left, right, .. } => {
+                self.bodies = self.bodies.saturating_add(1);
+                let inner = self.bodies;
+                self.operands([left, right], inner);
+            }
+            Action::Term(operand) => self.operands([operand], body),
+            Action::Call { callee, args, output } => {
+                self.callee(*callee);
+                self.operands(args.iter().chain(output), body);
+            }
+            Action::Every {
+                domain, body: inner, ..
+            } => {
+                self.operand(domain, body);
+                self.body(inner);
+            }
+            Action::Not { body: inner, .. } => {
+                self.body(inner);
+            }
+            Action::And(left, right) | Action::Or(left, right) => {
+                self.body(&left.body);
+                self.body(&right.body);
+            }
+        }
+        for with in &statement.with {
+            self.operand(&with.value, body);
+            if let Target::Call(callee) = with.target {
+                self.callee(callee);
+            }
+        }
+    }
+
+    fn callee(&mut self, callee: Callee) {
+        match callee {
+            Callee::Builtin(signature) if !signature.pure => self.deterministic = false,
+            Callee::External(_) => self.deterministic = false,
+            _ => {}
+        }
+    }
+
+    fn equation(&mut self, left: &Operand, right: &Operand, body: usize) {
+        let (a, b) = (self.operand(left, body), self.operand(right, body));
+        match (&a, &b) {
+            (Some(Origin::Data(access, data)), Some(Origin::Input(input)))
+            | (Some(Origin::Input(input)), Some(Origin::Data(access, data))) => {
+                self.join(*access, data.clone(), input.clone(), body);
+            }
+            _ => {}
+        }
+        self.inherit(left, b);
+        self.inherit(right, a);
+    }
+
+    /// A variable set equal to something comes from where that comes from.
+    fn inherit(&mut self, operand: &Operand, origin: Option<Origin>) {
+        if let (Operand::Var(slot), Some(origin)) = (operand, origin) {
+            self.origins.entry(*slot).or_insert(origin);
+        }
+    }
+
+    fn join(&mut self, access: usize, data: Vec<Segment>, input: Vec<Segment>, body: usize) {
+        if self.made_in.get(access) == Some(&body)
+            && let Some(access) = self.accesses.get_mut(access)
+        {
+            access.joins.push(Join { data, input });
+        }
+    }
+
+    fn operands<'o>(&mut self, operands: impl IntoIterator<Item = &'o Operand>, body: usize) {
+        for operand in operands {
+            self.operand(operand, body);
+        }
+    }
+
+    fn operand(&mut self, operand: &Operand, body: usize) -> Option<Origin> {
+        match operand {
+            Operand::Const(_) => None,
+            Operand::Var(slot) => self.origins.get(slot).cloned(),
+            Operand::Array(items) | Operand::Set(items) => {
+                items.iter().for_each(|item| {
+                    self.operand(item, body);
+                });
+                None
+            }
+            Operand::Object(pairs) => {
+                for (key, value) in pairs {
+                    self.operand(key, body);
+                    self.operand(value, body);
+                }
+                None
+            }
+            Operand::Ref(reference) => self.reference(reference, body),
+            Operand::Collect(collect) => {
+                self.collect(collect);
+                None
+            }
+        }
+    }
+
+    fn collect(&mut self, collect: &Collect) {
+        let body = self.body(&collect.body);
+        match &collect.kind {
+            CollectKind::Array(head) | CollectKind::Set(head) => {
+                self.operand(head, body);
+            }
+            CollectKind::Object(key, value) => {
+                self.operand(key, body);
+                self.operand(value, body);
+            }
+        }
+    }
+
+    fn reference(&mut self, reference: &Reference, body: usize) -> Option<Origin> {
+        reference.path.iter().for_each(|part| {
+            self.operand(part, body);
+        });
+        let path = self.segments(&reference.path);
+        match reference.root {
+            Root::Input => {
+                self.input_paths.insert(known_prefix(&path));
+                Some(Origin::Input(path))
+            }
+            Root::Var(slot) => match self.origins.get(&slot)? {
+                Origin::Input(base) => Some(Origin::Input(joined(base, path))),
+                Origin::Data(access, base) => Some(Origin::Data(*access, joined(base, path))),
+            },
+            Root::Data if self.is_virtual(&reference.path) => None,
+            Root::Data => {
+                self.data_paths.insert(known_prefix(&path));
+                let access = self.accesses.len();
+                self.accesses.push(Access {
+                    path,
+                    joins: Vec::new(),
+                });
+                self.made_in.push(body);
+                Some(Origin::Data(access, Vec::new()))
+            }
+        }
+    }
+
+    fn segments(&self, path: &[Operand]) -> Vec<Segment> {
+        path.iter()
+            .map(|part| match part {
+                Operand::Const(Value::String(name)) => Segment::Key(name.to_string()),
+                Operand::Var(slot) => match self.origins.get(slot) {
+                    Some(Origin::Input(path)) => Segment::Input(path.clone()),
+                    _ => Segment::Any,
+                },
+                _ => Segment::Any,
+            })
+            .collect()
+    }
+
+    /// Whether rules make what the path leads to. Where the path may lead to rules and data alike, both are read.
+    fn is_virtual(&mut self, path: &[Operand]) -> bool {
+        let mut node = &self.book.tree;
+        for part in path {
+            if node.group.is_some() {
+                return true;
+            }
+            let Operand::Const(Value::String(name)) = part else {
+                break;
+            };
+            match node.children.get(&**name) {
+                Some(child) => node = child,
+                None => return false,
+            }
+        }
+        node.group.is_some()
+    }
+}
+
+fn joined(base: &[Segment], path: Vec<Segment>) -> Vec<Segment> {
+    base.iter().cloned().chain(path).collect()
+}
+
+fn known_prefix(path: &[Segment]) -> Vec<String> {
+    path.iter()
+        .map_while(|segment| match segment {
+            Segment::Key(name) => Some(name.clone()),
+            Segment::Any | Segment::Input(_) => None,
+        })
+        .collect()
+}
+
+/// Drops paths below others.
+fn prefixes(paths: BTreeSet<Vec<String>>) -> Vec<Vec<String>> {
+    let mut kept: Vec<Vec<String>> = Vec::new();
+    for path in paths {
+        if !kept.last().is_some_and(|prefix| path.starts_with(prefix)) {
+            kept.push(path);
+        }
+    }
+    kept
+}

@@ -1,0 +1,97 @@
+use super::*;
+use crate::{Module, RegoVersion, Rules, compile};
+
+fn analysis(body: &str) -> Analysis {
+    let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V0).unwrap();
+    compile(&[module], "data.t.violation", &Rules::default())
+        .unwrap()
+        .analysis()
+        .clone()
+}
+
+/// A path in one line: `*` for any key, `<…>` for keys from the input.
+fn path(segments: &[Segment]) -> String {
+    let parts = segments.iter().map(|segment| match segment {
+        Segment::Key(name) => name.clone(),
+        Segment::Any => "*".to_owned(),
+        Segment::Input(inner) => format!("<{}>", path(inner)),
+    });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+fn accesses(body: &str) -> Vec<String> {
+    let found = analysis(body);
+    let lines = found.accesses().iter().map(|access| {
+        let joins = access
+            .joins
+            .iter()
+            .map(|join| format!(" {}={}", path(&join.data), path(&join.input)));
+        format!("{}:{}", path(&access.path), joins.collect::<String>())
+    });
+    lines.collect()
+}
+
+#[test]
+fn an_equation_between_data_and_input_is_a_join() {
+    let ingress = r#"
+        violation[{"msg": "taken"}] {
+            host := input.review.object.spec.rules[_].host
+            other := data.inventory.namespace[_][version]["Ingress"][name]
+            re_match("^networking", version)
+            other.spec.rules[_].host == host
+            not identical(other, input.review)
+        }
+        identical(obj, review) { obj.metadata.name == review.object.metadata.name }"#;
+    assert_eq!(
+        accesses(ingress),
+        ["inventory.namespace.*.*.Ingress.*: spec.rules.*.host=review.object.spec.rules.*.host"]
+    );
+}
+
+#[test]
+fn keys_from_the_input_narrow_an_access() {
+    let body = r#"violation[x] { ns := input.ns; x := data.inventory.namespace[ns]["v1"].Service[_].spec.a; x == input.b }"#;
+    assert_eq!(
+        accesses(body),
+        ["inventory.namespace.<ns>.v1.Service.*.spec.a: =b"]
+    );
+}
+
+#[test]
+fn an_equation_elsewhere_is_no_join() {
+    assert_eq!(
+        accesses("violation[x] { x := data.a[_]; not x.b == input.c }"),
+        ["a.*:"]
+    );
+    assert_eq!(
+        accesses("violation[x] { x := data.a[_]; [1 | x.b == input.c] }"),
+        ["a.*:"]
+    );
+    assert_eq!(
+        accesses("violation[x] { x := data.a[_]; x.b == input.c with input.d as 1 }"),
+        ["a.*:"]
+    );
+    assert_eq!(
+        accesses("violation[x] { x := count([y | y := data.a[_]; y.b == input.c]) }"),
+        ["a.*: b=c"]
+    );
+}
+
+#[test]
+fn paths_are_named_up_to_the_first_unknown_key() {
+    let found =
+        analysis("violation[x] { x := data.inventory.cluster[_].y; input.a.b; input.a.c[_]; input.a }");
+    assert_eq!(found.data_paths(), [["inventory", "cluster"]]);
+    assert_eq!(found.input_paths(), [["a"]]);
+    assert!(analysis("violation[x] { x := 1 }").data_paths().is_empty());
+}
+
+#[test]
+fn only_rules_the_query_needs_are_looked_at() {
+    let found = analysis(
+        "violation[x] { x := helper }\nhelper = 1 { input.a }\nother { data.secrets; time.now_ns() }",
+    );
+    assert!(found.data_paths().is_empty());
+    assert!(found.is_deterministic());
+    assert!(!analysis("violation[x] { x := helper }\nhelper = x { x := time.now_ns() }").is_deterministic());
+}
