@@ -118,7 +118,13 @@ impl Decoder {
 
     fn schema_map<'a>(&mut self, value: &'a Value, at: &mut SchemaPath) -> BTreeMap<&'a str, Node<'a>> {
         let Value::Object(map) = value else {
-            self.mismatch(at, value, "map[string]v1.JSONSchemaProps");
+            let definitions = at.steps().last() == Some(&Step::Child("definitions".into()));
+            let go_type = if definitions {
+                "v1.JSONSchemaDefinitions"
+            } else {
+                "map[string]v1.JSONSchemaProps"
+            };
+            self.mismatch(at, value, go_type);
             return BTreeMap::new();
         };
         let entry = |(name, value): (&'a String, &'a Value)| {
@@ -239,7 +245,10 @@ impl Decoder {
             (Holds::Number, _) => self.mismatch(at, value, "float64"),
             (Holds::Texts, _) => self.mismatch(at, value, "[]string"),
             (Holds::Anythings, _) => self.mismatch(at, value, "[]v1.JSON"),
-            _ => self.mismatch(at, value, "string"),
+            _ => {
+                let url = at.steps().last() == Some(&Step::Child("$schema".into()));
+                self.mismatch(at, value, if url { "v1.JSONSchemaURL" } else { "string" });
+            }
         }
     }
 

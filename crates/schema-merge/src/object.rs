@@ -17,10 +17,10 @@ mod validate;
 
 pub use default::defaulted;
 pub(crate) use format::is_supported;
-pub(crate) use metadata::embedded as embedded_violations;
+pub(crate) use metadata::{embedded as embedded_violations, resource as resource_violations};
 pub(crate) use prune::prune;
 pub use prune::{Pruned, pruned};
-pub(crate) use validate::{Dialect, Validator, go_value};
+pub(crate) use validate::{Dialect, Validator, Violation, go_value};
 
 use serde_json::Value;
 

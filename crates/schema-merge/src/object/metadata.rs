@@ -28,6 +28,16 @@ pub(crate) fn embedded(node: &Node<'_>, value: &Value, resource: bool) -> Vec<Vi
     violations
 }
 
+/// What is wrong with the kind, the apiVersion and the metadata of one resource.
+pub(crate) fn resource(map: &Map<String, Value>) -> Vec<Violation> {
+    let mut violations = decode(map, "");
+    violations.truncate(1);
+    if violations.is_empty() {
+        resource_meta(map, "", &mut violations);
+    }
+    violations
+}
+
 /// Calls `look` on every embedded resource, with its path.
 fn walk<F: FnMut(&Map<String, Value>, &str)>(
     node: Option<&Node<'_>>,

@@ -1,16 +1,18 @@
 //! Whether the defaults of a schema are values the schema accepts.
 //!
-//! A default is checked before the defaults inside it are filled in, and must not hold unknown fields. Defaults below
-//! `additionalProperties` are not looked at by the server; `lint.rs` does.
+//! A default is checked before the defaults inside it are filled in, and must not hold unknown fields. One inside metadata
+//! must make plausible metadata. Defaults below `additionalProperties` are not looked at by the server; `lint.rs` does.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::dump::go_json;
 use super::report::Report;
 use crate::finding::{Problem, Severity};
 use crate::keyword::EMBEDDED;
 use crate::node::Node;
-use crate::object::{Dialect, Validator, embedded_violations, go_value, prune};
+use crate::object::{
+    Dialect, Validator, Violation, embedded_violations, go_value, prune, resource_violations,
+};
 use crate::path::SchemaPath;
 
 pub(super) fn check(node: &Node<'_>, report: &mut Report) {
@@ -18,8 +20,11 @@ pub(super) fn check(node: &Node<'_>, report: &mut Report) {
         validator: Validator::new(Dialect::Default),
         report,
     };
-    walk.node(node, true, false, &mut SchemaPath::root());
+    walk.node(node, true, &mut Vec::new(), &mut SchemaPath::root());
 }
+
+/// The way from a resource to a place in its kind, apiVersion or metadata; empty elsewhere.
+type Meta<'a> = Vec<Option<&'a str>>;
 
 struct Walk<'r> {
     validator: Validator,
@@ -27,28 +32,49 @@ struct Walk<'r> {
 }
 
 impl Walk<'_> {
-    /// `inside_meta` is true within the kind, apiVersion and metadata of a resource.
-    fn node(&mut self, node: &Node<'_>, root: bool, inside_meta: bool, at: &mut SchemaPath) {
+    fn node<'a>(&mut self, node: &Node<'a>, root: bool, meta: &mut Meta<'a>, at: &mut SchemaPath) {
         let resource = root || node.flag(EMBEDDED);
-        let inside_meta = inside_meta && !node.flag(EMBEDDED);
+        let mut fresh = Vec::new();
+        let meta = if node.flag(EMBEDDED) { &mut fresh } else { meta };
         if let Some(default) = node.default_value() {
             at.within(
                 |at| at.push_child("default"),
-                |at| self.default(node, default, resource, inside_meta, at),
+                |at| self.default(node, default, resource, meta, at),
             );
         }
         if let Some(item) = node.item() {
-            at.within(
-                |at| at.push_child("items"),
-                |at| self.node(item, false, inside_meta, at),
-            );
+            at.within(|at| at.push_child("items"), |at| self.below(item, None, meta, at));
         }
         for (name, property) in &node.properties {
-            let meta = inside_meta || (resource && matches!(*name, "metadata" | "apiVersion" | "kind"));
+            let enters = resource && matches!(*name, "metadata" | "apiVersion" | "kind");
             at.within(
                 |at| at.push_property(name),
-                |at| self.node(property, false, meta, at),
+                |at| {
+                    if enters {
+                        self.node(property, false, &mut vec![Some(*name)], at);
+                    } else {
+                        self.below(property, Some(*name), meta, at);
+                    }
+                },
             );
+        }
+    }
+
+    /// Goes on further down; inside metadata, `step` is remembered.
+    fn below<'a>(
+        &mut self,
+        node: &Node<'a>,
+        step: Option<&'a str>,
+        meta: &mut Meta<'a>,
+        at: &mut SchemaPath,
+    ) {
+        let inside = !meta.is_empty();
+        if inside {
+            meta.push(step);
+        }
+        self.node(node, false, meta, at);
+        if inside {
+            meta.pop();
         }
     }
 
@@ -57,25 +83,23 @@ impl Walk<'_> {
         node: &Node<'_>,
         default: &Value,
         resource: bool,
-        inside_meta: bool,
+        meta: &Meta<'_>,
         at: &SchemaPath,
     ) {
-        let mut violations = Vec::new();
-        if !inside_meta {
+        let mut violations = if meta.is_empty() {
             let mut kept = default.clone();
             prune(node, &mut kept, resource);
             if kept != *default {
-                let detail = "must not have unknown fields".to_owned();
-                let value = Some(if default.is_object() {
-                    go_json(default)
-                } else {
-                    go_value(default)
-                });
-                self.report
-                    .push(Severity::Error, Problem::Invalid, "default", at, value, detail);
+                self.invalid(default, "must not have unknown fields".to_owned(), at);
             }
-            violations = embedded_violations(node, default, resource);
-        }
+            embedded_violations(node, default, resource)
+        } else {
+            let implausible = implausible(default, meta);
+            if let Some(detail) = implausible {
+                return self.invalid(default, format!("must result in valid metadata: {detail}"), at);
+            }
+            Vec::new()
+        };
         if violations.is_empty() {
             violations = self.validator.violations(node, default);
         }
@@ -85,5 +109,46 @@ impl Walk<'_> {
                 .into_iter()
                 .map(|violation| violation.below(at, &prefix, &base)),
         );
+    }
+
+    fn invalid(&mut self, default: &Value, detail: String, at: &SchemaPath) {
+        let value = if default.is_object() || default.is_array() {
+            go_json(default)
+        } else {
+            go_value(default)
+        };
+        self.report.push(
+            Severity::Error,
+            Problem::Invalid,
+            "default",
+            at,
+            Some(value),
+            detail,
+        );
+    }
+}
+
+/// What is wrong with a resource that has this default at this place, in the words of the server.
+fn implausible(default: &Value, meta: &Meta<'_>) -> Option<String> {
+    let surrounding = meta.iter().rev().fold(default.clone(), |inner, step| match step {
+        Some(name) => Value::Object(Map::from_iter([((*name).to_owned(), inner)])),
+        None => json!([inner]),
+    });
+    let mut resource = Map::from_iter([
+        ("apiVersion".to_owned(), json!("validation/v1")),
+        ("kind".to_owned(), json!("Validation")),
+    ]);
+    if let Value::Object(fields) = surrounding {
+        resource.extend(fields);
+    }
+    let texts: Vec<String> = resource_violations(&resource)
+        .into_iter()
+        .map(Violation::at_root)
+        .map(|finding| finding.to_string())
+        .collect();
+    match &*texts {
+        [] => None,
+        [text] => Some(text.clone()),
+        several => Some(format!("[{}]", several.join(", "))),
     }
 }
