@@ -52,9 +52,11 @@ impl IngestError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) | Self::UnknownTarget { .. } | Self::Crd(_) | Self::Json(_) => "create_error",
-            Self::NoDriver { .. } | Self::CompilerFailed | Self::Compile(_) | Self::MissingTemplate { .. } | Self::Object(_) => {
-                "ingest_error"
-            }
+            Self::NoDriver { .. }
+            | Self::CompilerFailed
+            | Self::Compile(_)
+            | Self::MissingTemplate { .. }
+            | Self::Object(_) => "ingest_error",
         }
     }
 }

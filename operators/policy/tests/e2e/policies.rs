@@ -22,7 +22,7 @@ const OWN: [&str; 10] = [
 ];
 const LIBRARY: [&str; 10] = [
     "general/allowedrepos",
-    "general/block-nodeport-services",
+    "pod-security-policy/host-namespaces",
     "general/containerlimits",
     "general/httpsonly",
     "general/imagedigests",
