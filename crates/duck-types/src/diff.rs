@@ -4,7 +4,7 @@
 //! not know can appear in no patch. Members that are `null` count as left out.
 
 use json_patch::jsonptr::PointerBuf;
-use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, TestOperation};
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation};
 use kube::core::params::PatchParams;
 use kube::core::{ApiResource, DynamicObject};
 use serde::Serialize;
@@ -100,7 +100,7 @@ impl DuckDiff {
     ///
     /// It first tests the uid and the resourceVersion that were read: when the object has been written
     /// since, the API server refuses the whole patch (422), and the caller reads again.
-    /// Lists are replaced as a whole.
+    /// Fields that the type does not know survive, also in the elements of a list that stay.
     ///
     /// # Errors
     ///
@@ -121,64 +121,130 @@ impl DuckDiff {
             test(["metadata", "uid"], uid),
             test(["metadata", "resourceVersion"], version),
         ];
-        let mut at = Vec::new();
-        self.descend(&self.object.data, &mut at, &mut operations);
+        self.descend(&self.object.data, &mut operations);
         Ok(Patch(operations))
     }
 
     /// Walks down to the duck; where the observed object ends early, everything missing is one `add`.
-    fn descend<'a>(&'a self, observed: &Value, at: &mut Vec<&'a str>, out: &mut Vec<PatchOperation>) {
+    fn descend(&self, observed: &Value, out: &mut Vec<PatchOperation>) {
         let mut observed = observed;
+        let mut at = Pointer::default();
         let segments: Vec<&str> = self.path.segments().collect();
         for (steps, segment) in segments.iter().enumerate() {
-            at.push(segment);
+            at.0.push((*segment).to_owned());
             match observed.get(segment) {
                 Some(found @ Value::Object(_)) => observed = found,
+                Some(found) if steps.saturating_add(1) == segments.len() && !found.is_null() => {
+                    observed = found
+                }
                 _ => {
                     let below = segments.get(steps.saturating_add(1)..).unwrap_or_default();
-                    out.push(add(at, wrap(below, self.after.clone())));
+                    out.push(at.add(wrap(below, self.after.clone())));
                     return;
                 }
             }
         }
-        difference(&self.before, &self.after, observed, at, out);
+        difference(&self.before, &self.after, observed, &mut at, out);
     }
 }
 
-/// Appends the operations that turn `before` into `after` in an object where `observed` stands at `at`.
-fn difference<'a>(
-    before: &'a Value,
-    after: &'a Value,
+/// A place in the object, while it is being compared.
+#[derive(Default)]
+struct Pointer(Vec<String>);
+
+impl Pointer {
+    fn at(&mut self, step: impl Into<String>, visit: impl FnOnce(&mut Self)) {
+        self.0.push(step.into());
+        visit(self);
+        self.0.pop();
+    }
+
+    fn path(&self) -> PointerBuf {
+        PointerBuf::from_tokens(self.0.iter().map(String::as_str))
+    }
+
+    /// In an object `add` replaces a member that exists (RFC 6902, 4.1), and unlike `replace` does not depend
+    /// on it. In a list it inserts.
+    fn add(&self, value: Value) -> PatchOperation {
+        PatchOperation::Add(AddOperation {
+            path: self.path(),
+            value,
+        })
+    }
+
+    fn replace(&self, value: Value) -> PatchOperation {
+        PatchOperation::Replace(ReplaceOperation {
+            path: self.path(),
+            value,
+        })
+    }
+
+    fn remove(&self) -> PatchOperation {
+        PatchOperation::Remove(RemoveOperation { path: self.path() })
+    }
+}
+
+/// Appends the operations that turn `before` into `after`, two states of the duck, in an object where
+/// `observed` stands at `at`. What exists is replaced; that keeps a list element from being inserted again.
+fn difference(
+    before: &Value,
+    after: &Value,
     observed: &Value,
-    at: &mut Vec<&'a str>,
+    at: &mut Pointer,
     out: &mut Vec<PatchOperation>,
 ) {
-    if before == after {
-        return;
+    match (before, after, observed) {
+        _ if before == after => {}
+        (Value::Object(old), Value::Object(new), Value::Object(seen)) => members(old, new, seen, at, out),
+        (Value::Array(old), Value::Array(new), Value::Array(seen)) if old.len() == seen.len() => {
+            elements(old, new, seen, at, out);
+        }
+        _ => out.push(at.replace(after.clone())),
     }
-    let (Value::Object(old), Value::Object(new), Value::Object(seen)) = (before, after, observed) else {
-        out.push(add(at, after.clone()));
-        return;
-    };
+}
+
+type Members = Map<String, Value>;
+
+fn members(old: &Members, new: &Members, seen: &Members, at: &mut Pointer, out: &mut Vec<PatchOperation>) {
     for name in old
         .keys()
         .filter(|name| !new.contains_key(*name) && seen.contains_key(*name))
     {
-        at.push(name);
-        out.push(PatchOperation::Remove(RemoveOperation {
-            path: json_pointer(at),
-        }));
-        at.pop();
+        at.at(name, |at| out.push(at.remove()));
     }
     for (name, value) in new {
-        at.push(name);
-        match (old.get(name), seen.get(name)) {
+        at.at(name, |at| match (old.get(name), seen.get(name)) {
             (Some(old), Some(seen)) => difference(old, value, seen, at, out),
-            // A default the type fills in is not a change of the object.
+            // A default that the type fills in is not a change of the object.
             (Some(old), None) if old == value => {}
-            _ => out.push(add(at, value.clone())),
-        }
-        at.pop();
+            _ => out.push(at.add(value.clone())),
+        });
+    }
+}
+
+/// Keeps the elements that are equal at the front and at the back, with the fields in them that the type
+/// does not know, and changes those between. Positions are safe because the patch tests the version.
+fn elements(old: &[Value], new: &[Value], seen: &[Value], at: &mut Pointer, out: &mut Vec<PatchOperation>) {
+    let front = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let between = |list: &[Value]| list.len().saturating_sub(front);
+    let longest = between(old).min(between(new));
+    let back = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take(longest)
+        .take_while(|(old, new)| old == new)
+        .count();
+    let end = |list: &[Value]| list.len().saturating_sub(back);
+    let both = end(old).min(end(new));
+    for (index, ((old, new), seen)) in old.iter().zip(new).zip(seen).enumerate().take(both).skip(front) {
+        at.at(index.to_string(), |at| difference(old, new, seen, at, out));
+    }
+    for index in (both..end(old)).rev() {
+        at.at(index.to_string(), |at| out.push(at.remove()));
+    }
+    for (index, value) in new.iter().enumerate().take(end(new)).skip(both) {
+        at.at(index.to_string(), |at| out.push(at.add(value.clone())));
     }
 }
 
@@ -215,16 +281,4 @@ fn test<'a>(at: impl IntoIterator<Item = &'a str>, value: String) -> PatchOperat
         path: PointerBuf::from_tokens(at),
         value: Value::String(value),
     })
-}
-
-/// `add` replaces a member that exists (RFC 6902, 4.1), and unlike `replace` does not depend on it.
-fn add(at: &[&str], value: Value) -> PatchOperation {
-    PatchOperation::Add(AddOperation {
-        path: json_pointer(at),
-        value,
-    })
-}
-
-fn json_pointer(at: &[&str]) -> PointerBuf {
-    PointerBuf::from_tokens(at.iter().copied())
 }

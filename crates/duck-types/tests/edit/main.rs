@@ -106,6 +106,11 @@ fn object() -> impl Strategy<Value = Value> {
                 });
             }
             fields.insert("unknown".into(), inside.clone());
+            if let Some(steps) = fields.get_mut("steps").and_then(Value::as_array_mut) {
+                for (position, step) in steps.iter_mut().enumerate() {
+                    step["unknown"] = json!(position);
+                }
+            }
             if let Some(step) = fields.get_mut("step").and_then(Value::as_object_mut) {
                 step.insert("unknown".into(), inside);
             }
@@ -159,6 +164,50 @@ proptest! {
             prop_assert_eq!(at(&result, "step/unknown"), at(&object, "step/unknown"));
         }
         prop_assert_eq!(without_duck(result), without_duck(object));
+    }
+
+    #[test]
+    fn elements_of_a_list_keep_their_unknown_fields(
+        object in object(),
+        inserted in prop::collection::vec(step(), 0..2),
+        at in 0..3usize,
+        removed in 0..2usize,
+        weight in 0.0..1.0f64,
+    ) {
+        let steps = |object: &Value| {
+            let steps = object.pointer("/spec/delivery/roll~1out/steps").and_then(Value::as_array);
+            steps.cloned().unwrap_or_default()
+        };
+        let original = steps(&object);
+        // Which of two equal elements went away, nobody can tell.
+        let mut known = duck::<Rollout>(&object).view().unwrap().steps;
+        known.extend(inserted.clone());
+        prop_assume!(known.iter().enumerate().all(|(at, step)| !known[..at].contains(step)));
+        let splice = |list: &mut Vec<Value>| {
+            let at = at.min(list.len());
+            let until = at.saturating_add(removed).min(list.len());
+            list.splice(at..until, inserted.iter().map(|step| json!(step)));
+        };
+        let diff = duck::<Rollout>(&object).edit(|rollout| {
+            let mut list: Vec<Value> = rollout.steps.iter().map(|step| json!(step)).collect();
+            splice(&mut list);
+            rollout.steps = list.into_iter().map(|step| serde_json::from_value(step).unwrap()).collect();
+        }).unwrap();
+        let result = steps(&patched(&object, &diff.json().unwrap()).unwrap());
+        // An element in the middle may be made from its predecessor; those on both sides are the same.
+        let front = at.min(original.len());
+        let back = original.len().saturating_sub(front.saturating_add(removed));
+        prop_assert_eq!(&result[..front], &original[..front]);
+        prop_assert_eq!(&result[result.len() - back..], &original[original.len() - back..]);
+
+        let diff = duck::<Rollout>(&object).edit(|rollout| {
+            for step in &mut rollout.steps {
+                step.weight = weight;
+            }
+        }).unwrap();
+        let result = steps(&patched(&object, &diff.json().unwrap()).unwrap());
+        let unknown = |list: &[Value]| list.iter().map(|step| step["unknown"].clone()).collect::<Vec<_>>();
+        prop_assert_eq!(unknown(&result), unknown(&original));
     }
 
     #[test]

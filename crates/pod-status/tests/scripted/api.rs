@@ -89,6 +89,15 @@ impl Server {
         self.state.lock().unwrap().objects.clear();
     }
 
+    /// Somebody else writes the object at this path.
+    pub fn edit(&self, path: &str, edit: impl FnOnce(&mut Value)) {
+        let mut state = self.state.lock().unwrap();
+        let old = state.objects.get(path).cloned().unwrap();
+        let mut new = old.clone();
+        edit(&mut new);
+        state.store(path, new, Some(&old));
+    }
+
     async fn serve(&self, client: &str, request: Request<Body>) -> Result<Response<Body>, http::Error> {
         let (parts, body) = request.into_parts();
         let bytes = body.collect_bytes().await.unwrap();

@@ -138,6 +138,33 @@ async fn a_holder_that_is_cut_off_stops_before_the_other_begins() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lease_that_was_taken_by_force_is_not_taken_back() {
+    let (server, site) = (Server::default(), Site::default());
+    let (shutdown, task) = candidate(&server, &site, "a");
+    site.staffed(DURATION).await;
+    let path = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/lease";
+    server.edit(path, |lease| lease["spec"]["holderIdentity"] = "thief".into());
+    sleep(DURATION / 2).await;
+    assert!(site.workers().is_empty(), "it notices at the next renewal");
+    shutdown.cancel();
+    task.await.unwrap();
+    assert_eq!(server.objects("leases")[0]["spec"]["holderIdentity"], "thief");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_on_the_lease_costs_nothing() {
+    let (server, site) = (Server::default(), Site::default());
+    let _a = candidate(&server, &site, "a");
+    site.staffed(DURATION).await;
+    let path = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/lease";
+    server.edit(path, |lease| {
+        lease["metadata"]["annotations"] = serde_json::json!({"note": "x"})
+    });
+    sleep(DURATION * 4).await;
+    assert_eq!(site.terms.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_short_outage_costs_nothing() {
     let (server, site) = (Server::default(), Site::default());
     let _a = candidate(&server, &site, "a");
