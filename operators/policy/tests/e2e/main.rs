@@ -21,3 +21,4 @@ mod operator;
 mod policies;
 mod quickstart;
 mod standalone;
+mod trial;
