@@ -82,6 +82,17 @@ impl Builtin {
         }
     }
 
+    /// A function that looks at the clock.
+    const fn clock(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
+        Self {
+            name,
+            arity,
+            deterministic: false,
+            v0_only: false,
+            run,
+        }
+    }
+
     /// A deterministic function that Rego v1 removed.
     const fn v0(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
         Self {
@@ -130,9 +141,19 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("indexof", 2, text::indexof),
     Builtin::new("indexof_n", 2, text::indexof_n),
     Builtin::new("io.jwt.decode", 1, token::decode),
+    Builtin::clock("io.jwt.decode_verify", 2, token::decode_verify),
+    Builtin::new("io.jwt.verify_eddsa", 2, token::verify_eddsa),
+    Builtin::new("io.jwt.verify_es256", 2, token::verify_es256),
+    Builtin::new("io.jwt.verify_es384", 2, token::verify_es384),
     Builtin::new("io.jwt.verify_hs256", 2, token::verify_hs256),
     Builtin::new("io.jwt.verify_hs384", 2, token::verify_hs384),
     Builtin::new("io.jwt.verify_hs512", 2, token::verify_hs512),
+    Builtin::new("io.jwt.verify_ps256", 2, token::verify_ps256),
+    Builtin::new("io.jwt.verify_ps384", 2, token::verify_ps384),
+    Builtin::new("io.jwt.verify_ps512", 2, token::verify_ps512),
+    Builtin::new("io.jwt.verify_rs256", 2, token::verify_rs256),
+    Builtin::new("io.jwt.verify_rs384", 2, token::verify_rs384),
+    Builtin::new("io.jwt.verify_rs512", 2, token::verify_rs512),
     Builtin::new("json.is_valid", 1, document::json_is_valid),
     Builtin::new("json.marshal", 1, document::json_marshal),
     Builtin::new("lower", 1, text::lower),

@@ -3,6 +3,8 @@
 use regorus::Value;
 use regorus::value::{Array, Object, Set};
 
+use crate::fmt_go::literal;
+
 /// The error text of a call; what OPA reports in strict mode.
 pub(super) type Fault = String;
 
@@ -51,11 +53,11 @@ pub(super) fn integer(args: &[Value], index: usize) -> Result<i64, Fault> {
     }
 }
 
-/// The elements of an operand that must be an array or a set.
+/// The elements of an operand that must be an array or a set, those of a set in OPA's order.
 pub(super) fn elements(args: &[Value], index: usize) -> Result<Vec<Value>, Fault> {
     match args.get(index) {
         Some(Value::Array(array)) => Ok(array.to_vec()),
-        Some(Value::Set(set)) => Ok(set.iter().cloned().collect()),
+        Some(Value::Set(set)) => Ok(literal::sorted(set.iter()).into_iter().cloned().collect()),
         other => Err(wrong(index, "one of {array, set}", other)),
     }
 }

@@ -57,7 +57,11 @@ pub(super) fn parse_bytes(args: &[Value]) -> Outcome {
             .filter(|_| !matches!(unit, "b" | "K" | "M"))
             .ok_or_else(fault)?;
         let product = decimal(number, "units.parse_bytes")?.times(factor, 0);
-        Ok(in_64_bits(product.ok_or("units.parse_bytes: exponent too large")?.truncated()))
+        Ok(in_64_bits(
+            product
+                .ok_or("units.parse_bytes: exponent too large")?
+                .truncated(),
+        ))
     });
     answer.and_then(|text: String| number_of(&text)).into()
 }
