@@ -53,9 +53,12 @@ impl Roll {
         if let Some(listed) = &mut self.listed {
             listed.insert(name.to_owned());
         }
-        let Some(report) = report else {
+        let Some(mut report) = report else {
             return self.remove(name);
         };
+        report
+            .entries
+            .sort_by(|a, b| a.parent.reference.cmp(&b.parent.reference));
         let changed = match self.objects.get(name) {
             Some(known) => difference(&known.report, &report),
             None => report
@@ -116,8 +119,11 @@ impl Roll {
             .filter_map(|name| self.objects.get(name))
             .map(|object| &object.report);
         reports
-            .flat_map(|report| report.entries.iter().map(move |entry| (report, entry)))
-            .filter(|(_, entry)| entry.parent.reference == *parent)
+            .flat_map(|report| {
+                about(parent, &report.entries)
+                    .iter()
+                    .map(move |entry| (report, entry))
+            })
             .map(|(report, entry)| Reported {
                 member: report.pod.clone(),
                 entry: entry.clone(),
@@ -156,6 +162,14 @@ impl Roll {
     }
 }
 
+/// The entries about `parent`, in entries that are sorted by parent.
+fn about<'a>(parent: &ParentRef, entries: &'a [Entry]) -> &'a [Entry] {
+    let from = entries.partition_point(|entry| entry.parent.reference < *parent);
+    let rest = entries.get(from..).unwrap_or_default();
+    let until = rest.partition_point(|entry| entry.parent.reference == *parent);
+    rest.get(..until).unwrap_or_default()
+}
+
 /// The parents about which the two contents of one object differ.
 fn difference(old: &PodReport, new: &PodReport) -> BTreeSet<ParentRef> {
     let all = || {
@@ -167,22 +181,8 @@ fn difference(old: &PodReport, new: &PodReport) -> BTreeSet<ParentRef> {
     if !old.pod.is_same_run(&new.pod) || old.pod.operations != new.pod.operations {
         return all().collect();
     }
-    let by_parent = |report: &PodReport| -> BTreeMap<ParentRef, Entry> {
-        report
-            .entries
-            .iter()
-            .map(|entry| (entry.parent.reference.clone(), entry.clone()))
-            .collect()
-    };
-    let (old, new) = (by_parent(old), by_parent(new));
-    all_differing(&old, &new)
-}
-
-fn all_differing(old: &BTreeMap<ParentRef, Entry>, new: &BTreeMap<ParentRef, Entry>) -> BTreeSet<ParentRef> {
-    old.keys()
-        .chain(new.keys())
-        .filter(|parent| old.get(*parent) != new.get(*parent))
-        .cloned()
+    all()
+        .filter(|parent| about(parent, &old.entries) != about(parent, &new.entries))
         .collect()
 }
 

@@ -16,7 +16,7 @@ fn reference(name: u8) -> ParentRef {
 }
 
 fn report() -> impl Strategy<Value = PodReport> {
-    let entries = prop::collection::btree_map(0..4u8, 0..3i64, 0..4);
+    let entries = prop::collection::vec((0..4u8, 0..3i64), 0..4);
     (0..2u8, entries).prop_map(|(incarnation, entries)| PodReport {
         pod: Member {
             id: "a".into(),

@@ -2,7 +2,7 @@
 
 use control_plane::{Component, ControlPlane};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::wait::{await_condition, conditions};
 use pod_status::{PodError, PodIdentity};
 use serde_json::json;
@@ -121,6 +121,33 @@ async fn a_killed_pod_disappears_without_the_garbage_collector() {
         .unwrap()
         .unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finished_pod_does_not_count_although_its_object_stays() {
+    let scene = Scene::new(ControlPlane::shared().await.unwrap(), "evicted").await;
+    let (key, generation) = scene.policy("evicted", json!({})).await;
+    let _aggregator = scene.aggregator("one");
+    let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
+    let (_b, driver_b) = scene.reporter(&scene.pod("b", &["webhook"]).await).await;
+    a.ingested(&key, generation, Ok(()), enforced());
+    scene
+        .status("evicted", |status| {
+            condition(status, "Enforced") == ("Unknown", "WaitingForPods")
+        })
+        .await;
+
+    driver_b.abort();
+    let failed = Patch::Merge(json!({"status": {"phase": "Failed", "reason": "Evicted"}}));
+    scene
+        .pods
+        .patch_status("b", &PatchParams::default(), &failed)
+        .await
+        .unwrap();
+    scene
+        .status("evicted", |status| condition(status, "Enforced").0 == "True")
+        .await;
+    assert!(scene.pods.get_opt("b").await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,12 @@
 //! Who owns which fields of an open status: this is what lets two programs write one status.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use control_plane::ControlPlane;
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, condition, enforced, ids};
@@ -168,4 +172,56 @@ async fn an_unchanged_status_is_not_written_again() {
         scene.policies.get("quiet").await.unwrap().resource_version(),
         version
     );
+}
+
+/// A client that lets `audit` write the policy just before the aggregator's first write of its status.
+fn overtaken(client: kube::Client, policies: Api<DynamicObject>, overtook: Arc<AtomicBool>) -> kube::Client {
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (client, policies, overtook) = (client.clone(), policies.clone(), overtook.clone());
+        async move {
+            let is_status = request.method() == "PATCH" && request.uri().path().ends_with("/status");
+            if is_status && !overtook.swap(true, Ordering::Relaxed) {
+                let body = json!({
+                    "apiVersion": "test.webtroller.dev/v1", "kind": "Policy",
+                    "metadata": {"name": "overtaken"}, "status": {"totalViolations": 3},
+                });
+                policies
+                    .patch_status("overtaken", &PatchParams::apply("audit"), &Patch::Apply(body))
+                    .await?;
+            }
+            client.send(request).await
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_about_an_outdated_parent_is_made_again() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let scene = Scene::new(plane, "overtaken").await;
+    let (key, generation) = scene.policy("overtaken", json!({})).await;
+    let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
+    a.ingested(&key, generation, Ok(()), enforced());
+    let overtook = Arc::new(AtomicBool::new(false));
+    let slow = Scene {
+        client: overtaken(scene.client, scene.policies.clone(), overtook.clone()),
+        ..scene
+    };
+    let _aggregator = slow.aggregator("one");
+    let status = slow
+        .status("overtaken", |status| condition(status, "Enforced").0 == "True")
+        .await;
+    assert!(overtook.load(Ordering::Relaxed));
+    assert_eq!(
+        status["totalViolations"], 3,
+        "the write that came in between stays"
+    );
+    let log = plane.audit_log().unwrap();
+    let refused = log.iter().filter(|event| {
+        event["requestURI"]
+            .as_str()
+            .is_some_and(|uri| uri.contains("/policies/overtaken/status"))
+            && event["responseStatus"]["code"] == 409
+    });
+    assert_eq!(refused.count(), 1, "the first decision was refused");
 }
