@@ -73,7 +73,6 @@ pub(crate) struct Head {
     /// Arguments; `None` for anything that is not a function.
     pub(crate) args: Option<Vec<Term>>,
     pub(crate) value: HeadValue,
-    pub(crate) at: Pos,
 }
 
 /// What a rule produces.
@@ -169,7 +168,6 @@ pub(crate) struct Operand {
 pub(crate) struct With {
     pub(crate) target: Term,
     pub(crate) value: Term,
-    pub(crate) at: Pos,
 }
 
 /// A term and where it starts.

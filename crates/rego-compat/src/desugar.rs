@@ -2,9 +2,10 @@
 //!
 //! `names` finds out which rules exist, `scope` and `term` resolve variables and flatten calls, `statement` and
 //! `head` do the same for bodies and heads, `with` for modifiers, `order` sorts bodies so that nothing is read
-//! before it has a value, and `dynamic` takes references out of calls. Nothing here evaluates.
+//! before it has a value, `dynamic` takes references out of calls, and `guard` asks the input first. Nothing here evaluates.
 
 mod dynamic;
+mod guard;
 mod head;
 mod names;
 mod order;
@@ -18,21 +19,24 @@ use crate::ir::Rulebook;
 use crate::module::Module;
 use crate::rules::Rules;
 
+pub(crate) use guard::hoist_guards;
 pub(crate) use names::rule_on;
 pub(crate) use order::{SlotSet, same_key};
-pub(crate) use scope::Lowering;
 
 /// Resolves and flattens all modules. Findings do not stop the rest from being looked at.
 pub(crate) fn desugar(modules: &[Module], rules: &Rules, findings: &mut Vec<Finding>) -> Rulebook {
     let (mut book, heads) = names::collect(modules, rules, findings);
     let packages = names::packages(modules);
+    let globals: Vec<_> = modules
+        .iter()
+        .map(|module| names::globals(module, &packages))
+        .collect();
     let mut lowered = Vec::with_capacity(heads.len());
     for head in &heads {
-        let Some(module) = modules.get(head.module) else {
+        let (Some(module), Some(globals)) = (modules.get(head.module), globals.get(head.module)) else {
             continue;
         };
-        let globals = names::globals(module, &packages);
-        if let Some(rule) = head::lower(module, head, &globals, &book, rules, findings) {
+        if let Some(rule) = head::lower(module, head, globals, &book, rules, findings) {
             lowered.push((head.group, rule));
         }
     }

@@ -1,10 +1,11 @@
 //! Tokens to a syntax tree: the grammar of Rego v0 and v1 as OPA's parser reads it.
 //!
 //! A recursive descent with bounded depth and a bounded number of steps, so its cost is linear in the size of the
-//! text. One file per family: `module`, `rule`, `literal`, `operator`, `term`, `collection`, `text`.
+//! text. One file per family: `module`, `rule`, `literal`, `logic`, `operator`, `term`, `collection`, `text`.
 
 mod collection;
 mod literal;
+mod logic;
 mod module;
 mod operator;
 mod rule;

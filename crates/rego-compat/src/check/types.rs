@@ -79,10 +79,6 @@ impl Type {
         }
     }
 
-    pub(super) const fn is_any(&self) -> bool {
-        matches!(self, Self::Any(of) if of.is_empty())
-    }
-
     /// The type itself, or any where it has too many parts.
     pub(super) fn bounded(self) -> Self {
         let mut left = MAX_PARTS;

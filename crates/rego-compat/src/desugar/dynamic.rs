@@ -2,7 +2,7 @@
 //!
 //! This is what makes `not f(input.x)` undefined, and not true, where `input.x` is (OPA's `rewriteDynamics`).
 
-use crate::ir::{Action, Callee, Operand, Override, Statement};
+use crate::ir::{Action, Branch, Callee, Operand, Override, Statement};
 
 use super::scope::Lowering;
 use super::term::unify;
@@ -75,18 +75,15 @@ impl Hoister<'_, '_> {
                 body: hoist(body, self.lowering),
                 explicit,
             },
-            Action::And(mut left, mut right) => {
-                left.body = hoist(left.body, self.lowering);
-                right.body = hoist(right.body, self.lowering);
-                Action::And(left, right)
-            }
-            Action::Or(mut left, mut right) => {
-                left.body = hoist(left.body, self.lowering);
-                right.body = hoist(right.body, self.lowering);
-                Action::Or(left, right)
-            }
+            Action::And(left, right) => Action::And(self.branch(left), self.branch(right)),
+            Action::Or(left, right) => Action::Or(self.branch(left), self.branch(right)),
         };
         self.done.push(statement);
+    }
+
+    fn branch(&mut self, mut branch: Box<Branch>) -> Box<Branch> {
+        branch.body = hoist(branch.body, self.lowering);
+        branch
     }
 
     /// `a == b` as a statement is `a = b` once everything in it has a value.

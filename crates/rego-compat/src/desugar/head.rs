@@ -85,10 +85,8 @@ impl Lowering<'_> {
 
     fn declare_arguments(&mut self, term: &Term) {
         match &term.node {
-            Node::Var(name) => {
-                if self.declared(name).is_none() {
-                    self.declare(name, Origin::Argument, term.at);
-                }
+            Node::Var(name) if self.declared(name).is_none() => {
+                self.declare(name, Origin::Argument, term.at);
             }
             Node::Array(items) | Node::Set(items) => {
                 items.iter().for_each(|item| self.declare_arguments(item))

@@ -1,7 +1,7 @@
 //! Terms to operands: names resolved, every call a statement of its own in front.
 
 use regorus::Value;
-use regorus::value::{Array, Object, Set};
+use regorus::value::{Object, Set};
 
 use crate::ast::{Call, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
 use crate::finding::{Code, Pos};
@@ -335,11 +335,4 @@ fn constant(operand: &Operand) -> Option<Value> {
         Operand::Const(value) => Some(value.clone()),
         _ => None,
     }
-}
-
-/// An array of constants.
-pub(super) fn constants(values: impl IntoIterator<Item = Value>) -> Value {
-    let mut array = Array::new();
-    array.extend(values);
-    array.into_value()
 }

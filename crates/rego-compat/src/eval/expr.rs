@@ -33,13 +33,9 @@ impl World<'_> {
             Expr::Object(pairs) => self.object(pairs, frame)?.map(Cow::Owned),
             Expr::Builtin(call) => self.builtin(call, frame)?.map(Cow::Owned),
             Expr::Call(call) => {
-                let mut args = Vec::with_capacity(call.args.len());
-                for arg in &call.args {
-                    match self.value(arg, frame)? {
-                        Some(value) => args.push(value.into_owned()),
-                        None => return Ok(None),
-                    }
-                }
+                let Some(args) = self.owned(&call.args, frame)? else {
+                    return Ok(None);
+                };
                 self.call(call.callee, args)?.map(Cow::Owned)
             }
             Expr::Undefined => None,
@@ -164,17 +160,24 @@ impl World<'_> {
         Ok(value)
     }
 
+    fn owned(&self, exprs: &[Expr], frame: &Frame) -> Result<Option<Vec<Value>>, EvalError> {
+        let mut values = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            match self.value(expr, frame)? {
+                Some(value) => values.push(value.into_owned()),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(values))
+    }
+
     fn builtin(&self, call: &BuiltinCall, frame: &Frame) -> Result<Option<Value>, EvalError> {
         self.meter.spend(1)?;
         if !self.mocks.is_empty() && self.is_mocked(Callee::Builtin(call.id)) {
-            let mut args = Vec::with_capacity(call.args.len());
-            for arg in &call.args {
-                match self.value(arg, frame)? {
-                    Some(value) => args.push(value.into_owned()),
-                    None => return Ok(None),
-                }
-            }
-            return self.call(Callee::Builtin(call.id), args);
+            return match self.owned(&call.args, frame)? {
+                Some(args) => self.call(Callee::Builtin(call.id), args),
+                None => Ok(None),
+            };
         }
         // No allocation for the arities that occur: arguments are borrowed where they are.
         match call.args.as_slice() {

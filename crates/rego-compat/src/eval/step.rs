@@ -280,12 +280,7 @@ impl World<'_> {
         })
     }
 
-    fn walk_from(
-        &self,
-        value: &Value,
-        path: &mut Vec<Value>,
-        tell: &mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalError>,
-    ) -> Result<Flow, EvalError> {
+    fn walk_from(&self, value: &Value, path: &mut Vec<Value>, tell: TellPath<'_>) -> Result<Flow, EvalError> {
         self.meter.spend(1)?;
         if tell(path, value)? == Flow::Stop {
             return Ok(Flow::Stop);
@@ -304,6 +299,9 @@ pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) {
         *place = value;
     }
 }
+
+/// What is told of each path and value `walk` finds.
+type TellPath<'t> = &'t mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalError>;
 
 /// What is told of each key and value in a collection.
 type Tell<'t> = &'t mut dyn FnMut(std::borrow::Cow<'_, Value>, &Value) -> Result<Flow, EvalError>;
@@ -339,10 +337,7 @@ pub(super) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError>
 }
 
 /// Elements in OPA's order. It differs from the order they are kept in only for compound keys.
-fn ordered<'v, T: Copy>(items: impl Iterator<Item = T>, key: fn(T) -> &'v Value) -> Vec<T>
-where
-    T: 'v,
-{
+fn ordered<'v, T: Copy + 'v>(items: impl Iterator<Item = T>, key: fn(T) -> &'v Value) -> Vec<T> {
     let mut items: Vec<T> = items.collect();
     if items
         .iter()

@@ -1,6 +1,6 @@
 //! Bodies and the statements in them.
 
-use crate::ast::{Body, Every, Literal, LiteralKind, Node, Operand, Term, With};
+use crate::ast::{Body, Every, Literal, LiteralKind, Node, Term, With};
 use crate::finding::Pos;
 use crate::token::Kind;
 
@@ -79,22 +79,8 @@ impl Parser<'_> {
             };
             return self.continue_logic(literal);
         }
-        if self.keywords.not_bodies
-            && self.has_logic()
-            && self.kind() == Kind::LParen
-            && let Some(group) = self.try_group()?
-        {
-            let kind = LiteralKind::Not {
-                body: group.body,
-                explicit: false,
-            };
-            let literal = Literal {
-                negated: false,
-                kind,
-                with: self.with()?,
-                at,
-            };
-            return self.continue_logic(literal);
+        if let Some(group) = self.negated_group(at)? {
+            return Ok(group);
         }
         let kind = self.statement()?;
         let with = self.with()?;
@@ -125,8 +111,29 @@ impl Parser<'_> {
         self.continue_logic(literal)
     }
 
+    /// `not (a or b)`.
+    fn negated_group(&mut self, at: Pos) -> Parsed<Option<Literal>> {
+        if !self.keywords.not_bodies || !self.has_logic() || self.kind() != Kind::LParen {
+            return Ok(None);
+        }
+        let Some(group) = self.try_group()? else {
+            return Ok(None);
+        };
+        let kind = LiteralKind::Not {
+            body: group.body,
+            explicit: false,
+        };
+        let literal = Literal {
+            negated: false,
+            kind,
+            with: self.with()?,
+            at,
+        };
+        self.continue_logic(literal).map(Some)
+    }
+
     /// A term, `=` or `:=`.
-    fn statement(&mut self) -> Parsed<LiteralKind> {
+    pub(super) fn statement(&mut self) -> Parsed<LiteralKind> {
         let left = self.expression()?;
         match self.kind() {
             Kind::Unify => {
@@ -141,10 +148,9 @@ impl Parser<'_> {
         }
     }
 
-    fn with(&mut self) -> Parsed<Vec<With>> {
+    pub(super) fn with(&mut self) -> Parsed<Vec<With>> {
         let mut with = Vec::new();
         while self.is_keyword("with") && !self.starts_with_reference() {
-            let at = self.pos();
             self.bump();
             if !self.is_reference_head() {
                 return self.unexpected("expected ident");
@@ -159,7 +165,6 @@ impl Parser<'_> {
             with.push(With {
                 target,
                 value: self.expression()?,
-                at,
             });
         }
         Ok(with)
@@ -238,161 +243,6 @@ impl Parser<'_> {
             with: self.with()?,
             at,
         })
-    }
-
-    const fn has_logic(&self) -> bool {
-        self.keywords.and || self.keywords.or
-    }
-
-    /// `{ body }` in front of `and` / `or`.
-    fn try_braced_operand(&mut self) -> Parsed<Option<Operand>> {
-        let (start, depth) = (self.at, self.depth);
-        if self.take(Kind::LBrace)
-            && let Ok(body) = self.body(Kind::RBrace)
-            && (self.is_keyword("and") || self.is_keyword("or"))
-        {
-            return Ok(Some(Operand { body, explicit: true }));
-        }
-        (self.at, self.depth) = (start, depth);
-        if self.kind() == Kind::LParen {
-            self.try_group()
-        } else {
-            Ok(None)
-        }
-    }
-
-    /// `(a or b)`: parentheses around logic, which no term can hold.
-    fn try_group(&mut self) -> Parsed<Option<Operand>> {
-        let (start, depth) = (self.at, self.depth);
-        self.bump();
-        if let Ok(literal) = self.literal()
-            && (matches!(literal.kind, LiteralKind::And(..) | LiteralKind::Or(..))
-                || !literal.with.is_empty())
-            && self.take(Kind::RParen)
-        {
-            return Ok(Some(Operand {
-                body: vec![literal],
-                explicit: false,
-            }));
-        }
-        (self.at, self.depth) = (start, depth);
-        Ok(None)
-    }
-
-    fn continue_logic(&mut self, literal: Literal) -> Parsed<Literal> {
-        if !self.has_logic() || !(self.is_keyword("and") || self.is_keyword("or")) {
-            return Ok(literal);
-        }
-        if !literal.with.is_empty() {
-            return self.error("with keyword must follow the whole and/or expression");
-        }
-        let at = literal.at;
-        self.logic(
-            Operand {
-                body: vec![literal],
-                explicit: false,
-            },
-            at,
-        )
-    }
-
-    /// `and` binds tighter than `or`; both associate to the left. `with` applies to the whole.
-    fn logic(&mut self, first: Operand, at: Pos) -> Parsed<Literal> {
-        let mut left = self.conjunction(first, at)?;
-        while self.take_keyword("or") {
-            let second = self.operand()?;
-            let right = self.conjunction(second, at)?;
-            left = join(left, right, at, LiteralKind::Or);
-        }
-        let with = self.with()?;
-        match left.body.pop() {
-            Some(mut literal) if !left.explicit && left.body.is_empty() => {
-                literal.with = with;
-                Ok(literal)
-            }
-            Some(last) => {
-                left.body.push(last);
-                let kind = LiteralKind::Not {
-                    body: left.body,
-                    explicit: true,
-                };
-                Ok(Literal {
-                    negated: true,
-                    kind,
-                    with,
-                    at,
-                })
-            }
-            None => self.error("found empty body"),
-        }
-    }
-
-    fn conjunction(&mut self, first: Operand, at: Pos) -> Parsed<Operand> {
-        let mut left = first;
-        while self.take_keyword("and") {
-            let right = self.operand()?;
-            left = join(left, right, at, LiteralKind::And);
-        }
-        Ok(left)
-    }
-
-    fn operand(&mut self) -> Parsed<Operand> {
-        self.enter()?;
-        let at = self.pos();
-        if self.take(Kind::LBrace) {
-            return Ok(Operand {
-                body: self.body(Kind::RBrace)?,
-                explicit: true,
-            });
-        }
-        if self.kind() == Kind::LParen
-            && let Some(group) = self.try_group()?
-        {
-            return Ok(group);
-        }
-        let negated = self.take_keyword("not");
-        if negated && self.keywords.not_bodies && self.take(Kind::LBrace) {
-            let body = self.body(Kind::RBrace)?;
-            let kind = LiteralKind::Not { body, explicit: true };
-            return Ok(Operand {
-                body: vec![Literal {
-                    negated: false,
-                    kind,
-                    with: Vec::new(),
-                    at,
-                }],
-                explicit: false,
-            });
-        }
-        let kind = self.statement()?;
-        let literal = Literal {
-            negated,
-            kind,
-            with: Vec::new(),
-            at,
-        };
-        Ok(Operand {
-            body: vec![literal],
-            explicit: false,
-        })
-    }
-}
-
-fn join(
-    left: Operand,
-    right: Operand,
-    at: Pos,
-    kind: impl FnOnce(Box<Operand>, Box<Operand>) -> LiteralKind,
-) -> Operand {
-    let literal = Literal {
-        negated: false,
-        kind: kind(Box::new(left), Box::new(right)),
-        with: Vec::new(),
-        at,
-    };
-    Operand {
-        body: vec![literal],
-        explicit: false,
     }
 }
 

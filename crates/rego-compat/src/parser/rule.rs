@@ -150,7 +150,6 @@ impl Parser<'_> {
             path,
             args,
             value: HeadValue::True,
-            at,
         };
         if self.is_keyword("contains") {
             if head.args.is_some() {

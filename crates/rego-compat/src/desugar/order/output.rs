@@ -151,10 +151,11 @@ fn unify(a: &Operand, b: &Operand, safe: &SlotSet, unified: &mut SlotSet) {
                 unified.insert(*x);
             }
         }
-        (Ref(reference), other) | (other, Ref(reference)) if !matches!(other, Ref(_)) => {
-            if is_root_safe(reference, safe) && matches!(other, Var(_) | Array(_) | Object(_)) {
-                pattern_vars(other, unified);
-            }
+        (Ref(reference), other @ (Var(_) | Array(_) | Object(_)))
+        | (other @ (Var(_) | Array(_) | Object(_)), Ref(reference))
+            if is_root_safe(reference, safe) =>
+        {
+            pattern_vars(other, unified);
         }
         (Var(x), Const(_) | Set(_) | Collect(_)) | (Const(_) | Set(_) | Collect(_), Var(x)) => {
             unified.insert(*x)

@@ -1,0 +1,164 @@
+//! `and` and `or` between statements, under `future.keywords`. `or` binds loosest; braces and parentheses group.
+
+use crate::ast::{Literal, LiteralKind, Operand};
+use crate::finding::Pos;
+use crate::token::Kind;
+
+use super::{Parsed, Parser};
+
+impl Parser<'_> {
+    pub(super) const fn has_logic(&self) -> bool {
+        self.keywords.and || self.keywords.or
+    }
+
+    /// `{ body }` in front of `and` / `or`.
+    pub(super) fn try_braced_operand(&mut self) -> Parsed<Option<Operand>> {
+        let (start, depth) = (self.at, self.depth);
+        if self.take(Kind::LBrace)
+            && let Ok(body) = self.body(Kind::RBrace)
+            && (self.is_keyword("and") || self.is_keyword("or"))
+        {
+            return Ok(Some(Operand { body, explicit: true }));
+        }
+        (self.at, self.depth) = (start, depth);
+        if self.kind() == Kind::LParen {
+            self.try_group()
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// `(a or b)`: parentheses around logic, which no term can hold.
+    pub(super) fn try_group(&mut self) -> Parsed<Option<Operand>> {
+        let (start, depth) = (self.at, self.depth);
+        self.bump();
+        if let Ok(literal) = self.literal()
+            && (matches!(literal.kind, LiteralKind::And(..) | LiteralKind::Or(..))
+                || !literal.with.is_empty())
+            && self.take(Kind::RParen)
+        {
+            return Ok(Some(Operand {
+                body: vec![literal],
+                explicit: false,
+            }));
+        }
+        (self.at, self.depth) = (start, depth);
+        Ok(None)
+    }
+
+    pub(super) fn continue_logic(&mut self, literal: Literal) -> Parsed<Literal> {
+        if !self.has_logic() || !(self.is_keyword("and") || self.is_keyword("or")) {
+            return Ok(literal);
+        }
+        if !literal.with.is_empty() {
+            return self.error("with keyword must follow the whole and/or expression");
+        }
+        let at = literal.at;
+        self.logic(
+            Operand {
+                body: vec![literal],
+                explicit: false,
+            },
+            at,
+        )
+    }
+
+    /// `and` binds tighter than `or`; both associate to the left. `with` applies to the whole.
+    pub(super) fn logic(&mut self, first: Operand, at: Pos) -> Parsed<Literal> {
+        let mut left = self.conjunction(first, at)?;
+        while self.take_keyword("or") {
+            let second = self.operand()?;
+            let right = self.conjunction(second, at)?;
+            left = join(left, right, at, LiteralKind::Or);
+        }
+        let with = self.with()?;
+        match left.body.pop() {
+            Some(mut literal) if !left.explicit && left.body.is_empty() => {
+                literal.with = with;
+                Ok(literal)
+            }
+            Some(last) => {
+                left.body.push(last);
+                let kind = LiteralKind::Not {
+                    body: left.body,
+                    explicit: true,
+                };
+                Ok(Literal {
+                    negated: true,
+                    kind,
+                    with,
+                    at,
+                })
+            }
+            None => self.error("found empty body"),
+        }
+    }
+
+    fn conjunction(&mut self, first: Operand, at: Pos) -> Parsed<Operand> {
+        let mut left = first;
+        while self.take_keyword("and") {
+            let right = self.operand()?;
+            left = join(left, right, at, LiteralKind::And);
+        }
+        Ok(left)
+    }
+
+    fn operand(&mut self) -> Parsed<Operand> {
+        self.enter()?;
+        let at = self.pos();
+        if self.take(Kind::LBrace) {
+            return Ok(Operand {
+                body: self.body(Kind::RBrace)?,
+                explicit: true,
+            });
+        }
+        if self.kind() == Kind::LParen
+            && let Some(group) = self.try_group()?
+        {
+            return Ok(group);
+        }
+        let negated = self.take_keyword("not");
+        if negated && self.keywords.not_bodies && self.take(Kind::LBrace) {
+            let body = self.body(Kind::RBrace)?;
+            let kind = LiteralKind::Not { body, explicit: true };
+            return Ok(Operand {
+                body: vec![Literal {
+                    negated: false,
+                    kind,
+                    with: Vec::new(),
+                    at,
+                }],
+                explicit: false,
+            });
+        }
+        let kind = self.statement()?;
+        let literal = Literal {
+            negated,
+            kind,
+            with: Vec::new(),
+            at,
+        };
+        Ok(Operand {
+            body: vec![literal],
+            explicit: false,
+        })
+    }
+}
+
+fn join(
+    left: Operand,
+    right: Operand,
+    at: Pos,
+    kind: impl FnOnce(Box<Operand>, Box<Operand>) -> LiteralKind,
+) -> Operand {
+    let literal = Literal {
+        negated: false,
+        kind: kind(Box::new(left), Box::new(right)),
+        with: Vec::new(),
+        at,
+    };
+    Operand {
+        body: vec![literal],
+        explicit: false,
+    }
+}
