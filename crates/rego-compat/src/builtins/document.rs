@@ -20,11 +20,16 @@ pub(super) fn yaml_is_valid(args: &[Value]) -> Outcome {
 
 /// `json.marshal(x)`: compact, with what HTML gives a meaning escaped.
 pub(super) fn json_marshal(args: &[Value]) -> Outcome {
+    args.first().map_or(Outcome::Undefined, |value| {
+        Outcome::Value(Value::from(marshalled(value)))
+    })
+}
+
+/// A value as Go's `encoding/json` writes it.
+pub(super) fn marshalled(value: &Value) -> String {
     let mut out = String::new();
-    if let Some(value) = args.first() {
-        write(value, &mut out);
-    }
-    Outcome::Value(Value::from(out))
+    write(value, &mut out);
+    out
 }
 
 fn write(value: &Value, out: &mut String) {
@@ -58,9 +63,7 @@ pub(super) fn name_of(key: &Value) -> String {
     if let Value::String(text) = key {
         return text.to_string();
     }
-    let mut name = String::new();
-    write(key, &mut name);
-    name
+    marshalled(key)
 }
 
 fn list<'a>(elements: impl Iterator<Item = &'a Value>, out: &mut String) {

@@ -82,7 +82,7 @@ impl Builtin {
         }
     }
 
-    /// A function that looks at the clock.
+    /// A function that looks at the clock or throws dice.
     const fn clock(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
         Self {
             name,
@@ -142,6 +142,8 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("indexof_n", 2, text::indexof_n),
     Builtin::new("io.jwt.decode", 1, token::decode),
     Builtin::clock("io.jwt.decode_verify", 2, token::decode_verify),
+    Builtin::clock("io.jwt.encode_sign", 3, token::encode_sign),
+    Builtin::clock("io.jwt.encode_sign_raw", 3, token::encode_sign_raw),
     Builtin::new("io.jwt.verify_eddsa", 2, token::verify_eddsa),
     Builtin::new("io.jwt.verify_es256", 2, token::verify_es256),
     Builtin::new("io.jwt.verify_es384", 2, token::verify_es384),

@@ -1,4 +1,4 @@
-//! `io.jwt.*` but for making tokens. Source: OPA `topdown/tokens.go`.
+//! `io.jwt.*`. Source: OPA `topdown/tokens.go`.
 //!
 //! A token is a compact JWS: three parts of unpadded base64url between periods.
 
@@ -6,6 +6,7 @@ use regorus::Value;
 
 use self::algorithm::Algorithm;
 pub(super) use self::constraint::decode_verify;
+pub(super) use self::sign::{encode_sign, encode_sign_raw};
 use super::encoding::{from_base64url, text_of};
 use super::operand::{self, Fault};
 use super::{Outcome, digest};
@@ -13,6 +14,7 @@ use super::{Outcome, digest};
 mod algorithm;
 mod constraint;
 mod key;
+mod sign;
 
 /// Tokens inside tokens are looked into this deep.
 const MOST_NESTED: usize = 16;
