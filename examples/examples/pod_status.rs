@@ -43,91 +43,116 @@ fn lamps() -> ApiResource {
 }
 
 /// How the status of a lamp looks.
-fn shape(parent: &ParentRef) -> Option<Shape> {
-    (parent.kind == "Lamp").then(|| Shape {
+fn shape() -> Shape {
+    Shape {
         resource: lamps(),
         uid_field: "lampUID".into(),
         latch: None,
         enforcing: ["webhook".into()].into(),
         enforced_field: None,
-    })
+    }
 }
 
+/// One moment: who has registered, and who reports which generation, with or without success.
+struct Scene {
+    story: &'static str,
+    registered: &'static [&'static str],
+    reports: &'static [(&'static str, i64, bool)],
+}
+
+const SCENES: [Scene; 7] = [
+    Scene {
+        story: "nobody is there",
+        registered: &[],
+        reports: &[],
+    },
+    Scene {
+        story: "two pods, one report",
+        registered: &["a", "b"],
+        reports: &[("a", 2, true)],
+    },
+    Scene {
+        story: "one is behind",
+        registered: &["a", "b"],
+        reports: &[("a", 2, true), ("b", 1, true)],
+    },
+    Scene {
+        story: "both are there",
+        registered: &["a", "b"],
+        reports: &[("a", 2, true), ("b", 2, true)],
+    },
+    Scene {
+        story: "c joins",
+        registered: &["a", "b", "c"],
+        reports: &[("a", 2, true), ("b", 2, true)],
+    },
+    Scene {
+        story: "c cannot",
+        registered: &["a", "c"],
+        reports: &[("a", 2, true), ("c", 2, false)],
+    },
+    Scene {
+        story: "c is deleted",
+        registered: &["a"],
+        reports: &[("a", 2, true), ("c", 2, false)],
+    },
+];
+
 fn in_memory() {
+    for scene in SCENES {
+        if let Decision::Write(status) = decide(&scene) {
+            println!("{:22} {}", scene.story, enforced(&Value::Object(status)));
+        }
+    }
+}
+
+fn decide(scene: &Scene) -> Decision {
     let reference = ParentRef {
         group: "example.com".into(),
         kind: "Lamp".into(),
         namespace: None,
         name: "hall".into(),
     };
-    let parent = Parent {
-        key: ParentKey {
-            reference,
-            uid: "u1".into(),
-        },
-        generation: 2,
+    let key = ParentKey {
+        reference,
+        uid: "u1".into(),
     };
-    let pod = |id: &str| Member {
-        id: id.into(),
-        operations: ["webhook".into()].into(),
-        ..Member::default()
-    };
-    let says = |id: &str, generation: i64, errors: Vec<PodError>| Reported {
-        member: pod(id),
-        entry: Entry {
-            parent: parent.key.clone(),
-            generation,
-            errors,
-            detail: Value::Null,
-        },
-    };
-    let broken = PodError {
-        message: "no such bulb".into(),
-        ..PodError::default()
-    };
-    let (a, b, c) = (pod("a"), pod("b"), pod("c"));
-    for (story, members, reported) in [
-        ("nobody is there", vec![], vec![]),
-        (
-            "two pods registered, one reported",
-            vec![&a, &b],
-            vec![says("a", 2, vec![])],
-        ),
-        (
-            "the other is a generation behind",
-            vec![&a, &b],
-            vec![says("a", 2, vec![]), says("b", 1, vec![])],
-        ),
-        (
-            "both are there",
-            vec![&a, &b],
-            vec![says("a", 2, vec![]), says("b", 2, vec![])],
-        ),
-        (
-            "a third registers",
-            vec![&a, &b, &c],
-            vec![says("a", 2, vec![]), says("b", 2, vec![])],
-        ),
-        (
-            "it cannot ingest",
-            vec![&a, &c],
-            vec![says("a", 2, vec![]), says("c", 2, vec![broken])],
-        ),
-        (
-            "it is deleted",
-            vec![&a],
-            vec![says("a", 2, vec![]), says("c", 2, vec![])],
-        ),
-    ] {
-        let members: Vec<Member> = members.into_iter().cloned().collect();
-        let now = Time(Timestamp::now());
-        let Some(shape) = shape(&parent.key.reference) else {
-            return;
+    let members: Vec<Member> = scene.registered.iter().map(|id| member(id)).collect();
+    let reported = scene.reports.iter().map(|(id, generation, ok)| {
+        let message = "no such bulb".to_owned();
+        let error = PodError {
+            message,
+            ..PodError::default()
         };
-        let decision = aggregate(&shape, &parent, &members, &reported, &Value::Null, &now);
-        if let Decision::Write(status) = decision {
-            println!("{story:36} {}", enforced(&Value::Object(status)));
+        let errors = if *ok { vec![] } else { vec![error] };
+        let (parent, generation) = (key.clone(), *generation);
+        Reported {
+            member: member(id),
+            entry: Entry {
+                parent,
+                generation,
+                errors,
+                detail: Value::Null,
+            },
         }
+    });
+    let reported: Vec<Reported> = reported.collect();
+    let parent = Parent { key, generation: 2 };
+    aggregate(
+        &shape(),
+        &parent,
+        &members,
+        &reported,
+        &Value::Null,
+        &Time(Timestamp::now()),
+    )
+}
+
+fn member(id: &str) -> Member {
+    Member {
+        id: id.to_owned(),
+        operations: ["webhook".to_owned()].into(),
+        ..Member::default()
     }
 }
 
@@ -158,7 +183,8 @@ async fn in_a_cluster() -> Result<(), Box<dyn Error>> {
     let driver = tokio::spawn(driver);
     let shutdown = CancellationToken::new();
     let holder = format!("{}_{}", identity.name, identity.incarnation);
-    let config = AggregatorConfig::new(identity.namespace.clone(), holder, shape);
+    let shapes = |parent: &ParentRef| (parent.kind == "Lamp").then(shape);
+    let config = AggregatorConfig::new(identity.namespace.clone(), holder, shapes);
     let aggregator = tokio::spawn(Aggregator::new(client.clone(), config).run(shutdown.clone()));
 
     // Registered before the first list, so that nobody can count the pods without this one.
