@@ -19,6 +19,7 @@
 //! both parties named.
 
 mod cel;
+mod compat;
 mod crd;
 mod decode;
 mod error;
@@ -37,6 +38,7 @@ mod regexp;
 mod structural;
 mod structuralize;
 
+pub use compat::{Change, Direction, Impact, compat, compat_crd};
 pub use crd::check_crd;
 pub use error::{Claim, MergeError};
 pub use finding::{Finding, Problem, Severity};

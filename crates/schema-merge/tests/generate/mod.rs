@@ -584,3 +584,72 @@ fn fields(r: &mut Random, schema: &Value) -> Value {
     }
     Value::Object(map)
 }
+
+/// The same schema after a change or two, for better or worse.
+pub(crate) fn evolved(r: &mut Random, old: &Value) -> Value {
+    let mut schema = old.clone();
+    for _ in 0..r.below(3) {
+        let at = r.below(nodes(&schema));
+        visit(&mut schema, at, &mut |node| evolve(r, node));
+    }
+    schema
+}
+
+fn evolve(r: &mut Random, node: &mut Value) {
+    let Value::Object(map) = node else { return };
+    let kind = map
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let gone = *r.pick(&[
+        "minimum",
+        "maximum",
+        "maxLength",
+        "minLength",
+        "pattern",
+        "enum",
+        "required",
+        "default",
+        "maxItems",
+        "nullable",
+        "multipleOf",
+        "exclusiveMinimum",
+        "anyOf",
+        "oneOf",
+        "allOf",
+    ]);
+    if r.chance(30) {
+        map.remove(gone);
+        return;
+    }
+    let mut set = |keyword: &str, value: Value| drop(map.insert(keyword.to_owned(), value));
+    match (&*kind, r.below(8)) {
+        (_, 0) => set("nullable", json!(true)),
+        (_, 1) => set("description", json!("another")),
+        ("string", 2) => set("maxLength", json!(1 + r.below(9))),
+        ("string", 3) => set("enum", json!(["a", "b", "ab", "c"])),
+        ("string", 4) => set("pattern", json!("^a*$")),
+        ("integer" | "number", 2) => set("maximum", json!(r.below(12))),
+        ("integer" | "number", 3) => set("minimum", json!(r.below(6) as i64 - 4)),
+        ("integer", 4) => set("type", json!("number")),
+        ("number", 4) => set("type", json!("integer")),
+        ("array", 2 | 3) => set("maxItems", json!(r.below(6))),
+        ("array", 4) => set("minItems", json!(r.below(2))),
+        ("object", 2) => set("maxProperties", json!(r.below(6))),
+        ("object", 3) => set("required", json!([*r.pick(&NAMES)])),
+        ("object", 4) => set("x-kubernetes-preserve-unknown-fields", json!(true)),
+        ("object", 5) => {
+            if let Some(Value::Object(properties)) = map.get_mut("properties") {
+                let name = (*r.pick(&NAMES)).to_owned();
+                properties.insert(name, structural(r, 1));
+            }
+        }
+        ("object", 6) => {
+            if let Some(Value::Object(properties)) = map.get_mut("properties") {
+                properties.remove(*r.pick(&NAMES));
+            }
+        }
+        _ => {}
+    }
+}
