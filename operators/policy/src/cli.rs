@@ -3,9 +3,11 @@
 mod admission;
 pub mod folder;
 mod load;
+mod schema;
 mod suite;
 mod verify;
 
 pub use admission::admission_review;
+pub use schema::{SchemaArgs, schema};
 pub use load::{LoadError, Manifest, load, load_file};
 pub use verify::{VerifyArgs, verify};

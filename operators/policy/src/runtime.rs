@@ -76,6 +76,12 @@ pub enum RunError {
 pub fn run(args: Args) -> Result<ExitCode, RunError> {
     match args.command {
         Command::Verify(verify) => Ok(crate::cli::verify(&verify)),
+        Command::Schema(schema) => Ok(ExitCode::from(crate::cli::schema(
+            &schema,
+            &mut std::io::stdin().lock(),
+            &mut std::io::stdout().lock(),
+            &mut std::io::stderr().lock(),
+        ))),
         Command::Serve(serve) => {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()

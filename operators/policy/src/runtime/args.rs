@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::cli::VerifyArgs;
+use crate::cli::{SchemaArgs, VerifyArgs};
 
 /// A policy operator for Kubernetes: Gatekeeper's templates and constraints, enforced.
 #[derive(Debug, Parser)]
@@ -38,6 +38,8 @@ pub enum Command {
     Serve(ServeArgs),
     /// Run Gatekeeper test suites.
     Verify(VerifyArgs),
+    /// Check, merge and compare CRD schemas; touches no cluster.
+    Schema(SchemaArgs),
 }
 
 /// How to serve.

@@ -1,0 +1,164 @@
+//! `webtroller schema`: checks, merges and compares CRD schemas before an API server sees them.
+//!
+//! `schema/source.rs` reads, `check.rs`, `merge.rs` and `diff.rs` work, `report.rs` and `sarif.rs` print. What is judged and
+//! how is the `schema-merge` crate's. Touches no cluster.
+
+mod check;
+mod diff;
+mod merge;
+mod report;
+mod sarif;
+mod source;
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use report::Report;
+use source::SourceError;
+
+/// Nothing to report.
+const CLEAN: u8 = 0;
+/// Findings, conflicts or breaking changes.
+const FINDINGS: u8 = 1;
+/// Bad usage, or input that cannot be read.
+const UNREADABLE: u8 = 2;
+
+/// Check, merge and compare CRD schemas.
+///
+/// Exits with 0 when all is well, with 1 when there is something to report, and with 2 when the input cannot be read.
+#[derive(Clone, Debug, Args)]
+pub struct SchemaArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SchemaCommand,
+}
+
+/// What to do with schemas.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SchemaCommand {
+    /// Say what the API server would refuse, in its words, and what it accepts and users regret.
+    Check(CheckArgs),
+    /// Mount fragments into one CRD schema, or say where they collide.
+    Merge(MergeArgs),
+    /// Say whether stored objects and clients survive a change of schema.
+    Diff(DiffArgs),
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One finding a line.
+    #[default]
+    Text,
+    /// A JSON list.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+}
+
+/// What to check.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// CRDs and bare JSON schemas, as YAML or JSON; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How to print findings.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+    /// Only what the API server would refuse or drop; no warnings and no lints.
+    #[arg(long)]
+    pub errors_only: bool,
+    /// The status subresource is enabled: for bare schemas. CRDs say so themselves.
+    #[arg(long)]
+    pub status: bool,
+}
+
+/// What to merge.
+#[derive(Clone, Debug, Args)]
+pub struct MergeArgs {
+    /// Fragments, as `/spec/match=FILE`; without a path the fragment is mounted at the root. `-` is standard input.
+    #[arg(required = true, value_name = "[PATH=]FILE")]
+    pub fragments: Vec<String>,
+    /// How to print conflicts; the merged schema is always JSON, which is YAML as well.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+    /// Let fragments describe the same object: `strict` wants equal validations, `intersect` takes the tighter ones.
+    #[arg(long, value_enum)]
+    pub shared: Option<Shared>,
+    /// Make fragments structural first, as schemars and other generators do not.
+    #[arg(long)]
+    pub structuralize: bool,
+    /// The status subresource is enabled.
+    #[arg(long)]
+    pub status: bool,
+    /// Allow all fragments to describe this reserved property of the root (`status`, `metadata`, `kind`, `apiVersion`).
+    #[arg(long, value_name = "PROPERTY")]
+    pub grant: Vec<String>,
+    /// Leave descriptions out.
+    #[arg(long)]
+    pub strip_descriptions: bool,
+}
+
+/// How fragments share a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shared {
+    /// Validations must be equal.
+    Strict,
+    /// The tighter validations hold.
+    Intersect,
+}
+
+/// What to compare.
+#[derive(Clone, Debug, Args)]
+pub struct DiffArgs {
+    /// The CRD or schema that is in force.
+    pub old: PathBuf,
+    /// The CRD or schema to come.
+    pub new: PathBuf,
+    /// How to print changes.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+}
+
+/// Runs the command and gives the exit code: 0 clean, 1 findings, 2 unreadable input.
+///
+/// Standard input is read at most once. Findings go to `out`, everything else to `err`.
+pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let done = match &args.command {
+        SchemaCommand::Check(args) => {
+            check::run(args, input).and_then(|report| print(&report, args.output, out))
+        }
+        SchemaCommand::Diff(args) => {
+            diff::run(args, input).and_then(|report| print(&report, args.output, out))
+        }
+        SchemaCommand::Merge(args) => match merge::run(args, input) {
+            Ok(merge::Outcome::Merged(schema)) => write_schema(&schema, out).map(|()| CLEAN),
+            Ok(merge::Outcome::Conflicts(report)) => print(&report, args.output, out),
+            Err(error) => Err(error),
+        },
+    };
+    done.unwrap_or_else(|error| {
+        // A reader that is gone cannot be told anything.
+        let _ = writeln!(err, "webtroller schema: {error}");
+        UNREADABLE
+    })
+}
+
+fn print(report: &Report, format: Format, out: &mut dyn Write) -> Result<u8, SourceError> {
+    let text = match format {
+        Format::Text => report.to_text(),
+        Format::Json => report.to_json(),
+        Format::Sarif => sarif::render(report),
+    };
+    out.write_all(text.as_bytes()).map_err(SourceError::Write)?;
+    Ok(if report.is_clean() { CLEAN } else { FINDINGS })
+}
+
+fn write_schema(schema: &serde_json::Value, out: &mut dyn Write) -> Result<(), SourceError> {
+    writeln!(out, "{schema:#}").map_err(SourceError::Write)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! `schema check`: the API server's verdict, and the lints apart from it.
+
+use std::io::Read;
+
+use schema_merge::{Finding, Options, Severity, check_crd, check_structural};
+
+use super::CheckArgs;
+use super::report::{Level, Note, Report};
+use super::source::{Content, SourceError, read};
+
+pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Result<Report, SourceError> {
+    let mut report = Report::default();
+    for path in &args.files {
+        for source in read(path, input)? {
+            let findings = match &source.content {
+                Content::Crd(crd) => check_crd(crd),
+                Content::Schema(schema) => {
+                    check_structural(schema, &Options::default().status_subresource(args.status))
+                }
+            };
+            let kept = findings
+                .into_iter()
+                .map(|finding| note(&finding, &source.file, source.line));
+            report
+                .notes
+                .extend(kept.filter(|note| note.level == Level::Error || !args.errors_only));
+        }
+    }
+    report.settle();
+    Ok(report)
+}
+
+fn note(finding: &Finding, file: &str, line: u64) -> Note {
+    let level = match finding.severity {
+        // The server drops these fields, with an error or a warning as the client asks.
+        Severity::Decode | Severity::Error | Severity::UnknownField => Level::Error,
+        Severity::Warning => Level::Warning,
+        _ => Level::Lint,
+    };
+    Note {
+        file: file.to_owned(),
+        line,
+        level,
+        rule: finding.rule,
+        pointer: finding.pointer(),
+        text: finding.to_string(),
+    }
+}

@@ -1,0 +1,106 @@
+//! `schema merge`: mounts fragments under the paths the command line names.
+
+use std::io::Read;
+use std::path::Path;
+
+use schema_merge::{Fragment, MergeError, Merger, MountPath, Obstacle, Sharing, Style, structuralize};
+use serde_json::Value;
+
+use super::report::{Level, Note, Report};
+use super::source::{Content, SourceError, read_one};
+use super::{MergeArgs, Shared};
+
+/// What came of merging.
+pub(super) enum Outcome {
+    Merged(Value),
+    Conflicts(Report),
+}
+
+pub(super) fn run(args: &MergeArgs, input: &mut dyn Read) -> Result<Outcome, SourceError> {
+    let mut report = Report::default();
+    let mut merger = Merger::new()
+        .status_subresource(args.status)
+        .strip_descriptions(args.strip_descriptions);
+    for argument in &args.fragments {
+        let (at, file) = place(argument)?;
+        let source = read_one(Path::new(file), input)?;
+        let Content::Schema(mut schema) = source.content else {
+            let found = "a CustomResourceDefinition, which is no fragment,".to_owned();
+            return Err(SourceError::Kind {
+                file: source.file,
+                line: source.line,
+                found,
+            });
+        };
+        if args.structuralize {
+            match structuralize(&schema, Style::default()) {
+                Ok(done) => schema = done.schema,
+                Err(obstacles) => report.notes.extend(
+                    obstacles
+                        .iter()
+                        .map(|obstacle| in_the_way(obstacle, &source.file, source.line)),
+                ),
+            }
+        }
+        for property in args.grant.iter().cloned().chain(at.names().first().cloned()) {
+            merger = merger.grant(property, &source.file);
+        }
+        let root = at.names().is_empty();
+        merger = merger.mount(
+            Fragment::new(source.file, at, schema)
+                .any_type()
+                .sharing(sharing(args.shared, root)),
+        );
+    }
+    if !report.notes.is_empty() {
+        report.settle();
+        return Ok(Outcome::Conflicts(report));
+    }
+    match merger.build() {
+        Ok(merged) => Ok(Outcome::Merged(merged.into_schema())),
+        Err(errors) => {
+            report.notes.extend(errors.iter().map(conflict));
+            Ok(Outcome::Conflicts(report))
+        }
+    }
+}
+
+/// A fragment at the root leaves room for others even when nobody said so; that is what a root is for.
+fn sharing(shared: Option<Shared>, root: bool) -> Sharing {
+    match shared {
+        Some(Shared::Intersect) => Sharing::SharedIntersect,
+        Some(Shared::Strict) => Sharing::SharedStrict,
+        None if root => Sharing::SharedStrict,
+        None => Sharing::Exclusive,
+    }
+}
+
+/// `/spec/match=FILE`, or a file at the root.
+fn place(argument: &str) -> Result<(MountPath, &str), SourceError> {
+    match argument.split_once('=') {
+        Some((path, file)) if path.starts_with('/') => Ok((path.parse()?, file)),
+        _ => Ok((MountPath::root(), argument)),
+    }
+}
+
+fn conflict(error: &MergeError) -> Note {
+    Note {
+        file: error.origins().join(","),
+        line: 1,
+        level: Level::Error,
+        rule: error.code(),
+        pointer: error.path().pointer(),
+        text: error.to_string(),
+    }
+}
+
+fn in_the_way(obstacle: &Obstacle, file: &str, line: u64) -> Note {
+    Note {
+        file: file.to_owned(),
+        line,
+        level: Level::Error,
+        rule: "not-structural",
+        pointer: obstacle.path.pointer(),
+        text: obstacle.to_string(),
+    }
+}

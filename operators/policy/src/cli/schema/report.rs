@@ -1,0 +1,84 @@
+//! What there is to say, as text and as JSON. SARIF is `sarif.rs`.
+
+use serde_json::{Value, json};
+
+/// One thing to say about a place in a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Note {
+    pub(super) level: Level,
+    pub(super) file: String,
+    /// The line at which the document starts.
+    pub(super) line: u64,
+    pub(super) pointer: String,
+    pub(super) rule: &'static str,
+    pub(super) text: String,
+}
+
+/// How bad it is; errors come first, lints last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Error,
+    Warning,
+    Lint,
+    /// Worth knowing, and no finding.
+    Note,
+}
+
+/// Everything there is to say.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) notes: Vec<Note>,
+    /// What it comes to, in a sentence.
+    pub(super) verdict: Option<String>,
+}
+
+impl Level {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Lint => "lint",
+            Self::Note => "note",
+        }
+    }
+}
+
+impl Report {
+    /// Sorts by level and place, and drops repetitions.
+    pub(super) fn settle(&mut self) {
+        self.notes.sort();
+        self.notes.dedup();
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.notes.iter().all(|note| note.level == Level::Note)
+    }
+
+    /// One note a line. What the API server would say stands at the end of the line word for word.
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        for note in &self.notes {
+            let line = note.text.replace('\n', "\\n");
+            text.push_str(&format!("{}: {}: {line}\n", note.file, note.level.as_str()));
+        }
+        if let Some(verdict) = &self.verdict {
+            text.push_str(&format!("{verdict}\n"));
+        }
+        text
+    }
+
+    pub(super) fn to_json(&self) -> String {
+        let note = |note: &Note| {
+            json!({
+                "level": note.level.as_str(), "file": note.file, "line": note.line, "pointer": note.pointer,
+                "rule": note.rule, "text": note.text,
+            })
+        };
+        let notes: Vec<Value> = self.notes.iter().map(note).collect();
+        let all = match &self.verdict {
+            Some(verdict) => json!({"verdict": verdict, "changes": notes}),
+            None => Value::Array(notes),
+        };
+        format!("{all:#}\n")
+    }
+}

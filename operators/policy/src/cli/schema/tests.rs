@@ -1,0 +1,284 @@
+//! The commands as a pipeline in CI uses them.
+
+use clap::Parser;
+use serde_json::Value;
+
+use super::*;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    args: SchemaArgs,
+}
+
+struct Ran {
+    code: u8,
+    out: String,
+    err: String,
+}
+
+/// Runs a command line in a folder with these files; `-` reads `input`.
+fn run(files: &[(&str, &str)], line: &[&str], input: &str) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    }
+    // Arguments that name a file are made to point into the folder, and the folder is taken out of the output again.
+    let here = format!("{}/", folder.path().display());
+    let place = |word: &&str| match files.iter().find(|(name, _)| word.ends_with(name)) {
+        Some((name, _)) => word.replace(name, &format!("{here}{name}")),
+        None => (*word).to_owned(),
+    };
+    let line =
+        Line::try_parse_from(std::iter::once("schema".to_owned()).chain(line.iter().map(place))).unwrap();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = schema(&line.args, &mut input.as_bytes(), &mut out, &mut err);
+    let text = |bytes| String::from_utf8(bytes).unwrap().replace(&here, "");
+    Ran {
+        code,
+        out: text(out),
+        err: text(err),
+    }
+}
+
+const CRD: &str = r"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foos.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: foos, kind: Foo}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+";
+
+#[test]
+fn a_sound_crd_is_clean() {
+    let ran = run(&[("crd.yaml", CRD)], &["check", "crd.yaml"], "");
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+}
+
+#[test]
+fn errors_stand_in_the_servers_words_and_lints_come_after_them() {
+    let bad = CRD.replace("{type: integer}", "{type: array}").replace(
+        "spec: {type: object,",
+        "status: {type: object}, spec: {type: object,",
+    );
+    let ran = run(&[("crd.yaml", &bad)], &["check", "crd.yaml"], "");
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(
+        lines[0],
+        "crd.yaml: error: spec.validation.openAPIV3Schema.properties[spec].properties[size].items: Required value: must be specified"
+    );
+    assert!(lines[1].starts_with(
+        "crd.yaml: lint: spec.validation.openAPIV3Schema.properties[status]: an object without properties"
+    ));
+    assert_eq!((ran.code, lines.len()), (1, 2));
+    let ran = run(&[("crd.yaml", &bad)], &["check", "--errors-only", "crd.yaml"], "");
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 1));
+}
+
+#[test]
+fn bare_schemas_and_standard_input_are_checked_too() {
+    let ran = run(
+        &[],
+        &["check", "-"],
+        r#"{"type": "object", "properties": {"a": {}}}"#,
+    );
+    assert_eq!(ran.code, 1);
+    assert_eq!(
+        ran.out,
+        "<stdin>: error: spec.validation.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields\n"
+    );
+}
+
+#[test]
+fn every_version_and_every_document_is_checked() {
+    let second =
+        "\n  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: string}}}\n";
+    let both = format!("{}{second}---\ntype: object\nnullable: true\n", CRD.trim_end());
+    let ran = run(&[("all.yaml", &both)], &["check", "all.yaml"], "");
+    assert!(
+        ran.out
+            .contains("spec.versions[1].schema.openAPIV3Schema.type: Invalid value"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out
+            .contains("openAPIV3Schema.nullable: Forbidden: nullable cannot be true at the root"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn json_and_sarif_carry_the_same_findings() {
+    let bad = CRD.replace("{type: integer}", "{type: array}");
+    let json: Value =
+        serde_json::from_str(&run(&[("crd.yaml", &bad)], &["check", "-o", "json", "crd.yaml"], "").out)
+            .unwrap();
+    assert_eq!(
+        json[0]["pointer"],
+        "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/items"
+    );
+    assert_eq!(
+        (&json[0]["level"], &json[0]["rule"], &json[0]["line"]),
+        (&"error".into(), &"array-items".into(), &2.into())
+    );
+    let sarif: Value =
+        serde_json::from_str(&run(&[("crd.yaml", &bad)], &["check", "-o", "sarif", "crd.yaml"], "").out)
+            .unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["message"]["text"], json[0]["text"]);
+    assert_eq!(
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+        "crd.yaml"
+    );
+    assert_eq!(
+        result["ruleId"],
+        sarif["runs"][0]["tool"]["driver"]["rules"][0]["id"]
+    );
+}
+
+#[test]
+fn what_cannot_be_read_exits_with_2() {
+    for (files, line, expected) in [
+        (
+            &[][..],
+            &["check", "nowhere.yaml"][..],
+            "nowhere.yaml: cannot be read",
+        ),
+        (&[("a.yaml", "a: [")], &["check", "a.yaml"], "a.yaml: "),
+        (
+            &[("a.yaml", "apiVersion: v1\nkind: Pod")],
+            &["check", "a.yaml"],
+            "Pod of v1 is neither",
+        ),
+        (&[("a.yaml", CRD)], &["merge", "a.yaml"], "which is no fragment"),
+        (
+            &[("a.yaml", CRD), ("b.yaml", "type: object")],
+            &["diff", "a.yaml", "b.yaml"],
+            "cannot be compared",
+        ),
+        (
+            &[("a.yaml", "{}\n---\n{}")],
+            &["diff", "a.yaml", "a.yaml"],
+            "holds 2 documents",
+        ),
+        (&[("a.yaml", "{}")], &["merge", "/spec~=a.yaml"], "mount path"),
+    ] {
+        let ran = run(files, line, "");
+        assert!(
+            ran.code == 2 && ran.err.contains(expected) && ran.out.is_empty(),
+            "{line:?}: {} {}",
+            ran.code,
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn fragments_are_mounted_where_the_command_line_says() {
+    let files = [
+        ("match.yaml", "type: object"),
+        (
+            "parameters.json",
+            r#"{"type": "object", "properties": {"n": {"type": "integer"}}}"#,
+        ),
+    ];
+    let ran = run(
+        &files,
+        &[
+            "merge",
+            "/spec/match=match.yaml",
+            "/spec/parameters=parameters.json",
+        ],
+        "",
+    );
+    let schema: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(
+        schema["properties"]["spec"]["properties"]["parameters"]["properties"]["n"]["type"],
+        "integer"
+    );
+}
+
+#[test]
+fn conflicts_name_both_files() {
+    let files = [
+        ("a.yaml", "type: object"),
+        ("b.yaml", "{type: object, properties: {x: {type: string}}}"),
+    ];
+    let ran = run(&files, &["merge", "/spec=a.yaml", "/spec/x=b.yaml"], "");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.out
+            .starts_with("a.yaml,b.yaml: error: /properties/spec: b.yaml contributes here"),
+        "{}",
+        ran.out
+    );
+    let shared = run(
+        &files,
+        &["merge", "--shared", "intersect", "/spec=a.yaml", "/spec=b.yaml"],
+        "",
+    );
+    assert_eq!((shared.code, shared.err.as_str()), (0, ""));
+}
+
+#[test]
+fn generated_schemas_can_be_made_structural_on_the_way() {
+    let emitted = r#"{"type": "object", "properties": {"a": {"type": ["string", "null"]}}}"#;
+    assert_eq!(
+        run(&[("a.json", emitted)], &["merge", "/spec=a.json"], "").code,
+        1
+    );
+    let ran = run(
+        &[("a.json", emitted)],
+        &["merge", "--structuralize", "/spec=a.json"],
+        "",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    let tuple = r#"{"type": "array", "prefixItems": [{"type": "string"}]}"#;
+    let ran = run(
+        &[("a.json", tuple)],
+        &["merge", "--structuralize", "/spec/x=a.json"],
+        "",
+    );
+    assert!(
+        ran.code == 1 && ran.out.contains("a tuple has a type per position"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_diff_says_whether_stored_objects_survive_and_which_rule_breaks() {
+    let files = |new: &str| {
+        [
+            ("old.yaml", CRD.to_owned()),
+            ("new.yaml", CRD.replace("{type: integer}", new)),
+        ]
+    };
+    let diff = |new: &str| {
+        let files = files(new);
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        run(&files, &["diff", "old.yaml", "new.yaml"], "")
+    };
+    let same = diff("{type: integer}");
+    assert_eq!((same.code, same.out.as_str()), (0, "stored objects survive\n"));
+    let tighter = diff("{type: integer, maximum: 5}");
+    assert_eq!(tighter.code, 1);
+    assert_eq!(
+        tighter.out,
+        "new.yaml: error: spec.size: maximum: stored objects break: maximum 5 is new\n\
+         stored objects do not survive: 1 changes break them, 0 more may\n"
+    );
+    let described = diff("{type: integer, description: how many}");
+    assert_eq!(described.code, 0);
+}
