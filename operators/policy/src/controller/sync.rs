@@ -55,3 +55,81 @@ impl SyncSources {
 fn key(object: &WatchedObject) -> (String, String) {
     (object.gvk().kind.clone(), object.name().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::controller::kinds::{CONFIG, SYNC_SET};
+
+    use super::*;
+
+    fn source(gvk: &GroupVersionKind, name: &str, spec: Value) -> WatchedObject {
+        WatchedObject::from_value(
+            gvk,
+            &json!({"metadata": {"name": name, "uid": name}, "spec": spec}),
+        )
+        .unwrap()
+    }
+
+    fn kind(kind: &str) -> Value {
+        json!({"group": "", "version": "v1", "kind": kind})
+    }
+
+    fn asked(sources: &SyncSources) -> Vec<String> {
+        sources.kinds().into_iter().map(|gvk| gvk.kind).collect()
+    }
+
+    #[test]
+    fn what_is_synced_is_the_union_of_all_lists() {
+        let mut sources = SyncSources::default();
+        sources
+            .put(&source(
+                &SYNC_SET,
+                "a",
+                json!({"gvks": [kind("Pod"), kind("Service")]}),
+            ))
+            .unwrap();
+        sources
+            .put(&source(
+                &CONFIG,
+                "config",
+                json!({"sync": {"syncOnly": [kind("Service")]}}),
+            ))
+            .unwrap();
+        assert_eq!(asked(&sources), ["Pod", "Service"]);
+        sources.remove(&source(&SYNC_SET, "a", json!({})));
+        assert_eq!(asked(&sources), ["Service"]);
+    }
+
+    #[test]
+    fn a_list_that_shrinks_takes_kinds_away_and_an_incomplete_kind_is_none() {
+        let mut sources = SyncSources::default();
+        sources
+            .put(&source(
+                &SYNC_SET,
+                "a",
+                json!({"gvks": [kind("Pod"), {"kind": "Service"}]}),
+            ))
+            .unwrap();
+        assert_eq!(asked(&sources), ["Pod"]);
+        for spec in [json!({}), json!({"gvks": null}), Value::Null] {
+            sources.put(&source(&SYNC_SET, "a", spec)).unwrap();
+            assert_eq!(asked(&sources), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_no_list_is_an_error_and_changes_nothing() {
+        let mut sources = SyncSources::default();
+        sources
+            .put(&source(&SYNC_SET, "a", json!({"gvks": [kind("Pod")]})))
+            .unwrap();
+        assert!(
+            sources
+                .put(&source(&SYNC_SET, "a", json!({"gvks": "Pod"})))
+                .is_err()
+        );
+        assert_eq!(asked(&sources), ["Pod"]);
+    }
+}

@@ -119,3 +119,44 @@ impl WebhookConfiguration {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn configuration(client: WebhookClient) -> Value {
+        let configuration = WebhookConfiguration {
+            name: "n".to_owned(),
+            client,
+            authority: "PEM".to_owned(),
+            failure_policy: "Fail".to_owned(),
+            operations: vec!["CREATE".to_owned()],
+            namespace: "system".to_owned(),
+        };
+        configuration.object()["webhooks"][0].clone()
+    }
+
+    #[test]
+    fn a_service_or_a_url_but_never_both() {
+        let service = configuration(WebhookClient::Service {
+            namespace: "system".to_owned(),
+            name: "s".to_owned(),
+        });
+        assert_eq!(service["clientConfig"]["service"]["path"], "/v1/admit");
+        assert_eq!(service["clientConfig"]["caBundle"], "UEVN");
+        assert_eq!(service["clientConfig"].get("url"), None);
+        let url = configuration(WebhookClient::Url("https://a/v1/admit".to_owned()));
+        assert_eq!(url["clientConfig"]["url"], "https://a/v1/admit");
+        assert_eq!(url["clientConfig"].get("service"), None);
+    }
+
+    #[test]
+    fn the_operators_own_namespace_is_never_sent() {
+        let webhook = configuration(WebhookClient::Url(String::new()));
+        let own = &webhook["namespaceSelector"]["matchExpressions"][1];
+        assert_eq!(
+            own,
+            &json!({"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["system"]})
+        );
+    }
+}
