@@ -1,3 +1,5 @@
+//! Accesses, joins and paths of small policies.
+
 use super::*;
 use crate::{Module, RegoVersion, Rules, compile};
 

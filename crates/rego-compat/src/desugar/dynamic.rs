@@ -31,19 +31,7 @@ impl Hoister<'_, '_> {
     fn statement(&mut self, mut statement: Statement) {
         self.with.clone_from(&statement.with);
         statement.action = match statement.action {
-            Action::Call {
-                callee: Callee::Builtin(signature),
-                args,
-                output: None,
-            } if signature.name == "equal" && args.len() == 2 => self.equality(args),
-            Action::Call { callee, args, output } => {
-                let args = args.into_iter().map(|arg| self.operand(arg)).collect();
-                Action::Call {
-                    callee,
-                    args,
-                    output: output.map(|output| self.operand(output)),
-                }
-            }
+            Action::Call { callee, args, output } => self.call(callee, args, output),
             Action::Unify {
                 left,
                 right,
@@ -79,6 +67,19 @@ impl Hoister<'_, '_> {
             Action::Or(left, right) => Action::Or(self.branch(left), self.branch(right)),
         };
         self.done.push(statement);
+    }
+
+    fn call(&mut self, callee: Callee, args: Vec<Operand>, output: Option<Operand>) -> Action {
+        let compares = matches!(callee, Callee::Builtin(signature) if signature.name == "equal");
+        if compares && output.is_none() && args.len() == 2 {
+            return self.equality(args);
+        }
+        let args = args.into_iter().map(|arg| self.operand(arg)).collect();
+        Action::Call {
+            callee,
+            args,
+            output: output.map(|output| self.operand(output)),
+        }
     }
 
     fn branch(&mut self, mut branch: Box<Branch>) -> Box<Branch> {

@@ -268,9 +268,9 @@ impl World<'_> {
         match mock {
             Some(Mock::Value(value)) => Ok(Some(value)),
             Some(Mock::Call(other)) => {
-                // What stands for a function sees the function itself, not its stand-in.
+                // What stands for a function sees all functions as they are.
                 let mut world = self.branch();
-                world.mocks.retain(|(mocked, _)| *mocked != callee);
+                world.mocks.clear();
                 world.call_unmocked(other, args)
             }
             None => self.call_unmocked(callee, args),

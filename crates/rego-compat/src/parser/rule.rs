@@ -20,7 +20,8 @@ impl Parser<'_> {
             return self.unexpected("expected rule");
         }
         let (mut head, contains) = self.head()?;
-        let conditional = self.take_keyword("if");
+        // `if.x := 1` on the next line is a rule of its own.
+        let conditional = !self.starts_reference() && self.take_keyword("if");
         let written = Written {
             contains,
             conditional,

@@ -1,3 +1,5 @@
+//! The grammar, by example, and its bounds.
+
 use super::*;
 use crate::ast::{ComprehensionKind, HeadValue, LiteralKind, Node, Rule, Term};
 

@@ -34,8 +34,10 @@ impl Checker<'_> {
                     let Some((first, behind)) = rest.split_first() else {
                         return Some((self.extent(node), rest));
                     };
-                    let Operand::Const(Value::String(name)) = first else {
-                        return Some((self.extent(node), rest));
+                    let name = match first {
+                        Operand::Const(Value::String(name)) => name,
+                        Operand::Const(_) => return Some((ANY, &[])),
+                        _ => return Some((self.extent(node), rest)),
                     };
                     match node.children.get(&**name) {
                         Some(child) => (node, rest) = (child, behind),
