@@ -39,12 +39,7 @@ impl DuckType for Conditions {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--cluster", kind] => in_a_cluster(kind).await,
         _ => in_memory(),
     }
@@ -89,11 +84,7 @@ fn in_memory() -> Result<(), Box<dyn Error>> {
 }
 
 fn tell(object: &Duck<Conditions>) {
-    let kind = object
-        .object()
-        .types
-        .as_ref()
-        .map_or("", |types| types.kind.as_str());
+    let kind = object.object().types.as_ref().map_or("", |types| types.kind.as_str());
     let name = object.name_any();
     match object.view() {
         Ok(conditions) => {
@@ -123,10 +114,7 @@ fn objects() -> [Value; 3] {
             json!({"conditions": [{"type": "Ready", "status": "True", "owner": "kept"}], "size": 3}),
         ),
         object("Gadget", json!({})),
-        object(
-            "Gizmo",
-            json!({"conditions": [{"type": "Ready", "status": true}]}),
-        ),
+        object("Gizmo", json!({"conditions": [{"type": "Ready", "status": true}]})),
     ]
 }
 

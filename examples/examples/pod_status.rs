@@ -61,41 +61,13 @@ struct Scene {
 }
 
 const SCENES: [Scene; 7] = [
-    Scene {
-        story: "nobody is there",
-        registered: &[],
-        reports: &[],
-    },
-    Scene {
-        story: "two pods, one report",
-        registered: &["a", "b"],
-        reports: &[("a", 2, true)],
-    },
-    Scene {
-        story: "one is behind",
-        registered: &["a", "b"],
-        reports: &[("a", 2, true), ("b", 1, true)],
-    },
-    Scene {
-        story: "both are there",
-        registered: &["a", "b"],
-        reports: &[("a", 2, true), ("b", 2, true)],
-    },
-    Scene {
-        story: "c joins",
-        registered: &["a", "b", "c"],
-        reports: &[("a", 2, true), ("b", 2, true)],
-    },
-    Scene {
-        story: "c cannot",
-        registered: &["a", "c"],
-        reports: &[("a", 2, true), ("c", 2, false)],
-    },
-    Scene {
-        story: "c is deleted",
-        registered: &["a"],
-        reports: &[("a", 2, true), ("c", 2, false)],
-    },
+    Scene { story: "nobody is there", registered: &[], reports: &[] },
+    Scene { story: "two pods, one report", registered: &["a", "b"], reports: &[("a", 2, true)] },
+    Scene { story: "one is behind", registered: &["a", "b"], reports: &[("a", 2, true), ("b", 1, true)] },
+    Scene { story: "both are there", registered: &["a", "b"], reports: &[("a", 2, true), ("b", 2, true)] },
+    Scene { story: "c joins", registered: &["a", "b", "c"], reports: &[("a", 2, true), ("b", 2, true)] },
+    Scene { story: "c cannot", registered: &["a", "c"], reports: &[("a", 2, true), ("c", 2, false)] },
+    Scene { story: "c is deleted", registered: &["a"], reports: &[("a", 2, true), ("c", 2, false)] },
 ];
 
 fn in_memory() {
@@ -107,69 +79,33 @@ fn in_memory() {
 }
 
 fn decide(scene: &Scene) -> Decision {
-    let reference = ParentRef {
-        group: "example.com".into(),
-        kind: "Lamp".into(),
-        namespace: None,
-        name: "hall".into(),
-    };
-    let key = ParentKey {
-        reference,
-        uid: "u1".into(),
-    };
+    let reference =
+        ParentRef { group: "example.com".into(), kind: "Lamp".into(), namespace: None, name: "hall".into() };
+    let key = ParentKey { reference, uid: "u1".into() };
     let members: Vec<Member> = scene.registered.iter().map(|id| member(id)).collect();
     let reported = scene.reports.iter().map(|(id, generation, ok)| {
         let message = "no such bulb".to_owned();
-        let error = PodError {
-            message,
-            ..PodError::default()
-        };
+        let error = PodError { message, ..PodError::default() };
         let errors = if *ok { vec![] } else { vec![error] };
         let (parent, generation) = (key.clone(), *generation);
-        Reported {
-            member: member(id),
-            entry: Entry {
-                parent,
-                generation,
-                errors,
-                detail: Value::Null,
-            },
-        }
+        Reported { member: member(id), entry: Entry { parent, generation, errors, detail: Value::Null } }
     });
     let reported: Vec<Reported> = reported.collect();
     let parent = Parent { key, generation: 2 };
-    aggregate(
-        &shape(),
-        &parent,
-        &members,
-        &reported,
-        &Value::Null,
-        &Time(Timestamp::now()),
-    )
+    aggregate(&shape(), &parent, &members, &reported, &Value::Null, &Time(Timestamp::now()))
 }
 
 fn member(id: &str) -> Member {
-    Member {
-        id: id.to_owned(),
-        operations: ["webhook".to_owned()].into(),
-        ..Member::default()
-    }
+    Member { id: id.to_owned(), operations: ["webhook".to_owned()].into(), ..Member::default() }
 }
 
 fn enforced(status: &Value) -> String {
     let conditions = status.get("conditions").cloned().unwrap_or_default();
     let conditions: Vec<Condition> = serde_json::from_value(conditions).unwrap_or_default();
-    let found = conditions
-        .into_iter()
-        .find(|condition| condition.type_ == "Enforced");
+    let found = conditions.into_iter().find(|condition| condition.type_ == "Enforced");
     found.map_or_else(
         || "no condition yet".to_owned(),
-        |condition| {
-            format!(
-                "Enforced={} {}: {}",
-                condition.status, condition.reason, condition.message
-            )
-        },
+        |condition| format!("Enforced={} {}: {}", condition.status, condition.reason, condition.message),
     )
 }
 
@@ -211,10 +147,8 @@ async fn follow(client: Client, reporter: &StatusReporter) {
         match event {
             Ok(Event::Init) => source.list_begins(),
             Ok(Event::InitApply(lamp) | Event::Apply(lamp)) => {
-                let (key, generation) = (
-                    ParentKey::of(&lamp, &lamps()),
-                    lamp.metadata.generation.unwrap_or(0),
-                );
+                let (key, generation) =
+                    (ParentKey::of(&lamp, &lamps()), lamp.metadata.generation.unwrap_or(0));
                 source.expect(&key, generation);
                 reporter.ingested(&key, generation, Ok(()), Value::Null);
                 source.observe(&key, generation);
@@ -240,12 +174,8 @@ async fn follow(client: Client, reporter: &StatusReporter) {
 
 async fn install(client: &Client, crd: &Value) -> Result<(), Box<dyn Error>> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let name = crd
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    api.patch(name, &PatchParams::apply("example"), &Patch::Apply(crd))
-        .await?;
+    let name = crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    api.patch(name, &PatchParams::apply("example"), &Patch::Apply(crd)).await?;
     await_condition(api, name, conditions::is_crd_established()).await?;
     Ok(())
 }

@@ -1,1 +1,9 @@
-//! The controller patterns, each a small program.
+//! The controller patterns, each a small program under `examples/`, run by a test and by you:
+//!
+//! ```sh
+//! cargo run -p examples --example watch_manager   # kinds that come and go, one store each
+//! cargo run -p examples --example duck_reader     # one typed sub-tree of any kind
+//! cargo run -p examples --example pod_status      # what each pod reports, folded
+//! ```
+//!
+//! They run offline; `--cluster` takes the cluster of your kubeconfig where an example has it.

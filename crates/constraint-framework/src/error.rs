@@ -80,9 +80,5 @@ impl From<FieldError> for IngestError {
 }
 
 fn join(errors: &[CompileError]) -> String {
-    errors
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("; ")
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

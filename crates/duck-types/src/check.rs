@@ -87,20 +87,12 @@ pub struct FieldSpec {
 impl FieldSpec {
     /// The contract reads a value of type `shape` at `path`.
     pub fn read(path: DuckPath, shape: FieldType) -> Self {
-        Self {
-            path,
-            shape,
-            access: Access::Read,
-        }
+        Self { path, shape, access: Access::Read }
     }
 
     /// The contract writes a value of type `shape` at `path`.
     pub fn write(path: DuckPath, shape: FieldType) -> Self {
-        Self {
-            path,
-            shape,
-            access: Access::Write,
-        }
+        Self { path, shape, access: Access::Write }
     }
 }
 
@@ -147,30 +139,15 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotServed { version, served } => {
-                write!(
-                    f,
-                    "version {version} is not served; use one of: {}",
-                    served.join(", ")
-                )
+                write!(f, "version {version} is not served; use one of: {}", served.join(", "))
             }
             Self::PathMissing { path, at } => {
-                write!(
-                    f,
-                    "{path} is not in the schema: declare it below {at:?}, or it is dropped"
-                )
+                write!(f, "{path} is not in the schema: declare it below {at:?}, or it is dropped")
             }
-            Self::TypeDiffers {
-                at,
-                expected,
-                found: Some(found),
-            } => {
+            Self::TypeDiffers { at, expected, found: Some(found) } => {
                 write!(f, "{at} must be of type {expected}, and the schema says {found}")
             }
-            Self::TypeDiffers {
-                at,
-                expected,
-                found: None,
-            } => {
+            Self::TypeDiffers { at, expected, found: None } => {
                 write!(f, "{at} must be of type {expected}, and the schema names no type")
             }
             Self::Pruned { at } => write!(
@@ -179,10 +156,7 @@ impl fmt::Display for Violation {
                  x-kubernetes-preserve-unknown-fields, or all of them are dropped"
             ),
             Self::NoStatusSubresource { path } => {
-                write!(
-                    f,
-                    "{path} is written, but the version has no status subresource: enable it"
-                )
+                write!(f, "{path} is written, but the version has no status subresource: enable it")
             }
         }
     }
@@ -191,27 +165,19 @@ impl fmt::Display for Violation {
 /// Every way in which `version` of the CustomResourceDefinition `crd` (v1, as JSON) breaks the contract
 /// `fields`, in the order of the fields. No violation, no entry.
 pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Vec<Violation> {
-    let versions = crd
-        .pointer("/spec/versions")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let served = || versions.iter().filter(|version| flag(version, "served"));
     let name = |version: &Value| version.get("name").and_then(Value::as_str).map(str::to_owned);
     let Some(found) = served().find(|candidate| name(candidate).as_deref() == Some(version)) else {
         let served = served().filter_map(name).collect();
-        return vec![Violation::NotServed {
-            version: version.to_owned(),
-            served,
-        }];
+        return vec![Violation::NotServed { version: version.to_owned(), served }];
     };
     let schema = found.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
     let has_status = found.pointer("/subresources/status").is_some();
     let mut violations = Vec::new();
     for field in fields {
         if field.access == Access::Write && field.path.endpoint() == Endpoint::Status && !has_status {
-            violations.push(Violation::NoStatusSubresource {
-                path: field.path.clone(),
-            });
+            violations.push(Violation::NoStatusSubresource { path: field.path.clone() });
         }
         violations.extend(check_field(schema, field));
     }
@@ -233,10 +199,7 @@ fn check_field(root: &Value, field: &FieldSpec) -> Option<Violation> {
                 });
             }
             Step::Nothing => {
-                return Some(Violation::PathMissing {
-                    path: field.path.clone(),
-                    at: at(steps),
-                });
+                return Some(Violation::PathMissing { path: field.path.clone(), at: at(steps) });
             }
         };
     }
@@ -253,27 +216,14 @@ fn check_leaf(schema: &Value, field: &FieldSpec) -> Option<Violation> {
         Access::Write => field.shape.is_within(found),
     });
     if !agrees {
-        return Some(Violation::TypeDiffers {
-            at: field.path.to_string(),
-            expected: field.shape,
-            found,
-        });
+        return Some(Violation::TypeDiffers { at: field.path.to_string(), expected: field.shape, found });
     }
-    let content = if found == Some(FieldType::Array) {
-        schema.get("items")?
-    } else {
-        schema
-    };
+    let content = if found == Some(FieldType::Array) { schema.get("items")? } else { schema };
     let pruned = FieldType::of(content) == Some(FieldType::Object)
         && !preserves(content)
         && content.get("properties").is_none()
-        && matches!(
-            content.get("additionalProperties"),
-            None | Some(Value::Bool(false))
-        );
-    pruned.then(|| Violation::Pruned {
-        at: field.path.to_string(),
-    })
+        && matches!(content.get("additionalProperties"), None | Some(Value::Bool(false)));
+    pruned.then(|| Violation::Pruned { at: field.path.to_string() })
 }
 
 enum Step<'a> {
@@ -285,10 +235,7 @@ enum Step<'a> {
 
 /// Declared properties come before the two ways of accepting undeclared ones, as in the API server.
 fn step<'a>(schema: &'a Value, segment: &str) -> Step<'a> {
-    if let Some(next) = schema
-        .get("properties")
-        .and_then(|properties| properties.get(segment))
-    {
+    if let Some(next) = schema.get("properties").and_then(|properties| properties.get(segment)) {
         return Step::To(next);
     }
     match schema.get("additionalProperties") {

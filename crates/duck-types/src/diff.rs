@@ -41,12 +41,7 @@ impl DuckDiff {
         before: Value,
         after: Value,
     ) -> Result<Self, DuckError> {
-        Ok(Self {
-            path: T::path(),
-            object: object.clone(),
-            before,
-            after,
-        })
+        Ok(Self { path: T::path(), object: object.clone(), before, after })
     }
 
     /// Whether the edit changed nothing, so that there is nothing to send.
@@ -68,12 +63,7 @@ impl DuckDiff {
     ///
     /// [`DuckError::Anonymous`] for an object without a name.
     pub fn apply(&self, resource: &ApiResource, manager: &str) -> Result<ServerSideApply, DuckError> {
-        let name = self
-            .object
-            .metadata
-            .name
-            .clone()
-            .ok_or(DuckError::Anonymous { field: "name" })?;
+        let name = self.object.metadata.name.clone().ok_or(DuckError::Anonymous { field: "name" })?;
         let mut metadata = Map::from_iter([("name".to_owned(), json!(name))]);
         if let Some(namespace) = &self.object.metadata.namespace {
             metadata.insert("namespace".to_owned(), json!(namespace));
@@ -88,12 +78,7 @@ impl DuckDiff {
             body.insert((*first).to_owned(), wrap(below, self.after.clone()));
         }
         let params = PatchParams::apply(manager);
-        Ok(ServerSideApply {
-            name,
-            endpoint: self.endpoint(),
-            params,
-            body: Value::Object(body),
-        })
+        Ok(ServerSideApply { name, endpoint: self.endpoint(), params, body: Value::Object(body) })
     }
 
     /// The change as a JSON patch, empty if nothing changed.
@@ -110,17 +95,11 @@ impl DuckDiff {
             return Ok(Patch(Vec::new()));
         }
         let metadata = &self.object.metadata;
-        let uid = metadata
-            .uid
-            .clone()
-            .ok_or(DuckError::Anonymous { field: "uid" })?;
-        let version = metadata.resource_version.clone().ok_or(DuckError::Anonymous {
-            field: "resourceVersion",
-        })?;
-        let mut operations = vec![
-            test(["metadata", "uid"], uid),
-            test(["metadata", "resourceVersion"], version),
-        ];
+        let uid = metadata.uid.clone().ok_or(DuckError::Anonymous { field: "uid" })?;
+        let version =
+            metadata.resource_version.clone().ok_or(DuckError::Anonymous { field: "resourceVersion" })?;
+        let mut operations =
+            vec![test(["metadata", "uid"], uid), test(["metadata", "resourceVersion"], version)];
         self.descend(&self.object.data, &mut operations);
         Ok(Patch(operations))
     }
@@ -166,17 +145,11 @@ impl Pointer {
     /// In an object `add` replaces a member that exists (RFC 6902, 4.1), and unlike `replace` does not depend
     /// on it. In a list it inserts.
     fn add(&self, value: Value) -> PatchOperation {
-        PatchOperation::Add(AddOperation {
-            path: self.path(),
-            value,
-        })
+        PatchOperation::Add(AddOperation { path: self.path(), value })
     }
 
     fn replace(&self, value: Value) -> PatchOperation {
-        PatchOperation::Replace(ReplaceOperation {
-            path: self.path(),
-            value,
-        })
+        PatchOperation::Replace(ReplaceOperation { path: self.path(), value })
     }
 
     fn remove(&self) -> PatchOperation {
@@ -206,10 +179,7 @@ fn difference(
 type Members = Map<String, Value>;
 
 fn members(old: &Members, new: &Members, seen: &Members, at: &mut Pointer, out: &mut Vec<PatchOperation>) {
-    for name in old
-        .keys()
-        .filter(|name| !new.contains_key(*name) && seen.contains_key(*name))
-    {
+    for name in old.keys().filter(|name| !new.contains_key(*name) && seen.contains_key(*name)) {
         at.at(name, |at| out.push(at.remove()));
     }
     for (name, value) in new {
@@ -228,13 +198,8 @@ fn elements(old: &[Value], new: &[Value], seen: &[Value], at: &mut Pointer, out:
     let front = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let between = |list: &[Value]| list.len().saturating_sub(front);
     let longest = between(old).min(between(new));
-    let back = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take(longest)
-        .take_while(|(old, new)| old == new)
-        .count();
+    let back =
+        old.iter().rev().zip(new.iter().rev()).take(longest).take_while(|(old, new)| old == new).count();
     let end = |list: &[Value]| list.len().saturating_sub(back);
     let both = end(old).min(end(new));
     for (index, ((old, new), seen)) in old.iter().zip(new).zip(seen).enumerate().take(both).skip(front) {
@@ -250,10 +215,8 @@ fn elements(old: &[Value], new: &[Value], seen: &[Value], at: &mut Pointer, out:
 
 /// The JSON form of a duck, with null members left out at every depth.
 pub(crate) fn to_json<T: Serialize>(duck: &'static str, value: &T) -> Result<Value, DuckError> {
-    let value = serde_json::to_value(value).map_err(|error| DuckError::Unwritable {
-        duck,
-        message: error.to_string(),
-    })?;
+    let value = serde_json::to_value(value)
+        .map_err(|error| DuckError::Unwritable { duck, message: error.to_string() })?;
     Ok(without_nulls(value))
 }
 
@@ -270,15 +233,9 @@ fn without_nulls(value: Value) -> Value {
 }
 
 fn wrap(segments: &[&str], value: Value) -> Value {
-    segments
-        .iter()
-        .rev()
-        .fold(value, |below, name| json!({ *name: below }))
+    segments.iter().rev().fold(value, |below, name| json!({ *name: below }))
 }
 
 fn test<'a>(at: impl IntoIterator<Item = &'a str>, value: String) -> PatchOperation {
-    PatchOperation::Test(TestOperation {
-        path: PointerBuf::from_tokens(at),
-        value: Value::String(value),
-    })
+    PatchOperation::Test(TestOperation { path: PointerBuf::from_tokens(at), value: Value::String(value) })
 }

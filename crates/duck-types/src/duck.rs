@@ -91,10 +91,7 @@ impl<T> Duck<T> {
 
 impl<T> From<DynamicObject> for Duck<T> {
     fn from(object: DynamicObject) -> Self {
-        Self {
-            object,
-            duck: PhantomData,
-        }
+        Self { object, duck: PhantomData }
     }
 }
 

@@ -58,11 +58,7 @@ impl DuckError {
 }
 
 fn root_or(at: &str) -> &str {
-    if at.is_empty() {
-        "the root of the object"
-    } else {
-        at
-    }
+    if at.is_empty() { "the root of the object" } else { at }
 }
 
 /// Why a text is not a [`crate::DuckPath`].

@@ -32,16 +32,12 @@ pub struct DuckPath {
 impl DuckPath {
     /// `/spec`
     pub fn spec() -> Self {
-        Self {
-            segments: vec!["spec".to_owned()],
-        }
+        Self { segments: vec!["spec".to_owned()] }
     }
 
     /// `/status`
     pub fn status() -> Self {
-        Self {
-            segments: vec!["status".to_owned()],
-        }
+        Self { segments: vec!["status".to_owned()] }
     }
 
     /// The path of the field `name` below this one; `name` is taken literally, not as a pointer.
@@ -54,9 +50,7 @@ impl DuckPath {
     /// The path one field shorter, or nothing for a path of one field.
     pub fn parent(&self) -> Option<Self> {
         let (_, parent) = self.segments.split_last()?;
-        (!parent.is_empty()).then(|| Self {
-            segments: parent.to_vec(),
-        })
+        (!parent.is_empty()).then(|| Self { segments: parent.to_vec() })
     }
 
     /// The names of the fields, unescaped.
@@ -119,14 +113,10 @@ impl FromStr for DuckPath {
 
 /// Reverses the escapes of one segment. `~01` is a literal `~1`, hence the order.
 fn unescape(segment: &str) -> Result<String, PathError> {
-    let followed_badly = segment
-        .split('~')
-        .skip(1)
-        .any(|after| !after.starts_with('0') && !after.starts_with('1'));
+    let followed_badly =
+        segment.split('~').skip(1).any(|after| !after.starts_with('0') && !after.starts_with('1'));
     if followed_badly {
-        return Err(PathError::Escape {
-            segment: segment.to_owned(),
-        });
+        return Err(PathError::Escape { segment: segment.to_owned() });
     }
     Ok(segment.replace("~1", "/").replace("~0", "~"))
 }
@@ -138,12 +128,7 @@ mod tests {
     use super::*;
 
     fn segment() -> impl Strategy<Value = String> {
-        prop_oneof![
-            "[~/01a]{0,4}",
-            ".{0,6}",
-            Just("__proto__".to_owned()),
-            Just("$ref".to_owned())
-        ]
+        prop_oneof!["[~/01a]{0,4}", ".{0,6}", Just("__proto__".to_owned()), Just("$ref".to_owned())]
     }
 
     fn path() -> impl Strategy<Value = DuckPath> {
@@ -193,30 +178,10 @@ mod tests {
         for (text, expected) in [
             ("", PathError::Empty),
             ("status", PathError::NoSlash),
-            (
-                "/a~2",
-                PathError::Escape {
-                    segment: "a~2".to_owned(),
-                },
-            ),
-            (
-                "/a~",
-                PathError::Escape {
-                    segment: "a~".to_owned(),
-                },
-            ),
-            (
-                "/metadata/labels",
-                PathError::Identity {
-                    field: "metadata".to_owned(),
-                },
-            ),
-            (
-                "/kind",
-                PathError::Identity {
-                    field: "kind".to_owned(),
-                },
-            ),
+            ("/a~2", PathError::Escape { segment: "a~2".to_owned() }),
+            ("/a~", PathError::Escape { segment: "a~".to_owned() }),
+            ("/metadata/labels", PathError::Identity { field: "metadata".to_owned() }),
+            ("/kind", PathError::Identity { field: "kind".to_owned() }),
         ] {
             assert_eq!(text.parse::<DuckPath>(), Err(expected), "{text}");
         }
@@ -224,10 +189,7 @@ mod tests {
 
     #[test]
     fn only_the_first_field_decides_the_endpoint() {
-        assert_eq!(
-            DuckPath::status().child("conditions").endpoint(),
-            Endpoint::Status
-        );
+        assert_eq!(DuckPath::status().child("conditions").endpoint(), Endpoint::Status);
         assert_eq!(DuckPath::spec().child("status").endpoint(), Endpoint::Object);
         assert_eq!("/data".parse::<DuckPath>().unwrap().endpoint(), Endpoint::Object);
     }

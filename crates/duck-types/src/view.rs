@@ -54,28 +54,17 @@ pub(crate) fn find<'a>(duck: &'static str, path: &DuckPath, root: &'a Value) -> 
             })?,
             // An object without further fields is a null `data` in kube's DynamicObject.
             Value::Null if steps == 0 => {
-                return Err(DuckError::Absent {
-                    duck,
-                    path: path.to_string(),
-                    at: String::new(),
-                });
+                return Err(DuckError::Absent { duck, path: path.to_string(), at: String::new() });
             }
             Value::Null => return Err(DuckError::Null { duck, at: at(steps) }),
             other => {
                 let message = format!("expected an object, found {}", type_name(other));
-                return Err(DuckError::Mismatch {
-                    duck,
-                    pointer: at(steps),
-                    message,
-                });
+                return Err(DuckError::Mismatch { duck, pointer: at(steps), message });
             }
         };
     }
     match current {
-        Value::Null => Err(DuckError::Null {
-            duck,
-            at: path.to_string(),
-        }),
+        Value::Null => Err(DuckError::Null { duck, at: path.to_string() }),
         found => Ok(found),
     }
 }

@@ -89,11 +89,7 @@ pub struct Aggregator {
 impl Aggregator {
     /// An aggregator that does nothing until it is run.
     pub fn new(client: kube::Client, config: AggregatorConfig) -> Self {
-        Self {
-            client,
-            config,
-            changes: ParentChanges::default(),
-        }
+        Self { client, config, changes: ParentChanges::default() }
     }
 
     /// The handle by which the host announces changes of parents.
@@ -171,11 +167,7 @@ impl<'a> Term<'a> {
         if !self.complete {
             return far;
         }
-        let expiry = self
-            .members
-            .iter()
-            .filter_map(|run| self.membership.expiry(run))
-            .min();
+        let expiry = self.members.iter().filter_map(|run| self.membership.expiry(run)).min();
         let idle = expiry.unwrap_or(far);
         let work = (self.recount || self.roll.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
@@ -260,11 +252,7 @@ impl<'a> Term<'a> {
             (&self.cluster, &self.roll, &self.members, &self.config.shapes);
         let decisions = futures::stream::iter(dirty).map(|parent| async move {
             let written = match shapes.shape(&parent) {
-                Some(shape) => {
-                    cluster
-                        .fold(&shape, &parent, members, &roll.reported(&parent))
-                        .await
-                }
+                Some(shape) => cluster.fold(&shape, &parent, members, &roll.reported(&parent)).await,
                 None => Ok(Written::Done),
             };
             (parent, written)
@@ -298,11 +286,7 @@ impl<'a> Term<'a> {
         }
         let (mut members, mut gone) = (Vec::new(), Vec::new());
         for run in candidates(registered, &self.roll.runs()) {
-            if self.is_gone(&run, now).await? {
-                gone.push(run)
-            } else {
-                members.push(run)
-            }
+            if self.is_gone(&run, now).await? { gone.push(run) } else { members.push(run) }
         }
         self.membership.retain(&members);
         if members != self.members {
@@ -331,11 +315,7 @@ impl<'a> Term<'a> {
 }
 
 fn reports(cluster: &Cluster) -> impl Stream<Item = watcher::Result<Event<DynamicObject>>> + Send + use<> {
-    watcher(
-        cluster.reports.clone(),
-        WatchConfig::default().timeout(WATCH_SECONDS),
-    )
-    .default_backoff()
+    watcher(cluster.reports.clone(), WatchConfig::default().timeout(WATCH_SECONDS)).default_backoff()
 }
 
 fn pods(

@@ -52,10 +52,7 @@ impl Cluster {
         let member = |object: DynamicObject| {
             let name = object.metadata.name.unwrap_or_default();
             let report: Result<PodReport, _> = serde_json::from_value(object.data);
-            report.map(|report| report.pod).unwrap_or_else(|_| Member {
-                id: name,
-                ..Member::default()
-            })
+            report.map(|report| report.pod).unwrap_or_else(|_| Member { id: name, ..Member::default() })
         };
         Ok(objects.items.into_iter().map(member).collect())
     }
@@ -74,10 +71,7 @@ impl Cluster {
     /// service can stop in the whole cluster. What fails is swept with the next batch.
     pub(crate) async fn sweep(&self, run: &Member, objects: &[(String, String)]) {
         for (name, uid) in objects {
-            let preconditions = Preconditions {
-                uid: Some(uid.clone()),
-                resource_version: None,
-            };
+            let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
             let params = DeleteParams::default().preconditions(preconditions);
             match answered(self.reports.delete(name, &params)).await {
                 Ok(_) => tracing::info!(name, pod = run.id, "swept a report of a pod that is gone"),
@@ -114,16 +108,8 @@ impl Cluster {
         let Decision::Write(status) = aggregate(shape, &parent, members, reported, previous, &now) else {
             return Ok(Written::Done);
         };
-        let body = body(
-            shape,
-            &parent,
-            object.metadata.resource_version.as_deref(),
-            status,
-        );
-        match api
-            .patch_status(&reference.name, &self.params, &Patch::Apply(&body))
-            .await
-        {
+        let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
+        match api.patch_status(&reference.name, &self.params, &Patch::Apply(&body)).await {
             Ok(_) => Ok(Written::Done),
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Written::Done),
@@ -145,10 +131,9 @@ fn body(shape: &Shape, parent: &Parent, version: Option<&str>, status: Map<Strin
         },
         "status": status,
     });
-    if let (Some(namespace), Some(metadata)) = (
-        &parent.key.reference.namespace,
-        body.get_mut("metadata").and_then(Value::as_object_mut),
-    ) {
+    if let (Some(namespace), Some(metadata)) =
+        (&parent.key.reference.namespace, body.get_mut("metadata").and_then(Value::as_object_mut))
+    {
         metadata.insert("namespace".to_owned(), json!(namespace));
     }
     body

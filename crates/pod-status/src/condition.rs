@@ -21,25 +21,13 @@ struct Answer {
 
 impl Answer {
     fn yes(reason: &'static str, message: String) -> Self {
-        Self {
-            status: "True",
-            reason,
-            message,
-        }
+        Self { status: "True", reason, message }
     }
     fn no(reason: &'static str, message: String) -> Self {
-        Self {
-            status: "False",
-            reason,
-            message,
-        }
+        Self { status: "False", reason, message }
     }
     fn unknown(reason: &'static str, message: String) -> Self {
-        Self {
-            status: "Unknown",
-            reason,
-            message,
-        }
+        Self { status: "Unknown", reason, message }
     }
 }
 
@@ -92,19 +80,14 @@ fn ingested(generation: i64, votes: &[Vote<'_>]) -> Answer {
         );
         return Answer::unknown("WaitingForPods", message);
     }
-    Answer::yes(
-        "IngestedByAllPods",
-        format!("{} of {} pods", heard.len(), votes.len()),
-    )
+    Answer::yes("IngestedByAllPods", format!("{} of {} pods", heard.len(), votes.len()))
 }
 
 /// Asks those members that enforce at all, once every member has ingested: a member that only audits may
 /// still hold the parent back, but cannot make it enforced.
 fn enforced(shape: &Shape, ingested: &Answer, votes: &[Vote<'_>]) -> Answer {
-    let enforcing: Vec<&Vote<'_>> = votes
-        .iter()
-        .filter(|vote| !vote.member.operations.is_disjoint(&shape.enforcing))
-        .collect();
+    let enforcing: Vec<&Vote<'_>> =
+        votes.iter().filter(|vote| !vote.member.operations.is_disjoint(&shape.enforcing)).collect();
     if !votes.is_empty() && enforcing.is_empty() {
         let operations: Vec<&str> = shape.enforcing.iter().map(String::as_str).collect();
         let message = format!("no pod has an operation that enforces: {}", operations.join(", "));
@@ -113,21 +96,11 @@ fn enforced(shape: &Shape, ingested: &Answer, votes: &[Vote<'_>]) -> Answer {
     if ingested.status != "True" {
         return ingested.clone();
     }
-    let idle: Vec<&Vote<'_>> = enforcing
-        .iter()
-        .copied()
-        .filter(|vote| !is_enforced(shape, vote))
-        .collect();
+    let idle: Vec<&Vote<'_>> = enforcing.iter().copied().filter(|vote| !is_enforced(shape, vote)).collect();
     if !idle.is_empty() {
-        return Answer::no(
-            "NotEnforcing",
-            format!("ingested but not enforced by {}", listed(&idle)),
-        );
+        return Answer::no("NotEnforcing", format!("ingested but not enforced by {}", listed(&idle)));
     }
-    Answer::yes(
-        "EnforcedByAllPods",
-        format!("{} of {} pods", enforcing.len(), enforcing.len()),
-    )
+    Answer::yes("EnforcedByAllPods", format!("{} of {} pods", enforcing.len(), enforcing.len()))
 }
 
 fn is_enforced(shape: &Shape, vote: &Vote<'_>) -> bool {
@@ -139,11 +112,7 @@ fn is_enforced(shape: &Shape, vote: &Vote<'_>) -> bool {
 }
 
 fn listed(votes: &[&Vote<'_>]) -> String {
-    let named: Vec<&str> = votes
-        .iter()
-        .take(NAMED_PODS)
-        .map(|vote| vote.member.id.as_str())
-        .collect();
+    let named: Vec<&str> = votes.iter().take(NAMED_PODS).map(|vote| vote.member.id.as_str()).collect();
     let named = named.join(", ");
     match votes.len().saturating_sub(NAMED_PODS) {
         0 => named,
@@ -154,9 +123,7 @@ fn listed(votes: &[&Vote<'_>]) -> String {
 /// When the condition took the status it has, if it had it before.
 fn transition_time(previous: &Value, type_: &str, status: &str) -> Option<Time> {
     let conditions = previous.get("conditions")?.as_array()?;
-    let known = conditions
-        .iter()
-        .find(|condition| condition.get("type") == Some(&Value::from(type_)))?;
+    let known = conditions.iter().find(|condition| condition.get("type") == Some(&Value::from(type_)))?;
     if known.get("status")? != status {
         return None;
     }

@@ -52,10 +52,8 @@ pub fn aggregate(
     now: &Time,
 ) -> Decision {
     let votes = votes(parent, members, reported);
-    let by_pod: Vec<Value> = votes
-        .iter()
-        .filter_map(|vote| Some(by_pod_entry(shape, vote.member, vote.entry?)))
-        .collect();
+    let by_pod: Vec<Value> =
+        votes.iter().filter_map(|vote| Some(by_pod_entry(shape, vote.member, vote.entry?))).collect();
     let conditions = condition::of(shape, parent.generation, &votes, previous, now);
     let mut status = Map::from_iter([
         ("byPod".to_owned(), Value::Array(by_pod)),
@@ -67,14 +65,8 @@ pub fn aggregate(
         let is = votes.iter().any(Vote::is_clean);
         status.insert(latch.clone(), json!(was || is));
     }
-    let unchanged = status
-        .iter()
-        .all(|(name, value)| previous.get(name) == Some(value));
-    if unchanged {
-        Decision::Unchanged
-    } else {
-        Decision::Write(status)
-    }
+    let unchanged = status.iter().all(|(name, value)| previous.get(name) == Some(value));
+    if unchanged { Decision::Unchanged } else { Decision::Write(status) }
 }
 
 /// What one member says about this very object: an entry, or nothing yet.
@@ -111,11 +103,7 @@ fn votes<'a>(parent: &Parent, members: &'a [Member], reported: &'a [Reported]) -
 /// Which of several entries of one run counts: the newest, of equally new ones the one with errors. The
 /// text only makes the choice independent of the order.
 fn precedence(entry: &Entry) -> (i64, bool, String) {
-    (
-        entry.generation,
-        !entry.errors.is_empty(),
-        json!([entry.errors, entry.detail]).to_string(),
-    )
+    (entry.generation, !entry.errors.is_empty(), json!([entry.errors, entry.detail]).to_string())
 }
 
 /// The entry, in the field names of Gatekeeper's `byPod`. The detail cannot overwrite any of them.

@@ -84,13 +84,7 @@ impl PodIdentity {
         operations: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
         let operations = operations.into_iter().map(Into::into).collect();
-        Self {
-            namespace,
-            name,
-            uid,
-            incarnation: new_incarnation(),
-            operations,
-        }
+        Self { namespace, name, uid, incarnation: new_incarnation(), operations }
     }
 
     /// The owner of the reports: the pod, so that they go when it goes. Nothing for a detached process.

@@ -60,12 +60,7 @@ impl<'a> OpenInbox<'a> {
 
 impl Drop for OpenInbox<'_> {
     fn drop(&mut self) {
-        *self
-            .0
-            .inner
-            .parents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.inner.parents.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -76,18 +71,10 @@ mod tests {
     #[test]
     fn an_idle_aggregator_collects_nothing() {
         let changes = ParentChanges::default();
-        let parent = ParentRef {
-            group: String::new(),
-            kind: "K".into(),
-            namespace: None,
-            name: "p".into(),
-        };
+        let parent = ParentRef { group: String::new(), kind: "K".into(), namespace: None, name: "p".into() };
         changes.changed(parent.clone());
         let open = changes.open();
-        assert!(
-            changes.take().is_empty(),
-            "what came before the term is read anyway"
-        );
+        assert!(changes.take().is_empty(), "what came before the term is read anyway");
         changes.changed(parent.clone());
         changes.changed(parent.clone());
         assert_eq!(changes.take().len(), 1);

@@ -61,11 +61,7 @@ where
 {
     let mut candidate = Candidate::new(client, claim);
     while let Some(renewed) = shutdown.run_until_cancelled(candidate.wait_for_turn()).await {
-        tracing::info!(
-            lease = candidate.claim.name,
-            holder = candidate.claim.holder,
-            "lease acquired"
-        );
+        tracing::info!(lease = candidate.claim.name, holder = candidate.claim.holder, "lease acquired");
         let term = async {
             tokio::select! {
                 // The loss comes first: work whose term is over must not run one step more.
@@ -75,12 +71,7 @@ where
             }
         };
         let lost = shutdown.run_until_cancelled(term).await.unwrap_or(false);
-        tracing::info!(
-            lease = candidate.claim.name,
-            holder = candidate.claim.holder,
-            lost,
-            "lease ended"
-        );
+        tracing::info!(lease = candidate.claim.name, holder = candidate.claim.holder, lost, "lease ended");
         if !lost {
             return candidate.release().await;
         }
@@ -112,21 +103,14 @@ enum Turn {
 
 impl Observation {
     fn see(&mut self, record: Record, me: &str, now: Instant) -> Turn {
-        let free = record
-            .holder
-            .as_deref()
-            .is_none_or(|holder| holder.is_empty() || holder == me);
+        let free = record.holder.as_deref().is_none_or(|holder| holder.is_empty() || holder == me);
         let since = match &self.last {
             Some((known, since)) if *known == record => *since,
             _ => now,
         };
         let expiry = since.checked_add(record.duration).unwrap_or(now);
         self.last = Some((record, since));
-        if free || now >= expiry {
-            Turn::Claim
-        } else {
-            Turn::WaitUntil(expiry)
-        }
+        if free || now >= expiry { Turn::Claim } else { Turn::WaitUntil(expiry) }
     }
 }
 
@@ -141,12 +125,7 @@ struct Candidate {
 impl Candidate {
     fn new(client: kube::Client, claim: Claim) -> Self {
         let api = Api::namespaced(client, &claim.namespace);
-        Self {
-            api,
-            claim,
-            observation: Observation::default(),
-            lease: Lease::default(),
-        }
+        Self { api, claim, observation: Observation::default(), lease: Lease::default() }
     }
 
     /// Waits until the Lease is ours. Returns when the request that made it so was started.
@@ -162,10 +141,7 @@ impl Candidate {
                     tracing::warn!(lease = self.claim.name, %error, "cannot claim the lease, will retry");
                     sleep_until(next).await;
                 }
-                Err(_) => tracing::warn!(
-                    lease = self.claim.name,
-                    "claiming the lease timed out, will retry"
-                ),
+                Err(_) => tracing::warn!(lease = self.claim.name, "claiming the lease timed out, will retry"),
             }
         }
     }
@@ -179,7 +155,7 @@ impl Candidate {
             self.lease = self.api.create(&PostParams::default(), &self.lease).await?;
             return Ok(None);
         };
-        let turn = self.observation.see(record(&lease), &self.claim.holder, now);
+        let turn = self.observation.see(record(&lease, self.claim.lease_duration()), &self.claim.holder, now);
         self.lease = lease;
         match turn {
             Turn::WaitUntil(expiry) => Ok(Some(expiry)),
@@ -210,13 +186,8 @@ impl Candidate {
         loop {
             let started = Instant::now();
             // A fifth of the remaining time each, so that one lost connection does not cost the Lease.
-            let budget = deadline
-                .saturating_duration_since(started)
-                .checked_div(5)
-                .unwrap_or_default();
-            let until = started
-                .checked_add(budget.max(Duration::from_millis(100)))
-                .unwrap_or(deadline);
+            let budget = deadline.saturating_duration_since(started).checked_div(5).unwrap_or_default();
+            let until = started.checked_add(budget.max(Duration::from_millis(100))).unwrap_or(deadline);
             match timeout_at(until, self.write(self.spec(false))).await {
                 Ok(Ok(())) => return Some(started),
                 Ok(Err(error)) if is_conflict(&error) => {
@@ -244,30 +215,18 @@ impl Candidate {
         if self.holder() != Some(self.claim.holder.as_str()) {
             return;
         }
-        let spec = LeaseSpec {
-            holder_identity: None,
-            ..self.spec(false)
-        };
+        let spec = LeaseSpec { holder_identity: None, ..self.spec(false) };
         let until = Instant::now().checked_add(self.claim.period());
         let Some(until) = until else { return };
         if !matches!(timeout_at(until, self.write(spec)).await, Ok(Ok(()))) {
-            tracing::debug!(
-                lease = self.claim.name,
-                "the lease was not given back and will expire"
-            );
+            tracing::debug!(lease = self.claim.name, "the lease was not given back and will expire");
         }
     }
 
     /// Replaces the Lease that was read last; a conflict if it has been written since.
     async fn write(&mut self, spec: LeaseSpec) -> kube::Result<()> {
-        let wanted = Lease {
-            spec: Some(spec),
-            ..self.lease.clone()
-        };
-        self.lease = self
-            .api
-            .replace(&self.claim.name, &PostParams::default(), &wanted)
-            .await?;
+        let wanted = Lease { spec: Some(spec), ..self.lease.clone() };
+        self.lease = self.api.replace(&self.claim.name, &PostParams::default(), &wanted).await?;
         Ok(())
     }
 
@@ -292,18 +251,65 @@ impl Candidate {
     }
 }
 
-fn record(lease: &Lease) -> Record {
+/// What the Lease says. One that does not say how long it lasts is taken to last as long as ours.
+fn record(lease: &Lease, default: Duration) -> Record {
     let spec = lease.spec.clone().unwrap_or_default();
-    let seconds = spec
-        .lease_duration_seconds
-        .and_then(|seconds| u64::try_from(seconds).ok());
+    let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
     Record {
         holder: spec.holder_identity,
-        duration: Duration::from_secs(seconds.unwrap_or_default()),
+        duration: seconds.map_or(default, Duration::from_secs),
         version: lease.metadata.resource_version.clone(),
     }
 }
 
 fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: Duration = Duration::from_secs(15);
+
+    fn lease(holder: Option<&str>, seconds: Option<i32>, version: &str) -> Record {
+        let mut lease = Lease::default();
+        lease.metadata.resource_version = Some(version.to_owned());
+        lease.spec = Some(LeaseSpec {
+            holder_identity: holder.map(str::to_owned),
+            lease_duration_seconds: seconds,
+            ..LeaseSpec::default()
+        });
+        record(&lease, OURS)
+    }
+
+    fn after(start: Instant, seconds: u64) -> Instant {
+        start.checked_add(Duration::from_secs(seconds)).unwrap()
+    }
+
+    #[test]
+    fn a_lease_that_is_free_or_ours_may_be_claimed() {
+        for holder in [None, Some(""), Some("me")] {
+            let turn = Observation::default().see(lease(holder, Some(15), "1"), "me", Instant::now());
+            assert_eq!(turn, Turn::Claim);
+        }
+    }
+
+    #[test]
+    fn anothers_lease_must_stand_still_for_its_own_duration() {
+        let start = Instant::now();
+        let mut observation = Observation::default();
+        let mut see = |version, at| observation.see(lease(Some("other"), Some(40), version), "me", at);
+        assert_eq!(see("1", start), Turn::WaitUntil(after(start, 40)));
+        assert_eq!(see("1", after(start, 39)), Turn::WaitUntil(after(start, 40)));
+        assert_eq!(see("2", after(start, 39)), Turn::WaitUntil(after(start, 79)), "it was renewed");
+        assert_eq!(see("2", after(start, 79)), Turn::Claim);
+    }
+
+    #[test]
+    fn a_lease_without_a_duration_lasts_as_long_as_ours() {
+        let start = Instant::now();
+        let turn = Observation::default().see(lease(Some("other"), None, "1"), "me", start);
+        assert_eq!(turn, Turn::WaitUntil(after(start, 15)));
+    }
 }

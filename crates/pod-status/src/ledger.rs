@@ -73,12 +73,7 @@ impl Ledger {
         let errors = bounded(outcome.err().unwrap_or_default());
         // The schema of a report refuses anything else, and with it all other entries of the shard.
         let detail = if detail.is_object() { detail } else { Value::Null };
-        let entry = Entry {
-            parent: parent.clone(),
-            generation,
-            errors,
-            detail,
-        };
+        let entry = Entry { parent: parent.clone(), generation, errors, detail };
         let shard = self.shard_of(&parent.reference);
         let entries = self.entries.entry(shard).or_default();
         match entries.get(&parent.reference) {
@@ -95,10 +90,7 @@ impl Ledger {
     pub(crate) fn removed(&mut self, parent: &ParentKey) -> bool {
         let shard = self.shard_of(&parent.reference);
         let entries = self.entries.entry(shard).or_default();
-        if entries
-            .get(&parent.reference)
-            .is_none_or(|known| known.parent.uid != parent.uid)
-        {
+        if entries.get(&parent.reference).is_none_or(|known| known.parent.uid != parent.uid) {
             return false;
         }
         entries.remove(&parent.reference);
@@ -124,12 +116,7 @@ impl Ledger {
     /// another run are marked for writing. `found` maps shard numbers to contents; an unreadable content
     /// is nothing.
     pub(crate) fn verify(&mut self, found: &BTreeMap<u32, Option<PodReport>>) {
-        let known = self
-            .stored
-            .iter()
-            .chain(found.keys())
-            .copied()
-            .collect::<BTreeSet<_>>();
+        let known = self.stored.iter().chain(found.keys()).copied().collect::<BTreeSet<_>>();
         self.stored = found.keys().copied().collect();
         for shard in known {
             let wanted = self.content(shard);
@@ -146,11 +133,7 @@ impl Ledger {
 
     /// The write that makes one object as wanted.
     pub(crate) fn write(&self, shard: u32) -> Write {
-        Write {
-            shard,
-            report: self.content(shard),
-            version: self.version,
-        }
+        Write { shard, report: self.content(shard), version: self.version }
     }
 
     /// Notes that `write` has been carried out. A change since then keeps the object marked.
@@ -197,17 +180,10 @@ impl Ledger {
 
     /// The wanted content of one object; nothing if it should not exist.
     fn content(&self, shard: u32) -> Option<PodReport> {
-        let entries: Vec<Entry> = self
-            .entries
-            .get(&shard)
-            .map(|entries| entries.values().cloned().collect())
-            .unwrap_or_default();
+        let entries: Vec<Entry> =
+            self.entries.get(&shard).map(|entries| entries.values().cloned().collect()).unwrap_or_default();
         let wanted = !self.withdrawn && (shard == REGISTRATION || !entries.is_empty());
-        wanted.then(|| PodReport {
-            pod: self.pod(shard),
-            shard,
-            entries,
-        })
+        wanted.then(|| PodReport { pod: self.pod(shard), shard, entries })
     }
 
     /// Heartbeats belong to the registration alone; they do not make the shards differ.
@@ -223,24 +199,15 @@ impl Ledger {
     /// of its predecessor in one write.
     fn shard_of(&self, parent: &ParentRef) -> u32 {
         let mut hash = Sha256::new();
-        for part in [
-            &parent.group,
-            &parent.kind,
-            parent.namespace.as_deref().unwrap_or_default(),
-            &parent.name,
-        ] {
+        for part in
+            [&parent.group, &parent.kind, parent.namespace.as_deref().unwrap_or_default(), &parent.name]
+        {
             hash.update(part.as_bytes());
             hash.update([0]);
         }
         let digest = hash.finalize();
-        let number = digest
-            .iter()
-            .take(4)
-            .fold(0u32, |number, byte| number << 8 | u32::from(*byte));
-        number
-            .checked_rem(self.shards)
-            .unwrap_or_default()
-            .saturating_add(1)
+        let number = digest.iter().take(4).fold(0u32, |number, byte| number << 8 | u32::from(*byte));
+        number.checked_rem(self.shards).unwrap_or_default().saturating_add(1)
     }
 }
 

@@ -76,8 +76,7 @@ impl Membership {
     /// Forgets the heartbeats of all runs but these.
     pub(crate) fn retain(&mut self, runs: &[Member]) {
         let known: BTreeSet<_> = runs.iter().map(|run| (&run.id, &run.incarnation)).collect();
-        self.beats
-            .retain(|(id, incarnation), _| known.contains(&(id, incarnation)));
+        self.beats.retain(|(id, incarnation), _| known.contains(&(id, incarnation)));
     }
 }
 
@@ -86,11 +85,8 @@ impl Membership {
 /// not one of them.
 pub(crate) fn candidates(registered: Vec<Member>, reporting: &BTreeSet<&Member>) -> Vec<Member> {
     let mut candidates: Vec<Member> = Vec::new();
-    let unregistered = |run: &&Member| {
-        !registered
-            .iter()
-            .any(|member| member.id == run.id && member.uid == run.uid)
-    };
+    let unregistered =
+        |run: &&Member| !registered.iter().any(|member| member.id == run.id && member.uid == run.uid);
     for run in reporting.iter().copied().filter(unregistered) {
         if !candidates.iter().any(|known| known.is_same_run(run)) {
             candidates.push(run.clone());
@@ -109,21 +105,11 @@ mod tests {
     use super::*;
 
     fn pod(id: &str, uid: &str, incarnation: &str) -> Member {
-        Member {
-            id: id.into(),
-            uid: Some(uid.into()),
-            incarnation: incarnation.into(),
-            ..Member::default()
-        }
+        Member { id: id.into(), uid: Some(uid.into()), incarnation: incarnation.into(), ..Member::default() }
     }
 
     fn process(heartbeat: Option<u64>) -> Member {
-        Member {
-            id: "laptop".into(),
-            ttl_seconds: Some(60),
-            heartbeat,
-            ..Member::default()
-        }
+        Member { id: "laptop".into(), ttl_seconds: Some(60), heartbeat, ..Member::default() }
     }
 
     fn after(start: Instant, seconds: u64) -> Instant {
@@ -133,10 +119,7 @@ mod tests {
     #[test]
     fn a_lost_registration_does_not_hide_a_pod() {
         let reporting = pod("a", "u1", "i1");
-        assert_eq!(
-            candidates(vec![], &[&reporting].into()),
-            std::slice::from_ref(&reporting)
-        );
+        assert_eq!(candidates(vec![], &[&reporting].into()), std::slice::from_ref(&reporting));
     }
 
     #[test]
@@ -156,10 +139,7 @@ mod tests {
     fn the_order_of_a_list_does_not_matter() {
         let (a, b) = (pod("a", "u1", "i1"), pod("b", "u2", "i1"));
         let none = BTreeSet::new();
-        assert_eq!(
-            candidates(vec![a.clone(), b.clone()], &none),
-            candidates(vec![b, a], &none)
-        );
+        assert_eq!(candidates(vec![a.clone(), b.clone()], &none), candidates(vec![b, a], &none));
     }
 
     #[test]

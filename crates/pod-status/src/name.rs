@@ -19,11 +19,7 @@ const HASH_BYTES: usize = 16;
 ///
 /// Different tokens have different names, up to collisions of a 128-bit hash.
 pub fn pack(tokens: &[&str]) -> String {
-    let packed = tokens
-        .iter()
-        .map(|token| token.replace('-', "--"))
-        .collect::<Vec<_>>()
-        .join("-");
+    let packed = tokens.iter().map(|token| token.replace('-', "--")).collect::<Vec<_>>().join("-");
     let fits = packed.len() <= NAME_LIMIT && tokens.iter().all(|token| is_clean(token));
     if fits && !tokens.is_empty() {
         return packed;
@@ -49,14 +45,8 @@ pub fn label_value(text: &str) -> String {
         && !has_hash(text)
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if valid {
-        text.to_owned()
-    } else {
-        hashed(text, &fingerprint(&[text]), LABEL_LIMIT)
-    }
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if valid { text.to_owned() } else { hashed(text, &fingerprint(&[text]), LABEL_LIMIT) }
 }
 
 /// Whether a run of exactly three dashes occurs, the mark of a hashed name.
@@ -87,11 +77,7 @@ fn fingerprint(tokens: &[&str]) -> String {
         hash.update(u64::try_from(token.len()).unwrap_or(u64::MAX).to_be_bytes());
         hash.update(token.as_bytes());
     }
-    hash.finalize()
-        .iter()
-        .take(HASH_BYTES)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hash.finalize().iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether `token` is a DNS-1123 subdomain, so that doubling its dashes leaves it one.
@@ -185,10 +171,7 @@ mod tests {
             (&["a-b", "c"][..], "a--b-c"),
             (&["a", "b-c"], "a-b--c"),
             (&["webhook-7d9f-x2x", "0"], "webhook--7d9f--x2x-0"),
-            (
-                &["pod", "k8srequiredlabels", "all.must.have"],
-                "pod-k8srequiredlabels-all.must.have",
-            ),
+            (&["pod", "k8srequiredlabels", "all.must.have"], "pod-k8srequiredlabels-all.must.have"),
         ] {
             assert_eq!(pack(tokens), name);
         }
@@ -196,14 +179,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_hashed_behind_three_dashes() {
-        for tokens in [
-            &["", "a"][..],
-            &["-a", "b"],
-            &["A"],
-            &[],
-            &["a..b"],
-            &["x".repeat(300).as_str()],
-        ] {
+        for tokens in [&["", "a"][..], &["-a", "b"], &["A"], &[], &["a..b"], &["x".repeat(300).as_str()]] {
             let name = pack(tokens);
             assert!(has_hash(&name) && is_subdomain(&name), "{name}");
             assert_eq!(unpack(&name), None);

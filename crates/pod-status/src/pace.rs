@@ -18,12 +18,7 @@ pub(crate) struct Debounce {
 
 impl Debounce {
     pub(crate) fn new(quiet: Duration, limit: Duration) -> Self {
-        Self {
-            quiet,
-            limit: limit.max(quiet),
-            first: None,
-            last: None,
-        }
+        Self { quiet, limit: limit.max(quiet), first: None, last: None }
     }
 
     /// Something changed.
@@ -58,11 +53,7 @@ pub(crate) struct Bucket {
 impl Bucket {
     pub(crate) fn new(interval: Duration, burst: u32, now: Instant) -> Self {
         let slack = interval.saturating_mul(burst.saturating_sub(1));
-        Self {
-            interval,
-            slack,
-            next: now.checked_sub(slack).unwrap_or(now),
-        }
+        Self { interval, slack, next: now.checked_sub(slack).unwrap_or(now) }
     }
 
     /// Takes one token; the write may be sent at the returned time.
@@ -99,10 +90,7 @@ impl Retry {
         let delay = self.delays.next().unwrap_or(LONGEST_DELAY);
         match error {
             kube::Error::Api(status) => {
-                let asked = status
-                    .details
-                    .as_ref()
-                    .map_or(0, |details| details.retry_after_seconds);
+                let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
                 delay.max(Duration::from_secs(u64::from(asked)))
             }
             _ => delay,
@@ -125,10 +113,7 @@ pub(crate) async fn answered<T>(request: impl Future<Output = kube::Result<T>>) 
 const LONGEST_REQUEST: Duration = Duration::from_secs(120);
 
 #[cfg(test)]
-#[expect(
-    clippy::arithmetic_side_effects,
-    reason = "small numbers; a test may overflow loudly"
-)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers; a test may overflow loudly")]
 mod tests {
     use proptest::prelude::*;
 
@@ -184,15 +169,10 @@ mod tests {
         assert!(retry.after(&error(17)) >= Duration::from_secs(17));
         let delays: Vec<Duration> = (0..12).map(|_| retry.after(&error(0))).collect();
         assert!(
-            delays
-                .iter()
-                .all(|delay| *delay >= FIRST_DELAY && *delay <= LONGEST_DELAY.saturating_mul(2))
+            delays.iter().all(|delay| *delay >= FIRST_DELAY && *delay <= LONGEST_DELAY.saturating_mul(2))
         );
         assert!(delays[11] >= LONGEST_DELAY, "it doubles until the limit");
         retry.reset();
-        assert!(
-            retry.after(&error(0)) < Duration::from_secs(2),
-            "a success starts anew"
-        );
+        assert!(retry.after(&error(0)) < Duration::from_secs(2), "a success starts anew");
     }
 }

@@ -93,12 +93,7 @@ impl fmt::Display for Missing {
                 write!(f, "{source}: not listed yet")?;
                 reason
             }
-            Self::Object {
-                source,
-                object,
-                generation,
-                reason,
-            } => {
+            Self::Object { source, object, generation, reason } => {
                 let reference = &object.reference;
                 write!(f, "{source}: {} ", reference.kind)?;
                 if let Some(namespace) = &reference.namespace {
@@ -166,19 +161,14 @@ impl ReadinessTracker {
             board: Mutex::new(Board::new(policy)),
             readiness: watch::Sender::new(Readiness::Waiting),
         };
-        Self {
-            inner: Arc::new(inner),
-        }
+        Self { inner: Arc::new(inner) }
     }
 
     /// Declares a kind of object whose first list must be ingested. Once the tracker is ready, a source
     /// changes nothing.
     pub fn source(&self, name: impl Into<String>) -> ReadinessSource {
         let id = self.inner.change(|board| board.source(name.into()));
-        ReadinessSource {
-            inner: self.inner.clone(),
-            id,
-        }
+        ReadinessSource { inner: self.inner.clone(), id }
     }
 
     /// Says that all sources are declared. Without it the tracker never becomes ready.
@@ -220,8 +210,7 @@ impl ReadinessSource {
     /// An object exists (`InitApply`, and harmlessly `Apply`). Objects that appear after the first list are
     /// not waited for; one that takes the name of an expected object takes its place.
     pub fn expect(&self, object: &ParentKey, generation: i64) {
-        self.inner
-            .change(|board| board.expect(self.id, object, generation));
+        self.inner.change(|board| board.expect(self.id, object, generation));
     }
 
     /// The list is complete (`InitDone`).
@@ -231,21 +220,18 @@ impl ReadinessSource {
 
     /// The kind cannot be listed.
     pub fn list_fails(&self, reason: impl Into<String>) {
-        self.inner
-            .change(|board| board.list_fails(self.id, reason.into()));
+        self.inner.change(|board| board.list_fails(self.id, reason.into()));
     }
 
     /// The object has been ingested at `generation` and is in force. Another object of the same name, or an
     /// older generation than expected, does not count.
     pub fn observe(&self, object: &ParentKey, generation: i64) {
-        self.inner
-            .change(|board| board.observe(self.id, object, generation));
+        self.inner.change(|board| board.observe(self.id, object, generation));
     }
 
     /// The object could not be ingested at `generation`.
     pub fn fail(&self, object: &ParentKey, generation: i64, failure: Failure, reason: impl Into<String>) {
-        self.inner
-            .change(|board| board.fail(self.id, object, generation, failure, reason.into()));
+        self.inner.change(|board| board.fail(self.id, object, generation, failure, reason.into()));
     }
 
     /// The object is gone (`Delete`), and everything that depends on it.
@@ -259,12 +245,7 @@ impl ReadinessSource {
     /// Declare it *before* [`ReadinessSource::observe`] of `object`, or the tracker may be ready in between.
     /// Asking again for the same object and name gives the same source.
     pub fn child(&self, object: &ParentKey, name: impl Into<String>) -> ReadinessSource {
-        let id = self
-            .inner
-            .change(|board| board.child(self.id, object, name.into()));
-        ReadinessSource {
-            inner: self.inner.clone(),
-            id,
-        }
+        let id = self.inner.change(|board| board.child(self.id, object, name.into()));
+        ReadinessSource { inner: self.inner.clone(), id }
     }
 }

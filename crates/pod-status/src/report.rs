@@ -207,12 +207,7 @@ pub(crate) fn bounded(mut errors: Vec<PodError>) -> Vec<PodError> {
     for error in &mut errors {
         if error.message.len() > MESSAGE_LIMIT {
             let room = MESSAGE_LIMIT.saturating_sub('…'.len_utf8());
-            let cut = error
-                .message
-                .char_indices()
-                .map(|(at, _)| at)
-                .take_while(|at| *at <= room)
-                .last();
+            let cut = error.message.char_indices().map(|(at, _)| at).take_while(|at| *at <= room).last();
             error.message.truncate(cut.unwrap_or_default());
             error.message.push('…');
         }

@@ -104,14 +104,7 @@ impl StatusReporter {
         let api = Api::namespaced_with(client, &identity.namespace, &config.kind.api_resource());
         let objects = Objects::new(api, identity, &config);
         let driver = Driver::new(ledger.clone(), wishes, report_progress, objects, &config);
-        (
-            Self {
-                ledger,
-                wake: Arc::new(wake),
-                progress,
-            },
-            driver.run(),
-        )
+        (Self { ledger, wake: Arc::new(wake), progress }, driver.run())
     }
 
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
@@ -179,11 +172,7 @@ impl StatusReporter {
 
     async fn wait(&self, reached: impl FnMut(&Progress) -> bool) -> Result<(), Error> {
         let mut progress = self.progress.clone();
-        progress
-            .wait_for(reached)
-            .await
-            .map(drop)
-            .map_err(|_| Error::DriverEnded)
+        progress.wait_for(reached).await.map(drop).map_err(|_| Error::DriverEnded)
     }
 }
 

@@ -35,12 +35,8 @@ impl Roll {
     /// The listing is complete.
     pub(crate) fn listing_ends(&mut self) {
         if let Some(listed) = self.listed.take() {
-            let gone: Vec<String> = self
-                .objects
-                .keys()
-                .filter(|name| !listed.contains(*name))
-                .cloned()
-                .collect();
+            let gone: Vec<String> =
+                self.objects.keys().filter(|name| !listed.contains(*name)).cloned().collect();
             for name in gone {
                 self.remove(&name);
             }
@@ -56,23 +52,14 @@ impl Roll {
         let Some(mut report) = report else {
             return self.remove(name);
         };
-        report
-            .entries
-            .sort_by(|a, b| a.parent.reference.cmp(&b.parent.reference));
+        report.entries.sort_by(|a, b| a.parent.reference.cmp(&b.parent.reference));
         let changed = match self.objects.get(name) {
             Some(known) => difference(&known.report, &report),
-            None => report
-                .entries
-                .iter()
-                .map(|entry| entry.parent.reference.clone())
-                .collect(),
+            None => report.entries.iter().map(|entry| entry.parent.reference.clone()).collect(),
         };
         self.unlink(name);
         for entry in &report.entries {
-            self.index
-                .entry(entry.parent.reference.clone())
-                .or_default()
-                .insert(name.to_owned());
+            self.index.entry(entry.parent.reference.clone()).or_default().insert(name.to_owned());
         }
         self.objects.insert(name.to_owned(), Object { uid, report });
         self.dirty.extend(changed);
@@ -82,13 +69,7 @@ impl Roll {
     pub(crate) fn remove(&mut self, name: &str) {
         self.unlink(name);
         if let Some(object) = self.objects.remove(name) {
-            self.dirty.extend(
-                object
-                    .report
-                    .entries
-                    .into_iter()
-                    .map(|entry| entry.parent.reference),
-            );
+            self.dirty.extend(object.report.entries.into_iter().map(|entry| entry.parent.reference));
         }
     }
 
@@ -115,19 +96,10 @@ impl Roll {
     /// Everything that has been reported about `parent`.
     pub(crate) fn reported(&self, parent: &ParentRef) -> Vec<Reported> {
         let names = self.index.get(parent).into_iter().flatten();
-        let reports = names
-            .filter_map(|name| self.objects.get(name))
-            .map(|object| &object.report);
+        let reports = names.filter_map(|name| self.objects.get(name)).map(|object| &object.report);
         reports
-            .flat_map(|report| {
-                about(parent, &report.entries)
-                    .iter()
-                    .map(move |entry| (report, entry))
-            })
-            .map(|(report, entry)| Reported {
-                member: report.pod.clone(),
-                entry: entry.clone(),
-            })
+            .flat_map(|report| about(parent, &report.entries).iter().map(move |entry| (report, entry)))
+            .map(|(report, entry)| Reported { member: report.pod.clone(), entry: entry.clone() })
             .collect()
     }
 
@@ -172,18 +144,11 @@ fn about<'a>(parent: &ParentRef, entries: &'a [Entry]) -> &'a [Entry] {
 
 /// The parents about which the two contents of one object differ.
 fn difference(old: &PodReport, new: &PodReport) -> BTreeSet<ParentRef> {
-    let all = || {
-        old.entries
-            .iter()
-            .chain(&new.entries)
-            .map(|entry| entry.parent.reference.clone())
-    };
+    let all = || old.entries.iter().chain(&new.entries).map(|entry| entry.parent.reference.clone());
     if !old.pod.is_same_run(&new.pod) || old.pod.operations != new.pod.operations {
         return all().collect();
     }
-    all()
-        .filter(|parent| about(parent, &old.entries) != about(parent, &new.entries))
-        .collect()
+    all().filter(|parent| about(parent, &old.entries) != about(parent, &new.entries)).collect()
 }
 
 #[cfg(test)]

@@ -130,10 +130,7 @@ impl Driver {
             self.debounce.changed(now);
         }
         let wish = *self.wishes.borrow_and_update();
-        Wish {
-            finish: wish.finish || self.orphaned,
-            ..wish
-        }
+        Wish { finish: wish.finish || self.orphaned, ..wish }
     }
 
     /// Changes the ledger for what time and the end bring about: a heartbeat, and the withdrawal of a
@@ -171,15 +168,12 @@ impl Driver {
     fn begin_batch(&mut self) -> Step {
         self.debounce.clear();
         self.batch = locked(&self.ledger).dirty().collect();
-        self.batch
-            .front()
-            .map_or(Step::Verify, |shard| Step::Write(*shard))
+        self.batch.front().map_or(Step::Verify, |shard| Step::Write(*shard))
     }
 
     /// When something is to be done even if nobody wants anything.
     fn idle_until(&self) -> Instant {
-        self.heartbeat_every
-            .map_or(self.verify_at, |_| self.verify_at.min(self.heartbeat_at))
+        self.heartbeat_every.map_or(self.verify_at, |_| self.verify_at.min(self.heartbeat_at))
     }
 
     /// Waits for a wish, at most until `due`.
@@ -226,10 +220,7 @@ impl Driver {
         let (registered, stored) = (ledger.is_registered(), ledger.stored_version());
         drop(ledger);
         self.progress.send_if_modified(|progress| {
-            let now = Progress {
-                registered: progress.registered || registered,
-                stored,
-            };
+            let now = Progress { registered: progress.registered || registered, stored };
             std::mem::replace(progress, now) != now
         });
     }

@@ -39,9 +39,7 @@ impl Import {
 
     /// Whether the import stands for a document (`data…`, `input…`) rather than for the language.
     pub(crate) fn is_document(&self) -> bool {
-        self.path
-            .first()
-            .is_some_and(|root| matches!(&**root, "data" | "input"))
+        self.path.first().is_some_and(|root| matches!(&**root, "data" | "input"))
     }
 }
 
@@ -90,10 +88,7 @@ impl Head {
     /// The first component of the rule's reference.
     pub(crate) fn name(&self) -> Option<&Name> {
         match self.path.first() {
-            Some(Term {
-                node: Node::Var(name),
-                ..
-            }) => Some(name),
+            Some(Term { node: Node::Var(name), .. }) => Some(name),
             _ => None,
         }
     }
@@ -132,11 +127,7 @@ pub(crate) enum LiteralKind {
     /// `some x, y`.
     Some(Vec<(Name, Pos)>),
     /// `some value in domain`, `some key, value in domain`.
-    SomeIn {
-        key: Option<Term>,
-        value: Term,
-        domain: Term,
-    },
+    SomeIn { key: Option<Term>, value: Term, domain: Term },
     /// `every key, value in domain { body }`.
     Every(Box<Every>),
     /// `not { body }` and, under `future.keywords.not`, `not literal`.

@@ -36,9 +36,5 @@ pub(crate) fn program(book: &Rulebook, findings: &mut Vec<Finding>) -> Dependenc
 
 /// No findings, or all of them as an error.
 pub(crate) fn verdict(findings: Vec<Finding>) -> Result<(), Findings> {
-    if findings.is_empty() {
-        Ok(())
-    } else {
-        Err(Findings::new(findings))
-    }
+    if findings.is_empty() { Ok(()) } else { Err(Findings::new(findings)) }
 }

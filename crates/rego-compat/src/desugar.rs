@@ -27,10 +27,7 @@ pub(crate) use order::{SlotSet, same_key};
 pub(crate) fn desugar(modules: &[Module], rules: &Rules, findings: &mut Vec<Finding>) -> Rulebook {
     let (mut book, heads) = names::collect(modules, rules, findings);
     let packages = names::packages(modules);
-    let globals: Vec<_> = modules
-        .iter()
-        .map(|module| names::globals(module, &packages))
-        .collect();
+    let globals: Vec<_> = modules.iter().map(|module| names::globals(module, &packages)).collect();
     let mut lowered = Vec::with_capacity(heads.len());
     for head in &heads {
         let (Some(module), Some(globals)) = (modules.get(head.module), globals.get(head.module)) else {

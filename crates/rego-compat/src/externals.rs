@@ -21,9 +21,6 @@ pub(crate) struct NoExternals;
 impl Externals for NoExternals {
     fn call(&self, function: &str, _: &Value) -> Result<Option<Value>, EvalError> {
         let message = "the host does not answer this function here".to_owned();
-        Err(EvalError::External {
-            function: function.to_owned(),
-            message,
-        })
+        Err(EvalError::External { function: function.to_owned(), message })
     }
 }

@@ -69,11 +69,7 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}:{}: {}: {}",
-            self.file, self.line, self.column, self.code, self.message
-        )?;
+        write!(f, "{}:{}:{}: {}: {}", self.file, self.line, self.column, self.code, self.message)?;
         if !self.help.is_empty() {
             write!(f, " ({})", self.help)?;
         }
@@ -157,29 +153,14 @@ impl Source {
         let end = usize::try_from(at.0).unwrap_or(usize::MAX).min(self.text.len());
         let before = self.text.get(..end).unwrap_or(&self.text);
         let line = before.matches('\n').count().saturating_add(1);
-        let column = before
-            .chars()
-            .rev()
-            .take_while(|c| *c != '\n')
-            .count()
-            .saturating_add(1);
-        (
-            u32::try_from(line).unwrap_or(u32::MAX),
-            u32::try_from(column).unwrap_or(u32::MAX),
-        )
+        let column = before.chars().rev().take_while(|c| *c != '\n').count().saturating_add(1);
+        (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     }
 
     /// A finding at a position of this source.
     pub(crate) fn finding(&self, at: Pos, code: Code, message: String, help: &str) -> Finding {
         let (line, column) = self.locate(at);
-        Finding {
-            file: self.name.clone(),
-            line,
-            column,
-            code,
-            message,
-            help: help.to_owned(),
-        }
+        Finding { file: self.name.clone(), line, column, code, message, help: help.to_owned() }
     }
 }
 
@@ -206,10 +187,7 @@ mod tests {
 
     #[test]
     fn positions_count_lines_and_characters() {
-        let source = Source {
-            name: "a.rego".into(),
-            text: "ab\nçd e".into(),
-        };
+        let source = Source { name: "a.rego".into(), text: "ab\nçd e".into() };
         assert_eq!(source.locate(Pos(0)), (1, 1));
         assert_eq!(source.locate(Pos(3)), (2, 1));
         assert_eq!(source.locate(Pos(5)), (2, 2));
@@ -218,14 +196,8 @@ mod tests {
 
     #[test]
     fn a_finding_says_where_what_and_how_to_mend_it() {
-        let source = Source {
-            name: "a.rego".into(),
-            text: "x".into(),
-        };
+        let source = Source { name: "a.rego".into(), text: "x".into() };
         let finding = source.finding(Pos(0), Code::Refused, "no".into(), "do this");
-        assert_eq!(
-            finding.to_string(),
-            "a.rego:1:1: rego_refused_error: no (do this)"
-        );
+        assert_eq!(finding.to_string(), "a.rego:1:1: rego_refused_error: no (do this)");
     }
 }

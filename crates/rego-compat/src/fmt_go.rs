@@ -48,9 +48,7 @@ impl Arg {
         if number.as_big().is_some() {
             return Self::Big(value.clone());
         }
-        number
-            .as_f64()
-            .map_or_else(|| Self::Text(number.format_decimal()), Self::Float)
+        number.as_f64().map_or_else(|| Self::Text(number.format_decimal()), Self::Float)
     }
 
     fn go_type(&self) -> &'static str {

@@ -153,8 +153,7 @@ pub(crate) struct Node {
 impl Node {
     /// The node under a path of names, if any rule is below it.
     pub(crate) fn find<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
-        path.into_iter()
-            .try_fold(self, |node, name| node.children.get(name))
+        path.into_iter().try_fold(self, |node, name| node.children.get(name))
     }
 
     /// Every group at or below the node.
@@ -236,9 +235,7 @@ impl Operand {
             Self::Const(_) | Self::Var(_) => false,
             Self::Ref(_) | Self::Collect(_) => true,
             Self::Array(items) | Self::Set(items) => items.iter().any(Self::needs_evaluation),
-            Self::Object(pairs) => pairs
-                .iter()
-                .any(|(k, v)| k.needs_evaluation() || v.needs_evaluation()),
+            Self::Object(pairs) => pairs.iter().any(|(k, v)| k.needs_evaluation() || v.needs_evaluation()),
         }
     }
 }

@@ -27,23 +27,13 @@ struct Lexer<'a> {
 
 /// Splits the text into tokens; the last one is always [`Kind::End`].
 pub(crate) fn lex(text: &str) -> Result<Vec<Token>, LexError> {
-    let mut lexer = Lexer {
-        bytes: text.as_bytes(),
-        at: 0,
-        templates: Vec::new(),
-    };
+    let mut lexer = Lexer { bytes: text.as_bytes(), at: 0, templates: Vec::new() };
     let mut tokens = Vec::with_capacity(text.len() / 4);
     loop {
         let (spaced, newline) = lexer.skip_blank();
         let start = lexer.at;
         let kind = lexer.next_kind()?;
-        tokens.push(Token {
-            kind,
-            start: offset(start),
-            end: offset(lexer.at),
-            spaced,
-            newline,
-        });
+        tokens.push(Token { kind, start: offset(start), end: offset(lexer.at), spaced, newline });
         if kind == Kind::End {
             return Ok(tokens);
         }
@@ -72,10 +62,7 @@ impl Lexer<'_> {
     }
 
     fn error<T>(&self, message: &'static str) -> Result<T, LexError> {
-        Err(LexError {
-            at: Pos(offset(self.at)),
-            message,
-        })
+        Err(LexError { at: Pos(offset(self.at)), message })
     }
 
     /// Skips white space and comments; answers whether there was any, and whether a line ended.
@@ -270,11 +257,8 @@ mod tests {
     #[test]
     fn white_space_and_line_breaks_are_remembered() {
         let tokens = lex("f (x)\n(y)").unwrap();
-        let parens: Vec<_> = tokens
-            .iter()
-            .filter(|t| t.kind == Kind::LParen)
-            .map(|t| (t.spaced, t.newline))
-            .collect();
+        let parens: Vec<_> =
+            tokens.iter().filter(|t| t.kind == Kind::LParen).map(|t| (t.spaced, t.newline)).collect();
         assert_eq!(parens, [(true, false), (true, true)]);
     }
 
@@ -288,18 +272,12 @@ mod tests {
     #[test]
     fn operators_take_the_longest_match() {
         use Kind::{Assign, Colon, End, Equal, Less, LessEqual, NotEqual, Unify};
-        assert_eq!(
-            kinds(":= : == = != <= <"),
-            [Assign, Colon, Equal, Unify, NotEqual, LessEqual, Less, End]
-        );
+        assert_eq!(kinds(":= : == = != <= <"), [Assign, Colon, Equal, Unify, NotEqual, LessEqual, Less, End]);
     }
 
     #[test]
     fn strings_may_hold_escaped_quotes() {
-        assert_eq!(
-            kinds(r#""a\"b" `c\`"#),
-            [Kind::String, Kind::RawString, Kind::End]
-        );
+        assert_eq!(kinds(r#""a\"b" `c\`"#), [Kind::String, Kind::RawString, Kind::End]);
         assert!(lex("\"a\nb\"").is_err());
         assert!(lex("`a").is_err());
     }
@@ -307,14 +285,8 @@ mod tests {
     #[test]
     fn templates_alternate_text_and_expressions() {
         use Kind::{End, Ident, LBrace, RBrace, TemplateEnd, TemplatePart};
-        assert_eq!(
-            kinds(r#"$"a{x}b{y}""#),
-            [TemplatePart, Ident, TemplatePart, Ident, TemplateEnd, End]
-        );
-        assert_eq!(
-            kinds(r#"$"{{x}}""#),
-            [TemplatePart, LBrace, Ident, RBrace, TemplateEnd, End]
-        );
+        assert_eq!(kinds(r#"$"a{x}b{y}""#), [TemplatePart, Ident, TemplatePart, Ident, TemplateEnd, End]);
+        assert_eq!(kinds(r#"$"{{x}}""#), [TemplatePart, LBrace, Ident, RBrace, TemplateEnd, End]);
         assert_eq!(kinds(r#"$"plain""#), [TemplateEnd, End]);
     }
 

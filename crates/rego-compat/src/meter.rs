@@ -51,11 +51,7 @@ impl Meter {
     pub(crate) fn spend(&self, steps: u64) -> Result<(), EvalError> {
         let total = self.steps.get().saturating_add(steps);
         self.steps.set(total);
-        if total < self.next_look.get() {
-            Ok(())
-        } else {
-            self.look(total)
-        }
+        if total < self.next_look.get() { Ok(()) } else { self.look(total) }
     }
 
     #[cold]
@@ -66,9 +62,7 @@ impl Meter {
         if self.started.elapsed() > self.budget.time {
             return Err(EvalError::Budget(Limit::Time));
         }
-        let next = total
-            .saturating_add(CLOCK_INTERVAL)
-            .min(self.max_steps.saturating_add(1));
+        let next = total.saturating_add(CLOCK_INTERVAL).min(self.max_steps.saturating_add(1));
         self.next_look.set(next.max(total.saturating_add(1)));
         Ok(())
     }
@@ -113,11 +107,7 @@ impl Meter {
     /// Refuses to go deeper when the evaluation has used up its share of the stack.
     pub(crate) fn check_stack(&self) -> Result<(), EvalError> {
         let used = self.stack_base.abs_diff(stack_position());
-        if used > self.budget.stack {
-            Err(EvalError::Budget(Limit::Depth))
-        } else {
-            Ok(())
-        }
+        if used > self.budget.stack { Err(EvalError::Budget(Limit::Depth)) } else { Ok(()) }
     }
 
     /// Counts a value built from parts; its depth is bounded.
@@ -126,9 +116,7 @@ impl Meter {
         let wraps = match value {
             Value::Array(items) => items.iter().any(is_compound),
             Value::Set(items) => items.iter().any(is_compound),
-            Value::Object(pairs) => pairs
-                .iter()
-                .any(|(key, value)| is_compound(key) || is_compound(value)),
+            Value::Object(pairs) => pairs.iter().any(|(key, value)| is_compound(key) || is_compound(value)),
             _ => false,
         };
         if !wraps {
@@ -136,11 +124,7 @@ impl Meter {
         }
         let count = self.wrappings.get().saturating_add(1);
         self.wrappings.set(count);
-        if count > FREE_WRAPPINGS {
-            self.check_nesting(value, 0)
-        } else {
-            Ok(())
-        }
+        if count > FREE_WRAPPINGS { self.check_nesting(value, 0) } else { Ok(()) }
     }
 
     fn check_nesting(&self, value: &Value, depth: u32) -> Result<(), EvalError> {
@@ -163,11 +147,7 @@ impl Meter {
     /// Refuses a result larger than the budget allows.
     pub(crate) fn check_output(&self, value: &Value) -> Result<(), EvalError> {
         let mut left = self.budget.output;
-        if fits(value, &mut left) {
-            Ok(())
-        } else {
-            Err(EvalError::Budget(Limit::Output))
-        }
+        if fits(value, &mut left) { Ok(()) } else { Err(EvalError::Budget(Limit::Output)) }
     }
 }
 
@@ -195,9 +175,7 @@ fn fits(value: &Value, left: &mut u64) -> bool {
     match value {
         Value::Array(items) => items.iter().all(|item| fits(item, left)),
         Value::Set(items) => items.iter().all(|item| fits(item, left)),
-        Value::Object(pairs) => pairs
-            .iter()
-            .all(|(key, value)| fits(key, left) && fits(value, left)),
+        Value::Object(pairs) => pairs.iter().all(|(key, value)| fits(key, left) && fits(value, left)),
         _ => true,
     }
 }
@@ -226,10 +204,7 @@ mod tests {
         assert!(meter.charge(100).is_ok());
         assert_eq!(meter.charge(1), Err(EvalError::Budget(Limit::Memory)));
         assert!(meter.check_output(&Value::from("abc")).is_ok());
-        assert_eq!(
-            meter.check_output(&Value::from("abcdefghijk")),
-            Err(EvalError::Budget(Limit::Output))
-        );
+        assert_eq!(meter.check_output(&Value::from("abcdefghijk")), Err(EvalError::Budget(Limit::Output)));
     }
 
     #[test]
@@ -247,11 +222,7 @@ mod tests {
     fn the_stack_runs_out() {
         fn deeper(meter: &Meter, levels: u32) -> Result<u32, EvalError> {
             meter.check_stack()?;
-            if levels == 0 {
-                Ok(0)
-            } else {
-                Ok(deeper(meter, levels - 1)?.wrapping_add(levels))
-            }
+            if levels == 0 { Ok(0) } else { Ok(deeper(meter, levels - 1)?.wrapping_add(levels)) }
         }
         let meter = Meter::new(&Budget::default().with_stack(1 << 14));
         assert!(deeper(&meter, 2).is_ok());

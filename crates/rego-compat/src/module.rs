@@ -47,17 +47,10 @@ impl Module {
         version: RegoVersion,
         bounds: Bounds,
     ) -> Result<Self, Findings> {
-        let source = Arc::new(Source {
-            name: name.to_owned(),
-            text: source.to_owned(),
-        });
+        let source = Arc::new(Source { name: name.to_owned(), text: source.to_owned() });
         let tree = Arc::new(parser::parse(&source, version, bounds)?);
         let package = tree.package.iter().map(ToString::to_string).collect();
-        Ok(Self {
-            source,
-            tree,
-            package,
-        })
+        Ok(Self { source, tree, package })
     }
 
     /// The package's path, without `data`: `["k8srequiredlabels"]`, `["lib", "helpers"]`.
@@ -80,13 +73,8 @@ impl Module {
 
     /// Names of the module's rules in order of appearance, each once.
     pub fn rule_names(&self) -> impl Iterator<Item = &str> {
-        let names: Vec<&str> = self
-            .tree
-            .rules
-            .iter()
-            .filter_map(|rule| rule.head.name())
-            .map(|name| &**name)
-            .collect();
+        let names: Vec<&str> =
+            self.tree.rules.iter().filter_map(|rule| rule.head.name()).map(|name| &**name).collect();
         let mut seen = std::collections::BTreeSet::new();
         names.into_iter().filter(move |name| seen.insert(*name))
     }

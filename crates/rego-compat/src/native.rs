@@ -54,20 +54,14 @@ pub(crate) fn implementation(id: usize) -> Builtin {
 }
 
 fn choose(name: &str) -> Builtin {
-    if let Some(builtin) = crate::builtins::registry()
-        .iter()
-        .find(|builtin| builtin.name == name)
-    {
+    if let Some(builtin) = crate::builtins::registry().iter().find(|builtin| builtin.name == name) {
         return Builtin::Owned(builtin.run);
     }
     let native = compare::find(name)
         .or_else(|| number::find(name))
         .or_else(|| text::find(name))
         .or_else(|| collection::find(name));
-    native.map_or_else(
-        || engine::find(name).map_or(Builtin::Missing, Builtin::Engine),
-        Builtin::Native,
-    )
+    native.map_or_else(|| engine::find(name).map_or(Builtin::Missing, Builtin::Engine), Builtin::Native)
 }
 
 /// Calls a builtin whose arguments all have values.

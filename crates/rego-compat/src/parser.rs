@@ -26,29 +26,18 @@ pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Re
     let report =
         |at, code, message: String, help: &str| Findings::new(vec![source.finding(at, code, message, help)]);
     check_size(source, bounds).map_err(|(at, message)| {
-        report(
-            at,
-            Code::Bound,
-            message,
-            "split the module, or ask the host for a larger bound",
-        )
+        report(at, Code::Bound, message, "split the module, or ask the host for a larger bound")
     })?;
     let tokens = lex(&source.text).map_err(|e| report(e.at, Code::Parse, e.message.to_owned(), ""))?;
     let mut parser = Parser::new(&source.text, &tokens, version, bounds);
-    parser
-        .module()
-        .map_err(|e| report(e.at, e.code, e.message, e.help))
+    parser.module().map_err(|e| report(e.at, e.code, e.message, e.help))
 }
 
 fn check_size(source: &Source, bounds: Bounds) -> Result<(), (Pos, String)> {
     if source.text.len() > bounds.size {
         return Err((
             Pos(0),
-            format!(
-                "module has {} bytes, the bound is {}",
-                source.text.len(),
-                bounds.size
-            ),
+            format!("module has {} bytes, the bound is {}", source.text.len(), bounds.size),
         ));
     }
     let mut start = 0usize;
@@ -133,13 +122,7 @@ struct Parser<'a> {
     wildcards: u32,
 }
 
-const END: Token = Token {
-    kind: Kind::End,
-    start: u32::MAX,
-    end: u32::MAX,
-    spaced: false,
-    newline: false,
-};
+const END: Token = Token { kind: Kind::End, start: u32::MAX, end: u32::MAX, spaced: false, newline: false };
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, tokens: &'a [Token], version: RegoVersion, bounds: Bounds) -> Self {
@@ -162,10 +145,7 @@ impl<'a> Parser<'a> {
     }
 
     fn ahead(&self, by: usize) -> Token {
-        self.tokens
-            .get(self.at.saturating_add(by))
-            .copied()
-            .unwrap_or(END)
+        self.tokens.get(self.at.saturating_add(by)).copied().unwrap_or(END)
     }
 
     fn kind(&self) -> Kind {
@@ -173,9 +153,7 @@ impl<'a> Parser<'a> {
     }
 
     fn pos(&self) -> Pos {
-        let start = usize::try_from(self.token().start)
-            .unwrap_or(usize::MAX)
-            .min(self.text.len());
+        let start = usize::try_from(self.token().start).unwrap_or(usize::MAX).min(self.text.len());
         Pos(u32::try_from(start).unwrap_or(u32::MAX))
     }
 
@@ -217,11 +195,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, kind: Kind) -> Parsed<()> {
-        if self.take(kind) {
-            Ok(())
-        } else {
-            self.unexpected(&format!("expected `{}`", kind.text()))
-        }
+        if self.take(kind) { Ok(()) } else { self.unexpected(&format!("expected `{}`", kind.text())) }
     }
 
     /// A name that is not reserved.
@@ -237,12 +211,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
-        Err(SyntaxError {
-            at: self.pos(),
-            code: Code::Parse,
-            message: message.into(),
-            help: "",
-        })
+        Err(SyntaxError { at: self.pos(), code: Code::Parse, message: message.into(), help: "" })
     }
 
     fn unexpected<T>(&self, note: &str) -> Parsed<T> {

@@ -57,13 +57,8 @@ pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program
     hoist_guards(&mut book, &dependencies);
     let (start, whole) = queried(&book, &path);
     let analysis = Analysis::of(&book, &dependencies.closure(start), whole);
-    let shared = Shared {
-        plan: plan::plan(&book, &path),
-        analysis,
-    };
-    Ok(Program {
-        shared: Arc::new(shared),
-    })
+    let shared = Shared { plan: plan::plan(&book, &path), analysis };
+    Ok(Program { shared: Arc::new(shared) })
 }
 
 /// The rules a query names, and whether it reads plain data too.

@@ -23,12 +23,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self {
-            size: 1 << 20,
-            nesting: 96,
-            columns: 1 << 14,
-            rules: 4_000,
-        }
+        Self { size: 1 << 20, nesting: 96, columns: 1 << 14, rules: 4_000 }
     }
 }
 
@@ -82,11 +77,8 @@ impl Rules {
     /// import OPA accepts.
     #[must_use]
     pub fn with_import_roots<S: Into<String>>(mut self, roots: impl IntoIterator<Item = S>) -> Self {
-        self.import_roots = Some(
-            owned(roots)
-                .map(|root| root.split('.').map(str::to_owned).collect())
-                .collect(),
-        );
+        self.import_roots =
+            Some(owned(roots).map(|root| root.split('.').map(str::to_owned).collect()).collect());
         self
     }
 

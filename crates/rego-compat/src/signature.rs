@@ -45,9 +45,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Signature> {
 
 /// The builtin's place in the table.
 pub(crate) fn index_of(name: &str) -> Option<usize> {
-    table::TABLE
-        .binary_search_by(|signature| signature.name.cmp(name))
-        .ok()
+    table::TABLE.binary_search_by(|signature| signature.name.cmp(name)).ok()
 }
 
 /// All builtins in order of their places.

@@ -30,12 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn crd() -> Result<Value, Vec<String>> {
-    let texts = |errors: Vec<_>| {
-        errors
-            .iter()
-            .map(schema_merge::Obstacle::to_string)
-            .collect::<Vec<_>>()
-    };
+    let texts = |errors: Vec<_>| errors.iter().map(schema_merge::Obstacle::to_string).collect::<Vec<_>>();
     let schema = structuralize(&schemars::schema_for!(Backup).to_value(), Style::default()).map_err(texts)?;
     let fragment = Fragment::new("Backup", MountPath::of(["spec"]), schema.schema);
     let merged = Merger::new()
@@ -47,10 +42,7 @@ fn crd() -> Result<Value, Vec<String>> {
         "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Backup", "plural": "backups"}, "versions": [
             {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": merged.schema()}}]},
     });
-    let refused: Vec<String> = check_crd(&crd)
-        .iter()
-        .filter(|finding| finding.is_error())
-        .map(ToString::to_string)
-        .collect();
+    let refused: Vec<String> =
+        check_crd(&crd).iter().filter(|finding| finding.is_error()).map(ToString::to_string).collect();
     if refused.is_empty() { Ok(crd) } else { Err(refused) }
 }

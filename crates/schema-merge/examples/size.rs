@@ -6,21 +6,13 @@ use schema_merge::{Fragment, Merger, MountPath, Options, Style, check_structural
 use serde_json::{Map, Value, json};
 
 fn main() {
-    let deep = (0..200).fold(
-        json!({"type": "string"}),
-        |inner, _| json!({"type": "object", "properties": {"a": inner}}),
-    );
+    let deep = (0..200)
+        .fold(json!({"type": "string"}), |inner, _| json!({"type": "object", "properties": {"a": inner}}));
     let property = |number| {
-        (
-            format!("p{number}"),
-            json!({"type": "string", "maxLength": 63, "description": "what it means"}),
-        )
+        (format!("p{number}"), json!({"type": "string", "maxLength": 63, "description": "what it means"}))
     };
     let wide = json!({"type": "object", "properties": (0..10_000).map(property).collect::<Map<_, _>>()});
-    println!(
-        "{:<24}{:>10}{:>10}{:>10}{:>10}",
-        "", "check", "mount", "derive", "compat"
-    );
+    println!("{:<24}{:>10}{:>10}{:>10}{:>10}", "", "check", "mount", "derive", "compat");
     for (name, spec) in [("200 levels", deep), ("10,000 properties", wide)] {
         let schema = json!({"type": "object", "properties": {"spec": spec}});
         let check = milliseconds(|| check_structural(&schema, &Options::default()).len());

@@ -9,16 +9,10 @@ use serde_json::json;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let matching = json!({"type": "object", "properties": {"namespaces": {"type": "string"}}});
     let limit = json!({"type": "object", "properties": {"limit": {"type": "integer", "maximum": 5}}});
-    let meddling = merger()
-        .mount(Fragment::new(
-            "add-on",
-            MountPath::of(["spec", "match"]),
-            matching,
-        ))
-        .mount(
-            Fragment::new("add-on", MountPath::of(["spec", "parameters"]), limit)
-                .sharing(Sharing::SharedIntersect),
-        );
+    let meddling = merger().mount(Fragment::new("add-on", MountPath::of(["spec", "match"]), matching)).mount(
+        Fragment::new("add-on", MountPath::of(["spec", "parameters"]), limit)
+            .sharing(Sharing::SharedIntersect),
+    );
     if let Err(errors) = meddling.build() {
         println!("{} conflicts:", errors.len());
         errors.iter().for_each(report);
@@ -27,10 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let own = json!({"type": "object", "properties": {"namespaces": {"type": "string"}}});
     let settled = merger().mount(Fragment::new("add-on", MountPath::of(["spec", "extra"]), own));
     let merged = settled.build().map_err(|errors| format!("{errors:?}"))?;
-    println!(
-        "\nafter moving:\n{}",
-        serde_json::to_string_pretty(merged.schema())?
-    );
+    println!("\nafter moving:\n{}", serde_json::to_string_pretty(merged.schema())?);
     let refused = "spec.validation.openAPIV3Schema.properties[spec].properties[extra].type";
     println!("\n{refused} belongs to {}", merged.blame(refused).join(" and "));
     Ok(())

@@ -1,6 +1,62 @@
-//! What can be said about a validation rule: today, which names it uses.
+//! What can be said about a validation rule before the server sees it.
 //!
-//! The form of a rule is `structural/rule.rs`.
+//! Always: which names it uses, and whether the schema can be seen by rules at all. With the feature `cel`: whether it
+//! compiles (`cel/check.rs`, over the types of `cel/decl.rs`) and what it costs at least (`cel/cost.rs`). The form of a rule
+//! is `structural/rule.rs`.
+
+#[cfg(feature = "cel")]
+mod check;
+#[cfg(feature = "cel")]
+mod cost;
+#[cfg(feature = "cel")]
+mod decl;
+
+use crate::keyword::INT_OR_STRING;
+use crate::node::Node;
+
+/// What compiling a rule comes to.
+#[derive(Default)]
+pub(crate) struct Judgement {
+    /// Why the server would not compile it.
+    pub(crate) errors: Vec<String>,
+    /// What it costs at least each time it runs.
+    pub(crate) cost: u64,
+    /// How often it runs at most in one request, by the size of what it is about.
+    pub(crate) repetitions: u64,
+}
+
+/// Compiles a rule about a value of this schema.
+#[cfg(feature = "cel")]
+pub(crate) fn judge(rule: &str, node: &Node<'_>, resource_root: bool) -> Judgement {
+    let Some(this) = decl::Decl::of(node, resource_root) else {
+        return Judgement::default();
+    };
+    let repetitions = decl::repetitions(this.min_size());
+    match check::compile(rule, &this) {
+        Err(error) => Judgement { errors: vec![error], cost: 0, repetitions },
+        Ok(mut compiled) => {
+            compiled.scope.insert("oldSelf".to_owned(), this);
+            let (cost, _) = cost::least(&compiled.expression, &compiled.scope);
+            Judgement { errors: compiled.errors, cost, repetitions }
+        }
+    }
+}
+
+/// Without the feature `cel` rules are taken to be good.
+#[cfg(not(feature = "cel"))]
+pub(crate) fn judge(_: &str, _: &Node<'_>, _: bool) -> Judgement {
+    Judgement::default()
+}
+
+/// Whether rules can see a value of this schema; the server refuses rules about anything else.
+pub(crate) fn is_exposed(node: &Node<'_>) -> bool {
+    node.flag(INT_OR_STRING)
+        || match node.kind() {
+            "array" => node.item().is_some_and(is_exposed),
+            "object" => node.additional().is_none_or(is_exposed),
+            kind => matches!(kind, "string" | "boolean" | "number" | "integer"),
+        }
+}
 
 /// Whether the expression refers to the variable `oldSelf`.
 ///
@@ -19,9 +75,9 @@ fn identifiers(expression: &str) -> impl Iterator<Item = &str> {
             let length = match first {
                 '"' | '\'' => text_length(rest),
                 '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-                c if c.is_ascii_alphanumeric() || c == '_' => rest
-                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                    .unwrap_or(rest.len()),
+                c if c.is_ascii_alphanumeric() || c == '_' => {
+                    rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())
+                }
                 c => c.len_utf8(),
             };
             let (token, after) = rest.split_at_checked(length)?;
@@ -44,11 +100,7 @@ fn identifiers(expression: &str) -> impl Iterator<Item = &str> {
 fn text_length(text: &str) -> usize {
     let quote = text.get(..1).unwrap_or("\"");
     let triple = quote.repeat(3);
-    let end = if text.starts_with(&triple) {
-        triple.as_str()
-    } else {
-        quote
-    };
+    let end = if text.starts_with(&triple) { triple.as_str() } else { quote };
     let mut at = end.len();
     while let Some(rest) = text.get(at..) {
         if rest.starts_with(end) {

@@ -106,12 +106,8 @@ pub fn compat(old: &Value, new: &Value) -> Vec<Change> {
 
 /// The same for schemas that stand at a JSON pointer in larger documents.
 fn based(old: &Value, new: &Value, base: &str) -> Vec<Change> {
-    let mut compare = Compare {
-        base: base.to_owned(),
-        direction: Direction::Stored,
-        changes: Vec::new(),
-        delicate: false,
-    };
+    let mut compare =
+        Compare { base: base.to_owned(), direction: Direction::Stored, changes: Vec::new(), delicate: false };
     let limits = Limits::default();
     let root = SchemaPath::root();
     if let Some(detail) = limits.exceeded(old).or_else(|| limits.exceeded(new)) {
@@ -145,13 +141,6 @@ struct Compare {
 impl Compare {
     fn push(&mut self, at: &SchemaPath, rule: &'static str, impact: Impact, detail: impl Into<String>) {
         let (base, direction) = (self.base.clone(), self.direction);
-        self.changes.push(Change {
-            base,
-            path: at.clone(),
-            rule,
-            direction,
-            impact,
-            detail: detail.into(),
-        });
+        self.changes.push(Change { base, path: at.clone(), rule, direction, impact, detail: detail.into() });
     }
 }

@@ -38,23 +38,13 @@ use crate::structural::{Options, Report, check_structural, go_json, go_quoted};
 pub fn check_crd(crd: &Value) -> Vec<Finding> {
     let mut report = Report::new("");
     if let Some(detail) = Limits::default().exceeded(crd) {
-        report.push(
-            Severity::Error,
-            Problem::Plain,
-            "too-large",
-            &SchemaPath::root(),
-            None,
-            detail,
-        );
+        report.push(Severity::Error, Problem::Plain, "too-large", &SchemaPath::root(), None, detail);
         return report.findings;
     }
     let empty = Map::new();
     let spec = crd.get("spec").and_then(Value::as_object).unwrap_or(&empty);
     let mut findings = schemas(spec, &mut report);
-    if findings
-        .iter()
-        .all(|finding| finding.severity != Severity::Decode)
-    {
+    if findings.iter().all(|finding| finding.severity != Severity::Decode) {
         naming::check(crd, spec, &mut report);
         version::check(spec, &mut report);
         findings.append(&mut report.findings);
@@ -74,29 +64,14 @@ fn schemas(spec: &Map<String, Value>, report: &mut Report) -> Vec<Finding> {
             .index(index)
             .child("schema")
             .child("openAPIV3Schema");
-        report.push(
-            Severity::Error,
-            Problem::Required,
-            "schema-required",
-            &path,
-            None,
-            String::new(),
-        );
+        report.push(Severity::Error, Problem::Required, "schema-required", &path, None, String::new());
     }
     let mut checked = Vec::new();
     let shared = version::same_schema(versions);
-    for (index, schema) in schemas
-        .iter()
-        .enumerate()
-        .take(if shared { 1 } else { usize::MAX })
-    {
+    for (index, schema) in schemas.iter().enumerate().take(if shared { 1 } else { usize::MAX }) {
         let Some(schema) = schema else { continue };
         let own = format!("spec.versions[{index}].schema.openAPIV3Schema");
-        let prefix = if shared {
-            "spec.validation.openAPIV3Schema".to_owned()
-        } else {
-            own.clone()
-        };
+        let prefix = if shared { "spec.validation.openAPIV3Schema".to_owned() } else { own.clone() };
         let status = versions
             .iter()
             .enumerate()
@@ -119,25 +94,15 @@ fn unknown_in_others(schemas: &[Option<&Value>]) -> Vec<Finding> {
     for (index, schema) in schemas.iter().enumerate().skip(1) {
         let Some(schema) = schema else { continue };
         let own = format!("spec.versions[{index}].schema.openAPIV3Schema");
-        let (_, findings) = crate::decode::decode(
-            schema,
-            &own,
-            &format!("/spec/versions/{index}/schema/openAPIV3Schema"),
-        );
-        unknown.extend(
-            findings
-                .into_iter()
-                .filter(|finding| finding.severity == Severity::UnknownField),
-        );
+        let (_, findings) =
+            crate::decode::decode(schema, &own, &format!("/spec/versions/{index}/schema/openAPIV3Schema"));
+        unknown.extend(findings.into_iter().filter(|finding| finding.severity == Severity::UnknownField));
     }
     unknown
 }
 
 fn schema_of(version: &Value) -> Option<&Value> {
-    version
-        .get("schema")?
-        .get("openAPIV3Schema")
-        .filter(|schema| !schema.is_null())
+    version.get("schema")?.get("openAPIV3Schema").filter(|schema| !schema.is_null())
 }
 
 fn has_status(version: &Value) -> bool {
@@ -154,7 +119,5 @@ fn text<'a>(map: &'a Map<String, Value>, name: &str) -> &'a str {
 
 /// A path from the root of the CRD.
 fn at(steps: &[&'static str]) -> SchemaPath {
-    steps
-        .iter()
-        .fold(SchemaPath::root(), |path, step| path.child(*step))
+    steps.iter().fold(SchemaPath::root(), |path, step| path.child(*step))
 }

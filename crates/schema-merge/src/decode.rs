@@ -39,11 +39,7 @@ pub(crate) struct Decoder {
 ///
 /// `prefix` stands before unknown fields, `base` is a JSON pointer to the schema.
 pub(crate) fn decode<'a>(schema: &'a Value, prefix: &str, base: &str) -> (Node<'a>, Vec<Finding>) {
-    let mut decoder = Decoder {
-        prefix: prefix.into(),
-        base: base.into(),
-        findings: Vec::new(),
-    };
+    let mut decoder = Decoder { prefix: prefix.into(), base: base.into(), findings: Vec::new() };
     let node = decoder.schema(schema, &mut SchemaPath::root());
     (node, decoder.findings)
 }
@@ -60,10 +56,7 @@ impl Decoder {
         };
         let mut node = Node::new(raw);
         for (keyword, value) in raw {
-            at.within(
-                |at| at.push_child(keyword.clone()),
-                |at| self.keyword(&mut node, keyword, value, at),
-            );
+            at.within(|at| at.push_child(keyword.clone()), |at| self.keyword(&mut node, keyword, value, at));
         }
         node
     }
@@ -119,19 +112,13 @@ impl Decoder {
     fn schema_map<'a>(&mut self, value: &'a Value, at: &mut SchemaPath) -> BTreeMap<&'a str, Node<'a>> {
         let Value::Object(map) = value else {
             let definitions = at.steps().last() == Some(&Step::Child("definitions".into()));
-            let go_type = if definitions {
-                "v1.JSONSchemaDefinitions"
-            } else {
-                "map[string]v1.JSONSchemaProps"
-            };
+            let go_type =
+                if definitions { "v1.JSONSchemaDefinitions" } else { "map[string]v1.JSONSchemaProps" };
             self.mismatch(at, value, go_type);
             return BTreeMap::new();
         };
         let entry = |(name, value): (&'a String, &'a Value)| {
-            (
-                name.as_str(),
-                at.within(|at| at.push_key(name), |at| self.schema(value, at)),
-            )
+            (name.as_str(), at.within(|at| at.push_key(name), |at| self.schema(value, at)))
         };
         map.iter().map(entry).collect()
     }
@@ -143,11 +130,8 @@ impl Decoder {
             Value::Array(list) if list.is_empty() => Items::Nothing,
             Value::Array(_) => Items::Schemas(self.schemas(value, at)),
             _ => {
-                let detail = format!(
-                    "{}: {} is ignored in silence: write a schema",
-                    at.instance(),
-                    at.pointer()
-                );
+                let detail =
+                    format!("{}: {} is ignored in silence: write a schema", at.instance(), at.pointer());
                 self.push(Severity::Lint, "undecodable-items", at, detail);
                 Items::Nothing
             }
@@ -201,10 +185,7 @@ impl Decoder {
             return self.mismatch(at, value, list_type);
         };
         for (index, value) in list.iter().enumerate().filter(|(_, value)| !value.is_null()) {
-            at.within(
-                |at| at.push_index(index),
-                |at| self.record(value, fields, item_type, at),
-            );
+            at.within(|at| at.push_index(index), |at| self.record(value, fields, item_type, at));
         }
     }
 
@@ -263,11 +244,7 @@ impl Decoder {
             Value::Object(_) => "object".to_owned(),
         };
         let field = go_field(at);
-        let holder = if at.steps().is_empty() {
-            "CustomResourceValidation"
-        } else {
-            "JSONSchemaProps"
-        };
+        let holder = if at.steps().is_empty() { "CustomResourceValidation" } else { "JSONSchemaProps" };
         let detail =
             format!("json: cannot unmarshal {found} into Go struct field {holder}.{field} of type {go_type}");
         self.push(Severity::Decode, "type-mismatch", at, detail);
@@ -275,10 +252,7 @@ impl Decoder {
 
     fn unknown(&mut self, at: &SchemaPath, keyword: &str) {
         let custom = |step: &Step| matches!(step, Step::Child(name) if CUSTOM.contains(&name.as_ref()));
-        let inside = at
-            .steps()
-            .split_last()
-            .is_some_and(|(_, above)| above.iter().any(custom));
+        let inside = at.steps().split_last().is_some_and(|(_, above)| above.iter().any(custom));
         let field = dotted(&self.prefix, at);
         if inside {
             // The server's strict decoding does not reach below these keywords.
@@ -286,12 +260,7 @@ impl Decoder {
                 format!("{keyword} is not a keyword of CRD schemas and is dropped without a warning");
             self.push(Severity::Lint, "unknown-keyword", at, detail);
         } else {
-            self.push(
-                Severity::UnknownField,
-                "unknown-keyword",
-                at,
-                format!("unknown field \"{field}\""),
-            );
+            self.push(Severity::UnknownField, "unknown-keyword", at, format!("unknown field \"{field}\""));
         }
     }
 

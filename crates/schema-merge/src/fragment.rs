@@ -79,12 +79,7 @@ pub enum MountDefault {
 impl Fragment {
     /// A fragment that is mounted exclusively, is not required and has no default.
     pub fn new(origin: impl Into<String>, at: MountPath, schema: Value) -> Self {
-        Self {
-            origin: origin.into(),
-            at,
-            schema,
-            policy: MountPolicy::default(),
-        }
+        Self { origin: origin.into(), at, schema, policy: MountPolicy::default() }
     }
 
     /// The same fragment, sharing its place on these terms.

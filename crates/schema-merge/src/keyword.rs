@@ -97,10 +97,7 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_as_its_search_needs() {
-        assert!(
-            KEYWORDS.windows(2).all(|pair| pair[0].0 < pair[1].0),
-            "{KEYWORDS:?}"
-        );
+        assert!(KEYWORDS.windows(2).all(|pair| pair[0].0 < pair[1].0), "{KEYWORDS:?}");
         assert!(KEYWORDS.iter().all(|(name, what)| holds(name) == Some(*what)));
         assert_eq!(holds("const"), None);
     }

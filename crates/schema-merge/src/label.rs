@@ -26,11 +26,7 @@ pub(crate) fn subdomain(name: &str) -> Vec<String> {
 }
 
 fn too_long(name: &str, max: usize) -> Vec<String> {
-    if name.len() > max {
-        vec![format!("must be no more than {max} characters")]
-    } else {
-        Vec::new()
-    }
+    if name.len() > max { vec![format!("must be no more than {max} characters")] } else { Vec::new() }
 }
 
 fn is_label(label: &str) -> bool {

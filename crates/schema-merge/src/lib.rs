@@ -1,22 +1,32 @@
 //! Merges partial OpenAPI schemas into separate roots of one structural CRD schema.
 //!
 //! ```
-//! use schema_merge::{Fragment, Merger, MountPath};
-//! use serde_json::json;
+//! use schema_merge::{Fragment, Merger, MountPath, Style, structuralize};
 //!
-//! let of_platform = json!({"type": "object", "properties": {"kinds": {"type": "array", "items": {"type": "string"}}}});
-//! let of_author = json!({"type": "object", "properties": {"labels": {"type": "array", "items": {"type": "string"}}}});
-//! let merged = Merger::new()
-//!     .mount(Fragment::new("platform", MountPath::of(["spec", "match"]), of_platform))
-//!     .mount(Fragment::new("author", MountPath::of(["spec", "parameters"]), of_author))
-//!     .build()
-//!     .expect("each has a place of its own");
-//! assert_eq!(merged.blame("spec.validation.openAPIV3Schema.properties[spec].properties[match]"), ["platform"]);
+//! #[derive(schemars::JsonSchema)]
+//! struct Backup {
+//!     schedule: String,
+//!     keep: Option<u8>,
+//! }
+//!
+//! let spec = structuralize(&schemars::schema_for!(Backup).to_value(), Style::default()).expect("a plain struct");
+//! let merged = Merger::new().mount(Fragment::new("Backup", MountPath::of(["spec"]), spec.schema)).build().expect("one mount");
+//! let crd = serde_json::json!({
+//!     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "backups.example.com"},
+//!     "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Backup", "plural": "backups"}, "versions": [
+//!         {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": merged.schema()}}]},
+//! });
+//! assert!(schema_merge::check_crd(&crd).iter().all(|finding| !finding.is_error()));
 //! ```
 //!
 //! Several parties each own a part of one CRD's schema and must not collide. Each hands over a [`Fragment`]: a schema
 //! as JSON, where it is mounted, and on what terms. [`Merger::build`] gives one schema, or every conflict at once with
 //! both parties named.
+//!
+//! Around that: [`check_structural`] and [`check_crd`] say what the API server would refuse, in its own words, and what it
+//! accepts and users regret; [`structuralize`] turns what generators emit into what a CRD may hold; [`validate_object`],
+//! [`defaulted`] and [`pruned`] do to an object what the server does; [`compat`] says whether stored objects survive a
+//! change. Nothing here talks to a cluster, and nothing panics, whatever JSON it is given.
 
 mod cel;
 mod compat;

@@ -19,10 +19,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            depth: 512,
-            values: 1_000_000,
-        }
+        Self { depth: 512, values: 1_000_000 }
     }
 }
 

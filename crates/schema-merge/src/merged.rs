@@ -77,9 +77,7 @@ impl Merged {
 /// the rest by looking which properties there are.
 fn locate(schema: &Value, place: &str) -> SchemaPath {
     let mut path = SchemaPath::root();
-    let mut rest = place
-        .split_once("openAPIV3Schema")
-        .map_or(place, |(_, rest)| rest);
+    let mut rest = place.split_once("openAPIV3Schema").map_or(place, |(_, rest)| rest);
     let mut node = schema;
     loop {
         let Some((step, value, remaining)) = next_step(node, rest) else {
@@ -110,9 +108,7 @@ fn next_step<'v, 't>(node: &'v Value, text: &'t str) -> Option<(Found, &'v Value
                 } else {
                     (
                         Found::Key(name.clone()),
-                        text.strip_prefix('[')?
-                            .strip_prefix(name.as_str())?
-                            .strip_prefix(']')?,
+                        text.strip_prefix('[')?.strip_prefix(name.as_str())?.strip_prefix(']')?,
                     )
                 };
                 let ends = rest.is_empty() || rest.starts_with(['.', '[', ':']);

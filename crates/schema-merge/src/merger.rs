@@ -113,9 +113,7 @@ impl Merger {
     /// Allows only these children below `parent`, whoever contributes.
     #[must_use]
     pub fn seal<S: Into<String>>(mut self, parent: MountPath, children: impl IntoIterator<Item = S>) -> Self {
-        self.terms
-            .seals
-            .insert((parent, children.into_iter().map(Into::into).collect()));
+        self.terms.seals.insert((parent, children.into_iter().map(Into::into).collect()));
         self
     }
 
@@ -166,12 +164,7 @@ impl Merger {
             return Err(errors);
         }
         let schema = sorted(with_metadata(joined.schema, &self.terms.metadata));
-        let mut merged = Merged {
-            schema,
-            origins: joined.origins,
-            fragments,
-            lints: Vec::new(),
-        };
+        let mut merged = Merged { schema, origins: joined.origins, fragments, lints: Vec::new() };
         let mut refused = self.judge(&mut merged);
         if refused.is_empty() {
             return Ok(merged);
@@ -183,24 +176,15 @@ impl Merger {
     /// What the API server would refuse, or drop in silence; the rest of the findings stay with the outcome.
     fn judge(&self, merged: &mut Merged) -> Vec<MergeError> {
         let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
-        let options = Options::default()
-            .status_subresource(self.terms.status_subresource)
-            .limits(limits);
+        let options = Options::default().status_subresource(self.terms.status_subresource).limits(limits);
         let findings = check_structural(&merged.schema, &options);
         let fatal = |finding: &Finding| finding.is_error() || finding.rule == "unknown-keyword";
         let (refused, lints): (Vec<_>, Vec<_>) = findings.into_iter().partition(fatal);
         merged.lints = lints;
         merged.lints.extend(vacuous::check(merged));
         let error = |finding: Finding| {
-            let origins = merged
-                .blame(&finding.path.pointer())
-                .into_iter()
-                .map(str::to_owned)
-                .collect();
-            MergeError::NotStructural {
-                finding: Box::new(finding),
-                origins,
-            }
+            let origins = merged.blame(&finding.path.pointer()).into_iter().map(str::to_owned).collect();
+            MergeError::NotStructural { finding: Box::new(finding), origins }
         };
         refused.into_iter().map(error).collect()
     }
@@ -208,11 +192,7 @@ impl Merger {
     fn oversized(&self, fragments: &[Fragment]) -> Vec<MergeError> {
         let exceeded = |fragment: &Fragment| {
             let detail = self.terms.limits.exceeded(&fragment.schema)?;
-            Some(MergeError::TooLarge {
-                origin: fragment.origin.clone(),
-                at: fragment.at.clone(),
-                detail,
-            })
+            Some(MergeError::TooLarge { origin: fragment.origin.clone(), at: fragment.at.clone(), detail })
         };
         fragments.iter().filter_map(exceeded).collect()
     }
@@ -224,10 +204,7 @@ impl TextLimits {
     /// At most this many characters.
     #[must_use]
     pub fn max_length(max_length: u64) -> Self {
-        Self {
-            max_length: Some(max_length),
-            ..Self::default()
-        }
+        Self { max_length: Some(max_length), ..Self::default() }
     }
 
     fn to_schema(&self) -> Value {
@@ -252,10 +229,7 @@ impl MetadataLimits {
     /// Restricts `metadata.name` only.
     #[must_use]
     pub fn name(limits: TextLimits) -> Self {
-        Self {
-            name: Some(limits),
-            ..Self::default()
-        }
+        Self { name: Some(limits), ..Self::default() }
     }
 }
 
@@ -298,12 +272,7 @@ fn sorted(value: Value) -> Value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.into_iter().collect();
             entries.sort_by(|left, right| left.0.cmp(&right.0));
-            Value::Object(
-                entries
-                    .into_iter()
-                    .map(|(key, value)| (key, sorted(value)))
-                    .collect(),
-            )
+            Value::Object(entries.into_iter().map(|(key, value)| (key, sorted(value))).collect())
         }
         scalar => scalar,
     }

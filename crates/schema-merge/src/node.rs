@@ -93,17 +93,12 @@ impl<'a> Node<'a> {
 
     /// A list; empty when absent.
     pub(crate) fn list(&self, keyword: &str) -> &'a [Value] {
-        self.get(keyword)
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default()
+        self.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// A list of texts; a null in it decodes to an empty text.
     pub(crate) fn texts(&self, keyword: &str) -> impl Iterator<Item = &'a str> {
-        self.list(keyword)
-            .iter()
-            .map(|value| value.as_str().unwrap_or_default())
+        self.list(keyword).iter().map(|value| value.as_str().unwrap_or_default())
     }
 
     pub(crate) fn default_value(&self) -> Option<&'a Value> {
@@ -132,15 +127,9 @@ impl<'a> Node<'a> {
 
     /// The junctors, with the keyword and the index of each member (`not` has none).
     pub(crate) fn junctors(&self) -> impl Iterator<Item = (&'static str, Option<usize>, &Node<'a>)> {
-        let lists = [
-            ("allOf", &self.all_of),
-            ("anyOf", &self.any_of),
-            ("oneOf", &self.one_of),
-        ];
+        let lists = [("allOf", &self.all_of), ("anyOf", &self.any_of), ("oneOf", &self.one_of)];
         let members = lists.into_iter().flat_map(|(keyword, list)| {
-            list.iter()
-                .enumerate()
-                .map(move |(at, node)| (keyword, Some(at), node))
+            list.iter().enumerate().map(move |(at, node)| (keyword, Some(at), node))
         });
         members.chain(self.not.iter().map(|node| ("not", None, &**node)))
     }

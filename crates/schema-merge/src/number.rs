@@ -11,19 +11,13 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     if let (Some(left), Some(right)) = (integer(left), integer(right)) {
         return left.cmp(&right);
     }
-    let (left, right) = (
-        left.as_f64().unwrap_or(f64::NAN),
-        right.as_f64().unwrap_or(f64::NAN),
-    );
+    let (left, right) = (left.as_f64().unwrap_or(f64::NAN), right.as_f64().unwrap_or(f64::NAN));
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
 }
 
 /// The number as an integer, when it was written as one.
 pub(crate) fn integer(number: &Number) -> Option<i128> {
-    number
-        .as_i64()
-        .map(i128::from)
-        .or_else(|| number.as_u64().map(i128::from))
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
 /// Whether two values are the same: numbers by value, lists in order, keys in any order.
@@ -43,10 +37,7 @@ pub(crate) fn order(left: &Value, right: &Value) -> Ordering {
         }
         (Value::Object(left), Value::Object(right)) => {
             let (left, right) = (sorted(left), sorted(right));
-            let pairs = left
-                .iter()
-                .zip(&right)
-                .map(|(l, r)| l.0.cmp(r.0).then_with(|| order(l.1, r.1)));
+            let pairs = left.iter().zip(&right).map(|(l, r)| l.0.cmp(r.0).then_with(|| order(l.1, r.1)));
             first_difference(pairs).then(left.len().cmp(&right.len()))
         }
         (left, right) => rank(left).cmp(&rank(right)),

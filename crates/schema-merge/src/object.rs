@@ -69,28 +69,14 @@ pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
     let limits = Limits::default();
     let refused = |detail: String| {
         let mut report = crate::structural::Report::new("");
-        report.push(
-            Severity::Error,
-            crate::Problem::Plain,
-            "unchecked",
-            &SchemaPath::root(),
-            None,
-            detail,
-        );
-        ObjectVerdict {
-            errors: report.findings,
-            unknown_fields: Vec::new(),
-            stored: object.clone(),
-        }
+        report.push(Severity::Error, crate::Problem::Plain, "unchecked", &SchemaPath::root(), None, detail);
+        ObjectVerdict { errors: report.findings, unknown_fields: Vec::new(), stored: object.clone() }
     };
     if let Some(detail) = limits.exceeded(schema).or_else(|| limits.exceeded(object)) {
         return refused(detail);
     }
     let (node, findings) = decode(schema, "", "");
-    if let Some(finding) = findings
-        .iter()
-        .find(|finding| finding.severity == Severity::Decode)
-    {
+    if let Some(finding) = findings.iter().find(|finding| finding.severity == Severity::Decode) {
         return refused(finding.detail.clone());
     }
     let unknown_fields = pruned(schema, object).unknown_fields;
@@ -104,9 +90,5 @@ pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
         .collect();
     Finding::settle(&mut errors);
     prune(&node, &mut stored, true);
-    ObjectVerdict {
-        errors,
-        unknown_fields,
-        stored,
-    }
+    ObjectVerdict { errors, unknown_fields, stored }
 }

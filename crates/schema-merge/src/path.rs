@@ -251,16 +251,10 @@ impl FromStr for MountPath {
         if text.is_empty() {
             return Ok(Self::root());
         }
-        let names = text.strip_prefix('/').ok_or_else(|| MergeError::MountPath {
-            text: text.to_owned(),
-        })?;
+        let names = text.strip_prefix('/').ok_or_else(|| MergeError::MountPath { text: text.to_owned() })?;
         names
             .split('/')
-            .map(|name| {
-                unescape(name).ok_or_else(|| MergeError::MountPath {
-                    text: text.to_owned(),
-                })
-            })
+            .map(|name| unescape(name).ok_or_else(|| MergeError::MountPath { text: text.to_owned() }))
             .collect::<Result<Vec<_>, _>>()
             .map(Self)
     }

@@ -148,10 +148,7 @@ impl<'p> Parser<'p> {
         self.out.push(')');
         self.group.settle();
         let inner = self.group.before;
-        outer.push(Item {
-            copies: inner.copies.max(1),
-            size: inner.size.saturating_add(2),
-        });
+        outer.push(Item { copies: inner.copies.max(1), size: inner.size.saturating_add(2) });
         self.group = outer;
         Ok(())
     }
@@ -267,11 +264,7 @@ impl<'p> Parser<'p> {
         match bounds {
             Some((Some(low), Some(high))) => {
                 let copies = if high == u64::MAX { low } else { high };
-                let all = if high == 0 {
-                    1
-                } else {
-                    copies.max(1).saturating_mul(item.copies.max(1))
-                };
+                let all = if high == 0 { 1 } else { copies.max(1).saturating_mul(item.copies.max(1)) };
                 let checked = low >= 2 || (high >= 2 && high != u64::MAX);
                 *item = Item {
                     copies: all,
@@ -353,10 +346,7 @@ impl<'p> Parser<'p> {
     }
 
     fn error(&self, code: &'static str, from: usize, to: usize) -> SyntaxError {
-        SyntaxError {
-            code,
-            expression: self.pattern.get(from..to).unwrap_or_default().to_owned(),
-        }
+        SyntaxError { code, expression: self.pattern.get(from..to).unwrap_or_default().to_owned() }
     }
 }
 
@@ -376,10 +366,7 @@ impl Group {
 }
 
 fn item_size(group: &Group) -> u64 {
-    group
-        .last
-        .map_or(0, |item| item.size)
-        .saturating_add(group.before.size)
+    group.last.map_or(0, |item| item.size).saturating_add(group.before.size)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod openapi;
 mod report;
 mod root;
 mod rule;
+mod rule_cost;
 mod unsupported;
 
 pub(crate) use dump::{go_float, go_json, go_quoted, go_schema};
@@ -125,24 +126,14 @@ impl Options {
 pub fn check_structural(schema: &Value, options: &Options) -> Vec<Finding> {
     let mut report = Report::based(&options.prefix, &options.base);
     if let Some(detail) = options.limits.exceeded(schema) {
-        report.push(
-            Severity::Error,
-            Problem::Plain,
-            "too-large",
-            &SchemaPath::root(),
-            None,
-            detail,
-        );
+        report.push(Severity::Error, Problem::Plain, "too-large", &SchemaPath::root(), None, detail);
         return report.findings;
     }
     let (node, mut findings) = decode(schema, &options.version_prefix, &options.base);
     if !options.lints {
         findings.retain(|finding| finding.severity != Severity::Lint);
     }
-    if findings
-        .iter()
-        .any(|finding| finding.severity == Severity::Decode)
-    {
+    if findings.iter().any(|finding| finding.severity == Severity::Decode) {
         Finding::settle(&mut findings);
         return findings;
     }

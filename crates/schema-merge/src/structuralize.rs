@@ -127,10 +127,7 @@ impl Style {
 /// Everything that is in the way, by place.
 pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Vec<Obstacle>> {
     if let Some(detail) = Limits::default().exceeded(schema) {
-        return Err(vec![Obstacle {
-            path: SchemaPath::root(),
-            reason: Reason::TooLarge(detail),
-        }]);
+        return Err(vec![Obstacle { path: SchemaPath::root(), reason: Reason::TooLarge(detail) }]);
     }
     let mut walk = Walk {
         root: schema,
@@ -141,11 +138,7 @@ pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Vec
         obstacles: Vec::new(),
     };
     let node = walk.node(schema, &mut SchemaPath::root());
-    let Walk {
-        mut losses,
-        mut obstacles,
-        ..
-    } = walk;
+    let Walk { mut losses, mut obstacles, .. } = walk;
     let schema = Value::Object(node);
     if obstacles.is_empty() {
         obstacles = refused(&schema);
@@ -167,23 +160,10 @@ fn refused(schema: &Value) -> Vec<Obstacle> {
     let mounted = json!({"type": "object", "properties": {"it": schema}});
     let findings = check_structural(&mounted, &options);
     let obstacle = |finding: crate::Finding| {
-        let steps = finding
-            .path
-            .steps()
-            .iter()
-            .skip(2)
-            .cloned()
-            .collect::<Vec<Step>>();
-        Obstacle {
-            path: SchemaPath::from_steps(steps),
-            reason: Reason::Refused(finding.to_string()),
-        }
+        let steps = finding.path.steps().iter().skip(2).cloned().collect::<Vec<Step>>();
+        Obstacle { path: SchemaPath::from_steps(steps), reason: Reason::Refused(finding.to_string()) }
     };
-    findings
-        .into_iter()
-        .filter(crate::Finding::is_error)
-        .map(obstacle)
-        .collect()
+    findings.into_iter().filter(crate::Finding::is_error).map(obstacle).collect()
 }
 
 /// The walk over a schema: what it has found, and the references it is inside of.
@@ -227,17 +207,11 @@ impl<'s> Walk<'s> {
     }
 
     fn lose(&mut self, at: &SchemaPath, detail: impl Into<String>) {
-        self.losses.push(Loss {
-            path: at.clone(),
-            detail: detail.into(),
-        });
+        self.losses.push(Loss { path: at.clone(), detail: detail.into() });
     }
 
     fn obstacle(&mut self, at: &SchemaPath, reason: Reason) {
-        self.obstacles.push(Obstacle {
-            path: at.clone(),
-            reason,
-        });
+        self.obstacles.push(Obstacle { path: at.clone(), reason });
     }
 }
 
@@ -250,15 +224,9 @@ fn anything() -> Map<String, Value> {
 fn is_null(schema: &Value) -> bool {
     let null = Value::Null;
     let only = |keyword: &str| {
-        schema
-            .get(keyword)
-            .and_then(Value::as_array)
-            .is_some_and(|list| *list == [Value::Null])
+        schema.get(keyword).and_then(Value::as_array).is_some_and(|list| *list == [Value::Null])
     };
     schema.get("type") == Some(&json!("null")) || schema.get("const") == Some(&null) || only("enum") || {
-        schema
-            .get("type")
-            .and_then(Value::as_array)
-            .is_some_and(|list| *list == [json!("null")])
+        schema.get("type").and_then(Value::as_array).is_some_and(|list| *list == [json!("null")])
     }
 }

@@ -6,33 +6,18 @@ use std::process::Command;
 /// Runs an example that `cargo test` has built beside this test.
 fn run(example: &str) -> String {
     let here = std::env::current_exe().unwrap();
-    let program = here
-        .parent()
-        .and_then(|deps| deps.parent())
-        .unwrap()
-        .join("examples")
-        .join(example);
-    let output = Command::new(&program)
-        .output()
-        .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let program = here.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(example);
+    let output =
+        Command::new(&program).output().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn a_derived_type_becomes_a_crd() {
     let crd: serde_json::Value = serde_json::from_str(&run("derive")).unwrap();
-    let spec = crd
-        .pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec")
-        .unwrap();
-    assert_eq!(
-        spec.pointer("/properties/keep/nullable"),
-        Some(&serde_json::json!(true))
-    );
+    let spec = crd.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").unwrap();
+    assert_eq!(spec.pointer("/properties/keep/nullable"), Some(&serde_json::json!(true)));
     assert_eq!(
         spec.pointer("/properties/target/oneOf/1/required"),
         Some(&serde_json::json!(["type", "claim"]))

@@ -22,9 +22,7 @@ use schema_merge::{
 use serde_json::{Value, json};
 
 fn setting(name: &str) -> Option<u64> {
-    std::env::var(name)
-        .ok()
-        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
 #[test]
@@ -77,10 +75,7 @@ fn sorted(findings: &[Finding]) -> Vec<Finding> {
 /// Pruning and defaulting twice changes nothing any more.
 fn objects(schema: &Value, object: &Value, findings: &[Finding]) {
     let verdict = validate_object(schema, object);
-    if findings
-        .iter()
-        .any(|finding| finding.severity == Severity::Decode)
-    {
+    if findings.iter().any(|finding| finding.severity == Severity::Decode) {
         return;
     }
     let once = pruned(schema, object);
@@ -115,36 +110,18 @@ fn crd(r: &mut Random, schema: &Value) {
 }
 
 fn merge(r: &mut Random, schema: &Value) {
-    let mut merger = Merger::new()
-        .status_subresource(r.chance(50))
-        .strip_descriptions(r.chance(20));
+    let mut merger = Merger::new().status_subresource(r.chance(50)).strip_descriptions(r.chance(20));
     for origin in ["a", "b", "c"] {
         let path = *r.pick(&["", "/spec", "/spec/a", "/spec/a/b", "/status", "/spec/a~1b"]);
         let path: MountPath = path.parse().unwrap();
-        let part = if r.chance(50) {
-            schema.clone()
-        } else {
-            generate::heap(r, 2)
-        };
-        let sharing = *r.pick(&[
-            Sharing::Exclusive,
-            Sharing::SharedStrict,
-            Sharing::SharedIntersect,
-        ]);
+        let part = if r.chance(50) { schema.clone() } else { generate::heap(r, 2) };
+        let sharing = *r.pick(&[Sharing::Exclusive, Sharing::SharedStrict, Sharing::SharedIntersect]);
         let fragment = Fragment::new(origin, path, part).sharing(sharing);
-        merger = merger.mount(if r.chance(30) {
-            fragment.any_type()
-        } else {
-            fragment
-        });
+        merger = merger.mount(if r.chance(30) { fragment.any_type() } else { fragment });
     }
     match merger.build() {
         Ok(merged) => {
-            assert!(
-                !check_structural(merged.schema(), &Options::default())
-                    .iter()
-                    .any(Finding::is_error)
-            );
+            assert!(!check_structural(merged.schema(), &Options::default()).iter().any(Finding::is_error));
             let _ = merged.blame("spec.validation.openAPIV3Schema.properties[spec].properties[a/b].type: x");
         }
         Err(errors) => {
@@ -162,16 +139,11 @@ fn made_structural(schema: &Value) -> bool {
         return false;
     };
     let mounted = json!({"type": "object", "properties": {"it": done.schema}});
-    let errors: Vec<_> = check_structural(&mounted, &Options::default())
-        .into_iter()
-        .filter(Finding::is_error)
-        .collect();
+    let errors: Vec<_> =
+        check_structural(&mounted, &Options::default()).into_iter().filter(Finding::is_error).collect();
     assert_eq!(errors, Vec::new(), "{schema}");
     let again = structuralize(&done.schema, Style::default())
         .unwrap_or_else(|e| panic!("{e:?} after {}", done.schema));
-    assert_eq!(
-        again.schema, done.schema,
-        "structuralizing is idempotent: {schema}"
-    );
+    assert_eq!(again.schema, done.schema, "structuralizing is idempotent: {schema}");
     true
 }

@@ -1,9 +1,5 @@
 //! The recorded verdicts of the API server's own validator, reproduced row by row.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test says no by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says no by panicking")]
 
 use std::collections::BTreeSet;
 
@@ -16,12 +12,8 @@ const DERIVED: &str = include_str!("fixtures/kube-derive-schemas.jsonl");
 
 /// Rows whose verdict needs the CEL type checker or Kubernetes' cost model, with what the server said of which we say
 /// something else. Everything else is compared word for word.
-const NEEDS_CEL: [&str; 4] = [
-    "cel cost 2",
-    "cel nonbool",
-    "cel oldSelf uncorrelatable",
-    "cel self.metadata in spec",
-];
+const NEEDS_CEL: [&str; 4] =
+    ["cel cost 2", "cel nonbool", "cel oldSelf uncorrelatable", "cel self.metadata in spec"];
 
 fn rows(text: &str) -> Vec<Value> {
     let row = |line: &str| {
@@ -49,11 +41,7 @@ fn crd(input: &Value) -> Value {
         version
     };
     let mut versions = vec![version("v1", input.get("schema"), true)];
-    versions.extend(
-        input
-            .get("second")
-            .map(|schema| version("v2", Some(schema), false)),
-    );
+    versions.extend(input.get("second").map(|schema| version("v2", Some(schema), false)));
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "foos.example.com"},
@@ -65,19 +53,11 @@ fn crd(input: &Value) -> Value {
 }
 
 fn texts(findings: &[Finding], severity: Severity) -> BTreeSet<String> {
-    findings
-        .iter()
-        .filter(|finding| finding.severity == severity)
-        .map(ToString::to_string)
-        .collect()
+    findings.iter().filter(|finding| finding.severity == severity).map(ToString::to_string).collect()
 }
 
 fn recorded(list: &Value) -> BTreeSet<String> {
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .map(|text| text.as_str().unwrap().to_owned())
-        .collect()
+    list.as_array().into_iter().flatten().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -93,10 +73,7 @@ fn every_row_has_the_servers_verdict_and_words() {
             continue;
         }
         if Some(ours) != server["ok"].as_bool() {
-            wrong.push(format!(
-                "{name}: the server says {}, we say {findings:#?}",
-                server["ok"]
-            ));
+            wrong.push(format!("{name}: the server says {}, we say {findings:#?}", server["ok"]));
             continue;
         }
         let words = (
@@ -116,12 +93,7 @@ fn every_row_has_the_servers_verdict_and_words() {
         }
     }
     println!("{same_words} of {} rows in the server's words", all.len());
-    assert!(
-        wrong.is_empty(),
-        "{} rows differ:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} rows differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]

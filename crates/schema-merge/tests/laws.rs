@@ -64,7 +64,7 @@ fn shared(r: &mut Random, origin: &str) -> Fragment {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_order_of_mounts_makes_no_difference(seed: u64, rotation in 0..5_usize) {
@@ -263,11 +263,8 @@ fn without_descriptions(schema: &Value) -> Value {
 fn reversed(value: &Value) -> String {
     match value {
         Value::Object(map) => {
-            let entries: Vec<_> = map
-                .iter()
-                .rev()
-                .map(|(key, value)| format!("{}:{}", json!(key), reversed(value)))
-                .collect();
+            let entries: Vec<_> =
+                map.iter().rev().map(|(key, value)| format!("{}:{}", json!(key), reversed(value))).collect();
             format!("{{{}}}", entries.join(","))
         }
         Value::Array(list) => format!("[{}]", list.iter().map(reversed).collect::<Vec<_>>().join(",")),

@@ -1,9 +1,5 @@
 //! Deep and wide schemas: everything completes, and nothing overflows. `cargo bench`-like figures: see the example `size`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test says no by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says no by panicking")]
 
 use schema_merge::{
     Finding, Fragment, Limits, Merger, MountPath, Options, Style, check_structural, compat, structuralize,
@@ -19,12 +15,8 @@ fn deep(levels: usize) -> Value {
 }
 
 fn wide(properties: usize) -> Value {
-    let property = |number| {
-        (
-            format!("p{number}"),
-            json!({"type": "string", "pattern": "^a+$", "default": "a"}),
-        )
-    };
+    let property =
+        |number| (format!("p{number}"), json!({"type": "string", "pattern": "^a+$", "default": "a"}));
     json!({"type": "object", "properties": (0..properties).map(property).collect::<Map<_, _>>()})
 }
 
@@ -34,16 +26,9 @@ fn resource(spec: Value) -> Value {
 
 fn everything(spec: Value) {
     let schema = resource(spec.clone());
-    assert!(
-        !check_structural(&schema, &Options::default())
-            .iter()
-            .any(Finding::is_error)
-    );
+    assert!(!check_structural(&schema, &Options::default()).iter().any(Finding::is_error));
     assert_eq!(structuralize(&spec, Style::default()).unwrap().schema, spec);
-    let merged = Merger::new()
-        .mount(Fragment::new("a", MountPath::of(["spec"]), spec))
-        .build()
-        .unwrap();
+    let merged = Merger::new().mount(Fragment::new("a", MountPath::of(["spec"]), spec)).build().unwrap();
     assert_eq!(*merged.schema(), schema);
     assert_eq!(compat(&schema, &schema), vec![]);
     assert!(validate_object(&schema, &json!({"spec": {}})).is_valid());
@@ -63,18 +48,10 @@ fn ten_thousand_properties_pass_through_everything() {
 fn beyond_the_bounds_there_is_an_answer_and_no_overflow() {
     let schema = resource(deep(400));
     let findings = check_structural(&schema, &Options::default());
-    assert_eq!(
-        findings[0].to_string(),
-        "spec.validation.openAPIV3Schema: nested deeper than 512 levels"
-    );
+    assert_eq!(findings[0].to_string(), "spec.validation.openAPIV3Schema: nested deeper than 512 levels");
     assert!(structuralize(&schema, Style::default()).is_err());
     assert!(!validate_object(&schema, &json!({})).is_valid());
-    assert!(
-        Merger::new()
-            .mount(Fragment::new("a", MountPath::root(), schema.clone()))
-            .build()
-            .is_err()
-    );
+    assert!(Merger::new().mount(Fragment::new("a", MountPath::root(), schema.clone())).build().is_err());
     let few = Options::default().limits(Limits::default().with_values(10));
     assert_eq!(
         check_structural(&resource(wide(20)), &few)[0].to_string(),

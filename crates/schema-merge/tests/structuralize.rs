@@ -15,10 +15,7 @@ use serde_json::{Value, json};
 fn check(input: Value, expected: Value) -> Vec<String> {
     let done = structuralize(&input, Style::default()).unwrap_or_else(|errors| panic!("{errors:#?}"));
     assert_eq!(done.schema, expected, "{input}");
-    done.losses
-        .iter()
-        .map(|loss| format!("{}: {}", loss.path, loss.detail))
-        .collect()
+    done.losses.iter().map(|loss| format!("{}: {}", loss.path, loss.detail)).collect()
 }
 
 #[track_caller]
@@ -43,24 +40,12 @@ fn derived_types_become_structural() {
                     .collect();
                 assert_eq!(errors, Vec::new(), "{name}");
                 let again = structuralize(&done.schema, Style::default()).unwrap();
-                assert_eq!(
-                    again.schema, done.schema,
-                    "{name}: doing it twice changes nothing"
-                );
-                assert_eq!(
-                    again.losses,
-                    Vec::new(),
-                    "{name}: nothing is lost the second time"
-                );
+                assert_eq!(again.schema, done.schema, "{name}: doing it twice changes nothing");
+                assert_eq!(again.losses, Vec::new(), "{name}: nothing is lost the second time");
             }
         }
     }
-    assert!(
-        failed.is_empty(),
-        "{} types fail:\n{}",
-        failed.len(),
-        failed.join("\n")
-    );
+    assert!(failed.is_empty(), "{} types fail:\n{}", failed.len(), failed.join("\n"));
 }
 
 #[test]
@@ -89,10 +74,7 @@ fn impossible_types_say_what_is_in_the_way_and_where() {
 
 #[test]
 fn each_rewriting_does_what_it_says() {
-    check(
-        json!({"type": ["string", "null"]}),
-        json!({"type": "string", "nullable": true}),
-    );
+    check(json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true}));
     check(json!({"const": "a"}), json!({"type": "string", "enum": ["a"]}));
     check(
         json!({"type": "integer", "exclusiveMinimum": 3}),
@@ -165,10 +147,7 @@ fn every_loss_is_reported() {
         json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}}),
     );
     assert_eq!(losses.len(), 3, "{losses:#?}");
-    assert!(
-        losses[0].starts_with(": propertyNames is not a keyword"),
-        "{losses:?}"
-    );
+    assert!(losses[0].starts_with(": propertyNames is not a keyword"), "{losses:?}");
     assert!(losses[2].starts_with("/properties/a: uniqueItems"), "{losses:?}");
 }
 
@@ -194,13 +173,7 @@ fn what_is_in_the_way_is_named() {
         "A": {"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}},
         "B": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}},
     }});
-    assert_eq!(
-        refuse(mutual),
-        (
-            "/properties/b/properties/a".to_owned(),
-            Reason::Recursive("A".to_owned())
-        )
-    );
+    assert_eq!(refuse(mutual), ("/properties/b/properties/a".to_owned(), Reason::Recursive("A".to_owned())));
     let mut doubling = json!({"$ref": "#/$defs/d0", "$defs": {"d30": {"type": "string"}}});
     for level in 0..30 {
         let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});

@@ -29,12 +29,7 @@ impl Backoff {
             Some(seed) => builder.with_jitter_seed(seed),
             None => builder,
         };
-        Self {
-            builder,
-            current: builder.build(),
-            longest: delays.max,
-            failures: 0,
-        }
+        Self { builder, current: builder.build(), longest: delays.max, failures: 0 }
     }
 
     /// The delay after one more failure.
@@ -62,10 +57,7 @@ mod tests {
     use super::*;
 
     fn delays() -> Delays {
-        Delays {
-            min: Duration::from_secs(1),
-            max: Duration::from_secs(8),
-        }
+        Delays { min: Duration::from_secs(1), max: Duration::from_secs(8) }
     }
 
     #[test]
@@ -74,10 +66,7 @@ mod tests {
         for base in [1, 2, 4, 8, 8, 8] {
             let (least, most) = (Duration::from_secs(base), Duration::from_secs(base * 2));
             let delay = backoff.next_delay();
-            assert!(
-                delay >= least && delay <= most,
-                "{delay:?} is outside {least:?}..{most:?}"
-            );
+            assert!(delay >= least && delay <= most, "{delay:?} is outside {least:?}..{most:?}");
         }
     }
 

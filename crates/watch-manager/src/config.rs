@@ -49,18 +49,9 @@ impl Default for Config {
             page_size: 500,
             watch_timeout: Duration::from_secs(290),
             idle_timeout: Duration::from_secs(295),
-            retry: Delays {
-                min: Duration::from_millis(800),
-                max: Duration::from_secs(30),
-            },
-            discovery: Delays {
-                min: Duration::from_secs(1),
-                max: Duration::from_secs(30),
-            },
-            refused: Delays {
-                min: Duration::from_secs(30),
-                max: Duration::from_secs(300),
-            },
+            retry: Delays { min: Duration::from_millis(800), max: Duration::from_secs(30) },
+            discovery: Delays { min: Duration::from_secs(1), max: Duration::from_secs(30) },
+            refused: Delays { min: Duration::from_secs(30), max: Duration::from_secs(300) },
             keep_managed_fields: false,
             jitter_seed: None,
         }

@@ -137,10 +137,7 @@ impl Feed {
             Err(SourceError::Expired) if listing.page.continue_token.is_some() => {
                 listing.expired = listing.expired.saturating_add(1);
                 let limit = (listing.expired < EXPIRED_PAGES).then_some(self.supply.config.page_size);
-                listing.page = Page {
-                    limit,
-                    continue_token: None,
-                };
+                listing.page = Page { limit, continue_token: None };
                 Phase::List(listing)
             }
             Err(SourceError::NotServed) => self.look_again(),
@@ -163,10 +160,7 @@ impl Feed {
         self.outbox.push_back(Step::ListDone);
         self.complete = true;
         self.listing.reset();
-        Phase::Connect {
-            resource: listing.resource,
-            version: page.resource_version,
-        }
+        Phase::Connect { resource: listing.resource, version: page.resource_version }
     }
 
     fn unlisted(&mut self, resource: ApiResource, error: &SourceError) -> Phase {
@@ -177,24 +171,14 @@ impl Feed {
     /// Connect => Follow | List | Resolve | Wait
     async fn connect(&mut self, resource: ApiResource, version: String) -> Phase {
         let permit = self.permit().await;
-        let opened = self
-            .supply
-            .source
-            .watch(&resource, &version, self.supply.config.watch_timeout)
-            .await;
+        let opened = self.supply.source.watch(&resource, &version, self.supply.config.watch_timeout).await;
         drop(permit);
         match opened {
             Ok(frames) => {
                 self.refused.reset();
                 self.report(GvkStatus::Ready);
                 let since = Instant::now();
-                Phase::Follow(Following {
-                    resource,
-                    version,
-                    frames,
-                    since,
-                    advanced: false,
-                })
+                Phase::Follow(Following { resource, version, frames, since, advanced: false })
             }
             Err(error) => self.interrupted(resource, version, &error),
         }
@@ -219,10 +203,7 @@ impl Feed {
             // The server closed the watch, as it does when `watch_timeout` is over.
             Ok(None) if following.advanced || following.since.elapsed() >= SHORT_WATCH => {
                 self.judge(&following);
-                Phase::Connect {
-                    resource: following.resource,
-                    version: following.version,
-                }
+                Phase::Connect { resource: following.resource, version: following.version }
             }
             Ok(None) => {
                 let error = SourceError::Unavailable("the server closes watches at once".to_owned());
@@ -231,10 +212,7 @@ impl Feed {
             // Silence for longer than the server may keep a watch open: the connection is dead.
             Err(_) => {
                 self.judge(&following);
-                Phase::Connect {
-                    resource: following.resource,
-                    version: following.version,
-                }
+                Phase::Connect { resource: following.resource, version: following.version }
             }
         }
     }
@@ -287,11 +265,7 @@ impl Feed {
     fn look_again(&mut self) -> Phase {
         let first = self.listing.is_fresh();
         let delay = self.listing.next_delay();
-        if first {
-            Phase::Resolve
-        } else {
-            Phase::wait(delay, Phase::Resolve)
-        }
+        if first { Phase::Resolve } else { Phase::wait(delay, Phase::Resolve) }
     }
 
     /// The kind is not served. A version of it seen so far says nothing about the kind that may come back.
@@ -311,18 +285,11 @@ impl Feed {
         backoff: impl FnOnce(&mut Self) -> &mut Backoff,
     ) -> Duration {
         if let SourceError::Forbidden(message) = error {
-            self.report(GvkStatus::Forbidden {
-                verb,
-                error: message.as_str().into(),
-            });
+            self.report(GvkStatus::Forbidden { verb, error: message.as_str().into() });
             return self.refused.next_delay();
         }
         let error: Arc<str> = error.to_string().into();
-        self.report(if self.complete {
-            GvkStatus::Stale { error }
-        } else {
-            GvkStatus::Degraded { error }
-        });
+        self.report(if self.complete { GvkStatus::Stale { error } } else { GvkStatus::Degraded { error } });
         backoff(self).next_delay()
     }
 
@@ -367,16 +334,8 @@ impl Feed {
     }
 
     fn listing_of(&self, resource: ApiResource, permit: Option<OwnedSemaphorePermit>) -> Listing {
-        let page = Page {
-            limit: Some(self.supply.config.page_size),
-            continue_token: None,
-        };
-        Listing {
-            resource,
-            page,
-            expired: 0,
-            permit,
-        }
+        let page = Page { limit: Some(self.supply.config.page_size), continue_token: None };
+        Listing { resource, page, expired: 0, permit }
     }
 
     /// `None` never comes: the semaphore is not closed.

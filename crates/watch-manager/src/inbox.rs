@@ -48,9 +48,7 @@ impl Inbox {
             return Err(Error::ShutDown);
         }
         if state.names.contains_key(name) {
-            return Err(Error::DuplicateName {
-                name: name.to_string(),
-            });
+            return Err(Error::DuplicateName { name: name.to_string() });
         }
         state.next_id = state.next_id.saturating_add(1);
         let id = RegistrarId(state.next_id);
@@ -136,10 +134,7 @@ impl Inbox {
     /// The driver has ended: every stream ends, every store closes, nothing can be made any more.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
-        state.requests = Requests {
-            over: true,
-            ..Requests::default()
-        };
+        state.requests = Requests { over: true, ..Requests::default() };
         let registrars: Vec<_> = state.registrars.values().map(Arc::clone).collect();
         let stores = std::mem::take(&mut state.stores);
         drop(state);

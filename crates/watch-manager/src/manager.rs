@@ -57,10 +57,7 @@ impl WatchManager {
 
     /// A manager on another source, such as `testing::FakeApi` (feature `test-util`).
     pub fn builder_with_source(source: impl Source) -> Builder {
-        Builder {
-            source: Arc::new(source),
-            config: Config::default(),
-        }
+        Builder { source: Arc::new(source), config: Config::default() }
     }
 
     /// A consumer of this name, with an empty roster.
@@ -111,13 +108,9 @@ impl Builder {
     /// The manager, and the driver to spawn. Nothing happens until the driver is polled.
     pub fn build(self) -> (WatchManager, Driver) {
         let inbox = Arc::new(Inbox::default());
-        let alive = Arc::new(Alive {
-            inbox: Arc::clone(&inbox),
-        });
+        let alive = Arc::new(Alive { inbox: Arc::clone(&inbox) });
         let run = Run {
-            closing: Closing {
-                inbox: Arc::clone(&inbox),
-            },
+            closing: Closing { inbox: Arc::clone(&inbox) },
             supply: Supply {
                 source: self.source,
                 starts: Arc::new(Semaphore::new(self.config.max_concurrent_starts.max(1))),

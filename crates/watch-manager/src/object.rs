@@ -46,10 +46,7 @@ pub(crate) enum Keep {
 impl ObjectKey {
     /// `namespace` is `None` for a cluster-scoped object.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
-        Self {
-            namespace: namespace.unwrap_or_default().into(),
-            name: name.into(),
-        }
+        Self { namespace: namespace.unwrap_or_default().into(), name: name.into() }
     }
 
     /// The namespace, or `None` for a cluster-scoped object.
@@ -92,9 +89,7 @@ impl WatchedObject {
         keep: Keep,
     ) -> Result<Self, serde_json::Error> {
         let fields: Fields<'_> = serde_json::from_str(raw.get())?;
-        let metadata = fields
-            .last("metadata")
-            .ok_or_else(|| serde_json::Error::missing_field("metadata"))?;
+        let metadata = fields.last("metadata").ok_or_else(|| serde_json::Error::missing_field("metadata"))?;
         let identity: Identity<'_> = serde_json::from_str(metadata.get())?;
         Ok(Self {
             gvk: Arc::clone(gvk),
@@ -236,11 +231,7 @@ struct Fields<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 impl<'a> Fields<'a> {
     /// The value of `name`. JSON readers take the last of several, and so do we.
     fn last(&self, name: &str) -> Option<&'a RawValue> {
-        self.0
-            .iter()
-            .rev()
-            .find(|(key, _)| is_key(key, name))
-            .map(|(_, value)| *value)
+        self.0.iter().rev().find(|(key, _)| is_key(key, name)).map(|(_, value)| *value)
     }
 }
 

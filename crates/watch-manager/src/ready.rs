@@ -18,10 +18,8 @@ pub struct Readiness {
 
 impl Readiness {
     pub(crate) fn of(backlog: &Backlog) -> Self {
-        let mut waiting: Vec<_> = backlog
-            .unsynced()
-            .map(|(gvk, status)| ((**gvk).clone(), status.clone()))
-            .collect();
+        let mut waiting: Vec<_> =
+            backlog.unsynced().map(|(gvk, status)| ((**gvk).clone(), status.clone())).collect();
         waiting.sort_by(|(a, _), (b, _)| sort_key(a).cmp(&sort_key(b)));
         Self { waiting }
     }
@@ -33,9 +31,7 @@ impl Readiness {
 
     /// Every kind is ready, or waits for an administrator, or is not served: nothing is on its way.
     pub fn is_settled(&self) -> bool {
-        self.waiting
-            .iter()
-            .all(|(_, status)| status.is_stuck() || *status == GvkStatus::Pending)
+        self.waiting.iter().all(|(_, status)| status.is_stuck() || *status == GvkStatus::Pending)
     }
 
     /// The kinds that are not ready, by group, version and kind.

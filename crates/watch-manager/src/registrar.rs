@@ -51,13 +51,7 @@ impl Registrar {
     pub(crate) fn enrol(inbox: &Arc<Inbox>, alive: &Arc<Alive>, name: &str) -> Result<Self, Error> {
         let name: Arc<str> = name.into();
         let (id, mailbox) = inbox.enrol(&name)?;
-        Ok(Self {
-            id,
-            name,
-            mailbox,
-            inbox: Arc::clone(inbox),
-            _alive: Arc::clone(alive),
-        })
+        Ok(Self { id, name, mailbox, inbox: Arc::clone(inbox), _alive: Arc::clone(alive) })
     }
 
     /// The name it was made with.
@@ -151,9 +145,7 @@ impl Drop for Registrar {
 
 impl fmt::Debug for Registrar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registrar")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Registrar").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -161,11 +153,7 @@ impl fmt::Debug for Registrar {
 
 impl Default for Mailbox {
     fn default() -> Self {
-        Self {
-            state: Mutex::default(),
-            bell: Notify::new(),
-            readiness: watch::Sender::new(()),
-        }
+        Self { state: Mutex::default(), bell: Notify::new(), readiness: watch::Sender::new(()) }
     }
 }
 
@@ -195,10 +183,7 @@ impl Mailbox {
 
     /// Nothing comes any more, and nothing is delivered.
     fn discard(&self) {
-        *self.lock() = State {
-            backlog: Backlog::default(),
-            finished: true,
-        };
+        *self.lock() = State { backlog: Backlog::default(), finished: true };
         self.bell.notify_one();
         self.announce();
     }

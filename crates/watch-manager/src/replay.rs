@@ -65,8 +65,7 @@ impl Backlog {
             return false;
         }
         self.next_epoch = self.next_epoch.wrapping_add(1);
-        self.lanes
-            .insert(Arc::clone(gvk), Lane::new(Epoch(self.next_epoch)));
+        self.lanes.insert(Arc::clone(gvk), Lane::new(Epoch(self.next_epoch)));
         true
     }
 
@@ -108,10 +107,7 @@ impl Backlog {
 
     /// The roster, with the epoch of each stay.
     pub(crate) fn wishes(&self) -> HashMap<Gvk, Epoch> {
-        self.lanes
-            .iter()
-            .map(|(gvk, lane)| (Arc::clone(gvk), lane.epoch))
-            .collect()
+        self.lanes.iter().map(|(gvk, lane)| (Arc::clone(gvk), lane.epoch)).collect()
     }
 
     pub(crate) fn status(&self, gvk: &GroupVersionKind) -> Option<&GvkStatus> {
@@ -120,10 +116,7 @@ impl Backlog {
 
     /// The kinds whose snapshot has not been queued completely.
     pub(crate) fn unsynced(&self) -> impl Iterator<Item = (&Gvk, &GvkStatus)> {
-        self.lanes
-            .iter()
-            .filter(|(_, lane)| !lane.synced)
-            .map(|(gvk, lane)| (gvk, &lane.status))
+        self.lanes.iter().filter(|(_, lane)| !lane.synced).map(|(gvk, lane)| (gvk, &lane.status))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -156,10 +149,7 @@ impl Backlog {
                 }
             };
             if let Some(kind) = kind {
-                return Some(WatchEvent {
-                    gvk: (*gvk).clone(),
-                    kind,
-                });
+                return Some(WatchEvent { gvk: (*gvk).clone(), kind });
             }
         }
     }
@@ -171,8 +161,7 @@ impl Backlog {
             entry.held = false;
             if entry.live.is_some() {
                 // The successor of the same name is next, and not behind what came later.
-                self.order
-                    .insert(at, Token::Object(Arc::clone(gvk), Arc::clone(key)));
+                self.order.insert(at, Token::Object(Arc::clone(gvk), Arc::clone(key)));
             } else {
                 objects.remove(key);
             }
@@ -209,11 +198,7 @@ impl Backlog {
     /// Queues the end of the snapshot, once.
     pub(crate) fn offer_synced(&mut self, gvk: &Gvk, epoch: Epoch) {
         let at = self.next_token;
-        let Some(lane) = self
-            .lanes
-            .get_mut(gvk)
-            .filter(|lane| lane.epoch == epoch && !lane.synced)
-        else {
+        let Some(lane) = self.lanes.get_mut(gvk).filter(|lane| lane.epoch == epoch && !lane.synced) else {
             return;
         };
         lane.synced = true;
@@ -274,11 +259,7 @@ impl Lane {
     }
 
     fn tokens(&self) -> impl Iterator<Item = u64> {
-        self.objects
-            .values()
-            .map(|entry| entry.at)
-            .chain(self.status_at)
-            .chain(self.synced_at)
+        self.objects.values().map(|entry| entry.at).chain(self.status_at).chain(self.synced_at)
     }
 }
 
@@ -293,12 +274,7 @@ impl Entry {
             Change::Deleted(old) => (true, Some(old), None),
             Change::Replaced { old, new } => (true, Some(old), Some(new)),
         };
-        Self {
-            at,
-            held,
-            gone: gone.cloned(),
-            live: live.cloned(),
-        }
+        Self { at, held, gone: gone.cloned(), live: live.cloned() }
     }
 
     fn absorb(&mut self, change: &Change) {

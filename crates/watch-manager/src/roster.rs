@@ -57,10 +57,8 @@ impl Roster {
         let current = self.wishes.remove(&id).unwrap_or_default();
         let left = difference(&current, &desired);
         let joined = difference(&desired, &current);
-        let mut changes: Vec<Change> = left
-            .iter()
-            .map(|(gvk, _)| Change::Leave(id, Arc::clone(gvk)))
-            .collect();
+        let mut changes: Vec<Change> =
+            left.iter().map(|(gvk, _)| Change::Leave(id, Arc::clone(gvk))).collect();
         for (gvk, epoch) in &joined {
             let interested = self.wanted_by.entry(Arc::clone(gvk)).or_default();
             if interested.is_empty() {

@@ -62,9 +62,7 @@ pub(crate) enum Change {
 
 impl StoreHandle {
     pub(crate) fn new() -> Self {
-        Self {
-            shared: Arc::default(),
-        }
+        Self { shared: Arc::default() }
     }
 
     /// The object of this name; `namespace` is `None` for a cluster-scoped kind.
@@ -76,11 +74,7 @@ impl StoreHandle {
     /// All objects at this moment, in no particular order. Clones one pointer per object, so that readers
     /// never hold up the watch.
     pub fn objects(&self) -> Vec<Arc<WatchedObject>> {
-        self.read()
-            .objects
-            .values()
-            .map(|slot| Arc::clone(&slot.object))
-            .collect()
+        self.read().objects.values().map(|slot| Arc::clone(&slot.object)).collect()
     }
 
     /// How many objects there are.
@@ -157,10 +151,7 @@ impl Store {
     /// An object of a list, or one that the watch added or modified. An object that is stored already is no
     /// difference.
     pub(crate) fn apply(&mut self, object: Arc<WatchedObject>) -> Option<Change> {
-        let slot = Slot {
-            object: Arc::clone(&object),
-            pass: self.pass,
-        };
+        let slot = Slot { object: Arc::clone(&object), pass: self.pass };
         let Some(previous) = self.objects.insert(object.shared_key(), slot) else {
             return Some(Change::Added(object));
         };
@@ -193,18 +184,12 @@ impl Store {
     /// The kind is no longer served: all its objects are gone.
     pub(crate) fn clear(&mut self) -> Vec<Change> {
         self.progress = Progress::Empty;
-        self.objects
-            .drain()
-            .map(|(_, slot)| Change::Deleted(slot.object))
-            .collect()
+        self.objects.drain().map(|(_, slot)| Change::Deleted(slot.object)).collect()
     }
 
     /// Nobody wants the kind: frees the objects and tells nobody.
     pub(crate) fn close(&mut self) {
-        *self = Self {
-            closed: true,
-            ..Self::default()
-        };
+        *self = Self { closed: true, ..Self::default() };
     }
 }
 

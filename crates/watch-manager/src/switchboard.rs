@@ -89,11 +89,7 @@ impl Switchboard {
     }
 
     fn assign(&mut self, id: RegistrarId, wishes: HashMap<Gvk, Epoch>) -> Vec<Effect> {
-        self.roster
-            .assign(id, wishes)
-            .into_iter()
-            .filter_map(|change| self.carry_out(change))
-            .collect()
+        self.roster.assign(id, wishes).into_iter().filter_map(|change| self.carry_out(change)).collect()
     }
 
     fn carry_out(&mut self, change: RosterChange) -> Option<Effect> {
@@ -123,11 +119,7 @@ impl Switchboard {
     }
 
     fn step(&mut self, gvk: &Gvk, incarnation: Incarnation, step: Step) {
-        let Some(kind) = self
-            .kinds
-            .get_mut(gvk)
-            .filter(|kind| kind.incarnation == incarnation)
-        else {
+        let Some(kind) = self.kinds.get_mut(gvk).filter(|kind| kind.incarnation == incarnation) else {
             return;
         };
         let news = kind.take_in(step);
@@ -143,11 +135,7 @@ impl Switchboard {
 
 impl Kind {
     fn new(incarnation: Incarnation) -> Self {
-        Self {
-            incarnation,
-            store: StoreHandle::new(),
-            joined: BTreeMap::new(),
-        }
+        Self { incarnation, store: StoreHandle::new(), joined: BTreeMap::new() }
     }
 
     /// The state so far, for a registrar that joins. What follows reaches it like the others: the caller
@@ -171,35 +159,23 @@ impl Kind {
         match step {
             Step::Status(status) => {
                 store.set_status(status.clone());
-                News {
-                    status: Some(status),
-                    ..News::default()
-                }
+                News { status: Some(status), ..News::default() }
             }
             Step::ListStarted => {
                 store.begin_list();
                 News::default()
             }
-            Step::Listed(objects) => News::of(
-                objects
-                    .into_iter()
-                    .filter_map(|object| store.apply(object))
-                    .collect(),
-            ),
-            Step::ListDone => News {
-                synced: Some(true),
-                ..News::of(store.finish_list())
-            },
+            Step::Listed(objects) => {
+                News::of(objects.into_iter().filter_map(|object| store.apply(object)).collect())
+            }
+            Step::ListDone => News { synced: Some(true), ..News::of(store.finish_list()) },
             Step::Applied(object) => News::of(store.apply(object).into_iter().collect()),
             Step::Deleted(object) => News::of(store.delete(object).into_iter().collect()),
             Step::Undecodable => {
                 store.count_undecodable();
                 News::default()
             }
-            Step::Gone => News {
-                synced: Some(false),
-                ..News::of(store.clear())
-            },
+            Step::Gone => News { synced: Some(false), ..News::of(store.clear()) },
         }
     }
 }
@@ -216,10 +192,7 @@ struct News {
 
 impl News {
     fn of(changes: Vec<Change>) -> Self {
-        Self {
-            changes,
-            ..Self::default()
-        }
+        Self { changes, ..Self::default() }
     }
 
     /// Changes first: the end of a snapshot follows its objects.

@@ -69,9 +69,7 @@ impl FakeApi {
         let mut state = self.lock();
         let version = state.next_version();
         let resource = ApiResource::from_gvk_with_plural(gvk, plural);
-        state
-            .kinds
-            .insert(gvk.clone(), Kind::new(resource, missing, version));
+        state.kinds.insert(gvk.clone(), Kind::new(resource, missing, version));
         drop(state);
         self.tick.send_replace(());
     }
@@ -100,10 +98,7 @@ impl FakeApi {
     pub fn delete(&self, gvk: &GroupVersionKind, namespace: Option<&str>, name: &str) -> bool {
         let mut state = self.lock();
         let version = state.next_version();
-        let deleted = state
-            .kinds
-            .get_mut(gvk)
-            .is_some_and(|kind| kind.delete(namespace, name, version));
+        let deleted = state.kinds.get_mut(gvk).is_some_and(|kind| kind.delete(namespace, name, version));
         drop(state);
         self.tick.send_replace(());
         deleted
@@ -135,12 +130,7 @@ impl FakeApi {
 impl FakeApi {
     /// The next request of this verb for `gvk` fails; repeated calls queue.
     pub fn fail_next(&self, gvk: &GroupVersionKind, verb: Verb, fault: Fault) {
-        self.lock()
-            .faults
-            .entry((gvk.clone(), verb))
-            .or_default()
-            .once
-            .push_back(fault);
+        self.lock().faults.entry((gvk.clone(), verb)).or_default().once.push_back(fault);
     }
 
     /// Every request of this verb for `gvk` fails, until [`heal`](Self::heal).
@@ -172,11 +162,7 @@ impl FakeApi {
 impl FakeApi {
     /// How many requests of this verb were made for `gvk`.
     pub fn calls(&self, gvk: &GroupVersionKind, verb: Verb) -> usize {
-        self.lock()
-            .calls
-            .get(&(gvk.clone(), verb))
-            .copied()
-            .unwrap_or_default()
+        self.lock().calls.get(&(gvk.clone(), verb)).copied().unwrap_or_default()
     }
 
     /// How many watches are open, of all kinds.
@@ -207,10 +193,7 @@ impl FakeApi {
             state.most_in_flight = state.most_in_flight.max(state.in_flight);
             (state.latency, state.fault(gvk, verb))
         };
-        let _flight = Leaving {
-            api: self,
-            count: |state| &mut state.in_flight,
-        };
+        let _flight = Leaving { api: self, count: |state| &mut state.in_flight };
         if !latency.is_zero() {
             tokio::time::sleep(latency).await;
         }
@@ -224,10 +207,7 @@ impl FakeApi {
         answer: impl FnOnce(&mut Kind) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
         let mut state = self.lock();
-        let kind = state
-            .kinds
-            .get_mut(&gvk_of(resource))
-            .filter(|kind| kind.is_at(resource));
+        let kind = state.kinds.get_mut(&gvk_of(resource)).filter(|kind| kind.is_at(resource));
         answer(kind.ok_or(SourceError::NotServed)?)
     }
 
@@ -237,10 +217,7 @@ impl FakeApi {
         loop {
             let next = {
                 let mut state = self.lock();
-                state
-                    .kinds
-                    .get_mut(&cursor.gvk)
-                    .map_or(kind::Next::End, |kind| kind.next(&mut cursor.served))
+                state.kinds.get_mut(&cursor.gvk).map_or(kind::Next::End, |kind| kind.next(&mut cursor.served))
             };
             match next {
                 kind::Next::Frame(frame) => return Some(Ok(frame)),
@@ -255,11 +232,7 @@ impl FakeApi {
         let mut state = self.lock();
         state.open_watches = state.open_watches.saturating_add(1);
         drop(state);
-        let cursor = Cursor {
-            api: self.clone(),
-            gvk,
-            served,
-        };
+        let cursor = Cursor { api: self.clone(), gvk, served };
         stream::unfold(cursor, async |mut cursor| {
             let api = cursor.api.clone();
             let frame = api.frame(&mut cursor).await?;
@@ -275,11 +248,7 @@ impl Source for FakeApi {
             if let Some(fault) = self.request(gvk, Verb::Discover).await {
                 return Err(fault.into());
             }
-            self.lock()
-                .kinds
-                .get(gvk)
-                .map(Kind::served)
-                .ok_or(SourceError::NotServed)
+            self.lock().kinds.get(gvk).map(Kind::served).ok_or(SourceError::NotServed)
         }
         .boxed()
     }

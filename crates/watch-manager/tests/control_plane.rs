@@ -79,20 +79,14 @@ async fn a_definition_made_again_at_once_replaces_every_object() {
     gadgets.define("gadgets").await;
     gadgets.create("gadgets", "lamp").await;
     registrar.add(gadgets.gvk());
-    let EventKind::Applied(old) = next_change(&mut registrar).await else {
-        panic!("no apply")
-    };
+    let EventKind::Applied(old) = next_change(&mut registrar).await else { panic!("no apply") };
 
     gadgets.undefine("gadgets").await;
     gadgets.define("gadgets").await;
     gadgets.create("gadgets", "lamp").await;
     manager.rediscover(&gadgets.gvk());
-    let EventKind::Deleted(gone) = next_change(&mut registrar).await else {
-        panic!("no delete")
-    };
-    let EventKind::Applied(new) = next_change(&mut registrar).await else {
-        panic!("no apply")
-    };
+    let EventKind::Deleted(gone) = next_change(&mut registrar).await else { panic!("no delete") };
+    let EventKind::Applied(new) = next_change(&mut registrar).await else { panic!("no apply") };
     assert_eq!(gone.uid(), old.uid());
     assert_ne!(new.uid(), old.uid());
 }
@@ -108,9 +102,7 @@ async fn a_late_registrar_gets_pages_of_complete_objects_and_one_end() {
     for number in 0..7 {
         let map =
             json!({"metadata": {"name": format!("map-{number}")}, "data": {"number": number.to_string()}});
-        maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap())
-            .await
-            .unwrap();
+        maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap();
     }
     let gvk = GroupVersionKind::gvk("", "v1", "ConfigMap");
     let mut config = Config::default();
@@ -118,10 +110,7 @@ async fn a_late_registrar_gets_pages_of_complete_objects_and_one_end() {
     let (manager, _driver) = manage(client, config);
     let first = manager.registrar("first").unwrap();
     first.add(gvk.clone());
-    timeout(PATIENCE, first.wait_until(Readiness::is_ready))
-        .await
-        .unwrap()
-        .unwrap();
+    timeout(PATIENCE, first.wait_until(Readiness::is_ready)).await.unwrap().unwrap();
 
     let mut late = manager.registrar("late").unwrap();
     late.add(gvk.clone());
@@ -132,10 +121,7 @@ async fn a_late_registrar_gets_pages_of_complete_objects_and_one_end() {
             EventKind::Applied(object) if object.namespace() == Some(&namespace) => {
                 // The API server leaves the kind out of the items of a list.
                 let value = object.to_value().unwrap();
-                assert_eq!(
-                    (&value["apiVersion"], &value["kind"]),
-                    (&json!("v1"), &json!("ConfigMap"))
-                );
+                assert_eq!((&value["apiVersion"], &value["kind"]), (&json!("v1"), &json!("ConfigMap")));
                 assert_eq!(value["metadata"].get("managedFields"), None);
                 let map: ConfigMap = object.parse().unwrap();
                 assert_eq!(object.metadata().uid, map.metadata.uid);
@@ -156,25 +142,13 @@ async fn a_client_without_access_says_what_it_may_not_and_starts_when_it_may() {
     let plane = ControlPlane::shared().await.unwrap();
     let admin = plane.client().unwrap();
     let mut config = Config::default();
-    config.refused = Delays {
-        min: Duration::from_millis(200),
-        max: Duration::from_millis(200),
-    };
+    config.refused = Delays { min: Duration::from_millis(200), max: Duration::from_millis(200) };
     let (manager, _driver) = manage(plane.client_as("watcher", &[]).unwrap(), config);
     let mut registrar = manager.registrar("r").unwrap();
     registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));
     let refused = status(&mut registrar, GvkStatus::is_stuck).await;
-    let GvkStatus::Forbidden {
-        verb: Verb::List,
-        error,
-    } = refused
-    else {
-        panic!("{refused:?}")
-    };
-    assert!(
-        error.contains("\"watcher\" cannot list resource \"secrets\""),
-        "{error}"
-    );
+    let GvkStatus::Forbidden { verb: Verb::List, error } = refused else { panic!("{refused:?}") };
+    assert!(error.contains("\"watcher\" cannot list resource \"secrets\""), "{error}");
 
     allow(&admin, "watcher", "secrets", &["list"]).await;
     let refused = status(
@@ -209,18 +183,13 @@ async fn a_restarted_api_server_is_followed_again_and_nothing_is_said_twice() {
 
     plane.kill(Component::ApiServer);
     status(&mut registrar, |status| matches!(status, GvkStatus::Stale { .. })).await;
-    assert!(
-        store.get(Some(&namespace), "before").is_some(),
-        "a stale store stays readable"
-    );
+    assert!(store.get(Some(&namespace), "before").is_some(), "a stale store stays readable");
 
     plane.restart(Component::ApiServer).await.unwrap();
     create(plane.client().unwrap(), "after").await;
     let mut said = Vec::new();
     while said.last().is_none_or(|name| name != "after") {
-        let EventKind::Applied(object) = next_change(&mut registrar).await else {
-            panic!("no apply")
-        };
+        let EventKind::Applied(object) = next_change(&mut registrar).await else { panic!("no apply") };
         if object.namespace() == Some(&namespace) {
             said.push(object.name().to_owned());
         }
@@ -238,10 +207,7 @@ fn manage(client: Client, config: Config) -> (WatchManager, JoinHandle<()>) {
 /// The next event about an object.
 async fn next_change(registrar: &mut Registrar) -> EventKind {
     loop {
-        let event = timeout(PATIENCE, registrar.next())
-            .await
-            .expect("no event")
-            .expect("the stream ended");
+        let event = timeout(PATIENCE, registrar.next()).await.expect("no event").expect("the stream ended");
         if matches!(event.kind, EventKind::Applied(_) | EventKind::Deleted(_)) {
             return event.kind;
         }
@@ -259,10 +225,7 @@ async fn next_object(registrar: &mut Registrar) -> String {
 /// The next status that is wanted.
 async fn status(registrar: &mut Registrar, wanted: impl Fn(&GvkStatus) -> bool) -> GvkStatus {
     loop {
-        let event = timeout(PATIENCE, registrar.next())
-            .await
-            .expect("no event")
-            .expect("the stream ended");
+        let event = timeout(PATIENCE, registrar.next()).await.expect("no event").expect("the stream ended");
         if let EventKind::Status(status) = event.kind
             && wanted(&status)
         {
@@ -281,16 +244,10 @@ async fn allow(admin: &Client, user: &str, resource: &str, verbs: &[&str]) {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]});
     for object in [role, binding] {
-        let gvk = GroupVersionKind::gvk(
-            "rbac.authorization.k8s.io",
-            "v1",
-            object["kind"].as_str().unwrap(),
-        );
+        let gvk = GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", object["kind"].as_str().unwrap());
         let api: Api<DynamicObject> = Api::all_with(admin.clone(), &ApiResource::from_gvk(&gvk));
         let patch = kube::api::Patch::Apply(&object);
-        api.patch(user, &kube::api::PatchParams::apply("test"), &patch)
-            .await
-            .unwrap();
+        api.patch(user, &kube::api::PatchParams::apply("test"), &patch).await.unwrap();
     }
 }
 
@@ -314,10 +271,7 @@ impl Gadgets {
     }
 
     fn objects(&self, plural: &str) -> Api<DynamicObject> {
-        Api::all_with(
-            self.client.clone(),
-            &ApiResource::from_gvk_with_plural(&self.gvk(), plural),
-        )
+        Api::all_with(self.client.clone(), &ApiResource::from_gvk_with_plural(&self.gvk(), plural))
     }
 
     async fn define(&self, plural: &str) {
@@ -330,24 +284,15 @@ impl Gadgets {
                 "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
         }});
         let definition = serde_json::from_value(definition).unwrap();
-        self.definitions()
-            .create(&PostParams::default(), &definition)
-            .await
-            .unwrap();
+        self.definitions().create(&PostParams::default(), &definition).await.unwrap();
         let established = await_condition(self.definitions(), &name, conditions::is_crd_established());
-        timeout(PATIENCE, established)
-            .await
-            .expect("not established")
-            .unwrap();
+        timeout(PATIENCE, established).await.expect("not established").unwrap();
     }
 
     async fn undefine(&self, plural: &str) {
         let name = format!("{plural}.{}", self.group);
         let uid = self.definitions().get(&name).await.unwrap().uid().unwrap();
-        self.definitions()
-            .delete(&name, &DeleteParams::default())
-            .await
-            .unwrap();
+        self.definitions().delete(&name, &DeleteParams::default()).await.unwrap();
         let deleted = await_condition(self.definitions(), &name, conditions::is_deleted(&uid));
         timeout(PATIENCE, deleted).await.expect("not deleted").unwrap();
     }
@@ -356,16 +301,10 @@ impl Gadgets {
         let object: Value = json!({"apiVersion": format!("{}/v1", self.group), "kind": "Gadget",
             "metadata": {"name": name}});
         let object = serde_json::from_value(object).unwrap();
-        self.objects(plural)
-            .create(&PostParams::default(), &object)
-            .await
-            .unwrap();
+        self.objects(plural).create(&PostParams::default(), &object).await.unwrap();
     }
 
     async fn delete(&self, plural: &str, name: &str) {
-        self.objects(plural)
-            .delete(name, &DeleteParams::default())
-            .await
-            .unwrap();
+        self.objects(plural).delete(name, &DeleteParams::default()).await.unwrap();
     }
 }

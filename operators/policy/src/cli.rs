@@ -8,6 +8,6 @@ mod suite;
 mod verify;
 
 pub use admission::admission_review;
-pub use schema::{SchemaArgs, schema};
 pub use load::{LoadError, Manifest, load, load_file};
+pub use schema::{SchemaArgs, schema};
 pub use verify::{VerifyArgs, verify};

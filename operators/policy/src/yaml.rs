@@ -18,10 +18,7 @@ pub fn documents(text: &str) -> Result<Vec<Placed>, YamlError> {
     if text.trim_start().starts_with(['{', '[']) {
         let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
         if let Ok(values) = values {
-            return Ok(values
-                .into_iter()
-                .map(|value| Placed { line: 1, value })
-                .collect());
+            return Ok(values.into_iter().map(|value| Placed { line: 1, value }).collect());
         }
     }
     compose::documents(text)

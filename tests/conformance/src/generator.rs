@@ -32,19 +32,9 @@ pub fn generate(seed: u64, inputs: usize) -> Generated {
     let mut random = Random::new(seed);
     let inputs = (0..inputs).map(|_| document::input(&mut random)).collect();
     let v0 = !random.once_in(3);
-    let text = Author {
-        random,
-        v0,
-        names: 0,
-        functions: Vec::new(),
-        rules: Vec::new(),
-    }
-    .module();
+    let text = Author { random, v0, names: 0, functions: Vec::new(), rules: Vec::new() }.module();
     Generated {
-        sources: Sources {
-            modules: vec![("generated.rego".to_owned(), text)],
-            v0,
-        },
+        sources: Sources { modules: vec![("generated.rego".to_owned(), text)], v0 },
         query: "data.generated",
         inputs,
     }
@@ -63,15 +53,8 @@ enum Kind {
     Object,
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::Any,
-    Kind::Text,
-    Kind::Number,
-    Kind::Bool,
-    Kind::Array,
-    Kind::Set,
-    Kind::Object,
-];
+const KINDS: [Kind; 7] =
+    [Kind::Any, Kind::Text, Kind::Number, Kind::Bool, Kind::Array, Kind::Set, Kind::Object];
 
 #[derive(Clone, Debug)]
 struct Function {
@@ -127,11 +110,7 @@ impl Author {
         let name = self.fresh("f");
         let arity = self.random.below(2).saturating_add(1);
         let parameters: Vec<String> = (0..arity).map(|_| self.fresh("p")).collect();
-        let kind = if self.random.once_in(2) {
-            Kind::Bool
-        } else {
-            self.random.pick(&KINDS)
-        };
+        let kind = if self.random.once_in(2) { Kind::Bool } else { self.random.pick(&KINDS) };
         let head = format!("{name}({})", parameters.join(", "));
         let mut text = String::new();
         if self.random.once_in(8) {
@@ -140,11 +119,7 @@ impl Author {
         }
         // Several definitions of a function that returns a value conflict on inputs that satisfy both: a
         // question too, but one that must not hide the others.
-        let definitions = if kind == Kind::Bool {
-            self.random.below(2).saturating_add(1)
-        } else {
-            1
-        };
+        let definitions = if kind == Kind::Bool { self.random.below(2).saturating_add(1) } else { 1 };
         for _ in 0..definitions {
             text.push_str(&self.definition(&head, &parameters, kind));
         }
@@ -226,11 +201,8 @@ impl Author {
             String::new()
         };
         let element = format!("{{\"msg\": {message}{details}}}");
-        let head = if self.v0 {
-            format!("violation[{element}]")
-        } else {
-            format!("violation contains {element}")
-        };
+        let head =
+            if self.v0 { format!("violation[{element}]") } else { format!("violation contains {element}") };
         let body = self.body(&statements);
         format!("\n{head} {body}\n")
     }

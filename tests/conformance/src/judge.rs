@@ -92,19 +92,12 @@ impl Judge {
     }
 
     fn start(program: PathBuf) -> Result<Self, Error> {
-        let started = Command::new(&program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn();
+        let started = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(Error::io(format!("start {}", program.display())))?;
         let questions = child.stdin.take();
         let no_pipe = || Error::io("read the judge's output")(std::io::ErrorKind::BrokenPipe.into());
         let answers = BufReader::new(child.stdout.take().ok_or_else(no_pipe)?);
-        Ok(Self {
-            child,
-            questions,
-            answers,
-        })
+        Ok(Self { child, questions, answers })
     }
 
     /// Asks one question.
@@ -133,9 +126,7 @@ impl Judge {
             scope.spawn(move || send(pipe, questions));
             for question in 0..count {
                 let mut line = String::new();
-                let read = answers
-                    .read_line(&mut line)
-                    .map_err(Error::io("read from the judge"))?;
+                let read = answers.read_line(&mut line).map_err(Error::io("read from the judge"))?;
                 if read == 0 {
                     return Err(Error::Ended { question });
                 }

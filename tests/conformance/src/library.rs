@@ -42,9 +42,7 @@ pub struct Case {
 /// The sentence to show when there is no such folder.
 pub fn folder() -> Result<PathBuf, String> {
     let fallback = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/gatekeeper-library");
-    let named = std::env::var_os(VARIABLE)
-        .filter(|folder| !folder.is_empty())
-        .map(PathBuf::from);
+    let named = std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let folder = named.unwrap_or(fallback);
     if folder.join("library").is_dir() {
         return Ok(folder);
@@ -92,9 +90,7 @@ fn read_suite(suite: &Path) -> Result<Vec<Subject>, String> {
             continue;
         };
         for case in list(&test, "/cases") {
-            subject
-                .cases
-                .push(read_case(base, text(&test, "/name"), &case, &constraint)?);
+            subject.cases.push(read_case(base, text(&test, "/name"), &case, &constraint)?);
         }
         match subjects.iter_mut().find(|known| known.name == subject.name) {
             Some(known) => known.cases.append(&mut subject.cases),
@@ -107,35 +103,20 @@ fn read_suite(suite: &Path) -> Result<Vec<Subject>, String> {
 /// The Rego of a template, in either of the two places where a template may have it.
 fn read_template(template: &Json) -> Option<Subject> {
     let target = template.pointer("/spec/targets/0")?;
-    let code = list(target, "/code")
-        .into_iter()
-        .find(|code| text(code, "/engine") == "Rego");
+    let code = list(target, "/code").into_iter().find(|code| text(code, "/engine") == "Rego");
     let (rego, libs, version) = match &code {
-        Some(code) => (
-            text(code, "/source/rego"),
-            list(code, "/source/libs"),
-            text(code, "/source/version"),
-        ),
+        Some(code) => (text(code, "/source/rego"), list(code, "/source/libs"), text(code, "/source/version")),
         None => (text(target, "/rego"), list(target, "/libs"), ""),
     };
-    let package = rego
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("package "))?
-        .trim();
+    let package = rego.lines().find_map(|line| line.trim().strip_prefix("package "))?.trim();
     let mut modules = vec![("template.rego".to_owned(), rego.to_owned())];
     for (position, lib) in libs.iter().enumerate() {
-        modules.push((
-            format!("lib-{position}.rego"),
-            lib.as_str().unwrap_or_default().to_owned(),
-        ));
+        modules.push((format!("lib-{position}.rego"), lib.as_str().unwrap_or_default().to_owned()));
     }
     Some(Subject {
         name: text(template, "/metadata/name").to_owned(),
         query: format!("data.{package}.violation"),
-        sources: Sources {
-            modules,
-            v0: version != "v1",
-        },
+        sources: Sources { modules, v0: version != "v1" },
         cases: Vec::new(),
     })
 }
@@ -148,10 +129,7 @@ fn read_case(base: &Path, test: &str, case: &Json, constraint: &Json) -> Result<
             remember(&mut inventory, object);
         }
     }
-    let parameters = constraint
-        .pointer("/spec/parameters")
-        .cloned()
-        .unwrap_or_else(|| json!({}));
+    let parameters = constraint.pointer("/spec/parameters").cloned().unwrap_or_else(|| json!({}));
     Ok(Case {
         name: format!("{test}/{}", text(case, "/name")),
         input: json!({ "review": review(object), "parameters": parameters }),
@@ -211,10 +189,7 @@ fn text<'a>(json: &'a Json, pointer: &str) -> &'a str {
 }
 
 fn list(json: &Json, pointer: &str) -> Vec<Json> {
-    json.pointer(pointer)
-        .and_then(Json::as_array)
-        .cloned()
-        .unwrap_or_default()
+    json.pointer(pointer).and_then(Json::as_array).cloned().unwrap_or_default()
 }
 
 fn read_yaml(path: &Path) -> Result<Json, String> {
@@ -237,11 +212,7 @@ fn read_documents(path: &Path) -> Result<Vec<Json>, String> {
         }
     }
     let empty = |text: &String| text.lines().all(|line| line.is_empty() || line.starts_with('#'));
-    texts
-        .iter()
-        .filter(|text| !empty(text))
-        .map(|text| read_document(path, text))
-        .collect()
+    texts.iter().filter(|text| !empty(text)).map(|text| read_document(path, text)).collect()
 }
 
 fn read_document(path: &Path, text: &str) -> Result<Json, String> {

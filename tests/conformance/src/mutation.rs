@@ -23,10 +23,7 @@ fn mutate_once(document: &mut Json, random: &mut Random) {
     let Some(place) = places.get(random.below(places.len())).cloned() else {
         return;
     };
-    let other = places
-        .get(random.below(places.len()))
-        .and_then(|path| at(document, path))
-        .cloned();
+    let other = places.get(random.below(places.len())).and_then(|path| at(document, path)).cloned();
     match random.below(7) {
         0 => remove(document, &place),
         1 => duplicate(document, &place),
@@ -53,14 +50,11 @@ fn list_places(value: &Json, path: &mut Vec<Step>, places: &mut Vec<Vec<Step>>) 
         path.pop();
     };
     match value {
-        Json::Object(fields) => fields
-            .iter()
-            .for_each(|(name, child)| visit(Step::Field(name.clone()), child)),
+        Json::Object(fields) => {
+            fields.iter().for_each(|(name, child)| visit(Step::Field(name.clone()), child))
+        }
         Json::Array(elements) => {
-            elements
-                .iter()
-                .enumerate()
-                .for_each(|(index, child)| visit(Step::Element(index), child));
+            elements.iter().enumerate().for_each(|(index, child)| visit(Step::Element(index), child));
         }
         _ => {}
     }
@@ -135,15 +129,7 @@ fn vary(document: &mut Json, path: &[Step], random: &mut Random) {
         }
         Json::Number(number) => {
             let number = number.as_f64().unwrap_or_default();
-            random_of(
-                random,
-                vec![
-                    json!(number + 0.5),
-                    json!(-number),
-                    json!(0),
-                    json!(number.to_string()),
-                ],
-            )
+            random_of(random, vec![json!(number + 0.5), json!(-number), json!(0), json!(number.to_string())])
         }
         Json::Bool(bool) => random_of(random, vec![json!(!bool), json!(bool.to_string())]),
         Json::Array(elements) => json!([elements]),
@@ -187,11 +173,7 @@ fn any_value(random: &mut Random) -> Json {
 
 fn random_of(random: &mut Random, mut values: Vec<Json>) -> Json {
     let chosen = random.below(values.len());
-    if chosen < values.len() {
-        values.swap_remove(chosen)
-    } else {
-        Json::Null
-    }
+    if chosen < values.len() { values.swap_remove(chosen) } else { Json::Null }
 }
 
 #[cfg(test)]

@@ -33,9 +33,6 @@ impl Random {
 
     /// One of `choices`; the default where there is none.
     pub fn pick<T: Copy + Default>(&mut self, choices: &[T]) -> T {
-        choices
-            .get(self.below(choices.len()))
-            .copied()
-            .unwrap_or_default()
+        choices.get(self.below(choices.len())).copied().unwrap_or_default()
     }
 }

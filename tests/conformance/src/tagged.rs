@@ -20,14 +20,10 @@ pub fn read(json: &Json) -> Option<Value> {
                 return Value::from_numeric_string(text).ok();
             }
             if let Some(elements) = tag.get("s").and_then(Json::as_array) {
-                return Some(Value::from(
-                    read_all(elements)?.into_iter().collect::<BTreeSet<_>>(),
-                ));
+                return Some(Value::from(read_all(elements)?.into_iter().collect::<BTreeSet<_>>()));
             }
             let pairs = tag.get("o").and_then(Json::as_array)?;
-            Some(Value::from(
-                pairs.iter().map(read_pair).collect::<Option<BTreeMap<_, _>>>()?,
-            ))
+            Some(Value::from(pairs.iter().map(read_pair).collect::<Option<BTreeMap<_, _>>>()?))
         }
     }
 }
@@ -54,10 +50,8 @@ pub fn write(value: &Value) -> Json {
         Value::Array(array) => Json::Array(array.iter().map(write).collect()),
         Value::Set(set) => json!({ "s": set.iter().map(write).collect::<Vec<_>>() }),
         Value::Object(object) => {
-            let pairs: Vec<Json> = object
-                .iter()
-                .map(|(key, value)| json!([write(key), write(value)]))
-                .collect();
+            let pairs: Vec<Json> =
+                object.iter().map(|(key, value)| json!([write(key), write(value)])).collect();
             json!({ "o": pairs })
         }
     }

@@ -31,18 +31,9 @@ impl Verdict {
             return Self::Undefined;
         }
         let error = answer.get("error");
-        let part = |name| {
-            error
-                .and_then(|error| error.get(name))
-                .and_then(Json::as_str)
-                .unwrap_or("?")
-        };
+        let part = |name| error.and_then(|error| error.get(name)).and_then(Json::as_str).unwrap_or("?");
         let text = format!("{}: {}", part("code"), part("message"));
-        if part("code").starts_with("rego_") {
-            Self::Refused(text)
-        } else {
-            Self::Failed(text)
-        }
+        if part("code").starts_with("rego_") { Self::Refused(text) } else { Self::Failed(text) }
     }
 
     /// Whether two sides agree: on the value, or that there is none, or that and at which stage it failed.
@@ -71,9 +62,7 @@ fn same(a: &Value, b: &Value) -> bool {
         }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
-                && a.iter_sorted()
-                    .zip(b.iter_sorted())
-                    .all(|((k, v), (l, w))| same(k, l) && same(v, w))
+                && a.iter_sorted().zip(b.iter_sorted()).all(|((k, v), (l, w))| same(k, l) && same(v, w))
         }
         _ => a == b,
     }

@@ -3,12 +3,8 @@
 //! `divergent.txt` lists the functions that may still differ, with a reason each; like `unclaimed.txt` it may
 //! only shrink.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says no by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
 
 use std::collections::BTreeMap;
 
@@ -49,12 +45,7 @@ fn functions(judge: &mut Judge) -> Vec<Function> {
     let list = answer["builtins"].as_array().expect("a list");
     let read = |one: &Json| Function {
         name: one["name"].as_str().unwrap().to_owned(),
-        types: one["args"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|arg| arg.as_str().unwrap().to_owned())
-            .collect(),
+        types: one["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap().to_owned()).collect(),
     };
     let operators = ["assign", "eq"];
     let asked = |one: &&Json| {
@@ -148,9 +139,7 @@ fn strings(name: &str) -> &'static [&'static str] {
     }
 }
 
-const SMALL: &[&str] = &[
-    "0", "1", "2", "3", "-1", "-2", "7", "10", "16", "64", "1.5", "-0.5", "2.25", "100",
-];
+const SMALL: &[&str] = &["0", "1", "2", "3", "-1", "-2", "7", "10", "16", "64", "1.5", "-0.5", "2.25", "100"];
 const NUMBERS: &[&str] = &[
     "0",
     "1",
@@ -213,11 +202,7 @@ impl Arguments<'_> {
             _ => {
                 let pairs: Vec<Json> = (0..count)
                     .map(|_| {
-                        let key = if self.random.once_in(8) {
-                            self.any(0)
-                        } else {
-                            self.kind("string", 0)
-                        };
+                        let key = if self.random.once_in(8) { self.any(0) } else { self.kind("string", 0) };
                         json!([key, self.any(inner)])
                     })
                     .collect();
@@ -227,9 +212,7 @@ impl Arguments<'_> {
     }
 
     fn any(&mut self, depth: usize) -> Json {
-        let kinds = [
-            "string", "string", "number", "number", "boolean", "null", "array", "set", "object",
-        ];
+        let kinds = ["string", "string", "number", "number", "boolean", "null", "array", "set", "object"];
         let limit = if depth == 0 { 6 } else { kinds.len() };
         let kind = kinds.get(self.random.below(limit)).copied().unwrap_or("null");
         self.kind(kind, depth)
@@ -238,17 +221,12 @@ impl Arguments<'_> {
 
 /// Our side of one function: a module that calls it.
 fn called(function: &Function) -> Result<Program, Verdict> {
-    let operands: Vec<String> = (0..function.types.len())
-        .map(|index| format!("input[{index}]"))
-        .collect();
+    let operands: Vec<String> = (0..function.types.len()).map(|index| format!("input[{index}]")).collect();
     let text = match OPERATORS.iter().find(|(name, _)| *name == function.name) {
         Some((_, sign)) => format!("package b\n\np = input[0] {sign} input[1]\n"),
         None => format!("package b\n\np = {}({})\n", function.name, operands.join(", ")),
     };
-    let sources = Sources {
-        modules: vec![("b.rego".to_owned(), text)],
-        v0: true,
-    };
+    let sources = Sources { modules: vec![("b.rego".to_owned(), text)], v0: true };
     sources.compile("data.b.p", &Rules::default())
 }
 
@@ -287,21 +265,12 @@ fn builtins_answer_as_in_opa() {
     let divergent: BTreeMap<&str, &str> = DIVERGENT
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(|line| {
-            line.split_once(" -- ")
-                .unwrap_or_else(|| panic!("no reason in divergent.txt: {line}"))
-        })
+        .map(|line| line.split_once(" -- ").unwrap_or_else(|| panic!("no reason in divergent.txt: {line}")))
         .collect();
     let (mut complaints, mut agreeing) = (Vec::new(), 0);
-    for function in functions(&mut judge)
-        .iter()
-        .filter(|function| function.name.starts_with(&only))
-    {
+    for function in functions(&mut judge).iter().filter(|function| function.name.starts_with(&only)) {
         let differences = differences(&mut judge, function, calls);
-        match (
-            differences.first(),
-            divergent.contains_key(function.name.as_str()),
-        ) {
+        match (differences.first(), divergent.contains_key(function.name.as_str())) {
             (None, false) => agreeing += 1,
             (Some(_), true) => {}
             (None, true) if !only.is_empty() || calls < 300 => {}
@@ -320,21 +289,12 @@ fn builtins_answer_as_in_opa() {
         }
     }
     println!("{agreeing} functions agree, {} may differ", divergent.len());
-    assert!(
-        complaints.is_empty(),
-        "{} complaints:\n{}",
-        complaints.len(),
-        complaints.join("\n")
-    );
+    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
 }
 
 fn differences(judge: &mut Judge, function: &Function, calls: usize) -> Vec<String> {
-    let mut random = Random::new(
-        function
-            .name
-            .bytes()
-            .fold(1, |seed, byte| seed * 31 % 1_000_003 + u64::from(byte)),
-    );
+    let mut random =
+        Random::new(function.name.bytes().fold(1, |seed, byte| seed * 31 % 1_000_003 + u64::from(byte)));
     let mut arguments = Arguments {
         random: &mut random,
         strings: strings(&function.name),
@@ -342,17 +302,10 @@ fn differences(judge: &mut Judge, function: &Function, calls: usize) -> Vec<Stri
     };
     let normal = |json: Json| tagged::read(&json).map_or(Json::Null, |value| tagged::write(&value));
     let asked: Vec<Vec<Json>> = (0..if function.types.is_empty() { 1 } else { calls })
-        .map(|_| {
-            function
-                .types
-                .iter()
-                .map(|declared| normal(arguments.of(declared)))
-                .collect()
-        })
+        .map(|_| function.types.iter().map(|declared| normal(arguments.of(declared))).collect())
         .collect();
-    let questions = asked
-        .iter()
-        .map(|args| json!({"op": "call", "name": function.name, "args": args}).to_string());
+    let questions =
+        asked.iter().map(|args| json!({"op": "call", "name": function.name, "args": args}).to_string());
     let program = called(function);
     let mut differences = Vec::new();
     judge
@@ -362,20 +315,13 @@ fn differences(judge: &mut Judge, function: &Function, calls: usize) -> Vec<Stri
                 Verdict::Failed(_) | Verdict::Refused(_) => Verdict::Undefined,
                 other => other,
             };
-            let args: Vec<Value> = asked[position]
-                .iter()
-                .map(|arg| tagged::read(arg).unwrap())
-                .collect();
-            let ours = program
-                .as_ref()
-                .map_or_else(Clone::clone, |program| asked_of_us(program, &args));
+            let args: Vec<Value> = asked[position].iter().map(|arg| tagged::read(arg).unwrap()).collect();
+            let ours = program.as_ref().map_or_else(Clone::clone, |program| asked_of_us(program, &args));
             if !ours.agrees(&opa) {
                 let said = answer["error"]["message"].as_str().unwrap_or("");
                 let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-                differences.push(format!(
-                    "  ({})\n    OPA  {opa:?} {said}\n    ours {ours:?}",
-                    args.join(", ")
-                ));
+                differences
+                    .push(format!("  ({})\n    OPA  {opa:?} {said}\n    ours {ours:?}", args.join(", ")));
             }
         })
         .expect("answers");

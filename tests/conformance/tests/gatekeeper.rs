@@ -3,6 +3,7 @@
 //! What our own framework answers to the same questions is compared where that framework is tested.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
 
 use conformance::Judge;
 use serde_json::{Value as Json, json};

@@ -1,11 +1,7 @@
 //! Modules that a grammar writes: OPA and we evaluate them on the same inputs.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says no by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
 
 use conformance::generator::{Generated, generate};
 use conformance::{Judge, Verdict, ours, scale};
@@ -38,10 +34,9 @@ fn generated_modules_answer_as_in_opa() {
                 let (seed, module) = &modules[position];
                 if let Err(difference) = compare(module, &answer, &mut tally) {
                     let text = &module.sources.modules[0].1;
-                    tally.differences.push(format!(
-                        "seed {seed}, v0 {}: {difference}\n{text}",
-                        module.sources.v0
-                    ));
+                    tally
+                        .differences
+                        .push(format!("seed {seed}, v0 {}: {difference}\n{text}", module.sources.v0));
                 }
             })
             .expect("answers");
@@ -53,11 +48,7 @@ fn generated_modules_answer_as_in_opa() {
         tally.differences.len()
     );
     // A generator whose modules hardly compile asks nothing.
-    assert!(
-        tally.refused * 2 < count,
-        "OPA refuses {} of {count} modules",
-        tally.refused
-    );
+    assert!(tally.refused * 2 < count, "OPA refuses {} of {count} modules", tally.refused);
     assert!(
         tally.differences.is_empty(),
         "{} differences:\n{}",
@@ -68,12 +59,7 @@ fn generated_modules_answer_as_in_opa() {
 
 fn shown(differences: &[String]) -> String {
     let limit = scale::from_env("CONFORMANCE_SHOWN", 10);
-    differences
-        .iter()
-        .take(limit)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join("\n----\n")
+    differences.iter().take(limit).map(String::as_str).collect::<Vec<_>>().join("\n----\n")
 }
 
 fn question(module: &Generated) -> String {

@@ -3,12 +3,8 @@
 //!
 //! Where there is no policy library its tests count as ignored, under a name that says what to set.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says no by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,13 +21,11 @@ use serde_json::{Value as Json, json};
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/policies");
-    let mut trials = vec![Trial::test("examples_policies_answer_as_in_opa", move || {
-        compare(&examples)
-    })];
+    let mut trials = vec![Trial::test("examples_policies_answer_as_in_opa", move || compare(&examples))];
     trials.push(match library::folder() {
-        Ok(folder) => Trial::test("library_templates_answer_as_in_opa", move || {
-            compare(&folder.join("library"))
-        }),
+        Ok(folder) => {
+            Trial::test("library_templates_answer_as_in_opa", move || compare(&folder.join("library")))
+        }
         Err(reason) => {
             eprintln!("library_templates_answer_as_in_opa is ignored: {reason}");
             let name = format!("library_templates_answer_as_in_opa (set {})", library::VARIABLE);
@@ -55,17 +49,8 @@ fn compare(folder: &Path) -> Result<(), Failed> {
             differences.extend(differences_of(&mut judge, subject, &case.data, &inputs)?);
         }
     }
-    println!(
-        "{} templates, {evaluated} evaluations, {} differences",
-        subjects.len(),
-        differences.len()
-    );
-    let shown = differences
-        .iter()
-        .take(20)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join("\n");
+    println!("{} templates, {evaluated} evaluations, {} differences", subjects.len(), differences.len());
+    let shown = differences.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n");
     if evaluated == 0 {
         return Err(format!("{} has no suite with Rego in it", folder.display()).into());
     }
@@ -78,9 +63,7 @@ fn compare(folder: &Path) -> Result<(), Failed> {
 
 /// A seed that does not depend on the order of the folders.
 fn seed_of(name: &str) -> u64 {
-    name.bytes().fold(17, |seed, byte| {
-        seed.wrapping_mul(31).wrapping_add(u64::from(byte))
-    })
+    name.bytes().fold(17, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)))
 }
 
 fn differences_of(
@@ -93,9 +76,7 @@ fn differences_of(
         "op": "evals", "modules": subject.sources.to_json(), "v0": subject.sources.v0, "query": subject.query,
         "data": data, "inputs": inputs,
     });
-    let answer = judge
-        .ask(&question)
-        .map_err(|error| Failed::from(error.to_string()))?;
+    let answer = judge.ask(&question).map_err(|error| Failed::from(error.to_string()))?;
     let compiled = subject.sources.compile(&subject.query, &Rules::default());
     let Some(answers) = answer["answers"].as_array() else {
         let opa = Verdict::of_judge(&answer);
@@ -110,10 +91,7 @@ fn differences_of(
     let program = match compiled {
         Ok(program) => program,
         Err(refused) => {
-            return Ok(vec![format!(
-                "{}: OPA compiles it, ours {refused:?}",
-                subject.name
-            )]);
+            return Ok(vec![format!("{}: OPA compiles it, ours {refused:?}", subject.name)]);
         }
     };
     let data = Value::from_json_str(&data.to_string()).map_err(|error| error.to_string())?;
@@ -123,10 +101,7 @@ fn differences_of(
         let value = Value::from_json_str(&input.to_string()).map_err(|error| error.to_string())?;
         let ours = ours::evaluate(&program, &value, &data, &Budget::default());
         if !ours.agrees(&opa) {
-            differences.push(format!(
-                "{}: OPA {opa:?}\n  ours {ours:?}\n  input {input}",
-                subject.name
-            ));
+            differences.push(format!("{}: OPA {opa:?}\n  ours {ours:?}\n  input {input}", subject.name));
         }
     }
     Ok(differences)

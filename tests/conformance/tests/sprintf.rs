@@ -1,11 +1,7 @@
 //! `sprintf` prints what OPA prints: random formats on random values, compared text by text.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says no by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
 
 use conformance::random::Random;
 use conformance::{Judge, scale, tagged};
@@ -54,11 +50,8 @@ fn arguments(random: &mut Random, format: &str) -> Vec<Json> {
     if random.once_in(3) {
         values.push(json!({ "n": random.pick(&["0.000000001234", "-1e-7", "1.5e-10", "2.5e-300"]) }));
     }
-    let big = |value: &Json| {
-        value["n"]
-            .as_str()
-            .is_some_and(|text| text.len() > 18 && !text.contains(['.', 'e']))
-    };
+    let big =
+        |value: &Json| value["n"].as_str().is_some_and(|text| text.len() > 18 && !text.contains(['.', 'e']));
     values.retain(|value| !format.contains('w') || !big(value));
     values
 }
@@ -107,16 +100,11 @@ fn value(random: &mut Random, depth: usize) -> Json {
         ])),
         4 => json!(random.once_in(2)),
         5 => Json::Null,
-        6 => json!(
-            (0..random.below(3))
-                .map(|_| value(random, depth - 1))
-                .collect::<Vec<_>>()
-        ),
+        6 => json!((0..random.below(3)).map(|_| value(random, depth - 1)).collect::<Vec<_>>()),
         7 => json!({ "s": (0..random.below(3)).map(|_| value(random, depth - 1)).collect::<Vec<_>>() }),
         _ => {
-            let pairs: Vec<Json> = (0..random.below(3))
-                .map(|_| json!([value(random, 0), value(random, depth - 1)]))
-                .collect();
+            let pairs: Vec<Json> =
+                (0..random.below(3)).map(|_| json!([value(random, 0), value(random, depth - 1)])).collect();
             json!({ "o": pairs })
         }
     }
@@ -146,52 +134,33 @@ fn sprintf_prints_what_opa_prints() {
             [Json::String(format), Json::Array(values)]
         })
         .collect();
-    let questions = calls
-        .iter()
-        .map(|args| json!({"op": "call", "name": "sprintf", "args": args}).to_string());
+    let questions =
+        calls.iter().map(|args| json!({"op": "call", "name": "sprintf", "args": args}).to_string());
     let mut differences = Vec::new();
     let mut judge = Judge::opa().expect("a judge");
     judge
         .ask_all(questions, |position, answer| {
-            let arguments: Vec<Value> = calls[position]
-                .iter()
-                .map(|arg| tagged::read(arg).unwrap())
-                .collect();
-            let (expected, got) = (
-                answer["result"].as_str().unwrap_or("?").to_owned(),
-                ours(&arguments),
-            );
+            let arguments: Vec<Value> =
+                calls[position].iter().map(|arg| tagged::read(arg).unwrap()).collect();
+            let (expected, got) = (answer["result"].as_str().unwrap_or("?").to_owned(), ours(&arguments));
             if expected != got {
-                differences.push(format!(
-                    "{}\n  OPA  {expected:?}\n  ours {got:?}",
-                    json!(calls[position])
-                ));
+                differences.push(format!("{}\n  OPA  {expected:?}\n  ours {got:?}", json!(calls[position])));
             }
         })
         .expect("answers");
     let shown: Vec<&String> = differences.iter().take(20).collect();
-    assert!(
-        differences.is_empty(),
-        "{} differences, such as\n{shown:#?}",
-        differences.len()
-    );
+    assert!(differences.is_empty(), "{} differences, such as\n{shown:#?}", differences.len());
 }
 
 #[test]
 fn quoting_agrees_on_every_character() {
     let characters: Vec<char> = (0..=0x10ffff).filter_map(char::from_u32).collect();
-    let chunks: Vec<String> = characters
-        .chunks(500)
-        .map(|chunk| chunk.iter().collect())
-        .collect();
+    let chunks: Vec<String> = characters.chunks(500).map(|chunk| chunk.iter().collect()).collect();
     let call = |text: &String| json!({"op": "call", "name": "sprintf", "args": ["%q", [text]]}).to_string();
     let mut judge = Judge::opa().expect("a judge");
     judge
         .ask_all(chunks.iter().map(call), |position, answer| {
-            let arguments = [
-                Value::from("%q"),
-                Value::from(vec![Value::from(chunks[position].as_str())]),
-            ];
+            let arguments = [Value::from("%q"), Value::from(vec![Value::from(chunks[position].as_str())])];
             assert_eq!(answer["result"].as_str(), Some(ours(&arguments).as_str()));
         })
         .expect("answers");

@@ -28,10 +28,8 @@ impl Assets {
     }
 
     fn in_folder(folder: PathBuf) -> Result<Self, Error> {
-        let missing: Vec<_> = PROGRAMS
-            .into_iter()
-            .filter(|program| !folder.join(program).is_file())
-            .collect();
+        let missing: Vec<_> =
+            PROGRAMS.into_iter().filter(|program| !folder.join(program).is_file()).collect();
         if missing.is_empty() {
             Ok(Self { folder })
         } else {
@@ -69,14 +67,9 @@ fn absolute(folder: PathBuf) -> PathBuf {
 /// however the folder was configured; else (a doctest runs from elsewhere) what Cargo's own rules say.
 fn target_folder() -> PathBuf {
     let running = std::env::current_exe().unwrap_or_default();
-    let tagged = running
-        .ancestors()
-        .find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    let tagged = running.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    match (
-        tagged,
-        std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()),
-    ) {
+    match (tagged, std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty())) {
         (Some(tagged), _) => tagged.to_path_buf(),
         (None, Some(configured)) => absolute(workspace.join(configured)),
         (None, None) => absolute(workspace.join("target")),
@@ -93,9 +86,7 @@ mod tests {
         std::fs::write(folder.path().join("etcd"), "").unwrap();
         std::fs::write(folder.path().join("kubectl"), "").unwrap();
         let error = Assets::in_folder(folder.path().to_path_buf()).unwrap_err();
-        let Error::AssetsIncomplete { missing, .. } = error else {
-            panic!("{error}")
-        };
+        let Error::AssetsIncomplete { missing, .. } = error else { panic!("{error}") };
         assert_eq!(missing, ["kube-apiserver", "kube-controller-manager"]);
     }
 
@@ -112,10 +103,6 @@ mod tests {
     #[test]
     fn the_target_folder_is_the_one_this_test_was_built_into() {
         let running = std::env::current_exe().unwrap();
-        assert!(
-            running.starts_with(target_folder()),
-            "{}",
-            target_folder().display()
-        );
+        assert!(running.starts_with(target_folder()), "{}", target_folder().display());
     }
 }

@@ -38,12 +38,8 @@ pub(crate) fn once(target: &Path) -> Result<PathBuf, Error> {
 
 /// The Kubernetes release that `go.mod` pins, such as `v1.36.3`.
 pub(crate) fn kubernetes_version() -> &'static str {
-    let pinned = GO_MOD
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
-    pinned
-        .and_then(|rest| rest.split_whitespace().next())
-        .unwrap_or_default()
+    let pinned = GO_MOD.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
+    pinned.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default()
 }
 
 /// Blocks until this process holds the lock; the lock ends with the returned file.
@@ -51,8 +47,7 @@ fn lock(path: &Path) -> Result<File, Error> {
     let file = File::create(path).map_err(Error::io(format!("create {}", path.display())))?;
     if file.try_lock().is_err() {
         say("waiting for another process to finish building the control plane");
-        file.lock()
-            .map_err(Error::io(format!("lock {}", path.display())))?;
+        file.lock().map_err(Error::io(format!("lock {}", path.display())))?;
     }
     Ok(file)
 }
@@ -89,11 +84,7 @@ fn remove_leftovers(root: &Path) -> Result<(), Error> {
 }
 
 fn check_go() -> Result<(), Error> {
-    let answer = Command::new("go")
-        .arg("version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    let answer = Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     answer.map(drop).map_err(Error::GoMissing)
 }
 
@@ -102,32 +93,17 @@ fn run_go(output: &Path, begun: Instant) -> Result<(), Error> {
     let mut arguments: Vec<String> = flags().into_iter().map(String::from).collect();
     arguments.extend([format!("-o={}/", output.display()), "tool".to_owned()]);
     let configure = |command: &mut Command| {
-        command
-            .current_dir(SOURCE)
-            .env("CGO_ENABLED", "0")
-            .env("GOWORK", "off");
+        command.current_dir(SOURCE).env("CGO_ENABLED", "0").env("GOWORK", "off");
         command.env_remove("GOOS").env_remove("GOARCH");
     };
-    let started = Supervised::start(
-        Path::new("go"),
-        arguments,
-        Stdio::piped(),
-        Stdio::null(),
-        configure,
-    );
+    let started = Supervised::start(Path::new("go"), arguments, Stdio::piped(), Stdio::null(), configure);
     let mut go = started.map_err(Error::io("start `go build`"))?;
     let mut tail = VecDeque::with_capacity(40);
-    let lines = go
-        .take_output()
-        .into_iter()
-        .flat_map(|pipe| BufReader::new(pipe).lines().map_while(Result::ok));
+    let lines =
+        go.take_output().into_iter().flat_map(|pipe| BufReader::new(pipe).lines().map_while(Result::ok));
     for (count, line) in lines.enumerate() {
         if count % PACKAGES_PER_LINE == PACKAGES_PER_LINE.saturating_sub(1) {
-            say(&format!(
-                "{} packages after {} s",
-                count.saturating_add(1),
-                begun.elapsed().as_secs()
-            ));
+            say(&format!("{} packages after {} s", count.saturating_add(1), begun.elapsed().as_secs()));
         }
         if tail.len() == tail.capacity() {
             tail.pop_front();
@@ -136,23 +112,12 @@ fn run_go(output: &Path, begun: Instant) -> Result<(), Error> {
     }
     let status = go.wait().map_err(Error::io("wait for `go build`"))?;
     let output = Vec::from(tail).join("\n");
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Error::GoBuild { status, output })
-    }
+    if status.success() { Ok(()) } else { Err(Error::GoBuild { status, output }) }
 }
 
 /// The flags of `go build`: reproducible, small, and reporting the pinned version as a release does.
 fn flags() -> Vec<&'static str> {
-    vec![
-        "build",
-        "-v",
-        "-mod=readonly",
-        "-trimpath",
-        "-buildvcs=false",
-        linker_flags(),
-    ]
+    vec!["build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false", linker_flags()]
 }
 
 /// Built once: the strings live as long as the process anyway.
@@ -161,10 +126,7 @@ fn linker_flags() -> &'static str {
     FLAGS.get_or_init(|| {
         let version = kubernetes_version();
         let mut numbers = version.trim_start_matches('v').split('.');
-        let (major, minor) = (
-            numbers.next().unwrap_or_default(),
-            numbers.next().unwrap_or_default(),
-        );
+        let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
         let base = "-X k8s.io/component-base/version.git";
         format!(
             "-ldflags=-s -w {base}Version={version} {base}Major={major} {base}Minor={minor} \
@@ -176,9 +138,7 @@ fn linker_flags() -> &'static str {
 /// Names a build after everything that decides what comes out of it.
 fn stamp() -> String {
     let parts = [GO_MOD, GO_SUM].into_iter().chain(flags());
-    let hash = parts
-        .flat_map(|part| part.bytes().chain([0]))
-        .fold(0xcbf2_9ce4_8422_2325_u64, fnv);
+    let hash = parts.flat_map(|part| part.bytes().chain([0])).fold(0xcbf2_9ce4_8422_2325_u64, fnv);
     format!("{}-{hash:016x}", kubernetes_version())
 }
 

@@ -54,15 +54,10 @@ impl Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "control-plane");
+        params.distinguished_name.push(DnType::CommonName, "control-plane");
         let issuer = KeyPair::generate().and_then(|key| CertifiedIssuer::self_signed(params, key));
         let issuer = issuer.map_err(refused("the authority"))?;
-        let authority = Self {
-            issuer,
-            folder: folder.to_path_buf(),
-        };
+        let authority = Self { issuer, folder: folder.to_path_buf() };
         write(&authority.certificate(), &authority.issuer.pem())?;
         Ok(authority)
     }
@@ -77,16 +72,10 @@ impl Authority {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
         let mut params = CertificateParams::new(names).map_err(refused("127.0.0.1"))?;
         // etcd is also a client of itself: its gRPC gateway dials its own port with this certificate.
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let (certificate, key) = self.sign(params, "127.0.0.1")?;
-        Ok(ServingCertificate {
-            certificate,
-            key,
-            authority: self.issuer.pem(),
-        })
+        Ok(ServingCertificate { certificate, key, authority: self.issuer.pem() })
     }
 
     /// The same as files called `server.crt` and `server.key`.

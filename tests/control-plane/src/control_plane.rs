@@ -73,9 +73,8 @@ impl ControlPlane {
 
     pub(crate) async fn start_with(options: Options) -> Result<Self, Error> {
         let located = tokio::task::spawn_blocking(Assets::locate).await;
-        let assets = located
-            .map_err(std::io::Error::from)
-            .map_err(Error::io("run the build of the programs"))??;
+        let assets =
+            located.map_err(std::io::Error::from).map_err(Error::io("run the build of the programs"))??;
         for _ in 1..ATTEMPTS {
             match Self::attempt(assets.clone(), &options).await {
                 Err(error) if error.is_retryable() => {}
@@ -93,13 +92,7 @@ impl ControlPlane {
         let launch = Launch::prepare(&folder, &authority, assets, options)?;
         let kubeconfig = Kubeconfig::read_from(&launch.kubeconfig)?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        let mut plane = Self {
-            running: BTreeMap::new(),
-            janitor,
-            launch,
-            authority,
-            config,
-        };
+        let mut plane = Self { running: BTreeMap::new(), janitor, launch, authority, config };
         for component in Component::IN_START_ORDER {
             plane.launch(component)?;
             plane.ready(component).await?;
@@ -194,10 +187,7 @@ impl ControlPlane {
         let path = self.launch.audit_log();
         let log = fs::read_to_string(&path).map_err(Error::io(format!("read {}", path.display())))?;
         // A line that is being written right now is not JSON yet.
-        Ok(log
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect())
+        Ok(log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
     /// Where `component` writes its log.
@@ -223,9 +213,7 @@ impl ControlPlane {
         };
         // A paused process hears the first signal only once the second lets it go on.
         for signal in [Signal::TERM, Signal::CONT] {
-            process
-                .signal(signal)
-                .map_err(Error::io(format!("stop {component}")))?;
+            process.signal(signal).map_err(Error::io(format!("stop {component}")))?;
         }
         // Dropping the process kills it if it is still there at the deadline.
         let _in_time = timeout(TO_STOP, ended(&mut process)).await;
@@ -254,9 +242,7 @@ impl ControlPlane {
     ///
     /// When it does not run, or the process cannot be signalled.
     pub fn pause(&mut self, component: Component) -> Result<(), Error> {
-        self.process(component)?
-            .pause()
-            .map_err(Error::io(format!("pause {component}")))
+        self.process(component)?.pause().map_err(Error::io(format!("pause {component}")))
     }
 
     /// Lets a paused `component` go on.
@@ -265,9 +251,7 @@ impl ControlPlane {
     ///
     /// When it does not run, or the process cannot be signalled.
     pub fn resume(&mut self, component: Component) -> Result<(), Error> {
-        self.process(component)?
-            .signal(Signal::CONT)
-            .map_err(Error::io(format!("resume {component}")))
+        self.process(component)?.signal(Signal::CONT).map_err(Error::io(format!("resume {component}")))
     }
 
     /// Waits until `component` says that it is ready.
@@ -280,23 +264,12 @@ impl ControlPlane {
         let url = self.launch.url(component);
         config.cluster_url = url.parse().unwrap_or(config.cluster_url);
         let log = self.launch.log(component);
-        let process = self
-            .running
-            .get_mut(&component)
-            .ok_or(Error::NotRunning { component })?;
-        Probe {
-            component,
-            config,
-            log: &log,
-        }
-        .until_ready(process)
-        .await
+        let process = self.running.get_mut(&component).ok_or(Error::NotRunning { component })?;
+        Probe { component, config, log: &log }.until_ready(process).await
     }
 
     fn process(&self, component: Component) -> Result<&Supervised, Error> {
-        self.running
-            .get(&component)
-            .ok_or(Error::NotRunning { component })
+        self.running.get(&component).ok_or(Error::NotRunning { component })
     }
 
     fn launch(&mut self, component: Component) -> Result<(), Error> {
@@ -306,10 +279,7 @@ impl ControlPlane {
         let (program, flags) = (self.launch.program(component), self.launch.flags(component));
         let process = Supervised::start(&program, flags, Stdio::from(log), witness, |command| {
             // Proxies, GODEBUG and the like of the developer's shell are no part of a test.
-            command
-                .env_clear()
-                .env("HOME", &self.launch.folder)
-                .current_dir(&self.launch.folder);
+            command.env_clear().env("HOME", &self.launch.folder).current_dir(&self.launch.folder);
         });
         self.running.insert(component, process.map_err(starting())?);
         Ok(())

@@ -60,13 +60,7 @@ impl Launch {
         let admin = authority.client("admin", "admin", Some("system:masters"))?;
         let controllers = authority.client("controllers", "system:kube-controller-manager", None)?;
         let kubeconfig = write_kubeconfig(folder, "kubeconfig", &urls.api_server, authority, &admin)?;
-        write_kubeconfig(
-            folder,
-            "controllers.kubeconfig",
-            &urls.api_server,
-            authority,
-            &controllers,
-        )?;
+        write_kubeconfig(folder, "controllers.kubeconfig", &urls.api_server, authority, &controllers)?;
         write(&folder.join("audit-policy"), &options.audit_policy)?;
         let prepared = Prepared {
             folder,
@@ -123,12 +117,7 @@ impl Urls {
     fn choose() -> Result<Self, Error> {
         let [etcd, etcd_peer, api_server, controller_manager] =
             port::free::<4>()?.map(|port| format!("https://127.0.0.1:{port}"));
-        Ok(Self {
-            etcd,
-            etcd_peer,
-            api_server,
-            controller_manager,
-        })
+        Ok(Self { etcd, etcd_peer, api_server, controller_manager })
     }
 }
 
@@ -142,18 +131,9 @@ impl Prepared<'_> {
             folder: self.folder.to_path_buf(),
             kubeconfig,
             assets,
-            etcd: Endpoint {
-                url: self.urls.etcd,
-                flags: etcd,
-            },
-            api_server: Endpoint {
-                url: self.urls.api_server,
-                flags: api_server,
-            },
-            controller_manager: Endpoint {
-                url: self.urls.controller_manager,
-                flags: controller_manager,
-            },
+            etcd: Endpoint { url: self.urls.etcd, flags: etcd },
+            api_server: Endpoint { url: self.urls.api_server, flags: api_server },
+            controller_manager: Endpoint { url: self.urls.controller_manager, flags: controller_manager },
         }
     }
 
@@ -203,14 +183,8 @@ impl Prepared<'_> {
             "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local".to_owned(),
             format!("--service-account-key-file={}", self.token_keys.public.display()),
-            format!(
-                "--service-account-signing-key-file={}",
-                self.token_keys.private.display()
-            ),
-            format!(
-                "--audit-policy-file={}",
-                self.folder.join("audit-policy").display()
-            ),
+            format!("--service-account-signing-key-file={}", self.token_keys.private.display()),
+            format!("--audit-policy-file={}", self.folder.join("audit-policy").display()),
             format!("--audit-log-path={}", audit_log(self.folder).display()),
             // The line is in the file before the answer ends, so a test need not wait for it.
             "--audit-log-mode=blocking-strict".to_owned(),
@@ -230,10 +204,7 @@ impl Prepared<'_> {
             format!("--tls-private-key-file={key}"),
             "--leader-elect=false".to_owned(),
             "--use-service-account-credentials=true".to_owned(),
-            format!(
-                "--service-account-private-key-file={}",
-                self.token_keys.private.display()
-            ),
+            format!("--service-account-private-key-file={}", self.token_keys.private.display()),
             format!("--root-ca-file={authority}"),
             // Tests create and delete faster than people do.
             "--kube-api-qps=200".to_owned(),
@@ -245,11 +216,7 @@ impl Prepared<'_> {
 
     /// The authority, the server certificate and its key, as flags want them.
     fn server_files(&self) -> [std::path::Display<'_>; 3] {
-        [
-            self.authority.display(),
-            self.server.certificate.display(),
-            self.server.key.display(),
-        ]
+        [self.authority.display(), self.server.certificate.display(), self.server.key.display()]
     }
 }
 

@@ -12,12 +12,7 @@ use control_plane::{Component, ControlPlane};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let done = match arguments
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
+    let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => serve().await,
         ["build"] => build(),
         _ => Err("usage: control-plane [build]".into()),
@@ -39,16 +34,8 @@ fn build() -> Result<(), Box<dyn std::error::Error>> {
 async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let plane = ControlPlane::start().await?;
     let mut out = std::io::stdout();
-    for component in [
-        Component::Etcd,
-        Component::ApiServer,
-        Component::ControllerManager,
-    ] {
-        writeln!(
-            out,
-            "# {component}: process {}",
-            plane.process_id(component).unwrap_or_default()
-        )?;
+    for component in [Component::Etcd, Component::ApiServer, Component::ControllerManager] {
+        writeln!(out, "# {component}: process {}", plane.process_id(component).unwrap_or_default())?;
     }
     writeln!(out, "export KUBECONFIG={}", plane.kubeconfig().display())?;
     out.flush()?;
@@ -59,8 +46,7 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Prints an error and everything that caused it.
 fn say(error: &dyn std::error::Error) {
-    let causes: Vec<_> = std::iter::successors(Some(error), |error| error.source())
-        .map(ToString::to_string)
-        .collect();
+    let causes: Vec<_> =
+        std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect();
     let _ignored = writeln!(std::io::stderr(), "control-plane: {}", causes.join(": "));
 }

@@ -27,10 +27,7 @@ pub(crate) fn free<const N: usize>() -> Result<[u16; N], Error> {
 /// Every port of the range once, from a random one on: test binaries that start together rarely meet.
 fn candidates() -> impl Iterator<Item = u16> {
     let [first, second, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
-    RANGE
-        .cycle()
-        .skip(u16::from_ne_bytes([first, second]).into())
-        .take(RANGE.len())
+    RANGE.cycle().skip(u16::from_ne_bytes([first, second]).into()).take(RANGE.len())
 }
 
 fn is_free(port: u16) -> bool {
@@ -46,11 +43,7 @@ mod tests {
     #[test]
     fn free_ports_are_different() {
         let ports = free::<8>().unwrap();
-        assert_eq!(
-            ports.iter().collect::<BTreeSet<_>>().len(),
-            ports.len(),
-            "{ports:?}"
-        );
+        assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), ports.len(), "{ports:?}");
     }
 
     #[test]

@@ -38,12 +38,7 @@ impl Probe<'_> {
         let waiting = timeout(DEADLINE, self.ask(&client, process, &mut answer)).await;
         waiting.unwrap_or_else(|_| {
             let log = tail(self.log);
-            Err(Error::NotReady {
-                component: self.component,
-                after: DEADLINE,
-                answer,
-                log,
-            })
+            Err(Error::NotReady { component: self.component, after: DEADLINE, answer, log })
         })
     }
 
@@ -53,11 +48,7 @@ impl Probe<'_> {
         loop {
             ticks.tick().await;
             if let Some(status) = process.try_wait().map_err(Error::io("look at a process"))? {
-                return Err(Error::Exited {
-                    component: self.component,
-                    status,
-                    log: tail(self.log),
-                });
+                return Err(Error::Exited { component: self.component, status, log: tail(self.log) });
             }
             match timeout(PER_PROBE, get(client, self.component.readiness())).await {
                 Ok(Ok(())) => return Ok(()),
@@ -69,9 +60,7 @@ impl Probe<'_> {
 }
 
 async fn get(client: &Client, path: &str) -> Result<(), kube::Error> {
-    let request = http::Request::get(path)
-        .body(Vec::new())
-        .map_err(kube::Error::HttpError)?;
+    let request = http::Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
     client.request_text(request).await.map(drop)
 }
 

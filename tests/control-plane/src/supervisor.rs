@@ -46,17 +46,9 @@ impl Supervised {
     ) -> std::io::Result<Self> {
         let mut command = Command::new("/bin/sh");
         configure(&mut command);
-        command
-            .args(["-c", BECOME, "supervised"])
-            .arg(program)
-            .args(arguments);
+        command.args(["-c", BECOME, "supervised"]).arg(program).args(arguments);
         // An own process group: Ctrl-C reaches the test alone, and the pipe tells the others.
-        let child = command
-            .stdin(Stdio::piped())
-            .stdout(witness)
-            .stderr(log)
-            .process_group(0)
-            .spawn()?;
+        let child = command.stdin(Stdio::piped()).stdout(witness).stderr(log).process_group(0).spawn()?;
         let pid = Pid::from_child(&child);
         Ok(Self { child, pid })
     }
@@ -76,9 +68,7 @@ impl Supervised {
         self.signal(Signal::STOP)?;
         // Without reaping, so that an end is still there for `try_wait`.
         let stopped_or_ended = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        waitid(WaitId::Pid(self.pid), stopped_or_ended)
-            .map(drop)
-            .map_err(std::io::Error::from)
+        waitid(WaitId::Pid(self.pid), stopped_or_ended).map(drop).map_err(std::io::Error::from)
     }
 
     /// How the program ended, if it has.
@@ -131,17 +121,12 @@ impl Janitor {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()?;
-        Ok(Self {
-            child,
-            witness: Some(witness),
-        })
+        Ok(Self { child, witness: Some(witness) })
     }
 
     /// A handle for a component to hold while it lives.
     pub(crate) fn witness(&self) -> std::io::Result<Stdio> {
-        self.witness
-            .as_ref()
-            .map_or_else(|| Ok(Stdio::null()), |held| held.try_clone().map(Stdio::from))
+        self.witness.as_ref().map_or_else(|| Ok(Stdio::null()), |held| held.try_clone().map(Stdio::from))
     }
 }
 

@@ -2,7 +2,12 @@
 //!
 //! Schemas are submitted as CRDs with dry run, so nothing is stored. `SCHEMA_CONFORMANCE_CASES` says how many,
 //! `SCHEMA_CONFORMANCE_SEED` with which to start.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test says no by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test says no by panicking"
+)]
 #![allow(clippy::arithmetic_side_effects, reason = "seeds and counts stay small")]
 
 #[path = "../../../crates/schema-merge/tests/derived/mod.rs"]
@@ -33,7 +38,8 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 fn crd(schema: &Value, status: bool) -> Value {
-    let mut version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    let mut version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
     if status {
         version["subresources"] = json!({"status": {}});
     }
@@ -72,7 +78,8 @@ fn of(findings: &[Finding], severity: Severity) -> BTreeSet<String> {
 fn difference(findings: &[Finding], answer: &Answer) -> Option<String> {
     let (decode, errors) = (of(findings, Severity::Decode), of(findings, Severity::Error));
     match answer {
-        Answer::Accepted => (!decode.is_empty() || !errors.is_empty()).then(|| format!("accepted, but we say {decode:?} {errors:#?}")),
+        Answer::Accepted => (!decode.is_empty() || !errors.is_empty())
+            .then(|| format!("accepted, but we say {decode:?} {errors:#?}")),
         Answer::Invalid(theirs) => {
             let same = decode.is_empty() && errors == *theirs;
             let ours: Vec<_> = errors.difference(theirs).collect();
@@ -158,7 +165,8 @@ async fn derived_types_are_accepted_once_they_are_structural() {
     let types = derived::structural();
     assert!(types.len() >= 60, "{}", types.len());
     for (name, schema) in &types {
-        let done = structuralize(schema, Style::default()).unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
+        let done =
+            structuralize(schema, Style::default()).unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
         let crd = crd(&json!({"type": "object", "properties": {"spec": done.schema}}), true);
         assert_eq!(submit(&client, &crd, "Strict").await, Answer::Accepted, "{name}: {}", done.schema);
     }

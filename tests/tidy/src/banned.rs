@@ -13,24 +13,15 @@ use crate::{Finding, Rule, Source};
 const UNFINISHED: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
-    let mut attributes = Attributes {
-        ignored: Vec::new(),
-        clocks: Vec::new(),
-    };
+    let mut attributes = Attributes { ignored: Vec::new(), clocks: Vec::new() };
     attributes.visit_file(source.tree());
     let runs_on_paused_clock =
         source.text().contains("start_paused") && attributes.clocks.iter().all(|paused| *paused);
-    let mut words = Words {
-        source,
-        runs_on_paused_clock,
-        found: Vec::new(),
-    };
+    let mut words = Words { source, runs_on_paused_clock, found: Vec::new() };
     words.scan(source.tokens());
     let message = "`#[ignore]` without `= \"reason\"`";
     let ignored = attributes.ignored.into_iter();
-    words
-        .found
-        .extend(ignored.map(|line| Finding::new(source.path(), line, Rule::Ignored, message)));
+    words.found.extend(ignored.map(|line| Finding::new(source.path(), line, Rule::Ignored, message)));
     words.found
 }
 
@@ -77,8 +68,7 @@ impl Words<'_> {
     }
 
     fn report(&mut self, line: usize, rule: Rule, message: &str) {
-        self.found
-            .push(Finding::new(self.source.path(), line, rule, message));
+        self.found.push(Finding::new(self.source.path(), line, rule, message));
     }
 }
 
@@ -108,10 +98,7 @@ mod tests {
 
     fn rules(path: &str, text: &str) -> Vec<(Rule, usize)> {
         let source = Source::parse(path, text).unwrap();
-        check(&source)
-            .into_iter()
-            .map(|finding| (finding.rule, finding.line))
-            .collect()
+        check(&source).into_iter().map(|finding| (finding.rule, finding.line)).collect()
     }
 
     #[test]
@@ -124,10 +111,7 @@ mod tests {
     #[test]
     fn words_in_strings_and_comments_are_not_code() {
         assert_eq!(
-            rules(
-                "tests/a/tests/b.rs",
-                "// todo!()\nfn a() { let todo = \"dbg!(1) sleep(1)\"; }\n"
-            ),
+            rules("tests/a/tests/b.rs", "// todo!()\nfn a() { let todo = \"dbg!(1) sleep(1)\"; }\n"),
             []
         );
     }
@@ -146,10 +130,7 @@ mod tests {
         assert_eq!(rules("crates/x/src/a/tests.rs", text), [(Rule::Sleep, 1)]);
         assert_eq!(rules("tests/e2e/src/lib.rs", text), [(Rule::Sleep, 1)]);
         assert_eq!(
-            rules(
-                "crates/x/src/a.rs",
-                &format!("#[cfg(test)]\nmod tests {{\n{text}}}\n")
-            ),
+            rules("crates/x/src/a.rs", &format!("#[cfg(test)]\nmod tests {{\n{text}}}\n")),
             [(Rule::Sleep, 3)]
         );
     }

@@ -37,9 +37,7 @@ pub fn package_edges(source: &Source, ours: &BTreeSet<String>) -> Vec<Finding> {
         Edge::Inside { .. } => None,
     });
     let refused = leads_out.filter(|(used, _)| ours.contains(used) && !may_use(folder, package, used, false));
-    refused
-        .map(|(used, line)| finding(source.path(), line, package, &used))
-        .collect()
+    refused.map(|(used, line)| finding(source.path(), line, package, &used)).collect()
 }
 
 pub(crate) fn finding(path: &str, line: usize, package: &str, used: &str) -> Finding {
@@ -52,13 +50,7 @@ mod tests {
     use super::*;
 
     fn refused(path: &str, text: &str) -> Vec<usize> {
-        let ours = [
-            "constraint-framework",
-            "control-plane",
-            "rego-compat",
-            "schema-merge",
-            "watch-manager",
-        ];
+        let ours = ["constraint-framework", "control-plane", "rego-compat", "schema-merge", "watch-manager"];
         let ours = ours.into_iter().map(str::to_owned).collect();
         package_edges(&Source::parse(path, text).unwrap(), &ours)
             .into_iter()
@@ -76,10 +68,7 @@ mod tests {
     #[test]
     fn other_crates_have_none() {
         assert_eq!(refused("crates/pod-status/src/a/b.rs", USES), [1, 2, 3]);
-        assert_eq!(
-            refused("crates/rego-compat/src/main.rs", "use rego_compat::a;\n"),
-            [0; 0]
-        );
+        assert_eq!(refused("crates/rego-compat/src/main.rs", "use rego_compat::a;\n"), [0; 0]);
     }
 
     #[test]
@@ -92,12 +81,7 @@ mod tests {
     #[test]
     fn a_dependency_for_tests_may_be_the_control_plane_only() {
         assert!(may_use("crates/pod-status", "pod-status", "control-plane", true));
-        assert!(!may_use(
-            "crates/pod-status",
-            "pod-status",
-            "control-plane",
-            false
-        ));
+        assert!(!may_use("crates/pod-status", "pod-status", "control-plane", false));
         assert!(!may_use("crates/pod-status", "pod-status", "watch-manager", true));
     }
 }

@@ -31,10 +31,7 @@ pub enum Edge {
 /// All paths that a file names outside of its tests.
 #[must_use]
 pub fn edges(source: &Source) -> Vec<Edge> {
-    let mut reader = Reader {
-        module: module_path(source.path()),
-        found: Vec::new(),
-    };
+    let mut reader = Reader { module: module_path(source.path()), found: Vec::new() };
     reader.read(source.tokens());
     let counts = |edge: &Edge| match edge {
         Edge::Inside { line, .. } | Edge::Outside { line, .. } => !source.is_test(*line),
@@ -46,9 +43,7 @@ pub fn edges(source: &Source) -> Vec<Edge> {
 pub(crate) fn module_path(path: &str) -> Vec<String> {
     let inside = path.split_once("/src/").map_or(path, |(_, inside)| inside);
     let stem = inside.strip_suffix(".rs").unwrap_or(inside);
-    let named = stem
-        .split('/')
-        .filter(|part| !matches!(*part, "lib" | "main" | "mod"));
+    let named = stem.split('/').filter(|part| !matches!(*part, "lib" | "main" | "mod"));
     named.map(str::to_owned).collect()
 }
 
@@ -105,11 +100,7 @@ impl Reader {
         let Some("crate" | "self" | "super") = first else {
             return Edge::Outside { path, line };
         };
-        let mut absolute = if first == Some("crate") {
-            Vec::new()
-        } else {
-            self.module.clone()
-        };
+        let mut absolute = if first == Some("crate") { Vec::new() } else { self.module.clone() };
         for segment in path {
             match segment.as_str() {
                 "crate" | "self" => {}
@@ -191,12 +182,7 @@ mod tests {
     #[test]
     fn paths_in_expressions_types_and_macros_count() {
         let text = "fn a(b: crate::api::B) -> ::kube::Client {\n  vec![crate::review::c(), super::d()]\n}\n";
-        let expected = [
-            "1 crate::api::B",
-            "1 kube::Client",
-            "2 crate::review::c",
-            "2 crate::d",
-        ];
+        let expected = ["1 crate::api::B", "1 kube::Client", "2 crate::review::c", "2 crate::d"];
         assert_eq!(paths("crates/x/src/a.rs", text), expected);
     }
 
@@ -204,16 +190,9 @@ mod tests {
     fn super_and_self_are_resolved_from_the_module() {
         let text =
             "use super::review;\nmod inner {\n  use super::super::super::target;\n  use self::own::X;\n}\n";
-        let expected = [
-            "1 crate::driver::review",
-            "3 crate::target",
-            "4 crate::driver::rego::inner::own::X",
-        ];
+        let expected = ["1 crate::driver::review", "3 crate::target", "4 crate::driver::rego::inner::own::X"];
         assert_eq!(paths("crates/x/src/driver/rego.rs", text), expected);
-        assert_eq!(
-            paths("crates/x/src/driver/mod.rs", "use super::api;\n"),
-            ["1 crate::api"]
-        );
+        assert_eq!(paths("crates/x/src/driver/mod.rs", "use super::api;\n"), ["1 crate::api"]);
     }
 
     #[test]

@@ -28,33 +28,20 @@ impl Exceptions {
     ///
     /// When a line lacks one of its parts, or names no rule.
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
-        let written = text
-            .lines()
-            .zip(1..)
-            .filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));
-        let lines = written
-            .map(|(line, number)| Exception::parse(line, number))
-            .collect::<Result<_, _>>()?;
-        Ok(Self {
-            file: file.to_owned(),
-            lines,
-        })
+        let written =
+            text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));
+        let lines = written.map(|(line, number)| Exception::parse(line, number)).collect::<Result<_, _>>()?;
+        Ok(Self { file: file.to_owned(), lines })
     }
 
     /// Removes what is let through; adds a finding for each exception that lets nothing through.
     #[must_use]
     pub fn apply(&self, found: Vec<Finding>) -> Vec<Finding> {
-        let stale = self
-            .lines
-            .iter()
-            .filter(|exception| !found.iter().any(|finding| exception.covers(finding)));
+        let stale =
+            self.lines.iter().filter(|exception| !found.iter().any(|finding| exception.covers(finding)));
         let stale: Vec<_> = stale.map(|exception| exception.stale(&self.file)).collect();
         let covered = |finding: &Finding| self.lines.iter().any(|exception| exception.covers(finding));
-        found
-            .into_iter()
-            .filter(|finding| !covered(finding))
-            .chain(stale)
-            .collect()
+        found.into_iter().filter(|finding| !covered(finding)).chain(stale).collect()
     }
 }
 
@@ -66,11 +53,7 @@ impl Exception {
         let (path, rule, reason) = (parts.next(), parts.next(), parts.next());
         let rule = rule.and_then(|name| Rule::ALL.into_iter().find(|rule| rule.name() == name));
         match (path, rule, reason) {
-            (Some(path), Some(rule), Some(_)) => Ok(Self {
-                line,
-                path: path.to_owned(),
-                rule,
-            }),
+            (Some(path), Some(rule), Some(_)) => Ok(Self { line, path: path.to_owned(), rule }),
             _ => Err(Error::Exception { line }),
         }
     }
@@ -80,11 +63,7 @@ impl Exception {
     }
 
     fn stale(&self, file: &str) -> Finding {
-        let message = format!(
-            "{} breaks no rule `{}`: remove this line",
-            self.path,
-            self.rule.name()
-        );
+        let message = format!("{} breaks no rule `{}`: remove this line", self.path, self.rule.name());
         Finding::new(file, self.line, Rule::StaleException, message)
     }
 }
@@ -111,21 +90,13 @@ mod tests {
     #[test]
     fn an_exception_that_is_not_needed_is_found() {
         let left = list("src/a.rs  name  because\nsrc/b.rs  sleep  because\n").apply(vec![]);
-        assert_eq!(
-            left.iter().map(|finding| finding.line).collect::<Vec<_>>(),
-            [1, 2]
-        );
+        assert_eq!(left.iter().map(|finding| finding.line).collect::<Vec<_>>(), [1, 2]);
         assert!(left.iter().all(|finding| finding.rule == Rule::StaleException));
     }
 
     #[test]
     fn an_exception_needs_a_rule_and_a_reason() {
-        for line in [
-            "src/a.rs  name",
-            "src/a.rs  nonsense  because",
-            "src/a.rs",
-            "src/a.rs name because",
-        ] {
+        for line in ["src/a.rs  name", "src/a.rs  nonsense  because", "src/a.rs", "src/a.rs name because"] {
             assert!(Exceptions::parse("x", line).is_err(), "{line}");
         }
     }

@@ -103,25 +103,13 @@ impl Finding {
     /// A finding at a line of a file.
     #[must_use]
     pub fn new(path: &str, line: usize, rule: Rule, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            rule,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line, rule, message: message.into() }
     }
 }
 
 impl fmt::Display for Finding {
     /// `path:line: [rule] message`, which editors can jump to.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: [{}] {}",
-            self.path,
-            self.line,
-            self.rule.name(),
-            self.message
-        )
+        write!(f, "{}:{}: [{}] {}", self.path, self.line, self.rule.name(), self.message)
     }
 }

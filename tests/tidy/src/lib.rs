@@ -47,11 +47,5 @@ pub use workspace::Workspace;
 /// All checks that need nothing but one Rust file.
 #[must_use]
 pub fn habits(source: &Source) -> Vec<Finding> {
-    [
-        banned::check(source),
-        name::check(source),
-        size::check(source),
-        text::rust(source),
-    ]
-    .concat()
+    [banned::check(source), name::check(source), size::check(source), text::rust(source)].concat()
 }

@@ -60,29 +60,21 @@ impl Metadata {
     /// A path inside the workspace, relative to it.
     #[must_use]
     pub fn relative(&self, path: &Path) -> String {
-        path.strip_prefix(&self.workspace_root)
-            .unwrap_or(path)
-            .display()
-            .to_string()
+        path.strip_prefix(&self.workspace_root).unwrap_or(path).display().to_string()
     }
 
     /// The folder of a package, relative to the workspace.
     #[must_use]
     pub fn folder(&self, package: &Package) -> String {
-        package
-            .manifest_path
-            .parent()
-            .map(|folder| self.relative(folder))
-            .unwrap_or_default()
+        package.manifest_path.parent().map(|folder| self.relative(folder)).unwrap_or_default()
     }
 }
 
 /// The dependencies between packages of ours that no door allows.
 #[must_use]
 pub fn manifest_edges(metadata: &Metadata) -> Vec<Finding> {
-    let edges = metadata
-        .ours()
-        .flat_map(|package| package.dependencies.iter().map(move |used| (package, used)));
+    let edges =
+        metadata.ours().flat_map(|package| package.dependencies.iter().map(move |used| (package, used)));
     let ours = edges.filter(|(_, used)| used.path.is_some());
     let refused = ours.filter(|(package, used)| {
         let is_test = used.kind.as_deref() == Some("dev");
@@ -106,13 +98,9 @@ pub fn toolchain(metadata: &Metadata) -> Vec<Finding> {
         )];
     };
     let wanted = release(kube.rust_version.as_deref());
-    let differing = metadata
-        .ours()
-        .filter(|package| release(package.rust_version.as_deref()) != wanted);
-    let message = format!(
-        "rust-version must be kube's, {}.{}: `rust-version.workspace = true`",
-        wanted.0, wanted.1
-    );
+    let differing = metadata.ours().filter(|package| release(package.rust_version.as_deref()) != wanted);
+    let message =
+        format!("rust-version must be kube's, {}.{}: `rust-version.workspace = true`", wanted.0, wanted.1);
     differing
         .map(|package| Finding::new(&manifest(metadata, package), 1, Rule::Manifest, message.as_str()))
         .collect()
@@ -121,10 +109,7 @@ pub fn toolchain(metadata: &Metadata) -> Vec<Finding> {
 /// Checks that a package takes over the workspace's lints. `path` is that of its `Cargo.toml`.
 pub(crate) fn lints(path: &str, text: &str) -> Vec<Finding> {
     let lines: Vec<_> = text.lines().map(str::trim).collect();
-    if lines
-        .windows(2)
-        .any(|pair| pair == ["[lints]", "workspace = true"])
-    {
+    if lines.windows(2).any(|pair| pair == ["[lints]", "workspace = true"]) {
         return Vec::new();
     }
     vec![Finding::new(
@@ -142,10 +127,7 @@ fn manifest(metadata: &Metadata, package: &Package) -> String {
 /// Major and minor: `1.89` and `1.89.0` are the same promise.
 fn release(version: Option<&str>) -> (&str, &str) {
     let mut numbers = version.unwrap_or_default().split('.');
-    (
-        numbers.next().unwrap_or_default(),
-        numbers.next().unwrap_or_default(),
-    )
+    (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -176,29 +158,17 @@ mod tests {
         let framework = package(
             "crates/constraint-framework",
             "constraint-framework",
-            &[
-                ("rego-compat", None),
-                ("duck-types", None),
-                ("control-plane", Some("dev")),
-            ],
+            &[("rego-compat", None), ("duck-types", None), ("control-plane", Some("dev"))],
         );
         let found = manifest_edges(&metadata(&[framework]));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].path, "crates/constraint-framework/Cargo.toml");
-        assert!(
-            found[0].message.contains("must not use duck-types"),
-            "{}",
-            found[0]
-        );
+        assert!(found[0].message.contains("must not use duck-types"), "{}", found[0]);
     }
 
     #[test]
     fn a_package_may_switch_on_its_own_test_features() {
-        let with_itself = package(
-            "crates/watch-manager",
-            "watch-manager",
-            &[("watch-manager", Some("dev"))],
-        );
+        let with_itself = package("crates/watch-manager", "watch-manager", &[("watch-manager", Some("dev"))]);
         assert_eq!(manifest_edges(&metadata(&[with_itself])), []);
     }
 
@@ -215,26 +185,13 @@ mod tests {
         let ours = package("crates/schema-merge", "schema-merge", &[]);
         assert_eq!(toolchain(&metadata(&[ours.clone(), kube("1.89.0")])), []);
         assert_eq!(toolchain(&metadata(&[ours.clone(), kube("1.90")])).len(), 1);
-        assert_eq!(
-            toolchain(&metadata(&[ours])).len(),
-            1,
-            "without kube nothing is proven"
-        );
+        assert_eq!(toolchain(&metadata(&[ours])).len(), 1, "without kube nothing is proven");
     }
 
     #[test]
     fn lints_are_inherited() {
-        assert_eq!(
-            lints("a/Cargo.toml", "[package]\n\n[lints]\nworkspace = true\n"),
-            []
-        );
-        assert_eq!(
-            lints("a/Cargo.toml", "[package]\nversion.workspace = true\n").len(),
-            1
-        );
-        assert_eq!(
-            lints("a/Cargo.toml", "[lints.clippy]\nworkspace = true\n").len(),
-            1
-        );
+        assert_eq!(lints("a/Cargo.toml", "[package]\n\n[lints]\nworkspace = true\n"), []);
+        assert_eq!(lints("a/Cargo.toml", "[package]\nversion.workspace = true\n").len(), 1);
+        assert_eq!(lints("a/Cargo.toml", "[lints.clippy]\nworkspace = true\n").len(), 1);
     }
 }

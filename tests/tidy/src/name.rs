@@ -7,23 +7,15 @@ use syn::visit::Visit;
 use crate::source::lines;
 use crate::{Finding, Rule, Source};
 
-const BANNED: [&str; 8] = [
-    "util", "utils", "helper", "helpers", "common", "misc", "manager", "managers",
-];
+const BANNED: [&str; 8] = ["util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"];
 /// These say nothing at the end of a name; in front they can be the field's word, as Rego's `data` is.
 const BANNED_LAST: [&str; 2] = ["data", "info"];
 /// The crate's own name, which the field gave it.
 const GIVEN: [&str; 3] = ["watch-manager", "watch_manager", "WatchManager"];
 
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
-    let mut names = Names {
-        path: source.path(),
-        found: Vec::new(),
-    };
-    let parts = source
-        .path()
-        .split('/')
-        .map(|part| part.strip_suffix(".rs").unwrap_or(part));
+    let mut names = Names { path: source.path(), found: Vec::new() };
+    let parts = source.path().split('/').map(|part| part.strip_suffix(".rs").unwrap_or(part));
     for part in parts.filter(|part| is_banned(part, part.split(['_', '-']))) {
         names.report(1, &format!("`{part}` in the path"));
     }
@@ -39,8 +31,7 @@ struct Names<'a> {
 impl Names<'_> {
     fn report(&mut self, line: usize, what: &str) {
         let message = format!("{what} says nothing: name it by what it does for whom");
-        self.found
-            .push(Finding::new(self.path, line, Rule::Name, message));
+        self.found.push(Finding::new(self.path, line, Rule::Name, message));
     }
 
     fn check_type(&mut self, ident: &syn::Ident) {
@@ -100,10 +91,7 @@ mod tests {
     use super::*;
 
     fn lines_of(path: &str, text: &str) -> Vec<usize> {
-        check(&Source::parse(path, text).unwrap())
-            .into_iter()
-            .map(|finding| finding.line)
-            .collect()
+        check(&Source::parse(path, text).unwrap()).into_iter().map(|finding| finding.line).collect()
     }
 
     #[test]
@@ -123,26 +111,14 @@ mod tests {
 
     #[test]
     fn the_name_of_the_watch_manager_is_given() {
-        assert_eq!(
-            lines_of("crates/watch-manager/src/a.rs", "struct WatchManager;\n"),
-            [0; 0]
-        );
-        assert_eq!(
-            lines_of("crates/watch-manager/src/manager.rs", "struct Manager;\n"),
-            [1, 1]
-        );
+        assert_eq!(lines_of("crates/watch-manager/src/a.rs", "struct WatchManager;\n"), [0; 0]);
+        assert_eq!(lines_of("crates/watch-manager/src/manager.rs", "struct Manager;\n"), [1, 1]);
     }
 
     #[test]
     fn modules_and_types_are_named() {
         assert_eq!(lines_of("src/a.rs", "mod a {}\nmod string_utils {}\n"), [2]);
-        assert_eq!(
-            lines_of("src/a.rs", "struct PodInfo;\nenum Kind {}\ntrait Helper {}\n"),
-            [1, 3]
-        );
-        assert_eq!(
-            lines_of("src/a.rs", "struct Database;\nstruct Informer;\nfn helper() {}\n"),
-            [0; 0]
-        );
+        assert_eq!(lines_of("src/a.rs", "struct PodInfo;\nenum Kind {}\ntrait Helper {}\n"), [1, 3]);
+        assert_eq!(lines_of("src/a.rs", "struct Database;\nstruct Informer;\nfn helper() {}\n"), [0; 0]);
     }
 }

@@ -34,12 +34,7 @@ fn of_file(path: &str, sources: &[Source]) -> Vec<Finding> {
     });
     impure
         .map(|(used, line)| {
-            Finding::new(
-                path,
-                line,
-                Rule::Room,
-                format!("a pure file must not use `{used}`"),
-            )
+            Finding::new(path, line, Rule::Room, format!("a pure file must not use `{used}`"))
         })
         .collect()
 }
@@ -58,15 +53,9 @@ mod tests {
     use super::*;
 
     fn lines(text: &str) -> Vec<String> {
-        let others = PURE
-            .into_iter()
-            .skip(1)
-            .map(|path| Source::parse(path, "").unwrap());
+        let others = PURE.into_iter().skip(1).map(|path| Source::parse(path, "").unwrap());
         let sources: Vec<_> = others.chain([Source::parse(PURE[0], text).unwrap()]).collect();
-        purity(&sources)
-            .iter()
-            .map(|finding| finding.line.to_string())
-            .collect()
+        purity(&sources).iter().map(|finding| finding.line.to_string()).collect()
     }
 
     #[test]

@@ -50,14 +50,9 @@ pub fn room_edges(folder: &str, sources: &[&Source]) -> Vec<Finding> {
     let Some(doors) = doors(folder) else {
         return Vec::new();
     };
-    let roots = sources
-        .iter()
-        .filter(|source| source.path() == format!("{folder}/src/lib.rs"));
+    let roots = sources.iter().filter(|source| source.path() == format!("{folder}/src/lib.rs"));
     let shown: BTreeMap<_, _> = roots.flat_map(|root| shown_at_root(root)).collect();
-    sources
-        .iter()
-        .flat_map(|source| refused(source, doors, &shown))
-        .collect()
+    sources.iter().flat_map(|source| refused(source, doors, &shown)).collect()
 }
 
 /// `pub use driver::Budget` at the root: `Budget` leads to `driver`.
@@ -93,10 +88,7 @@ fn leads_to<'a>(path: &'a [String], doors: Doors, shown: &'a BTreeMap<String, St
     let first = path.first()?;
     let is_room = |name: &&String| doors.iter().any(|(room, _)| room == name);
     let through_root = || shown.get(first).filter(is_room);
-    Some(first)
-        .filter(is_room)
-        .or_else(through_root)
-        .map(String::as_str)
+    Some(first).filter(is_room).or_else(through_root).map(String::as_str)
 }
 
 fn reaches_cluster(room: &str, path: &[String]) -> bool {
@@ -121,12 +113,8 @@ mod tests {
             |(path, text): &(&str, &str)| Source::parse(&format!("{folder}/src/{path}"), text).unwrap();
         let sources: Vec<_> = files.iter().map(parse).collect();
         let found = room_edges(folder, &sources.iter().collect::<Vec<_>>());
-        let place = |finding: Finding| {
-            (
-                finding.path.rsplit('/').next().unwrap_or_default().to_owned(),
-                finding.line,
-            )
-        };
+        let place =
+            |finding: Finding| (finding.path.rsplit('/').next().unwrap_or_default().to_owned(), finding.line);
         found.into_iter().map(place).collect()
     }
 
@@ -137,63 +125,33 @@ mod tests {
     #[test]
     fn the_driver_sees_the_review_and_nothing_else() {
         let text = "use crate::review::Review;\nuse crate::policyset::PolicySet;\n";
-        assert_eq!(
-            refused_in("crates/constraint-framework", &[("driver/rego.rs", text)]),
-            at("rego.rs", 2)
-        );
+        assert_eq!(refused_in("crates/constraint-framework", &[("driver/rego.rs", text)]), at("rego.rs", 2));
     }
 
     #[test]
     fn a_detour_over_the_root_is_seen() {
-        let root = (
-            "lib.rs",
-            "pub mod policyset;\npub use policyset::{PolicySet, Builder};\n",
-        );
+        let root = ("lib.rs", "pub mod policyset;\npub use policyset::{PolicySet, Builder};\n");
         let detour = ("driver.rs", "use crate::PolicySet;\n");
-        assert_eq!(
-            refused_in("crates/constraint-framework", &[root, detour]),
-            at("driver.rs", 1)
-        );
+        assert_eq!(refused_in("crates/constraint-framework", &[root, detour]), at("driver.rs", 1));
         let relative = ("review.rs", "fn a(b: super::driver::B) {}\n");
-        assert_eq!(
-            refused_in("crates/constraint-framework", &[root, relative]),
-            at("review.rs", 1)
-        );
+        assert_eq!(refused_in("crates/constraint-framework", &[root, relative]), at("review.rs", 1));
     }
 
     #[test]
     fn enforcement_and_controllers_never_see_each_other() {
         let one = [("enforce/webhook.rs", "fn a() { crate::controller::b() }\n")];
         assert_eq!(refused_in("operators/policy", &one), at("webhook.rs", 1));
-        let other = [(
-            "controller/template.rs",
-            "use crate::{handle, enforce::webhook};\n",
-        )];
+        let other = [("controller/template.rs", "use crate::{handle, enforce::webhook};\n")];
         assert_eq!(refused_in("operators/policy", &other), at("template.rs", 1));
     }
 
     #[test]
     fn nobody_uses_the_runtime() {
         for room in ["cli.rs", "controller.rs", "enforce.rs", "handle.rs", "api.rs"] {
-            assert_eq!(
-                refused_in("operators/policy", &[(room, "use crate::runtime::Args;\n")]),
-                at(room, 1)
-            );
+            assert_eq!(refused_in("operators/policy", &[(room, "use crate::runtime::Args;\n")]), at(room, 1));
         }
-        assert_eq!(
-            refused_in(
-                "operators/policy",
-                &[("runtime/args.rs", "use crate::runtime::Args;\n")]
-            ),
-            []
-        );
-        assert_eq!(
-            refused_in(
-                "operators/policy",
-                &[("main.rs", "use webtroller::runtime::Args;\n")]
-            ),
-            []
-        );
+        assert_eq!(refused_in("operators/policy", &[("runtime/args.rs", "use crate::runtime::Args;\n")]), []);
+        assert_eq!(refused_in("operators/policy", &[("main.rs", "use webtroller::runtime::Args;\n")]), []);
     }
 
     #[test]
@@ -206,9 +164,6 @@ mod tests {
 
     #[test]
     fn a_new_room_must_be_listed() {
-        assert_eq!(
-            refused_in("operators/policy", &[("attic/box.rs", "")]),
-            at("box.rs", 1)
-        );
+        assert_eq!(refused_in("operators/policy", &[("attic/box.rs", "")]), at("box.rs", 1));
     }
 }

@@ -12,23 +12,13 @@ const FILE: usize = 400;
 const FUNCTION: usize = 50;
 
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
-    let mut functions = Functions {
-        source,
-        found: Vec::new(),
-    };
+    let mut functions = Functions { source, found: Vec::new() };
     functions.visit_file(source.tree());
-    let counted = source
-        .text()
-        .lines()
-        .zip(1..)
-        .filter(|(_, line)| !source.is_test(*line))
-        .count();
+    let counted = source.text().lines().zip(1..).filter(|(_, line)| !source.is_test(*line)).count();
     if counted > FILE {
         let message =
             format!("{counted} lines without tests, {FILE} are allowed: split it by reason to change");
-        functions
-            .found
-            .push(Finding::new(source.path(), FILE, Rule::FileLength, message));
+        functions.found.push(Finding::new(source.path(), FILE, Rule::FileLength, message));
     }
     functions.found
 }
@@ -42,24 +32,12 @@ impl Functions<'_> {
     /// Counts the code from `fn` to the closing brace.
     fn measure(&mut self, signature: &syn::Signature, block: &syn::Block) {
         let (first, last) = (*lines(signature.span()).start(), *lines(block.span()).end());
-        let body = self
-            .source
-            .text()
-            .lines()
-            .zip(1..)
-            .filter(|(_, line)| (first..=last).contains(line));
+        let body = self.source.text().lines().zip(1..).filter(|(_, line)| (first..=last).contains(line));
         let length = body.filter(|(text, _)| is_code(text)).count();
         if length > FUNCTION && !self.source.is_test(first) {
-            let message = format!(
-                "fn {} has {length} lines of code, {FUNCTION} are allowed",
-                signature.ident
-            );
-            self.found.push(Finding::new(
-                self.source.path(),
-                first,
-                Rule::FunctionLength,
-                message,
-            ));
+            let message =
+                format!("fn {} has {length} lines of code, {FUNCTION} are allowed", signature.ident);
+            self.found.push(Finding::new(self.source.path(), first, Rule::FunctionLength, message));
         }
     }
 }
@@ -94,17 +72,11 @@ mod tests {
 
     fn rules(text: &str) -> Vec<(Rule, usize)> {
         let source = Source::parse("crates/x/src/a.rs", text).unwrap();
-        check(&source)
-            .into_iter()
-            .map(|finding| (finding.rule, finding.line))
-            .collect()
+        check(&source).into_iter().map(|finding| (finding.rule, finding.line)).collect()
     }
 
     fn function(lines: usize) -> String {
-        format!(
-            "fn long() {{\n{}}}\n",
-            "let _ = 1;\n".repeat(lines.saturating_sub(2))
-        )
+        format!("fn long() {{\n{}}}\n", "let _ = 1;\n".repeat(lines.saturating_sub(2)))
     }
 
     #[test]
@@ -115,18 +87,9 @@ mod tests {
 
     #[test]
     fn methods_and_provided_methods_count() {
-        assert_eq!(
-            rules(&format!("impl X {{\n{}}}\n", function(51))),
-            [(Rule::FunctionLength, 2)]
-        );
-        assert_eq!(
-            rules(&format!("trait X {{\n{}}}\n", function(51))),
-            [(Rule::FunctionLength, 2)]
-        );
-        assert_eq!(
-            rules(&format!("fn outer() {{ mod x {{\n{}}} }}\n", function(51))).len(),
-            2
-        );
+        assert_eq!(rules(&format!("impl X {{\n{}}}\n", function(51))), [(Rule::FunctionLength, 2)]);
+        assert_eq!(rules(&format!("trait X {{\n{}}}\n", function(51))), [(Rule::FunctionLength, 2)]);
+        assert_eq!(rules(&format!("fn outer() {{ mod x {{\n{}}} }}\n", function(51))).len(), 2);
     }
 
     #[test]
@@ -137,18 +100,12 @@ mod tests {
 
     #[test]
     fn documentation_of_a_function_is_free() {
-        assert_eq!(
-            rules(&format!("{}#[inline]\n{}", "/// Why.\n".repeat(30), function(50))),
-            []
-        );
+        assert_eq!(rules(&format!("{}#[inline]\n{}", "/// Why.\n".repeat(30), function(50))), []);
     }
 
     #[test]
     fn long_tests_pass() {
-        assert_eq!(
-            rules(&format!("#[cfg(test)]\nmod tests {{\n{}}}\n", function(500))),
-            []
-        );
+        assert_eq!(rules(&format!("#[cfg(test)]\nmod tests {{\n{}}}\n", function(500))), []);
     }
 
     #[test]

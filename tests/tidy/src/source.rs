@@ -35,13 +35,8 @@ impl Source {
     ///
     /// When it is not Rust.
     pub fn parse(path: &str, text: &str) -> Result<Self, Error> {
-        let refused = |source| Error::Parse {
-            path: path.to_owned(),
-            source,
-        };
-        let tokens = TokenStream::from_str(text)
-            .map_err(syn::Error::from)
-            .map_err(refused)?;
+        let refused = |source| Error::Parse { path: path.to_owned(), source };
+        let tokens = TokenStream::from_str(text).map_err(syn::Error::from).map_err(refused)?;
         let tree = syn::parse2(tokens.clone()).map_err(refused)?;
         let mut tests = Tests::default();
         tests.visit_file(&tree);
@@ -88,9 +83,7 @@ impl Source {
     /// The files and folders that hold the modules this file declares under `#[cfg(test)]`.
     pub(crate) fn test_module_paths(&self) -> impl Iterator<Item = String> {
         let folder = self.module_folder();
-        self.test_modules
-            .iter()
-            .map(move |module| format!("{folder}/{module}"))
+        self.test_modules.iter().map(move |module| format!("{folder}/{module}"))
     }
 
     /// Where the modules that this file declares live.
@@ -105,9 +98,7 @@ impl Source {
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
+        f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -116,13 +107,8 @@ impl fmt::Debug for Source {
 fn is_test_path(path: &str) -> bool {
     let mut parts: Vec<_> = path.split('/').collect();
     let file = parts.pop().unwrap_or_default();
-    let folders = parts
-        .get(usize::from(path.starts_with("tests/"))..)
-        .unwrap_or_default();
-    file == "tests.rs"
-        || folders
-            .iter()
-            .any(|folder| matches!(*folder, "tests" | "benches"))
+    let folders = parts.get(usize::from(path.starts_with("tests/"))..).unwrap_or_default();
+    file == "tests.rs" || folders.iter().any(|folder| matches!(*folder, "tests" | "benches"))
 }
 
 /// The lines of a syntax element.
@@ -143,10 +129,7 @@ impl<'ast> Visit<'ast> for Tests {
             return syn::visit::visit_item(self, item);
         }
         self.lines.push(lines(item.span()));
-        if let syn::Item::Mod(syn::ItemMod {
-            content: None, ident, ..
-        }) = item
-        {
+        if let syn::Item::Mod(syn::ItemMod { content: None, ident, .. }) = item {
             self.modules.insert(ident.to_string());
         }
     }
@@ -179,11 +162,7 @@ fn attributes(item: &syn::Item) -> &[Attribute] {
 fn is_test_attribute(attribute: &Attribute) -> bool {
     match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => list.tokens.to_string() == "test",
-        meta => meta
-            .path()
-            .segments
-            .last()
-            .is_some_and(|last| last.ident == "test"),
+        meta => meta.path().segments.last().is_some_and(|last| last.ident == "test"),
     }
 }
 
@@ -215,11 +194,7 @@ mod tests {
         ] {
             assert!(is_test_path(path), "{path}");
         }
-        for path in [
-            "crates/x/src/a.rs",
-            "tests/e2e/src/lib.rs",
-            "crates/x/src/contests.rs",
-        ] {
+        for path in ["crates/x/src/a.rs", "tests/e2e/src/lib.rs", "crates/x/src/contests.rs"] {
             assert!(!is_test_path(path), "{path}");
         }
     }

@@ -22,10 +22,7 @@ pub(crate) fn rust(source: &Source) -> Vec<Finding> {
 /// Checks a text file of any kind for white space at the end of lines.
 #[must_use]
 pub fn text(path: &str, text: &str) -> Vec<Finding> {
-    let trailing = text
-        .split('\n')
-        .zip(1..)
-        .filter(|(line, _)| line.ends_with(char::is_whitespace));
+    let trailing = text.split('\n').zip(1..).filter(|(line, _)| line.ends_with(char::is_whitespace));
     trailing
         .map(|(_, line)| Finding::new(path, line, Rule::TrailingSpace, "white space at the end"))
         .collect()
@@ -36,10 +33,7 @@ mod tests {
     use super::*;
 
     fn rules(path: &str, text: &str) -> Vec<Rule> {
-        rust(&Source::parse(path, text).unwrap())
-            .into_iter()
-            .map(|finding| finding.rule)
-            .collect()
+        rust(&Source::parse(path, text).unwrap()).into_iter().map(|finding| finding.rule).collect()
     }
 
     #[test]
@@ -53,10 +47,7 @@ mod tests {
     #[test]
     fn a_library_shows_an_example_on_its_first_screen() {
         let far = format!("//! A.\n{}//! ```\n//! ```\n", "//! More.\n".repeat(20));
-        assert_eq!(
-            rules("crates/x/src/lib.rs", "//! A.\n//!\n//! ```\n//! ```\n"),
-            []
-        );
+        assert_eq!(rules("crates/x/src/lib.rs", "//! A.\n//!\n//! ```\n//! ```\n"), []);
         assert_eq!(rules("crates/x/src/lib.rs", "//! A.\n"), [Rule::Example]);
         assert_eq!(rules("crates/x/src/lib.rs", &far), [Rule::Example]);
         assert_eq!(rules("crates/x/src/other.rs", "//! A.\n"), []);
@@ -65,9 +56,6 @@ mod tests {
     #[test]
     fn white_space_at_the_end_is_found_on_its_line() {
         let found = text("a.md", "fine\nnot \nnor\t\n\nfine");
-        assert_eq!(
-            found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
-            [2, 3]
-        );
+        assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [2, 3]);
     }
 }

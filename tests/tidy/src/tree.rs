@@ -8,12 +8,8 @@ use crate::{Finding, Rule};
 const CLUSTER: [&str; 4] = ["kube-client", "kube-runtime", "hyper", "tokio"];
 
 /// The crates that are judged. They know nothing about clients, so they build without one.
-pub(crate) const WITHOUT_A_CLUSTER: [&str; 4] = [
-    "constraint-framework",
-    "duck-types",
-    "rego-compat",
-    "schema-merge",
-];
+pub(crate) const WITHOUT_A_CLUSTER: [&str; 4] =
+    ["constraint-framework", "duck-types", "rego-compat", "schema-merge"];
 
 /// What `tree`, the output of `cargo tree --prefix none` for a crate, holds and must not.
 #[must_use]
@@ -29,9 +25,7 @@ pub fn dependency_trees(package: &str, tree: &str) -> Vec<Finding> {
         .filter(|refused| tree.lines().any(|line| line.split(' ').next() == Some(refused)));
     let message =
         |name| format!("{package} builds {name}: see `cargo tree -p {package} -e normal -i {name}`");
-    refused
-        .map(|name| Finding::new(&path, 1, Rule::Tree, message(name)))
-        .collect()
+    refused.map(|name| Finding::new(&path, 1, Rule::Tree, message(name))).collect()
 }
 
 #[cfg(test)]
@@ -48,10 +42,7 @@ mod tests {
 
     #[test]
     fn a_tree_without_a_client_passes() {
-        assert_eq!(
-            dependency_trees("schema-merge", "schema-merge v0.1.0 (/w)\ntokio-macros v1.0.0\n"),
-            []
-        );
+        assert_eq!(dependency_trees("schema-merge", "schema-merge v0.1.0 (/w)\ntokio-macros v1.0.0\n"), []);
     }
 
     #[test]

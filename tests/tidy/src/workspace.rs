@@ -38,17 +38,11 @@ impl Workspace {
     pub fn read(root: &Path) -> Result<Self, Error> {
         let texts = texts(root)?;
         let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
-        let mut sources = rust
-            .map(|(path, text)| Source::parse(path, text))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut sources =
+            rust.map(|(path, text)| Source::parse(path, text)).collect::<Result<Vec<_>, _>>()?;
         mark_test_modules(&mut sources);
         let metadata = Metadata::parse(&metadata(root)?)?;
-        Ok(Self {
-            root: root.to_path_buf(),
-            texts,
-            sources,
-            metadata,
-        })
+        Ok(Self { root: root.to_path_buf(), texts, sources, metadata })
     }
 
     /// Everything that is wrong and not excepted, in order of place.
@@ -64,10 +58,8 @@ impl Workspace {
             found.extend(dependency_trees(package, &self.tree(package)?));
         }
         let list = self.texts.iter().find(|(path, _)| path == EXCEPTIONS);
-        let exceptions = list
-            .map(|(path, text)| Exceptions::parse(path, text))
-            .transpose()?
-            .unwrap_or_default();
+        let exceptions =
+            list.map(|(path, text)| Exceptions::parse(path, text)).transpose()?.unwrap_or_default();
         let mut left = exceptions.apply(found);
         left.sort();
         left.dedup();
@@ -88,17 +80,11 @@ impl Workspace {
 
     fn of_files(&self) -> Vec<Finding> {
         let ours = self.packages();
-        let rust = self
-            .sources
-            .iter()
-            .flat_map(|source| [habits(source), package_edges(source, &ours)].concat());
+        let rust =
+            self.sources.iter().flat_map(|source| [habits(source), package_edges(source, &ours)].concat());
         let texts = self.texts.iter().flat_map(|(path, content)| {
             let exists = |target: &str| self.root.join(target).exists();
-            let links = if path.ends_with(".md") {
-                links(path, content, exists)
-            } else {
-                Vec::new()
-            };
+            let links = if path.ends_with(".md") { links(path, content, exists) } else { Vec::new() };
             [text(path, content), links].concat()
         });
         rust.chain(texts).collect()
@@ -109,33 +95,20 @@ impl Workspace {
         for package in self.metadata.ours() {
             let folder = self.metadata.folder(package);
             let inside = format!("{folder}/src/");
-            let sources: Vec<_> = self
-                .sources
-                .iter()
-                .filter(|source| source.path().starts_with(&inside))
-                .collect();
+            let sources: Vec<_> =
+                self.sources.iter().filter(|source| source.path().starts_with(&inside)).collect();
             found.extend(room_edges(&folder, &sources));
             let path = format!("{folder}/Cargo.toml");
-            let text = self
-                .texts
-                .iter()
-                .find(|(candidate, _)| *candidate == path)
-                .map(|(_, text)| text.as_str());
+            let text =
+                self.texts.iter().find(|(candidate, _)| *candidate == path).map(|(_, text)| text.as_str());
             found.extend(manifest::lints(&path, text.unwrap_or_default()));
         }
         found
     }
 
     fn tree(&self, package: &str) -> Result<String, Error> {
-        let arguments = [
-            "tree",
-            "--offline",
-            "--package",
-            package,
-            "--edges=normal",
-            "--prefix=none",
-            "--format={p}",
-        ];
+        let arguments =
+            ["tree", "--offline", "--package", package, "--edges=normal", "--prefix=none", "--format={p}"];
         cargo(&self.root, &arguments)
     }
 }
@@ -143,31 +116,16 @@ impl Workspace {
 fn texts(root: &Path) -> Result<Vec<(String, String)>, Error> {
     let ours = |entry: &walkdir::DirEntry| !is_build_product(root, entry.path());
     let mut texts = Vec::new();
-    for entry in WalkDir::new(root)
-        .sort_by_file_name()
-        .into_iter()
-        .filter_entry(ours)
-    {
-        let entry = entry.map_err(|error| Error::Read {
-            path: root.to_path_buf(),
-            source: error.into(),
-        })?;
-        let (full, path) = (
-            entry.path(),
-            entry.path().strip_prefix(root).unwrap_or(entry.path()),
-        );
+    for entry in WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(ours) {
+        let entry = entry.map_err(|error| Error::Read { path: root.to_path_buf(), source: error.into() })?;
+        let (full, path) = (entry.path(), entry.path().strip_prefix(root).unwrap_or(entry.path()));
         let path = path.display().to_string();
-        let kind = full
-            .extension()
-            .and_then(|extension| extension.to_str())
-            .unwrap_or_default();
+        let kind = full.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if entry.file_type().is_file()
             && (TEXT.contains(&kind) || path == EXCEPTIONS || path.starts_with(".ci/"))
         {
-            let read = fs::read_to_string(full).map_err(|source| Error::Read {
-                path: full.to_path_buf(),
-                source,
-            });
+            let read =
+                fs::read_to_string(full).map_err(|source| Error::Read { path: full.to_path_buf(), source });
             texts.push((path, read?));
         }
     }
@@ -176,10 +134,7 @@ fn texts(root: &Path) -> Result<Vec<(String, String)>, Error> {
 
 /// Cargo tags its target folders; hidden folders are tools' own, except the one of CI.
 fn is_build_product(root: &Path, path: &Path) -> bool {
-    let name = path
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_hidden = name.starts_with('.') && name != ".ci";
     path != root && path.is_dir() && (is_hidden || name == "target" || path.join("CACHEDIR.TAG").exists())
 }
@@ -190,10 +145,7 @@ fn mark_test_modules(sources: &mut [Source]) {
     let is_one = |path: &str| {
         let stem = path.strip_suffix(".rs").unwrap_or(path);
         modules.iter().any(|module| {
-            stem == module
-                || stem
-                    .strip_prefix(module)
-                    .is_some_and(|rest| rest.starts_with('/'))
+            stem == module || stem.strip_prefix(module).is_some_and(|rest| rest.starts_with('/'))
         })
     };
     for source in sources.iter_mut().filter(|source| is_one(source.path())) {
@@ -204,27 +156,12 @@ fn mark_test_modules(sources: &mut [Source]) {
 /// Restricted to this machine's platform: the packages of others may never have been downloaded.
 fn metadata(root: &Path) -> Result<String, Error> {
     let version = cargo(root, &["-vV"])?;
-    let host = version
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .unwrap_or_default();
-    cargo(
-        root,
-        &[
-            "metadata",
-            "--offline",
-            "--format-version=1",
-            "--filter-platform",
-            host,
-        ],
-    )
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
+    cargo(root, &["metadata", "--offline", "--format-version=1", "--filter-platform", host])
 }
 
 fn cargo(root: &Path, arguments: &[&str]) -> Result<String, Error> {
-    let failed = |answer: String| Error::Cargo {
-        command: arguments.join(" "),
-        answer,
-    };
+    let failed = |answer: String| Error::Cargo { command: arguments.join(" "), answer };
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(program).args(arguments).current_dir(root).output();
     let output = output.map_err(|error| failed(error.to_string()))?;
@@ -250,10 +187,7 @@ mod tests {
         ];
         let mut sources = files.map(parse);
         mark_test_modules(&mut sources);
-        assert_eq!(
-            sources.map(|source| source.is_test(1)),
-            [false, true, true, false]
-        );
+        assert_eq!(sources.map(|source| source.is_test(1)), [false, true, true, false]);
     }
 
     #[test]
@@ -264,11 +198,7 @@ mod tests {
             fs::write(root.path().join(folder).join("a.md"), "text").unwrap();
         }
         fs::write(root.path().join("built/CACHEDIR.TAG"), "").unwrap();
-        let read: Vec<_> = texts(root.path())
-            .unwrap()
-            .into_iter()
-            .map(|(path, _)| path)
-            .collect();
+        let read: Vec<_> = texts(root.path()).unwrap().into_iter().map(|(path, _)| path).collect();
         assert_eq!(read, [".ci/a.md", "src/a.md"]);
     }
 }

@@ -1,10 +1,5 @@
 //! This repository, judged: one test per rule, so that a failure names what kind of thing is wrong.
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says no by panicking"
-)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test says no by panicking")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,56 +20,26 @@ fn judged() -> &'static Judged {
 }
 
 fn judge() -> Result<Judged, tidy::Error> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let workspace = Workspace::read(&root)?;
-    let paths = workspace
-        .sources()
-        .iter()
-        .map(|source| source.path().to_owned())
-        .collect();
-    Ok(Judged {
-        packages: workspace.packages(),
-        paths,
-        findings: workspace.findings()?,
-    })
+    let paths = workspace.sources().iter().map(|source| source.path().to_owned()).collect();
+    Ok(Judged { packages: workspace.packages(), paths, findings: workspace.findings()? })
 }
 
 #[track_caller]
 fn none(rule: Rule) {
-    let broken: Vec<_> = judged()
-        .findings
-        .iter()
-        .filter(|finding| finding.rule == rule)
-        .map(ToString::to_string)
-        .collect();
-    assert!(
-        broken.is_empty(),
-        "{} findings:\n{}",
-        broken.len(),
-        broken.join("\n")
-    );
+    let broken: Vec<_> =
+        judged().findings.iter().filter(|finding| finding.rule == rule).map(ToString::to_string).collect();
+    assert!(broken.is_empty(), "{} findings:\n{}", broken.len(), broken.join("\n"));
 }
 
 #[test]
 fn the_whole_workspace_is_read() {
     let Judged { packages, paths, .. } = judged();
-    for package in [
-        "schema-merge",
-        "watch-manager",
-        "constraint-framework",
-        "webtroller",
-        "control-plane",
-    ] {
+    for package in ["schema-merge", "watch-manager", "constraint-framework", "webtroller", "control-plane"] {
         assert!(packages.contains(package), "{packages:?}");
     }
-    for path in [
-        "tests/tidy/src/lib.rs",
-        "tests/tidy/tests/workspace.rs",
-        "operators/policy/src/lib.rs",
-    ] {
+    for path in ["tests/tidy/src/lib.rs", "tests/tidy/tests/workspace.rs", "operators/policy/src/lib.rs"] {
         assert!(paths.contains(path), "{path} was not read");
     }
 }

@@ -101,22 +101,14 @@ impl Constraint {
     pub fn from_value(value: &Value) -> Result<Self, FieldErrors> {
         let envelope: Envelope = decode(value)?;
         let mut errors = Vec::new();
-        let version = envelope
-            .api_version
-            .strip_prefix(CONSTRAINTS_GROUP)
-            .unwrap_or_default();
+        let version = envelope.api_version.strip_prefix(CONSTRAINTS_GROUP).unwrap_or_default();
         if !matches!(version, "/v1beta1" | "/v1alpha1") {
-            let served = format!(
-                "must be {CONSTRAINTS_GROUP}/v1beta1 or /v1alpha1, not {:?}",
-                envelope.api_version
-            );
+            let served =
+                format!("must be {CONSTRAINTS_GROUP}/v1beta1 or /v1alpha1, not {:?}", envelope.api_version);
             errors.push(FieldError::new("/apiVersion", served));
         }
         if envelope.kind.is_empty() {
-            errors.push(FieldError::new(
-                "/kind",
-                "must name the kind that a template created",
-            ));
+            errors.push(FieldError::new("/kind", "must name the kind that a template created"));
         }
         let length = envelope.metadata.name.len();
         if length == 0 || length > 63 {
@@ -126,15 +118,8 @@ impl Constraint {
             ));
         }
         FieldErrors::check(errors)?;
-        let id = ConstraintRef {
-            kind: envelope.kind,
-            name: envelope.metadata.name.clone(),
-        };
-        Ok(Self {
-            id,
-            metadata: envelope.metadata,
-            spec: envelope.spec,
-        })
+        let id = ConstraintRef { kind: envelope.kind, name: envelope.metadata.name.clone() };
+        Ok(Self { id, metadata: envelope.metadata, spec: envelope.spec })
     }
 }
 

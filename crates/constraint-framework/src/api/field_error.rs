@@ -14,10 +14,7 @@ pub struct FieldError {
 impl FieldError {
     /// An error at `pointer`.
     pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            pointer: pointer.into(),
-            message: message.into(),
-        }
+        Self { pointer: pointer.into(), message: message.into() }
     }
 
     /// The same error seen from a parent: `prefix` is put before the pointer.
@@ -49,11 +46,7 @@ impl FieldErrors {
     pub fn check(mut errors: Vec<FieldError>) -> Result<(), Self> {
         errors.sort();
         errors.dedup();
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(Self(errors))
-        }
+        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
     }
 
     /// Several lists as one.

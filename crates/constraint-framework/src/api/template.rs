@@ -172,41 +172,24 @@ impl ConstraintTemplate {
 
     /// The parameter schema as written.
     pub fn parameter_schema(&self) -> Option<&Value> {
-        self.spec
-            .crd
-            .spec
-            .validation
-            .as_ref()?
-            .open_api_v3_schema
-            .as_ref()
+        self.spec.crd.spec.validation.as_ref()?.open_api_v3_schema.as_ref()
     }
 
     /// `legacySchema`, with the default of the template's version: `false` for v1, `true` for the older ones.
     pub fn legacy_schema(&self) -> bool {
-        let written = self
-            .spec
-            .crd
-            .spec
-            .validation
-            .as_ref()
-            .and_then(|validation| validation.legacy_schema);
+        let written = self.spec.crd.spec.validation.as_ref().and_then(|validation| validation.legacy_schema);
         written.unwrap_or_else(|| self.api_version != format!("{TEMPLATES_GROUP}/v1"))
     }
 
     fn validate_type(&self, errors: &mut Vec<FieldError>) {
         let version = self.api_version.strip_prefix(TEMPLATES_GROUP).unwrap_or_default();
         if !matches!(version, "/v1" | "/v1beta1" | "/v1alpha1") {
-            let served = format!(
-                "must be {TEMPLATES_GROUP}/v1, /v1beta1 or /v1alpha1, not {:?}",
-                self.api_version
-            );
+            let served =
+                format!("must be {TEMPLATES_GROUP}/v1, /v1beta1 or /v1alpha1, not {:?}", self.api_version);
             errors.push(FieldError::new("/apiVersion", served));
         }
         if self.kind != "ConstraintTemplate" {
-            errors.push(FieldError::new(
-                "/kind",
-                format!("must be ConstraintTemplate, not {:?}", self.kind),
-            ));
+            errors.push(FieldError::new("/kind", format!("must be ConstraintTemplate, not {:?}", self.kind)));
         }
     }
 
@@ -218,10 +201,7 @@ impl ConstraintTemplate {
                 "must not be empty: name the constraint kind",
             ));
         } else if self.metadata.name != kind.to_lowercase() {
-            let rule = format!(
-                "must be the constraint kind in lower case, {:?}",
-                kind.to_lowercase()
-            );
+            let rule = format!("must be the constraint kind in lower case, {:?}", kind.to_lowercase());
             errors.push(FieldError::new("/metadata/name", rule));
         }
     }
@@ -233,16 +213,10 @@ impl ConstraintTemplate {
             return;
         };
         if target.operations.len() > 1 && target.operations.iter().any(|operation| operation == "*") {
-            errors.push(FieldError::new(
-                "/spec/targets/0/operations",
-                "`*` must stand alone",
-            ));
+            errors.push(FieldError::new("/spec/targets/0/operations", "`*` must stand alone"));
         }
         for (position, operation) in target.operations.iter().enumerate() {
-            if !matches!(
-                operation.as_str(),
-                "*" | "CREATE" | "UPDATE" | "DELETE" | "CONNECT"
-            ) {
+            if !matches!(operation.as_str(), "*" | "CREATE" | "UPDATE" | "DELETE" | "CONNECT") {
                 let pointer = format!("/spec/targets/0/operations/{position}");
                 let rule = format!("must be *, CREATE, UPDATE, DELETE or CONNECT, not {operation:?}");
                 errors.push(FieldError::new(pointer, rule));
@@ -261,10 +235,7 @@ impl TargetSpec {
         if !self.rego.is_empty() {
             sources.retain(|code| code.engine != "Rego");
             let source = serde_json::json!({"rego": self.rego, "version": "", "libs": self.libs});
-            sources.push(Code {
-                engine: "Rego".to_owned(),
-                source,
-            });
+            sources.push(Code { engine: "Rego".to_owned(), source });
         }
         sources
     }
@@ -272,10 +243,7 @@ impl TargetSpec {
     /// Whether the template wants to see an admission operation.
     pub fn wants(&self, operation: &str) -> bool {
         self.operations.is_empty()
-            || self
-                .operations
-                .iter()
-                .any(|wanted| wanted == "*" || wanted == operation)
+            || self.operations.iter().any(|wanted| wanted == "*" || wanted == operation)
     }
 }
 

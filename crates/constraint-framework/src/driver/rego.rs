@@ -30,16 +30,9 @@ impl Driver for RegoDriver {
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
         let source = RegoSource::from_value(source)
             .map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
-        let version = if source.version == "v1" {
-            RegoVersion::V1
-        } else {
-            RegoVersion::V0
-        };
+        let version = if source.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
         let modules = parse(&source, version)?;
-        let package = modules
-            .first()
-            .map(|entry| entry.package().join("."))
-            .unwrap_or_default();
+        let package = modules.first().map(|entry| entry.package().join(".")).unwrap_or_default();
         let query = format!("data.{package}.violation");
         let compiled = rego_compat::compile(&modules, &query, &template_rules())
             .map_err(|findings| from_findings(&findings))?;
@@ -49,9 +42,7 @@ impl Driver for RegoDriver {
 
 /// What Gatekeeper lets a template refer to: libraries, and the inventory.
 fn template_rules() -> Rules {
-    Rules::default()
-        .with_data_roots(["inventory", "lib"])
-        .with_import_roots(["data.lib", "future"])
+    Rules::default().with_data_roots(["inventory", "lib"]).with_import_roots(["data.lib", "future"])
 }
 
 /// The entry module first, then the libraries.
@@ -75,11 +66,7 @@ fn parse(source: &RegoSource, version: RegoVersion) -> Result<Vec<Module>, Vec<C
             Err(findings) => errors.extend(from_findings(&findings)),
         }
     }
-    if errors.is_empty() {
-        Ok(modules)
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(modules) } else { Err(errors) }
 }
 
 fn check_entry(module: &Module) -> Option<CompileError> {
@@ -132,10 +119,7 @@ impl Program for RegoProgram {
             (RegoValue::from("review"), case.review.rego().clone()),
             (RegoValue::from("parameters"), case.parameters.rego().clone()),
         ]));
-        let data = RegoValue::from(BTreeMap::from([(
-            RegoValue::from("inventory"),
-            case.inventory.clone(),
-        )]));
+        let data = RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), case.inventory.clone())]));
         match self.compiled.evaluate(&input, &data, budget)? {
             None => Ok(Vec::new()),
             Some(answer) => findings(&answer),
@@ -158,18 +142,13 @@ fn findings(answer: &RegoValue) -> Result<Vec<Finding>, EvalError> {
 
 fn finding(entry: &RegoValue) -> Result<Finding, EvalError> {
     let fields = entry.as_object().map_err(|_| EvalError::Shape(shape(entry)))?;
-    let message = fields
-        .get(&RegoValue::from("msg"))
-        .ok_or_else(|| EvalError::Shape(shape(entry)))?;
+    let message = fields.get(&RegoValue::from("msg")).ok_or_else(|| EvalError::Shape(shape(entry)))?;
     let message = message.as_string().map_err(|_| EvalError::Shape(shape(entry)))?;
     let details = match fields.get(&RegoValue::from("details")) {
         None => Value::Object(serde_json::Map::new()),
         Some(details) => serde_json::to_value(details).map_err(|_| EvalError::Shape(shape(entry)))?,
     };
-    Ok(Finding {
-        message: message.to_string(),
-        details,
-    })
+    Ok(Finding { message: message.to_string(), details })
 }
 
 /// The start of a value, for an error message that must stay readable.

@@ -83,15 +83,8 @@ impl PolicySetBuilder {
     /// See [`IngestError`]; the constraint's last good version stays in force.
     pub fn put_constraint(&mut self, constraint: Constraint) -> Result<(), IngestError> {
         let template = self.templates.get(&constraint.id.kind);
-        let in_force = self
-            .constraints
-            .remove(&constraint.id)
-            .and_then(|entry| entry.in_force);
-        let mut entry = Entry {
-            latest: constraint,
-            in_force,
-            error: None,
-        };
+        let in_force = self.constraints.remove(&constraint.id).and_then(|entry| entry.in_force);
+        let mut entry = Entry { latest: constraint, in_force, error: None };
         entry.recompile(template);
         let outcome = entry.error.clone().map_or(Ok(()), Err);
         self.constraints.insert(entry.latest.id.clone(), entry);
@@ -135,11 +128,7 @@ impl PolicySetBuilder {
 
     /// The policy set as of now.
     pub fn build(&self) -> Arc<PolicySet> {
-        let constraints = self
-            .constraints
-            .values()
-            .filter_map(|entry| entry.in_force.clone())
-            .collect();
+        let constraints = self.constraints.values().filter_map(|entry| entry.in_force.clone()).collect();
         Arc::new(PolicySet::new(constraints, self.inventory.clone()))
     }
 }
@@ -148,9 +137,7 @@ impl Entry {
     fn recompile(&mut self, template: Option<&CompiledTemplate>) {
         let compiled = match template {
             Some(template) => template.compile_constraint(&self.latest),
-            None => Err(IngestError::MissingTemplate {
-                kind: self.latest.id.kind.clone(),
-            }),
+            None => Err(IngestError::MissingTemplate { kind: self.latest.id.kind.clone() }),
         };
         match compiled {
             Ok(compiled) => {

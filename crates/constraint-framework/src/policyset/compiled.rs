@@ -39,12 +39,7 @@ impl CompiledTemplate {
         program: Arc<dyn Program>,
         crd: Value,
     ) -> Result<Self, IngestError> {
-        Ok(Self(Arc::new(TemplateParts {
-            template: template.clone(),
-            target,
-            program,
-            crd,
-        })))
+        Ok(Self(Arc::new(TemplateParts { template: template.clone(), target, program, crd })))
     }
 
     /// The kind of its constraints.
@@ -98,23 +93,14 @@ impl CompiledTemplate {
         if let Some(fields) = object.as_object_mut().filter(|_| !constraint.spec.is_null()) {
             fields.insert("spec".to_owned(), constraint.spec.clone());
         }
-        let schema = self
-            .0
-            .crd
-            .pointer("/spec/versions/0/schema/openAPIV3Schema")
-            .unwrap_or(&Value::Null);
+        let schema = self.0.crd.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap_or(&Value::Null);
         let verdict = schema_merge::validate_object(schema, &object);
-        let refused = verdict
-            .errors
-            .iter()
-            .map(|finding| FieldError::new(finding.pointer(), finding.to_string()));
+        let refused =
+            verdict.errors.iter().map(|finding| FieldError::new(finding.pointer(), finding.to_string()));
         let unknown = verdict.unknown_fields.iter().map(|field| {
             FieldError::new(
                 "",
-                format!(
-                    "{field}: unknown field: it is not in the schema of kind {}",
-                    constraint.id.kind
-                ),
+                format!("{field}: unknown field: it is not in the schema of kind {}", constraint.id.kind),
             )
         });
         FieldErrors::check(refused.chain(unknown).collect())?;

@@ -21,10 +21,7 @@ pub struct Compiler {
 impl Default for Compiler {
     /// Kubernetes admission, judged by Rego.
     fn default() -> Self {
-        Self::new(
-            [Arc::new(AdmissionTarget) as Arc<dyn Target>],
-            [Arc::new(RegoDriver) as Arc<dyn Driver>],
-        )
+        Self::new([Arc::new(AdmissionTarget) as Arc<dyn Target>], [Arc::new(RegoDriver) as Arc<dyn Driver>])
     }
 }
 
@@ -34,10 +31,7 @@ impl Compiler {
         targets: impl IntoIterator<Item = Arc<dyn Target>>,
         drivers: impl IntoIterator<Item = Arc<dyn Driver>>,
     ) -> Self {
-        Self {
-            targets: targets.into_iter().collect(),
-            drivers: drivers.into_iter().collect(),
-        }
+        Self { targets: targets.into_iter().collect(), drivers: drivers.into_iter().collect() }
     }
 
     /// Compiles a template's code and checks that its constraint CRD can be built.
@@ -76,39 +70,21 @@ impl Compiler {
     }
 
     fn target(&self, template: &ConstraintTemplate) -> Result<Arc<dyn Target>, IngestError> {
-        let name = template
-            .target()
-            .map(|target| target.target.clone())
-            .unwrap_or_default();
-        self.target_named(&name)
-            .cloned()
-            .ok_or_else(|| IngestError::UnknownTarget {
-                name,
-                known: self
-                    .targets
-                    .iter()
-                    .map(|target| target.name())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })
+        let name = template.target().map(|target| target.target.clone()).unwrap_or_default();
+        self.target_named(&name).cloned().ok_or_else(|| IngestError::UnknownTarget {
+            name,
+            known: self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", "),
+        })
     }
 
     fn program(&self, template: &ConstraintTemplate) -> Result<Arc<dyn Program>, IngestError> {
-        let sources = template
-            .target()
-            .map(crate::api::TargetSpec::sources)
-            .unwrap_or_default();
+        let sources = template.target().map(crate::api::TargetSpec::sources).unwrap_or_default();
         for driver in self.drivers.iter() {
             if let Some(code) = sources.iter().find(|code| code.engine == driver.engine()) {
                 return driver.compile(&code.source).map_err(IngestError::Compile);
             }
         }
-        let known = self
-            .drivers
-            .iter()
-            .map(|driver| driver.engine())
-            .collect::<Vec<_>>()
-            .join(", ");
+        let known = self.drivers.iter().map(|driver| driver.engine()).collect::<Vec<_>>().join(", ");
         Err(IngestError::NoDriver { known })
     }
 }

@@ -28,10 +28,7 @@ impl Index {
         for object in review.objects() {
             for group in [None, Some(object.group().to_owned())] {
                 for kind in [None, Some(object.kind().to_owned())] {
-                    let filter = KindFilter {
-                        group: group.clone(),
-                        kind,
-                    };
+                    let filter = KindFilter { group: group.clone(), kind };
                     candidates.extend(self.0.get(&filter).into_iter().flatten());
                 }
             }
@@ -51,11 +48,7 @@ mod tests {
     use super::*;
 
     fn review(group: &str, kind: &str) -> Review {
-        let api_version = if group.is_empty() {
-            "v1".to_owned()
-        } else {
-            format!("{group}/v1")
-        };
+        let api_version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
         let object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}});
         AdmissionTarget.object(Document::from_value(&object).unwrap(), None)
     }

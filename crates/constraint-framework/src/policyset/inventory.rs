@@ -49,11 +49,8 @@ impl Inventory {
     /// `data.inventory`, built on the first call.
     pub fn rego(&self) -> &RegoValue {
         self.rego.get_or_init(|| {
-            let entries: Vec<_> = self
-                .objects
-                .iter()
-                .map(|(path, object)| (path.as_slice(), object))
-                .collect();
+            let entries: Vec<_> =
+                self.objects.iter().map(|(path, object)| (path.as_slice(), object)).collect();
             subtree(&entries)
         })
     }
@@ -63,22 +60,15 @@ impl Inventory {
 fn subtree(entries: &[(&[String], &Document)]) -> RegoValue {
     let mut branches = BTreeMap::new();
     for group in entries.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
-        let Some(((segment, _), (_, object))) = group
-            .first()
-            .and_then(|entry| Some((entry.0.split_first()?, *entry)))
+        let Some(((segment, _), (_, object))) =
+            group.first().and_then(|entry| Some((entry.0.split_first()?, *entry)))
         else {
             continue;
         };
-        let below: Vec<_> = group
-            .iter()
-            .filter_map(|(path, object)| Some((path.split_first()?.1, *object)))
-            .collect();
+        let below: Vec<_> =
+            group.iter().filter_map(|(path, object)| Some((path.split_first()?.1, *object))).collect();
         let is_leaf = below.iter().all(|(path, _)| path.is_empty());
-        let value = if is_leaf {
-            object.rego().clone()
-        } else {
-            subtree(&below)
-        };
+        let value = if is_leaf { object.rego().clone() } else { subtree(&below) };
         branches.insert(RegoValue::from(segment.as_str()), value);
     }
     RegoValue::from(branches)

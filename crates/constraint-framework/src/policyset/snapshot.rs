@@ -25,11 +25,7 @@ impl PolicySet {
         for (position, constraint) in constraints.iter().enumerate() {
             index.insert(position, constraint.matcher.kinds());
         }
-        Self {
-            constraints,
-            index,
-            inventory,
-        }
+        Self { constraints, index, inventory }
     }
 
     /// Number of constraints in force.
@@ -60,11 +56,8 @@ impl PolicySet {
             let actions = constraint.enforcement.at(point);
             if !actions.is_empty() && constraint.template.wants(review, point) {
                 let findings = self.judge(constraint, review, budget);
-                violations.extend(
-                    findings
-                        .into_iter()
-                        .map(|finding| violation(constraint, finding, &actions)),
-                );
+                violations
+                    .extend(findings.into_iter().map(|finding| violation(constraint, finding, &actions)));
             }
         }
         Verdict::new(violations)
@@ -75,11 +68,8 @@ impl PolicySet {
             Ok(false) => Vec::new(),
             Err(error) => vec![undecided(format!("unable to match constraints: {error}"))],
             Ok(true) => {
-                let case = Case {
-                    review,
-                    parameters: &constraint.parameters,
-                    inventory: self.inventory.rego(),
-                };
+                let case =
+                    Case { review, parameters: &constraint.parameters, inventory: self.inventory.rego() };
                 let answer = constraint.template.program().evaluate(&case, budget);
                 answer.unwrap_or_else(|error| vec![undecided(error.to_string())])
             }
@@ -88,10 +78,7 @@ impl PolicySet {
 }
 
 fn undecided(message: String) -> Finding {
-    Finding {
-        message,
-        details: json!({}),
-    }
+    Finding { message, details: json!({}) }
 }
 
 fn violation(constraint: &CompiledConstraint, finding: Finding, actions: &[Action]) -> Violation {

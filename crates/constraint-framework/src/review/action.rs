@@ -41,9 +41,7 @@ impl Action {
     }
 
     fn parse(word: &str) -> Option<Self> {
-        [Self::Deny, Self::Dryrun, Self::Warn]
-            .into_iter()
-            .find(|action| action.name() == word)
+        [Self::Deny, Self::Dryrun, Self::Warn].into_iter().find(|action| action.name() == word)
     }
 }
 
@@ -68,11 +66,9 @@ impl Enforcement {
     pub fn at(&self, point: EnforcementPoint) -> Vec<Action> {
         match self {
             Self::Everywhere(action) => vec![*action],
-            Self::Scoped(scoped) => scoped
-                .iter()
-                .filter(|(listed, _)| *listed == point)
-                .map(|(_, action)| *action)
-                .collect(),
+            Self::Scoped(scoped) => {
+                scoped.iter().filter(|(listed, _)| *listed == point).map(|(_, action)| *action).collect()
+            }
         }
     }
 
@@ -81,10 +77,7 @@ impl Enforcement {
         let mut scoped = BTreeSet::new();
         let list = "/spec/scopedEnforcementActions";
         if spec.scoped_enforcement_actions.is_empty() {
-            errors.push(FieldError::new(
-                list,
-                "must not be empty when enforcementAction is `scoped`",
-            ));
+            errors.push(FieldError::new(list, "must not be empty when enforcementAction is `scoped`"));
         }
         for (position, entry) in spec.scoped_enforcement_actions.iter().enumerate() {
             let pointer = format!("{list}/{position}");
@@ -94,19 +87,13 @@ impl Enforcement {
                 errors.push(FieldError::new(format!("{pointer}/action"), rule));
             }
             if entry.enforcement_points.is_empty() {
-                errors.push(FieldError::new(
-                    format!("{pointer}/enforcementPoints"),
-                    "must not be empty",
-                ));
+                errors.push(FieldError::new(format!("{pointer}/enforcementPoints"), "must not be empty"));
             }
             for (index, named) in entry.enforcement_points.iter().enumerate() {
                 let points = EnforcementPoint::named(&named.name);
                 if points.is_empty() {
                     let rule = format!("must be *, {}, not {:?}", EnforcementPoint::names(), named.name);
-                    errors.push(FieldError::new(
-                        format!("{pointer}/enforcementPoints/{index}/name"),
-                        rule,
-                    ));
+                    errors.push(FieldError::new(format!("{pointer}/enforcementPoints/{index}/name"), rule));
                 }
                 scoped.extend(points.into_iter().zip(action.into_iter().cycle()));
             }
@@ -135,38 +122,29 @@ mod tests {
 
     #[test]
     fn scoped_actions_apply_only_where_listed() {
-        let enforcement = compile(
-            json!({"enforcementAction": "scoped", "scopedEnforcementActions": [
-                {"action": "deny", "enforcementPoints": [{"name": "validation.gatekeeper.sh"}]},
-                {"action": "warn", "enforcementPoints": [{"name": "*"}]}
-            ]}),
-        )
+        let enforcement = compile(json!({"enforcementAction": "scoped", "scopedEnforcementActions": [
+            {"action": "deny", "enforcementPoints": [{"name": "validation.gatekeeper.sh"}]},
+            {"action": "warn", "enforcementPoints": [{"name": "*"}]}
+        ]}))
         .unwrap();
-        assert_eq!(
-            enforcement.at(EnforcementPoint::WEBHOOK),
-            [Action::Deny, Action::Warn]
-        );
+        assert_eq!(enforcement.at(EnforcementPoint::WEBHOOK), [Action::Deny, Action::Warn]);
         assert_eq!(enforcement.at(EnforcementPoint::GATOR), [Action::Warn]);
     }
 
     #[test]
     fn scoped_actions_are_ignored_without_the_word_scoped() {
-        let enforcement = compile(
-            json!({"enforcementAction": "dryrun", "scopedEnforcementActions": [
-                {"action": "nonsense", "enforcementPoints": []}
-            ]}),
-        );
+        let enforcement = compile(json!({"enforcementAction": "dryrun", "scopedEnforcementActions": [
+            {"action": "nonsense", "enforcementPoints": []}
+        ]}));
         assert_eq!(enforcement, Ok(Enforcement::Everywhere(Action::Dryrun)));
     }
 
     #[test]
     fn all_mistakes_come_at_once() {
-        let errors = compile(
-            json!({"enforcementAction": "scoped", "scopedEnforcementActions": [
-                {"action": "block", "enforcementPoints": []},
-                {"action": "warn", "enforcementPoints": [{"name": "webhook"}]}
-            ]}),
-        )
+        let errors = compile(json!({"enforcementAction": "scoped", "scopedEnforcementActions": [
+            {"action": "block", "enforcementPoints": []},
+            {"action": "warn", "enforcementPoints": [{"name": "webhook"}]}
+        ]}))
         .unwrap_err();
         for pointer in ["/0/action", "/0/enforcementPoints", "/1/enforcementPoints/0/name"] {
             assert!(errors.contains(pointer), "{pointer} is missing in {errors}");
@@ -175,10 +153,6 @@ mod tests {
 
     #[test]
     fn an_unknown_action_is_refused() {
-        assert!(
-            compile(json!({"enforcementAction": "block"}))
-                .unwrap_err()
-                .contains("block")
-        );
+        assert!(compile(json!({"enforcementAction": "block"})).unwrap_err().contains("block"));
     }
 }

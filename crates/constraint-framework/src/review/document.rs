@@ -47,15 +47,10 @@ impl Document {
     pub fn from_raw(raw: Box<RawValue>) -> serde_json::Result<Self> {
         // A list would pass for a struct with every field absent.
         if !raw.get().starts_with('{') {
-            return Err(serde::de::Error::custom(
-                "a Kubernetes object must be a JSON object",
-            ));
+            return Err(serde::de::Error::custom("a Kubernetes object must be a JSON object"));
         }
         let head = serde_json::from_str(raw.get())?;
-        Ok(Self(Arc::new(Inner {
-            head,
-            body: Json::from_raw(raw),
-        })))
+        Ok(Self(Arc::new(Inner { head, body: Json::from_raw(raw) })))
     }
 
     /// Takes a parsed JSON object.
@@ -88,9 +83,7 @@ impl Document {
 
     /// API version without the group.
     pub fn version(&self) -> &str {
-        self.api_version()
-            .rsplit_once('/')
-            .map_or(self.api_version(), |(_, version)| version)
+        self.api_version().rsplit_once('/').map_or(self.api_version(), |(_, version)| version)
     }
 
     /// Group and version as written; empty when absent.
@@ -105,23 +98,17 @@ impl Document {
 
     /// `metadata.name`; empty when absent.
     pub fn name(&self) -> &str {
-        self.metadata()
-            .and_then(|metadata| metadata.name.as_deref())
-            .unwrap_or_default()
+        self.metadata().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default()
     }
 
     /// `metadata.generateName`; empty when absent.
     pub fn generate_name(&self) -> &str {
-        self.metadata()
-            .and_then(|metadata| metadata.generate_name.as_deref())
-            .unwrap_or_default()
+        self.metadata().and_then(|metadata| metadata.generate_name.as_deref()).unwrap_or_default()
     }
 
     /// `metadata.namespace`; empty when absent.
     pub fn namespace(&self) -> &str {
-        self.metadata()
-            .and_then(|metadata| metadata.namespace.as_deref())
-            .unwrap_or_default()
+        self.metadata().and_then(|metadata| metadata.namespace.as_deref()).unwrap_or_default()
     }
 
     /// One label.
@@ -158,14 +145,8 @@ mod tests {
             "metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"}}
         }))
         .unwrap();
-        assert_eq!(
-            (document.group(), document.version(), document.kind()),
-            ("apps", "v1", "Deployment")
-        );
-        assert_eq!(
-            (document.name(), document.namespace(), document.label("a")),
-            ("web", "shop", Some("b"))
-        );
+        assert_eq!((document.group(), document.version(), document.kind()), ("apps", "v1", "Deployment"));
+        assert_eq!((document.name(), document.namespace(), document.label("a")), ("web", "shop", Some("b")));
         assert!(!document.body().is_parsed());
     }
 
@@ -184,11 +165,7 @@ mod tests {
 
     #[test]
     fn absent_and_null_metadata_are_empty() {
-        for value in [
-            json!({}),
-            json!({"metadata": null}),
-            json!({"metadata": {"labels": null}}),
-        ] {
+        for value in [json!({}), json!({"metadata": null}), json!({"metadata": {"labels": null}})] {
             let document = Document::from_value(&value).unwrap();
             assert_eq!((document.name(), document.label("a")), ("", None));
         }

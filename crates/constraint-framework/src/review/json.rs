@@ -18,11 +18,7 @@ pub struct Json {
 impl Json {
     /// Takes JSON text.
     pub fn from_raw(raw: Box<RawValue>) -> Self {
-        Self {
-            raw,
-            json: OnceLock::new(),
-            rego: OnceLock::new(),
-        }
+        Self { raw, json: OnceLock::new(), rego: OnceLock::new() }
     }
 
     /// Takes a parsed value.
@@ -43,8 +39,7 @@ impl Json {
     /// The text was recognised as JSON before, so it can fail now only by nesting deeper than serde allows (128);
     /// a policy then sees `null` rather than something made up.
     pub fn json(&self) -> &Value {
-        self.json
-            .get_or_init(|| serde_json::from_str(self.text()).unwrap_or(Value::Null))
+        self.json.get_or_init(|| serde_json::from_str(self.text()).unwrap_or(Value::Null))
     }
 
     /// As a Rego value, parsed on the first call; see [`Json::json`].

@@ -23,10 +23,7 @@ impl EnforcementPoint {
 
     /// The points that a name in a manifest stands for: one, all for `*`, none for an unknown name.
     pub(crate) fn named(name: &str) -> Vec<Self> {
-        Self::ALL
-            .into_iter()
-            .filter(|point| name == "*" || name == point.0)
-            .collect()
+        Self::ALL.into_iter().filter(|point| name == "*" || name == point.0).collect()
     }
 
     pub(crate) fn names() -> String {

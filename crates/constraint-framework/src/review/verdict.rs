@@ -40,9 +40,7 @@ impl Verdict {
     }
 
     fn with(&self, action: Action) -> impl Iterator<Item = &Violation> {
-        self.violations
-            .iter()
-            .filter(move |violation| violation.actions.contains(&action))
+        self.violations.iter().filter(move |violation| violation.actions.contains(&action))
     }
 }
 
@@ -61,10 +59,7 @@ mod tests {
 
     fn violation(name: &str, message: &str, action: Action) -> Violation {
         Violation {
-            constraint: ConstraintRef {
-                kind: "K".to_owned(),
-                name: name.to_owned(),
-            },
+            constraint: ConstraintRef { kind: "K".to_owned(), name: name.to_owned() },
             message: message.to_owned(),
             details: json!({}),
             actions: vec![action],
@@ -86,10 +81,8 @@ mod tests {
 
     #[test]
     fn warnings_and_dry_runs_do_not_deny() {
-        let verdict = Verdict::new(vec![
-            violation("a", "m", Action::Warn),
-            violation("b", "m", Action::Dryrun),
-        ]);
+        let verdict =
+            Verdict::new(vec![violation("a", "m", Action::Warn), violation("b", "m", Action::Dryrun)]);
         assert!(!verdict.is_denied());
         assert_eq!(verdict.violations().len(), 2);
     }
@@ -103,10 +96,8 @@ mod tests {
 
     fn arrivals() -> impl Strategy<Value = (Vec<Violation>, Vec<Violation>)> {
         let actions = [Action::Deny, Action::Warn, Action::Dryrun];
-        let all: Vec<_> = actions
-            .iter()
-            .flat_map(|action| ["a", "b"].map(|name| violation(name, "m", *action)))
-            .collect();
+        let all: Vec<_> =
+            actions.iter().flat_map(|action| ["a", "b"].map(|name| violation(name, "m", *action))).collect();
         (Just(all.clone()), Just(all).prop_shuffle())
     }
 }

@@ -80,9 +80,7 @@ impl AdmissionTarget {
     pub fn request(&self, request: &str) -> Result<Review, RequestError> {
         let request: AdmissionRequest = serde_json::from_str(request).map_err(RequestError::Decode)?;
         let document = |raw: Option<Box<RawValue>>| {
-            raw.map(Document::from_raw)
-                .transpose()
-                .map_err(RequestError::Decode)
+            raw.map(Document::from_raw).transpose().map_err(RequestError::Decode)
         };
         let operation = request.operation.unwrap_or_default();
         let old_object = document(request.old_object)?;
@@ -95,14 +93,7 @@ impl AdmissionTarget {
             attributes.insert("namespace".to_owned(), Value::from(""));
         }
         let source = Some(ReviewSource::Original);
-        Ok(Review {
-            object,
-            old_object,
-            operation,
-            source,
-            attributes,
-            ..Review::default()
-        })
+        Ok(Review { object, old_object, operation, source, attributes, ..Review::default() })
     }
 
     /// Builds the review of an object that is not being admitted: an audit or the command line. Policies see no
@@ -121,12 +112,7 @@ impl AdmissionTarget {
                 attributes.insert(key.to_owned(), Value::from(value));
             }
         }
-        Review {
-            object: Some(object),
-            source,
-            attributes,
-            ..Review::default()
-        }
+        Review { object: Some(object), source, attributes, ..Review::default() }
     }
 }
 
@@ -191,10 +177,7 @@ mod tests {
         let input: Value = serde_json::from_str(&input).unwrap();
         assert_eq!(input["userInfo"]["username"], "ann");
         assert_eq!(input["object"]["metadata"]["name"], "a");
-        assert_eq!(
-            (&input["oldObject"], &input["namespaceObject"]),
-            (&Value::Null, &Value::Null)
-        );
+        assert_eq!((&input["oldObject"], &input["namespaceObject"]), (&Value::Null, &Value::Null));
     }
 
     #[test]
@@ -223,10 +206,7 @@ mod tests {
             "{\"operation\": 1}",
             "{\"object\": {\"metadata\": 1}}",
         ] {
-            assert!(
-                matches!(AdmissionTarget.request(text), Err(RequestError::Decode(_))),
-                "{text}"
-            );
+            assert!(matches!(AdmissionTarget.request(text), Err(RequestError::Decode(_))), "{text}");
         }
     }
 
@@ -236,10 +216,7 @@ mod tests {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n"}});
         assert_eq!(path(pod).unwrap(), ["namespace", "n", "v1", "Pod", "a"]);
         let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "a"}});
-        assert_eq!(
-            path(role).unwrap(),
-            ["cluster", "rbac.authorization.k8s.io/v1", "ClusterRole", "a"]
-        );
+        assert_eq!(path(role).unwrap(), ["cluster", "rbac.authorization.k8s.io/v1", "ClusterRole", "a"]);
         assert!(path(json!({"kind": "Pod"})).is_err());
     }
 }

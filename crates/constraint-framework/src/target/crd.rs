@@ -104,10 +104,7 @@ impl CrdError {
             Self::Schema(error) => {
                 let mount = MountPath::of(PARAMETERS).schema_path().pointer();
                 let inside = error.path().pointer();
-                inside
-                    .strip_prefix(&mount)
-                    .map(|rest| format!("{TEMPLATE_SCHEMA}{rest}"))
-                    .unwrap_or_default()
+                inside.strip_prefix(&mount).map(|rest| format!("{TEMPLATE_SCHEMA}{rest}")).unwrap_or_default()
             }
         }
     }
@@ -137,30 +134,18 @@ fn name_errors(parts: &CrdParts<'_>) -> Vec<CrdError> {
         errors.push(CrdError::KindMissing);
     } else {
         if parts.template_name != expected {
-            errors.push(CrdError::Name {
-                name: parts.template_name.to_owned(),
-                expected: expected.clone(),
-            });
+            errors.push(CrdError::Name { name: parts.template_name.to_owned(), expected: expected.clone() });
         }
         if length > KIND_LENGTH {
-            errors.push(CrdError::KindLength {
-                kind: parts.kind.to_owned(),
-                length,
-            });
+            errors.push(CrdError::KindLength { kind: parts.kind.to_owned(), length });
         }
         if !is_label(&expected) {
             errors.push(CrdError::Kind(parts.kind.to_owned()));
         }
     }
-    let bad = parts
-        .short_names
-        .iter()
-        .enumerate()
-        .filter(|(_, name)| !is_label(name) || name.len() > LABEL_LENGTH);
-    errors.extend(bad.map(|(index, name)| CrdError::ShortName {
-        index,
-        name: name.clone(),
-    }));
+    let bad =
+        parts.short_names.iter().enumerate().filter(|(_, name)| !is_label(name) || name.len() > LABEL_LENGTH);
+    errors.extend(bad.map(|(index, name)| CrdError::ShortName { index, name: name.clone() }));
     errors
 }
 
@@ -168,9 +153,7 @@ fn name_errors(parts: &CrdParts<'_>) -> Vec<CrdError> {
 fn is_label(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 fn schema(parts: &CrdParts<'_>) -> Result<Value, Vec<MergeError>> {
@@ -180,19 +163,10 @@ fn schema(parts: &CrdParts<'_>) -> Result<Value, Vec<MergeError>> {
         .limit_metadata(MetadataLimits::name(TextLimits::max_length(63)))
         .seal(
             MountPath::of(["spec"]),
-            [
-                "enforcementAction",
-                "match",
-                "parameters",
-                "scopedEnforcementActions",
-            ],
+            ["enforcementAction", "match", "parameters", "scopedEnforcementActions"],
         )
         .mount(Fragment::new(FRAMEWORK, MountPath::root(), framework_schema()).sharing(Sharing::SharedStrict))
-        .mount(Fragment::new(
-            TARGET,
-            MountPath::of(["spec", "match"]),
-            parts.match_schema.clone(),
-        ));
+        .mount(Fragment::new(TARGET, MountPath::of(["spec", "match"]), parts.match_schema.clone()));
     if let Some(parameters) = parameters(parts) {
         let origin = format!("template {}", parts.template_name);
         let mut fragment = Fragment::new(origin, MountPath::of(PARAMETERS), parameters);
@@ -254,10 +228,7 @@ fn preserve_unknown_fields(schema: &mut Value) {
             node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true));
         }
         Some("array") if node.get("items").is_none_or(Value::is_null) => {
-            node.insert(
-                "items".to_owned(),
-                json!({"x-kubernetes-preserve-unknown-fields": true}),
-            );
+            node.insert("items".to_owned(), json!({"x-kubernetes-preserve-unknown-fields": true}));
             return;
         }
         _ => {}

@@ -48,10 +48,7 @@ mod tests {
             assert!(Glob::new(pattern).matches(text), "{pattern} should match {text}");
         }
         for text in other {
-            assert!(
-                !Glob::new(pattern).matches(text),
-                "{pattern} should not match {text}"
-            );
+            assert!(!Glob::new(pattern).matches(text), "{pattern} should not match {text}");
         }
     }
 
@@ -67,18 +64,10 @@ mod tests {
 
     #[test]
     fn a_generated_name_counts_only_where_it_is_certain() {
-        for (pattern, expected) in [
-            ("web-*", true),
-            ("*eb*", true),
-            ("*web-", false),
-            ("web-", false),
-            ("*", true),
-        ] {
-            assert_eq!(
-                Glob::new(pattern).matches_generate_name("web-"),
-                expected,
-                "{pattern}"
-            );
+        for (pattern, expected) in
+            [("web-*", true), ("*eb*", true), ("*web-", false), ("web-", false), ("*", true)]
+        {
+            assert_eq!(Glob::new(pattern).matches_generate_name("web-"), expected, "{pattern}");
         }
     }
 }

@@ -71,10 +71,7 @@ impl KubernetesMatcher {
             namespace_selector: spec
                 .namespace_selector
                 .map(|selector| selector.compile("/spec/match/namespaceSelector", &mut errors)),
-            name: spec
-                .name
-                .filter(|name| !name.is_empty())
-                .map(|name| Glob::new(&name)),
+            name: spec.name.filter(|name| !name.is_empty()).map(|name| Glob::new(&name)),
             source: compile_source(spec.source.as_deref(), &mut errors),
         };
         FieldErrors::check(errors)?;
@@ -90,10 +87,7 @@ impl Kinds {
         groups
             .iter()
             .flat_map(|group| {
-                kinds.iter().map(|kind| KindFilter {
-                    group: group.clone(),
-                    kind: kind.clone(),
-                })
+                kinds.iter().map(|kind| KindFilter { group: group.clone(), kind: kind.clone() })
             })
             .collect()
     }
@@ -109,11 +103,7 @@ fn any_or_listed(list: Option<&[String]>) -> Vec<Option<String>> {
 }
 
 fn globs(patterns: Option<Vec<String>>) -> Vec<Glob> {
-    patterns
-        .unwrap_or_default()
-        .iter()
-        .map(|pattern| Glob::new(pattern))
-        .collect()
+    patterns.unwrap_or_default().iter().map(|pattern| Glob::new(pattern)).collect()
 }
 
 fn compile_scope(word: Option<&str>, errors: &mut Vec<FieldError>) -> Option<Scope> {
@@ -147,14 +137,7 @@ fn compile_source(word: Option<&str>, errors: &mut Vec<FieldError>) -> Option<Re
 
 impl Matcher for KubernetesMatcher {
     fn kinds(&self) -> Vec<KindFilter> {
-        if self.kinds.is_empty() {
-            vec![KindFilter {
-                group: None,
-                kind: None,
-            }]
-        } else {
-            self.kinds.clone()
-        }
+        if self.kinds.is_empty() { vec![KindFilter { group: None, kind: None }] } else { self.kinds.clone() }
     }
 
     /// True when the new **or** the old object matches, so that an update which removes a matching label is seen.
@@ -166,11 +149,7 @@ impl Matcher for KubernetesMatcher {
                 return Ok(true);
             }
         }
-        if seen {
-            Ok(false)
-        } else {
-            Err(MatchError::NoObject)
-        }
+        if seen { Ok(false) } else { Err(MatchError::NoObject) }
     }
 }
 
@@ -198,8 +177,7 @@ impl KubernetesMatcher {
 
     fn matches_scope(&self, object: &Document) -> bool {
         let cluster = object.is_namespace() || object.namespace().is_empty();
-        self.scope
-            .is_none_or(|scope| (scope == Scope::Cluster) == cluster)
+        self.scope.is_none_or(|scope| (scope == Scope::Cluster) == cluster)
     }
 
     /// Cluster-scoped objects other than Namespaces pass both lists.

@@ -40,9 +40,8 @@ enum Requirement {
 impl LabelSelector {
     pub(super) fn compile(&self, pointer: &str, errors: &mut Vec<FieldError>) -> Selector {
         let labels = self.match_labels.iter().flatten();
-        let mut requirements: Vec<_> = labels
-            .map(|(key, value)| Requirement::In(key.clone(), vec![value.clone()]))
-            .collect();
+        let mut requirements: Vec<_> =
+            labels.map(|(key, value)| Requirement::In(key.clone(), vec![value.clone()])).collect();
         for (position, expression) in self.match_expressions.iter().flatten().enumerate() {
             let pointer = format!("{pointer}/matchExpressions/{position}");
             requirements.extend(expression.compile(&pointer, errors));
@@ -69,15 +68,8 @@ impl Expression {
             }
         };
         if wants_values == values.is_empty() {
-            let rule = if wants_values {
-                "must not be empty for"
-            } else {
-                "must be empty for"
-            };
-            errors.push(FieldError::new(
-                format!("{pointer}/values"),
-                format!("{rule} {}", self.operator),
-            ));
+            let rule = if wants_values { "must not be empty for" } else { "must be empty for" };
+            errors.push(FieldError::new(format!("{pointer}/values"), format!("{rule} {}", self.operator)));
         }
         Some(requirement)
     }
@@ -86,12 +78,12 @@ impl Expression {
 impl Selector {
     pub(super) fn matches(&self, object: &Document) -> bool {
         self.0.iter().all(|requirement| match requirement {
-            Requirement::In(key, values) => object
-                .label(key)
-                .is_some_and(|value| values.iter().any(|v| v == value)),
-            Requirement::NotIn(key, values) => !object
-                .label(key)
-                .is_some_and(|value| values.iter().any(|v| v == value)),
+            Requirement::In(key, values) => {
+                object.label(key).is_some_and(|value| values.iter().any(|v| v == value))
+            }
+            Requirement::NotIn(key, values) => {
+                !object.label(key).is_some_and(|value| values.iter().any(|v| v == value))
+            }
             Requirement::Exists(key) => object.label(key).is_some(),
             Requirement::DoesNotExist(key) => object.label(key).is_none(),
         })
@@ -119,10 +111,7 @@ mod tests {
     #[test]
     fn each_operator_means_what_kubernetes_says() {
         assert!(matches(json!({}), json!({})));
-        assert!(matches(
-            json!({"matchLabels": {"a": "1"}}),
-            json!({"a": "1", "b": "2"})
-        ));
+        assert!(matches(json!({"matchLabels": {"a": "1"}}), json!({"a": "1", "b": "2"})));
         assert!(!matches(json!({"matchLabels": {"a": "1"}}), json!({"a": "2"})));
         assert!(matches(expression("In", &["1", "2"]), json!({"a": "2"})));
         assert!(!matches(expression("In", &["1"]), json!({})));

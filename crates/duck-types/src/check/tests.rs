@@ -38,13 +38,7 @@ fn a_version_must_be_served() {
     for version in ["v1alpha1", "v2"] {
         let violations = check_crd(&crd(object(json!({}))), version, &[]);
         let served = vec!["v1beta1".to_owned(), "v1".to_owned()];
-        assert_eq!(
-            violations,
-            [Violation::NotServed {
-                version: version.into(),
-                served
-            }]
-        );
+        assert_eq!(violations, [Violation::NotServed { version: version.into(), served }]);
     }
     assert_eq!(
         check_crd(&json!({}), "v1", &[])[0].to_string(),
@@ -107,28 +101,16 @@ fn reading_tolerates_less_and_writing_tolerates_more() {
     };
     let status = |schema: &Value| object(json!({"n": schema}));
     check(status(&integer), FieldSpec::read(n(), FieldType::Number), &[]);
-    check(
-        status(&integer),
-        FieldSpec::write(n(), FieldType::Number),
-        &[&refused("number", "integer")],
-    );
+    check(status(&integer), FieldSpec::write(n(), FieldType::Number), &[&refused("number", "integer")]);
     check(status(&number), FieldSpec::write(n(), FieldType::Integer), &[]);
-    check(
-        status(&number),
-        FieldSpec::read(n(), FieldType::Integer),
-        &[&refused("integer", "number")],
-    );
+    check(status(&number), FieldSpec::read(n(), FieldType::Integer), &[&refused("integer", "number")]);
     check(status(&either), FieldSpec::write(n(), FieldType::String), &[]);
     check(
         status(&either),
         FieldSpec::read(n(), FieldType::String),
         &[&refused("string", "integer or string")],
     );
-    check(
-        status(&integer),
-        FieldSpec::read(n(), FieldType::IntOrString),
-        &[],
-    );
+    check(status(&integer), FieldSpec::read(n(), FieldType::IntOrString), &[]);
 }
 
 #[test]
@@ -154,11 +136,7 @@ fn an_object_without_declared_fields_loses_them() {
 #[test]
 fn an_open_schema_promises_and_violates_nothing() {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    check(
-        open.clone(),
-        FieldSpec::write(path("/status/any/thing"), FieldType::String),
-        &[],
-    );
+    check(open.clone(), FieldSpec::write(path("/status/any/thing"), FieldType::String), &[]);
     check(open, FieldSpec::write(path("/status"), FieldType::Object), &[]);
     check(
         object(json!({"any": {"x-kubernetes-preserve-unknown-fields": true}})),
@@ -175,12 +153,7 @@ fn a_status_can_be_written_only_through_its_subresource() {
         FieldSpec::read(path("/status/url"), FieldType::String),
     ];
     let violations = check_crd(&crd(status), "v1beta1", &fields);
-    assert_eq!(
-        violations,
-        [Violation::NoStatusSubresource {
-            path: path("/status/url")
-        }]
-    );
+    assert_eq!(violations, [Violation::NoStatusSubresource { path: path("/status/url") }]);
 }
 
 #[test]

@@ -46,67 +46,35 @@ fn what_is_absent_says_how_far_the_path_goes() {
 #[test]
 fn null_is_neither_absent_nor_wrong() {
     check(json!({"status": null}), "Addressable is null at /status");
-    check(
-        json!({"status": {"address": null}}),
-        "Addressable is null at /status/address",
-    );
-    assert!(
-        view::<Address>(&json!({"status": null}))
-            .unwrap_err()
-            .is_missing()
-    );
+    check(json!({"status": {"address": null}}), "Addressable is null at /status/address");
+    assert!(view::<Address>(&json!({"status": null})).unwrap_err().is_missing());
 }
 
 #[test]
 fn a_mismatch_has_one_pointer_from_the_root_of_the_object() {
     let mismatch =
         |at: &str, message: &str| format!("Addressable does not have the expected shape at {at}: {message}");
-    check(
-        json!({"status": "up"}),
-        &mismatch("/status", "expected an object, found a string"),
-    );
-    check(
-        json!({"status": [{"address": {}}]}),
-        &mismatch("/status", "expected an object, found an array"),
-    );
+    check(json!({"status": "up"}), &mismatch("/status", "expected an object, found a string"));
+    check(json!({"status": [{"address": {}}]}), &mismatch("/status", "expected an object, found an array"));
     check(
         json!({"status": {"address": {"url": "u", "port": 3_000_000_000_u32}}}),
-        &mismatch(
-            "/status/address/port",
-            "invalid value: integer `3000000000`, expected i32",
-        ),
+        &mismatch("/status/address/port", "invalid value: integer `3000000000`, expected i32"),
     );
     check(
         json!({"status": {"address": {"url": "u", "port": 80.0}}}),
-        &mismatch(
-            "/status/address/port",
-            "invalid type: floating point `80.0`, expected i32",
-        ),
+        &mismatch("/status/address/port", "invalid type: floating point `80.0`, expected i32"),
     );
     check(
         json!({"status": {"address": {"url": "u", "names": [{"a/b": 1}, {"a/b": "x"}]}}}),
-        &mismatch(
-            "/status/address/names/1/a~1b",
-            "invalid type: string \"x\", expected u8",
-        ),
+        &mismatch("/status/address/names/1/a~1b", "invalid type: string \"x\", expected u8"),
     );
-    check(
-        json!({"status": {"address": {}}}),
-        &mismatch("/status/address", "missing field `url`"),
-    );
+    check(json!({"status": {"address": {}}}), &mismatch("/status/address", "missing field `url`"));
 }
 
 #[test]
 fn unknown_fields_are_not_looked_at() {
     let object = json!({"status": {"address": {"url": "u", "CACerts": {"any": ["thing"]}}, "other": 1}});
-    assert_eq!(
-        view::<Address>(&object).unwrap(),
-        Address {
-            url: "u".into(),
-            port: None,
-            names: vec![]
-        }
-    );
+    assert_eq!(view::<Address>(&object).unwrap(), Address { url: "u".into(), port: None, names: vec![] });
 }
 
 #[test]
@@ -136,8 +104,5 @@ fn a_number_is_a_field_name_and_not_a_position() {
         }
     }
     assert!(view::<Zero>(&json!({"spec": {"0": 7}})).is_ok());
-    assert!(matches!(
-        view::<Zero>(&json!({"spec": [7]})),
-        Err(DuckError::Mismatch { .. })
-    ));
+    assert!(matches!(view::<Zero>(&json!({"spec": [7]})), Err(DuckError::Mismatch { .. })));
 }

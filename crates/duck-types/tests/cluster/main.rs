@@ -72,13 +72,8 @@ async fn pond(prefix: &str, spec: Value) -> (kube::Client, String) {
     let client = plane.client().unwrap();
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = "ponds.ducks.test.webtroller.dev";
-    crds.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(crd()))
-        .await
-        .unwrap();
-    timeout(LONG, await_condition(crds, name, is_crd_established()))
-        .await
-        .unwrap()
-        .unwrap();
+    crds.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(crd())).await.unwrap();
+    timeout(LONG, await_condition(crds, name, is_crd_established())).await.unwrap().unwrap();
     let namespace = plane.namespace(prefix).await.unwrap();
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &resource());
     let object = DynamicObject::new("pond", &resource()).data(json!({"spec": spec}));
@@ -105,32 +100,19 @@ fn fields(fields: Value) -> BTreeMap<String, Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_ducks_with_their_own_managers_do_not_delete_each_other() {
     let (client, namespace) = pond("managers", json!({})).await;
-    let (probes, audits) = (
-        api::<Probe>(&client, &namespace),
-        api::<Audit>(&client, &namespace),
-    );
+    let (probes, audits) = (api::<Probe>(&client, &namespace), api::<Audit>(&client, &namespace));
 
     let probe = probes.get("pond").await.unwrap();
-    let diff = probe
-        .edit_or_default(|probe| probe.0 = fields(json!({"up": true, "since": "t"})))
-        .unwrap();
-    send(&probes, &diff.apply(&resource(), "prober").unwrap())
-        .await
-        .unwrap();
+    let diff = probe.edit_or_default(|probe| probe.0 = fields(json!({"up": true, "since": "t"}))).unwrap();
+    send(&probes, &diff.apply(&resource(), "prober").unwrap()).await.unwrap();
     // This copy of the object does not know what the prober wrote, and must not take it away.
     let audit = Duck::<Audit>::from(probe.into_object());
-    let diff = audit
-        .edit_or_default(|audit| audit.0 = fields(json!({"violations": ["a", "b"]})))
-        .unwrap();
-    send(&audits, &diff.apply(&resource(), "auditor").unwrap())
-        .await
-        .unwrap();
+    let diff = audit.edit_or_default(|audit| audit.0 = fields(json!({"violations": ["a", "b"]}))).unwrap();
+    send(&audits, &diff.apply(&resource(), "auditor").unwrap()).await.unwrap();
 
     let probe = probes.get("pond").await.unwrap();
     let diff = probe.edit(|probe| drop(probe.0.remove("since"))).unwrap();
-    let probe = send(&probes, &diff.apply(&resource(), "prober").unwrap())
-        .await
-        .unwrap();
+    let probe = send(&probes, &diff.apply(&resource(), "prober").unwrap()).await.unwrap();
     assert_eq!(
         probe.object().data["status"],
         json!({"probe": {"up": true}, "audit": {"violations": ["a", "b"]}})
@@ -142,24 +124,11 @@ async fn one_duck_with_two_managers_is_a_conflict_that_names_the_owner() {
     let (client, namespace) = pond("conflict", json!({})).await;
     let probes = api::<Probe>(&client, &namespace);
     let probe = probes.get("pond").await.unwrap();
-    let diff = |up: bool| {
-        probe
-            .edit_or_default(|probe| probe.0 = fields(json!({"up": up})))
-            .unwrap()
-    };
-    send(&probes, &diff(true).apply(&resource(), "prober").unwrap())
-        .await
-        .unwrap();
-    let error = send(&probes, &diff(false).apply(&resource(), "other").unwrap())
-        .await
-        .unwrap_err();
-    let kube::Error::Api(status) = error else {
-        unreachable!("the server answered: {error}")
-    };
-    assert!(
-        status.is_conflict() && status.message.contains("prober"),
-        "{status}"
-    );
+    let diff = |up: bool| probe.edit_or_default(|probe| probe.0 = fields(json!({"up": up}))).unwrap();
+    send(&probes, &diff(true).apply(&resource(), "prober").unwrap()).await.unwrap();
+    let error = send(&probes, &diff(false).apply(&resource(), "other").unwrap()).await.unwrap_err();
+    let kube::Error::Api(status) = error else { unreachable!("the server answered: {error}") };
+    assert!(status.is_conflict() && status.message.contains("prober"), "{status}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,28 +140,13 @@ async fn a_json_patch_is_refused_when_the_object_has_changed() {
     let patch = |duck: &Duck<Delivery>| Patch::<()>::Json(duck.edit(faster).unwrap().json().unwrap());
 
     let merge = Patch::Merge(json!({"spec": {"other": 2}}));
-    ponds
-        .patch("pond", &PatchParams::default(), &merge)
-        .await
-        .unwrap();
-    let error = ponds
-        .patch("pond", &PatchParams::default(), &patch(&old))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(&error, kube::Error::Api(status) if status.is_invalid()),
-        "{error}"
-    );
+    ponds.patch("pond", &PatchParams::default(), &merge).await.unwrap();
+    let error = ponds.patch("pond", &PatchParams::default(), &patch(&old)).await.unwrap_err();
+    assert!(matches!(&error, kube::Error::Api(status) if status.is_invalid()), "{error}");
 
     let fresh = ponds.get("pond").await.unwrap();
-    let stored = ponds
-        .patch("pond", &PatchParams::default(), &patch(&fresh))
-        .await
-        .unwrap();
-    assert_eq!(
-        stored.object().data["spec"],
-        json!({"delivery": {"speed": 2}, "other": 2})
-    );
+    let stored = ponds.patch("pond", &PatchParams::default(), &patch(&fresh)).await.unwrap();
+    assert_eq!(stored.object().data["spec"], json!({"delivery": {"speed": 2}, "other": 2}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,15 +154,10 @@ async fn a_json_patch_creates_what_is_absent() {
     let (client, namespace) = pond("absent", json!({})).await;
     let probes = api::<Probe>(&client, &namespace);
     let probe = probes.get("pond").await.unwrap();
-    let diff = probe
-        .edit_or_default(|probe| probe.0 = fields(json!({"up": true})))
-        .unwrap();
+    let diff = probe.edit_or_default(|probe| probe.0 = fields(json!({"up": true}))).unwrap();
     let patch = Patch::<()>::Json(diff.json().unwrap());
     assert_eq!(diff.endpoint(), Endpoint::Status);
-    probes
-        .patch_status("pond", &PatchParams::default(), &patch)
-        .await
-        .unwrap();
+    probes.patch_status("pond", &PatchParams::default(), &patch).await.unwrap();
     let stored = probes.get("pond").await.unwrap();
     assert_eq!(stored.view().unwrap().0, fields(json!({"up": true})));
 }
@@ -221,9 +170,7 @@ async fn a_watch_survives_an_object_with_a_malformed_duck() {
     let plain: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &resource());
     plain.create(&PostParams::default(), &object).await.unwrap();
 
-    let seen = watcher(ponds, watcher::Config::default())
-        .applied_objects()
-        .take(2);
+    let seen = watcher(ponds, watcher::Config::default()).applied_objects().take(2);
     let seen: Vec<Duck<Delivery>> = timeout(LONG, seen.try_collect()).await.unwrap().unwrap();
     let mut views: Vec<bool> = seen.iter().map(|duck| duck.view().is_ok()).collect();
     views.sort_unstable();
@@ -238,10 +185,7 @@ async fn what_the_check_calls_dropped_is_dropped() {
         "probe": {"any": "x"}, "narrow": {"any": "x"}, "missing": "x", "closed": {"known": "x", "unknown": "x"},
     });
     let patch = Patch::Merge(json!({"status": status}));
-    let stored = plain
-        .patch_status("pond", &PatchParams::default(), &patch)
-        .await
-        .unwrap();
+    let stored = plain.patch_status("pond", &PatchParams::default(), &patch).await.unwrap();
 
     let live = |path: &str| stored.data.pointer(path).is_some_and(|value| *value != json!({}));
     for (path, shape) in [

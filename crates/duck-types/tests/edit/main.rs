@@ -1,5 +1,10 @@
 //! Editing a duck: what the patches contain, and what they leave alone.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test says no by panicking"
+)]
 
 use std::collections::BTreeMap;
 
@@ -56,20 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
 fn rollout() -> impl Strategy<Value = Rollout> {
     let labels = prop::collection::btree_map("[a-c/~]{1,2}", "[x-z]{0,2}", 0..3);
     let steps = prop::collection::vec(step(), 0..3);
-    (
-        -2..3i32,
-        prop::option::of("[a-b]{1,2}"),
-        labels,
-        prop::option::of(step()),
-        steps,
-    )
-        .prop_map(|(replicas, name, labels, step, steps)| Rollout {
-            replicas,
-            name,
-            labels,
-            step,
-            steps,
-        })
+    (-2..3i32, prop::option::of("[a-b]{1,2}"), labels, prop::option::of(step()), steps)
+        .prop_map(|(replicas, name, labels, step, steps)| Rollout { replicas, name, labels, step, steps })
 }
 
 /// Any JSON, small, for the fields that nobody here knows.
@@ -128,10 +121,7 @@ fn duck<T>(object: &Value) -> Duck<T> {
 }
 
 fn without_duck(mut object: Value) -> Value {
-    object["spec"]["delivery"]
-        .as_object_mut()
-        .unwrap()
-        .remove("roll/out");
+    object["spec"]["delivery"].as_object_mut().unwrap().remove("roll/out");
     object
 }
 
@@ -240,10 +230,7 @@ fn bare(rest: Value) -> Value {
         "apiVersion": "example.com/v1", "kind": "Thing",
         "metadata": {"name": "thing", "uid": "u1", "resourceVersion": "7"},
     });
-    object
-        .as_object_mut()
-        .unwrap()
-        .extend(rest.as_object().unwrap().clone());
+    object.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
     object
 }
 
@@ -253,10 +240,7 @@ fn what_is_absent_or_null_is_created_whole() {
         (json!({}), "/status"),
         (json!({"status": null}), "/status"),
         (json!({"status": {}}), "/status/observed"),
-        (
-            json!({"status": {"observed": null, "other": 1}}),
-            "/status/observed",
-        ),
+        (json!({"status": {"observed": null, "other": 1}}), "/status/observed"),
     ] {
         let object = bare(rest);
         let duck = duck::<Observed>(&object);
@@ -277,10 +261,7 @@ fn what_is_absent_or_null_is_created_whole() {
 #[test]
 fn a_malformed_duck_is_not_overwritten_with_a_default() {
     let object = bare(json!({"status": {"observed": "soon"}}));
-    assert!(matches!(
-        duck::<Observed>(&object).edit_or_default(|_| {}),
-        Err(DuckError::Mismatch { .. })
-    ));
+    assert!(matches!(duck::<Observed>(&object).edit_or_default(|_| {}), Err(DuckError::Mismatch { .. })));
 }
 
 #[test]
@@ -303,16 +284,24 @@ fn a_removed_entry_is_one_removal() {
 }
 
 #[test]
+fn none_is_left_out_and_not_written_as_null() {
+    let object = bare(json!({"spec": {"delivery": {"roll/out": {"name": "x", "steps": [{"weight": 1.0}]}}}}));
+    let diff = duck::<Rollout>(&object).edit(|rollout| rollout.name = None).unwrap();
+    let patch = serde_json::to_value(diff.json().unwrap()).unwrap();
+    assert_eq!(patch[2], json!({"op": "remove", "path": "/spec/delivery/roll~1out/name"}));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Thing"));
+    let applied = diff.apply(&resource, "m").unwrap().body;
+    assert_eq!(
+        applied["spec"]["delivery"]["roll/out"],
+        json!({"replicas": 0, "labels": {}, "steps": [{"weight": 1.0}]})
+    );
+}
+
+#[test]
 fn the_path_decides_the_endpoint() {
     let object = bare(json!({"status": {"observed": {}}, "spec": {"delivery": {"roll/out": {}}}}));
-    assert_eq!(
-        duck::<Observed>(&object).edit(|_| {}).unwrap().endpoint(),
-        Endpoint::Status
-    );
-    assert_eq!(
-        duck::<Rollout>(&object).edit(|_| {}).unwrap().endpoint(),
-        Endpoint::Object
-    );
+    assert_eq!(duck::<Observed>(&object).edit(|_| {}).unwrap().endpoint(), Endpoint::Status);
+    assert_eq!(duck::<Rollout>(&object).edit(|_| {}).unwrap().endpoint(), Endpoint::Object);
 }
 
 #[test]
@@ -325,10 +314,7 @@ fn an_object_that_no_server_has_seen_cannot_be_patched() {
         .unwrap();
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Thing"));
     assert_eq!(diff.json().unwrap_err(), DuckError::Anonymous { field: "uid" });
-    assert_eq!(
-        diff.apply(&resource, "m").unwrap_err(),
-        DuckError::Anonymous { field: "name" }
-    );
+    assert_eq!(diff.apply(&resource, "m").unwrap_err(), DuckError::Anonymous { field: "name" });
 }
 
 #[test]

@@ -21,16 +21,9 @@ fn shape(enforced_field: Option<&str>) -> Shape {
 }
 
 fn key(uid: &str) -> ParentKey {
-    let reference = ParentRef {
-        group: "example.com".into(),
-        kind: "Policy".into(),
-        namespace: None,
-        name: "p".into(),
-    };
-    ParentKey {
-        reference,
-        uid: uid.into(),
-    }
+    let reference =
+        ParentRef { group: "example.com".into(), kind: "Policy".into(), namespace: None, name: "p".into() };
+    ParentKey { reference, uid: uid.into() }
 }
 
 fn member(id: &str, incarnation: &str, operations: &[&str]) -> Member {
@@ -49,11 +42,7 @@ fn at(seconds: i64) -> Time {
 
 fn a_run() -> impl Strategy<Value = Member> {
     let operations = subsequence(vec!["audit", "webhook"], 0..=2);
-    (
-        select(vec!["a", "b", "c", "d"]),
-        select(vec!["i0", "i1"]),
-        operations,
-    )
+    (select(vec!["a", "b", "c", "d"]), select(vec!["i0", "i1"]), operations)
         .prop_map(|(id, incarnation, operations)| member(id, incarnation, &operations))
 }
 
@@ -62,11 +51,8 @@ fn an_entry() -> impl Strategy<Value = Entry> {
         3 => Just(vec![]),
         1 => Just(vec![PodError { message: "broken".into(), ..PodError::default() }]),
     ];
-    let detail = select(vec![
-        Value::Null,
-        json!({"enforced": true}),
-        json!({"enforced": false, "id": "forged"}),
-    ]);
+    let detail =
+        select(vec![Value::Null, json!({"enforced": true}), json!({"enforced": false, "id": "forged"})]);
     (select(vec!["u0", "u1"]), 1..4i64, errors, detail).prop_map(|(uid, generation, errors, detail)| Entry {
         parent: key(uid),
         generation,
@@ -117,10 +103,7 @@ fn input() -> impl Strategy<Value = Input> {
         prop::collection::vec(reported, 0..8).prop_map(move |reported| Input {
             members: members.clone(),
             reported,
-            parent: Parent {
-                key: key("u0"),
-                generation,
-            },
+            parent: Parent { key: key("u0"), generation },
             enforced_field,
         })
     })
@@ -128,10 +111,7 @@ fn input() -> impl Strategy<Value = Input> {
 
 fn condition(status: &Map<String, Value>, type_: &str) -> Condition {
     let conditions: Vec<Condition> = serde_json::from_value(status["conditions"].clone()).unwrap();
-    conditions
-        .into_iter()
-        .find(|condition| condition.type_ == type_)
-        .unwrap()
+    conditions.into_iter().find(|condition| condition.type_ == type_).unwrap()
 }
 
 proptest! {
@@ -230,11 +210,8 @@ proptest! {
 fn a_constraint_as_gatekeeper_shows_it() {
     let webhook = member("webhook-1", "i0", &["webhook", "mutation-webhook"]);
     let audit = member("audit-1", "i0", &["status", "audit"]);
-    let broken = PodError {
-        code: "ingest_error".into(),
-        message: "no".into(),
-        location: Some("/spec".into()),
-    };
+    let broken =
+        PodError { code: "ingest_error".into(), message: "no".into(), location: Some("/spec".into()) };
     let entry = |errors: Vec<PodError>| Entry {
         parent: key("u0"),
         generation: 2,
@@ -243,20 +220,11 @@ fn a_constraint_as_gatekeeper_shows_it() {
     };
     let input = Input {
         reported: vec![
-            Reported {
-                member: webhook.clone(),
-                entry: entry(vec![]),
-            },
-            Reported {
-                member: audit.clone(),
-                entry: entry(vec![broken]),
-            },
+            Reported { member: webhook.clone(), entry: entry(vec![]) },
+            Reported { member: audit.clone(), entry: entry(vec![broken]) },
         ],
         members: vec![webhook, audit],
-        parent: Parent {
-            key: key("u0"),
-            generation: 2,
-        },
+        parent: Parent { key: key("u0"), generation: 2 },
         enforced_field: true,
     };
     let status = input.status(&Value::Null);
@@ -275,10 +243,7 @@ fn a_constraint_as_gatekeeper_shows_it() {
         ])
     );
     let ingested = condition(&status, "Ingested");
-    assert_eq!(
-        (ingested.status.as_str(), ingested.reason.as_str()),
-        ("False", "IngestError")
-    );
+    assert_eq!((ingested.status.as_str(), ingested.reason.as_str()), ("False", "IngestError"));
     assert_eq!(ingested.message, "see status.byPod of audit-1");
 }
 
@@ -286,35 +251,15 @@ fn a_constraint_as_gatekeeper_shows_it() {
 fn each_reason_why_nothing_is_enforced() {
     let report = |member: &Member, detail: Value| Reported {
         member: member.clone(),
-        entry: Entry {
-            parent: key("u0"),
-            generation: 1,
-            errors: vec![],
-            detail,
-        },
+        entry: Entry { parent: key("u0"), generation: 1, errors: vec![], detail },
     };
     let (webhook, audit) = (member("w", "i0", &["webhook"]), member("a", "i0", &["audit"]));
     let yes = || json!({"enforced": true});
     for (members, reported, status, reason) in [
         (vec![], vec![], "Unknown", "NoPods"),
-        (
-            vec![&audit],
-            vec![report(&audit, yes())],
-            "False",
-            "NoEnforcementPoint",
-        ),
-        (
-            vec![&webhook, &audit],
-            vec![report(&webhook, yes())],
-            "Unknown",
-            "WaitingForPods",
-        ),
-        (
-            vec![&webhook],
-            vec![report(&webhook, json!({}))],
-            "False",
-            "NotEnforcing",
-        ),
+        (vec![&audit], vec![report(&audit, yes())], "False", "NoEnforcementPoint"),
+        (vec![&webhook, &audit], vec![report(&webhook, yes())], "Unknown", "WaitingForPods"),
+        (vec![&webhook], vec![report(&webhook, json!({}))], "False", "NotEnforcing"),
         (
             vec![&webhook, &audit],
             vec![report(&webhook, yes()), report(&audit, json!({}))],
@@ -325,35 +270,20 @@ fn each_reason_why_nothing_is_enforced() {
         let input = Input {
             members: members.into_iter().cloned().collect(),
             reported,
-            parent: Parent {
-                key: key("u0"),
-                generation: 1,
-            },
+            parent: Parent { key: key("u0"), generation: 1 },
             enforced_field: true,
         };
         let enforced = condition(&input.status(&Value::Null), "Enforced");
-        assert_eq!(
-            (enforced.status.as_str(), enforced.reason.as_str()),
-            (status, reason)
-        );
+        assert_eq!((enforced.status.as_str(), enforced.reason.as_str()), (status, reason));
     }
 }
 
 #[test]
 fn a_message_names_few_of_many_pods() {
-    let members: Vec<Member> = (0..9)
-        .map(|number| member(&format!("pod-{number}"), "i0", &["webhook"]))
-        .collect();
-    let parent = Parent {
-        key: key("u0"),
-        generation: 1,
-    };
-    let input = Input {
-        members,
-        reported: vec![],
-        parent,
-        enforced_field: false,
-    };
+    let members: Vec<Member> =
+        (0..9).map(|number| member(&format!("pod-{number}"), "i0", &["webhook"])).collect();
+    let parent = Parent { key: key("u0"), generation: 1 };
+    let input = Input { members, reported: vec![], parent, enforced_field: false };
     let message = condition(&input.status(&Value::Null), "Ingested").message;
     assert_eq!(
         message,
@@ -364,34 +294,15 @@ fn a_message_names_few_of_many_pods() {
 #[test]
 fn a_kind_that_nobody_enforces_is_ready_when_ingested() {
     let webhook = member("w", "i0", &["webhook"]);
-    let entry = Entry {
-        parent: key("u0"),
-        generation: 1,
-        errors: vec![],
-        detail: Value::Null,
-    };
-    let reported = [Reported {
-        member: webhook.clone(),
-        entry,
-    }];
-    let parent = Parent {
-        key: key("u0"),
-        generation: 1,
-    };
-    let shape = Shape {
-        enforcing: [].into(),
-        ..shape(None)
-    };
+    let entry = Entry { parent: key("u0"), generation: 1, errors: vec![], detail: Value::Null };
+    let reported = [Reported { member: webhook.clone(), entry }];
+    let parent = Parent { key: key("u0"), generation: 1 };
+    let shape = Shape { enforcing: [].into(), ..shape(None) };
     let Decision::Write(status) = aggregate(&shape, &parent, &[webhook], &reported, &Value::Null, &at(1))
     else {
         panic!("nothing was stored before")
     };
-    let types: Vec<&Value> = status["conditions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| &c["type"])
-        .collect();
+    let types: Vec<&Value> = status["conditions"].as_array().unwrap().iter().map(|c| &c["type"]).collect();
     assert_eq!(types, ["Ingested", "Ready"]);
     assert_eq!(condition(&status, "Ready").status, "True");
 }

@@ -8,38 +8,17 @@ use super::*;
 const SHARDS: u32 = 3;
 
 fn parent(name: u8, uid: u8) -> ParentKey {
-    let reference = ParentRef {
-        group: "g".into(),
-        kind: "K".into(),
-        namespace: None,
-        name: format!("p{name}"),
-    };
-    ParentKey {
-        reference,
-        uid: format!("u{uid}"),
-    }
+    let reference =
+        ParentRef { group: "g".into(), kind: "K".into(), namespace: None, name: format!("p{name}") };
+    ParentKey { reference, uid: format!("u{uid}") }
 }
 
 fn outcome(ok: bool) -> Result<(), Vec<PodError>> {
-    if ok {
-        Ok(())
-    } else {
-        Err(vec![PodError {
-            message: "broken".into(),
-            ..PodError::default()
-        }])
-    }
+    if ok { Ok(()) } else { Err(vec![PodError { message: "broken".into(), ..PodError::default() }]) }
 }
 
 fn ledger() -> Ledger {
-    Ledger::new(
-        Member {
-            id: "pod".into(),
-            incarnation: "i1".into(),
-            ..Member::default()
-        },
-        SHARDS,
-    )
+    Ledger::new(Member { id: "pod".into(), incarnation: "i1".into(), ..Member::default() }, SHARDS)
 }
 
 #[derive(Clone, Debug)]
@@ -91,24 +70,12 @@ struct World {
 impl World {
     fn new() -> Self {
         let (server, wanted, changed) = <(BTreeMap<_, _>, BTreeMap<_, _>, BTreeMap<_, _>)>::default();
-        Self {
-            ledger: ledger(),
-            server,
-            in_flight: None,
-            wanted,
-            changed,
-            tampered: false,
-        }
+        Self { ledger: ledger(), server, in_flight: None, wanted, changed, tampered: false }
     }
 
     fn run(&mut self, event: Event) {
         match event {
-            Event::Ingested {
-                name,
-                uid,
-                generation,
-                ok,
-            } => {
+            Event::Ingested { name, uid, generation, ok } => {
                 let key = parent(name, uid);
                 self.ledger.ingested(&key, generation, outcome(ok), Value::Null);
                 let late = self
@@ -125,11 +92,7 @@ impl World {
             Event::Removed { name, uid } => {
                 let key = parent(name, uid);
                 self.ledger.removed(&key);
-                if self
-                    .wanted
-                    .get(&key.reference)
-                    .is_some_and(|(uid, ..)| *uid == key.uid)
-                {
+                if self.wanted.get(&key.reference).is_some_and(|(uid, ..)| *uid == key.uid) {
                     self.wanted.remove(&key.reference);
                     self.changed.insert(key.reference, self.ledger.version());
                 }
@@ -137,10 +100,8 @@ impl World {
             Event::BeginWrite(choice) => {
                 let dirty: Vec<u32> = self.ledger.dirty().collect();
                 if self.in_flight.is_none() && !dirty.is_empty() {
-                    self.in_flight = Some(
-                        self.ledger
-                            .write(dirty[choice.min(dirty.len().saturating_sub(1))]),
-                    );
+                    self.in_flight =
+                        Some(self.ledger.write(dirty[choice.min(dirty.len().saturating_sub(1))]));
                 }
             }
             Event::WriteSucceeds => {
@@ -175,11 +136,7 @@ impl World {
         let entries = self.server.values().flatten().flat_map(|report| &report.entries);
         entries
             .map(|entry| {
-                let value = (
-                    entry.parent.uid.clone(),
-                    entry.generation,
-                    entry.errors.is_empty(),
-                );
+                let value = (entry.parent.uid.clone(), entry.generation, entry.errors.is_empty());
                 (entry.parent.reference.clone(), value)
             })
             .collect()
@@ -289,14 +246,8 @@ fn ten_thousand_parents_are_as_many_writes_as_shards() {
         ledger.ingested(&key, 1, Ok(()), Value::Null);
     }
     assert_eq!(ledger.dirty().count(), 158);
-    let largest = (1..=157)
-        .filter_map(|shard| ledger.write(shard).report)
-        .map(|r| r.entries.len())
-        .max();
-    assert!(
-        largest.is_some_and(|entries| entries < 130),
-        "{largest:?} entries in one shard, 64 on average"
-    );
+    let largest = (1..=157).filter_map(|shard| ledger.write(shard).report).map(|r| r.entries.len()).max();
+    assert!(largest.is_some_and(|entries| entries < 130), "{largest:?} entries in one shard, 64 on average");
 }
 
 #[test]
@@ -304,22 +255,14 @@ fn what_another_run_has_left_is_replaced_or_deleted() {
     let mut ledger = ledger();
     ledger.ingested(&parent(1, 0), 1, Ok(()), Value::Null);
     let old = |shard| PodReport {
-        pod: Member {
-            id: "pod".into(),
-            incarnation: "i0".into(),
-            ..Member::default()
-        },
+        pod: Member { id: "pod".into(), incarnation: "i0".into(), ..Member::default() },
         shard,
         entries: vec![],
     };
     let found = (0..=SHARDS).map(|shard| (shard, Some(old(shard)))).collect();
     ledger.verify(&found);
-    let writes: Vec<Write> = ledger
-        .dirty()
-        .collect::<Vec<_>>()
-        .into_iter()
-        .map(|s| ledger.write(s))
-        .collect();
+    let writes: Vec<Write> =
+        ledger.dirty().collect::<Vec<_>>().into_iter().map(|s| ledger.write(s)).collect();
     assert_eq!(writes.len(), 4, "the registration and all shards");
     let kept: Vec<&PodReport> = writes.iter().filter_map(|write| write.report.as_ref()).collect();
     assert_eq!(kept.len(), 2, "the registration and the shard with the entry");
@@ -329,12 +272,7 @@ fn what_another_run_has_left_is_replaced_or_deleted() {
 #[test]
 fn a_withdrawn_run_deletes_everything_it_has_written() {
     let mut world = World::new();
-    world.run(Event::Ingested {
-        name: 1,
-        uid: 0,
-        generation: 1,
-        ok: true,
-    });
+    world.run(Event::Ingested { name: 1, uid: 0, generation: 1, ok: true });
     world.settle();
     assert_eq!(world.server.len(), 2);
     world.ledger.withdraw();
@@ -345,55 +283,31 @@ fn a_withdrawn_run_deletes_everything_it_has_written() {
 #[test]
 fn a_heartbeat_rewrites_the_registration_alone() {
     let mut world = World::new();
-    world.run(Event::Ingested {
-        name: 1,
-        uid: 0,
-        generation: 1,
-        ok: true,
-    });
+    world.run(Event::Ingested { name: 1, uid: 0, generation: 1, ok: true });
     world.settle();
     world.ledger.beat();
     assert_eq!(world.ledger.dirty().collect::<Vec<_>>(), [REGISTRATION]);
     world.settle();
     world.run(Event::Verify);
-    assert_eq!(
-        world.ledger.dirty().count(),
-        0,
-        "the shards do not differ by the heartbeat"
-    );
+    assert_eq!(world.ledger.dirty().count(), 0, "the shards do not differ by the heartbeat");
 }
 
 #[test]
 fn errors_are_cut_to_what_a_report_holds() {
     let long = "ä".repeat(300);
-    let errors = vec![
-        PodError {
-            message: long,
-            ..PodError::default()
-        };
-        40
-    ];
+    let errors = vec![PodError { message: long, ..PodError::default() }; 40];
     let mut ledger = ledger();
     ledger.ingested(&parent(1, 0), 1, Err(errors), json!({"enforced": false}));
-    let reports: Vec<PodReport> = (1..=SHARDS)
-        .filter_map(|shard| ledger.write(shard).report)
-        .collect();
+    let reports: Vec<PodReport> = (1..=SHARDS).filter_map(|shard| ledger.write(shard).report).collect();
     let entry = &reports[0].entries[0];
     assert_eq!(entry.errors.len(), 16);
-    assert!(
-        entry
-            .errors
-            .iter()
-            .all(|error| error.message.len() <= 256 && error.message.ends_with('…'))
-    );
+    assert!(entry.errors.iter().all(|error| error.message.len() <= 256 && error.message.ends_with('…')));
 }
 
 #[test]
 fn a_detail_that_is_no_object_is_left_out() {
     let mut ledger = ledger();
     ledger.ingested(&parent(1, 0), 1, Ok(()), json!([1]));
-    let reports: Vec<PodReport> = (1..=SHARDS)
-        .filter_map(|shard| ledger.write(shard).report)
-        .collect();
+    let reports: Vec<PodReport> = (1..=SHARDS).filter_map(|shard| ledger.write(shard).report).collect();
     assert_eq!(reports[0].entries[0].detail, Value::Null);
 }

@@ -80,11 +80,7 @@ impl Source {
             return;
         }
         self.settled.remove(reference);
-        let pending = Pending {
-            uid: object.uid.clone(),
-            generation,
-            reason: None,
-        };
+        let pending = Pending { uid: object.uid.clone(), generation, reason: None };
         self.pending.insert(reference.clone(), pending);
         if let Some(early) = self.early.remove(reference) {
             self.conclude(reference, early);
@@ -120,17 +116,13 @@ impl Source {
         self.populated = true;
         self.unlistable = None;
         let (pending, settled) = (&self.pending, &self.settled);
-        self.early
-            .retain(|reference, _| pending.contains_key(reference) || settled.contains_key(reference));
+        self.early.retain(|reference, _| pending.contains_key(reference) || settled.contains_key(reference));
     }
 
     fn expects(&self, object: &ParentKey) -> bool {
         let pending = self.pending.get(&object.reference).map(|pending| &pending.uid);
         let settled = || {
-            self.settled
-                .get(&object.reference)
-                .filter(|outcome| outcome.ingested)
-                .map(|outcome| &outcome.uid)
+            self.settled.get(&object.reference).filter(|outcome| outcome.ingested).map(|outcome| &outcome.uid)
         };
         pending.or_else(settled) == Some(&object.uid)
     }
@@ -138,13 +130,7 @@ impl Source {
 
 impl Board {
     pub(super) fn new(policy: Policy) -> Self {
-        Self {
-            policy,
-            sources: BTreeMap::new(),
-            next_id: 0,
-            sealed: false,
-            ready: false,
-        }
+        Self { policy, sources: BTreeMap::new(), next_id: 0, sealed: false, ready: false }
     }
 
     pub(super) fn source(&mut self, name: String) -> SourceId {
@@ -214,10 +200,7 @@ impl Board {
         if failure == Failure::Permanent && self.policy.permanent == OnError::GiveUp {
             return self.conclude(id, object, generation, false);
         }
-        let pending = self
-            .sources
-            .get_mut(&id)
-            .and_then(|source| source.pending.get_mut(&object.reference));
+        let pending = self.sources.get_mut(&id).and_then(|source| source.pending.get_mut(&object.reference));
         if let Some(pending) = pending.filter(|pending| pending.uid == object.uid) {
             pending.reason = Some(reason);
         }
@@ -225,11 +208,7 @@ impl Board {
 
     fn conclude(&mut self, id: SourceId, object: &ParentKey, generation: i64, ingested: bool) {
         if let Some(source) = self.sources.get_mut(&id) {
-            let outcome = Outcome {
-                uid: object.uid.clone(),
-                generation,
-                ingested,
-            };
+            let outcome = Outcome { uid: object.uid.clone(), generation, ingested };
             source.conclude(&object.reference, outcome);
         }
     }
@@ -238,25 +217,16 @@ impl Board {
         let Some(source) = self.sources.get_mut(&id) else {
             return;
         };
-        if source
-            .pending
-            .get(&object.reference)
-            .is_some_and(|pending| pending.uid == object.uid)
-        {
+        if source.pending.get(&object.reference).is_some_and(|pending| pending.uid == object.uid) {
             source.pending.remove(&object.reference);
         }
-        if source
-            .settled
-            .get(&object.reference)
-            .is_some_and(|outcome| outcome.uid == object.uid)
-        {
+        if source.settled.get(&object.reference).is_some_and(|outcome| outcome.uid == object.uid) {
             source.settled.remove(&object.reference);
         }
         if !source.populated {
             source.gone.insert(object.uid.clone());
         }
-        self.sources
-            .retain(|_, source| source.owner.as_ref() != Some(&(id, object.clone())));
+        self.sources.retain(|_, source| source.owner.as_ref() != Some(&(id, object.clone())));
         self.drop_orphans();
     }
 
@@ -264,20 +234,13 @@ impl Board {
     fn drop_orphans(&mut self) {
         loop {
             let is_orphan = |source: &Source| {
-                source
-                    .owner
-                    .as_ref()
-                    .is_some_and(|(id, object)| match self.sources.get(id) {
-                        Some(owner) => owner.populated && !owner.expects(object),
-                        None => true,
-                    })
+                source.owner.as_ref().is_some_and(|(id, object)| match self.sources.get(id) {
+                    Some(owner) => owner.populated && !owner.expects(object),
+                    None => true,
+                })
             };
-            let orphans: Vec<SourceId> = self
-                .sources
-                .iter()
-                .filter(|(_, source)| is_orphan(source))
-                .map(|(id, _)| *id)
-                .collect();
+            let orphans: Vec<SourceId> =
+                self.sources.iter().filter(|(_, source)| is_orphan(source)).map(|(id, _)| *id).collect();
             if orphans.is_empty() {
                 return;
             }
@@ -300,11 +263,7 @@ impl Board {
     /// As an empty [`Board::explain`], without building the explanation on every event.
     fn is_settled(&self) -> bool {
         let is_waiting = |source: &Source| !source.pending.is_empty() || self.awaits_list(source);
-        self.sealed
-            && !self
-                .sources
-                .values()
-                .any(|source| is_waiting(source) && self.is_relevant(source))
+        self.sealed && !self.sources.values().any(|source| is_waiting(source) && self.is_relevant(source))
     }
 
     fn awaits_list(&self, source: &Source) -> bool {
@@ -313,11 +272,7 @@ impl Board {
     }
 
     pub(super) fn explain(&self) -> Vec<Missing> {
-        if self.ready {
-            Vec::new()
-        } else {
-            self.missing().collect()
-        }
+        if self.ready { Vec::new() } else { self.missing().collect() }
     }
 
     pub(super) fn give_up(&mut self) -> Vec<Missing> {
@@ -330,30 +285,23 @@ impl Board {
     fn missing(&self) -> impl Iterator<Item = Missing> {
         let seal = (!self.sealed).then_some(Missing::Seal);
         let sources = self.sources.values().filter(|source| self.is_relevant(source));
-        seal.into_iter()
-            .chain(sources.flat_map(|source| self.missing_in(source)))
+        seal.into_iter().chain(sources.flat_map(|source| self.missing_in(source)))
     }
 
     /// Whether the object that the source belongs to, and those above it, are expected.
     fn is_relevant(&self, source: &Source) -> bool {
         source.owner.as_ref().is_none_or(|(id, object)| {
-            self.sources
-                .get(id)
-                .is_some_and(|owner| owner.expects(object) && self.is_relevant(owner))
+            self.sources.get(id).is_some_and(|owner| owner.expects(object) && self.is_relevant(owner))
         })
     }
 
     fn missing_in(&self, source: &Source) -> impl Iterator<Item = Missing> {
-        let list = self.awaits_list(source).then(|| Missing::List {
-            source: self.path(source),
-            reason: source.unlistable.clone(),
-        });
+        let list = self
+            .awaits_list(source)
+            .then(|| Missing::List { source: self.path(source), reason: source.unlistable.clone() });
         let objects = source.pending.iter().map(|(reference, pending)| Missing::Object {
             source: self.path(source),
-            object: ParentKey {
-                reference: reference.clone(),
-                uid: pending.uid.clone(),
-            },
+            object: ParentKey { reference: reference.clone(), uid: pending.uid.clone() },
             generation: pending.generation,
             reason: pending.reason.clone(),
         });
@@ -361,11 +309,7 @@ impl Board {
     }
 
     fn path(&self, source: &Source) -> String {
-        match source
-            .owner
-            .as_ref()
-            .and_then(|(id, object)| Some((self.sources.get(id)?, object)))
-        {
+        match source.owner.as_ref().and_then(|(id, object)| Some((self.sources.get(id)?, object))) {
             Some((owner, object)) => {
                 format!("{}/{}/{}", self.path(owner), object.reference.name, source.name)
             }

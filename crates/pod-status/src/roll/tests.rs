@@ -7,30 +7,18 @@ use super::*;
 use crate::parent::ParentKey;
 
 fn reference(name: u8) -> ParentRef {
-    ParentRef {
-        group: "g".into(),
-        kind: "K".into(),
-        namespace: None,
-        name: format!("p{name}"),
-    }
+    ParentRef { group: "g".into(), kind: "K".into(), namespace: None, name: format!("p{name}") }
 }
 
 fn report() -> impl Strategy<Value = PodReport> {
     let entries = prop::collection::vec((0..4u8, 0..3i64), 0..4);
     (0..2u8, entries).prop_map(|(incarnation, entries)| PodReport {
-        pod: Member {
-            id: "a".into(),
-            incarnation: format!("i{incarnation}"),
-            ..Member::default()
-        },
+        pod: Member { id: "a".into(), incarnation: format!("i{incarnation}"), ..Member::default() },
         shard: 1,
         entries: entries
             .into_iter()
             .map(|(name, generation)| Entry {
-                parent: ParentKey {
-                    reference: reference(name),
-                    uid: "u".into(),
-                },
+                parent: ParentKey { reference: reference(name), uid: "u".into() },
                 generation,
                 errors: vec![],
                 detail: Value::Null,
@@ -58,10 +46,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 /// Sorted by text, so that the order of the objects does not matter.
 fn texts(reported: impl IntoIterator<Item = Reported>) -> Vec<String> {
-    let mut texts: Vec<String> = reported
-        .into_iter()
-        .map(|reported| format!("{reported:?}"))
-        .collect();
+    let mut texts: Vec<String> = reported.into_iter().map(|reported| format!("{reported:?}")).collect();
     texts.sort();
     texts
 }
@@ -123,16 +108,10 @@ proptest! {
 #[test]
 fn the_same_content_again_makes_nothing_dirty() {
     let report = PodReport {
-        pod: Member {
-            id: "a".into(),
-            ..Member::default()
-        },
+        pod: Member { id: "a".into(), ..Member::default() },
         shard: 1,
         entries: vec![Entry {
-            parent: ParentKey {
-                reference: reference(1),
-                uid: "u".into(),
-            },
+            parent: ParentKey { reference: reference(1), uid: "u".into() },
             generation: 1,
             errors: vec![],
             detail: Value::Null,

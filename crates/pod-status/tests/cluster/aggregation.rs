@@ -33,25 +33,16 @@ async fn enforced_is_claimed_when_every_registered_pod_has_reported_the_generati
     assert_eq!(status["byPod"][0], entry);
 
     let (key, generation) = scene.policy("by-pod", json!({"n": 2})).await;
-    let error = PodError {
-        code: "ingest_error".into(),
-        message: "no".into(),
-        location: None,
-    };
+    let error = PodError { code: "ingest_error".into(), message: "no".into(), location: None };
     a.ingested(&key, generation, Ok(()), enforced());
     b.ingested(&key, generation, Err(vec![error]), json!({}));
     let broken = |status: &_| condition(status, "Ingested") == ("False", "IngestError");
     let status = scene.status("by-pod", broken).await;
     assert_eq!(status["observedGeneration"], 2);
-    assert_eq!(
-        status["byPod"][1]["errors"],
-        json!([{"code": "ingest_error", "message": "no"}])
-    );
+    assert_eq!(status["byPod"][1]["errors"], json!([{"code": "ingest_error", "message": "no"}]));
 
     b.ingested(&key, generation, Ok(()), json!({}));
-    scene
-        .status("by-pod", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("by-pod", |status| condition(status, "Enforced").0 == "True").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,20 +52,12 @@ async fn a_pod_that_registers_is_waited_for_before_it_reports() {
     let _aggregator = scene.aggregator("one");
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
-    scene
-        .status("joins", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("joins", |status| condition(status, "Enforced").0 == "True").await;
 
     let (b, _b) = scene.reporter(&scene.pod("b", &["webhook"]).await).await;
-    scene
-        .status("joins", |status| {
-            condition(status, "Enforced") == ("Unknown", "WaitingForPods")
-        })
-        .await;
+    scene.status("joins", |status| condition(status, "Enforced") == ("Unknown", "WaitingForPods")).await;
     b.ingested(&key, generation, Ok(()), enforced());
-    scene
-        .status("joins", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("joins", |status| condition(status, "Enforced").0 == "True").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,36 +73,23 @@ async fn a_killed_pod_disappears_without_the_garbage_collector() {
         reporter.ingested(&key, generation, Ok(()), enforced());
     }
     scene.status("killed", |status| ids(status) == ["a", "b"]).await;
-    let left: Vec<String> = scene
-        .reports
-        .list(&ListParams::default())
-        .await
-        .unwrap()
-        .iter()
-        .map(ResourceExt::name_any)
-        .collect();
+    let left: Vec<String> =
+        scene.reports.list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect();
     assert_eq!(left.len(), 4, "a registration and a shard for each: {left:?}");
 
     driver_b.abort();
     scene.delete_pod("b").await;
     let status = scene.status("killed", |status| ids(status) == ["a"]).await;
-    assert_eq!(
-        condition(&status, "Enforced").0,
-        "True",
-        "the survivor enforces it"
-    );
+    assert_eq!(condition(&status, "Enforced").0, "True", "the survivor enforces it");
     for name in left.iter().filter(|name| name.starts_with("b-")) {
         let report = scene.reports.get_opt(name).await.unwrap();
         let Some(uid) = report.and_then(|report| report.uid()) else {
             continue;
         };
-        timeout(
-            LONG,
-            await_condition(scene.reports.clone(), name, conditions::is_deleted(&uid)),
-        )
-        .await
-        .unwrap()
-        .unwrap();
+        timeout(LONG, await_condition(scene.reports.clone(), name, conditions::is_deleted(&uid)))
+            .await
+            .unwrap()
+            .unwrap();
     }
 }
 
@@ -131,22 +101,12 @@ async fn a_finished_pod_does_not_count_although_its_object_stays() {
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     let (_b, driver_b) = scene.reporter(&scene.pod("b", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
-    scene
-        .status("evicted", |status| {
-            condition(status, "Enforced") == ("Unknown", "WaitingForPods")
-        })
-        .await;
+    scene.status("evicted", |status| condition(status, "Enforced") == ("Unknown", "WaitingForPods")).await;
 
     driver_b.abort();
     let failed = Patch::Merge(json!({"status": {"phase": "Failed", "reason": "Evicted"}}));
-    scene
-        .pods
-        .patch_status("b", &PatchParams::default(), &failed)
-        .await
-        .unwrap();
-    scene
-        .status("evicted", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.pods.patch_status("b", &PatchParams::default(), &failed).await.unwrap();
+    scene.status("evicted", |status| condition(status, "Enforced").0 == "True").await;
     assert!(scene.pods.get_opt("b").await.unwrap().is_some());
 }
 
@@ -158,32 +118,21 @@ async fn a_restarted_container_is_counted_once_and_afresh() {
     let identity = scene.pod("a", &["webhook"]).await;
     let (a, driver) = scene.reporter(&identity).await;
     a.ingested(&key, generation, Ok(()), enforced());
-    scene
-        .status("restarted", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("restarted", |status| condition(status, "Enforced").0 == "True").await;
 
     driver.abort();
-    let again = PodIdentity {
-        incarnation: "second-run".into(),
-        ..identity
-    };
+    let again = PodIdentity { incarnation: "second-run".into(), ..identity };
     let (a, _driver) = scene.reporter(&again).await;
     // What the first run had ingested says nothing about the second one.
     let status = scene.status("restarted", |status| ids(status).is_empty()).await;
     assert_eq!(condition(&status, "Enforced"), ("Unknown", "WaitingForPods"));
     a.ingested(&key, generation, Ok(()), enforced());
-    let status = scene
-        .status("restarted", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    let status = scene.status("restarted", |status| condition(status, "Enforced").0 == "True").await;
     assert_eq!(ids(&status), ["a"]);
     timeout(LONG, a.flush()).await.unwrap().unwrap();
     let reports = scene.reports.list(&ListParams::default()).await.unwrap();
     assert_eq!(reports.items.len(), 2, "a registration and a shard");
-    assert!(
-        reports
-            .iter()
-            .all(|report| report.data["pod"]["incarnation"] == "second-run")
-    );
+    assert!(reports.iter().all(|report| report.data["pod"]["incarnation"] == "second-run"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,15 +145,9 @@ async fn a_recreated_parent_starts_with_an_empty_status() {
     for reporter in [&a, &b] {
         reporter.ingested(&old, generation, Ok(()), enforced());
     }
-    scene
-        .status("recreated", |status| ids(status) == ["a", "b"])
-        .await;
+    scene.status("recreated", |status| ids(status) == ["a", "b"]).await;
 
-    scene
-        .policies
-        .delete("recreated", &DeleteParams::default())
-        .await
-        .unwrap();
+    scene.policies.delete("recreated", &DeleteParams::default()).await.unwrap();
     let (new, generation) = scene.policy("recreated", json!({})).await;
     assert_ne!(old.uid, new.uid);
     // The delete and the create were one event for `a`; `b` has not noticed anything.
@@ -215,9 +158,7 @@ async fn a_recreated_parent_starts_with_an_empty_status() {
     b.removed(&old);
     b.ingested(&new, generation, Ok(()), enforced());
     b.removed(&old);
-    scene
-        .status("recreated", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("recreated", |status| condition(status, "Enforced").0 == "True").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,9 +168,7 @@ async fn one_of_two_aggregators_works_and_the_other_takes_over() {
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     let (_first, killed) = scene.aggregator("first");
     a.ingested(&key, generation, Ok(()), enforced());
-    scene
-        .status("takeover", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("takeover", |status| condition(status, "Enforced").0 == "True").await;
     let _second = scene.aggregator("second");
 
     killed.abort();
@@ -251,9 +190,7 @@ async fn an_aggregator_that_leaves_gives_the_lease_back() {
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
     let (shutdown, task) = scene.aggregator("first");
-    scene
-        .status("leaves", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("leaves", |status| condition(status, "Enforced").0 == "True").await;
     shutdown.cancel();
     timeout(LONG, task).await.unwrap().unwrap();
     let leases: kube::Api<k8s_openapi::api::coordination::v1::Lease> =

@@ -15,19 +15,10 @@ use crate::scene::{Scene, condition, enforced, ids};
 async fn owners(scene: &Scene, policy: &str, field: &str) -> Vec<String> {
     let policy = scene.policies.get(policy).await.unwrap();
     let owns = |entry: &&k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
-        let fields = entry
-            .fields_v1
-            .as_ref()
-            .map(|fields| &fields.0)
-            .unwrap_or(&Value::Null);
+        let fields = entry.fields_v1.as_ref().map(|fields| &fields.0).unwrap_or(&Value::Null);
         fields["f:status"].get(format!("f:{field}")).is_some()
     };
-    policy
-        .managed_fields()
-        .iter()
-        .filter(owns)
-        .filter_map(|entry| entry.manager.clone())
-        .collect()
+    policy.managed_fields().iter().filter(owns).filter_map(|entry| entry.manager.clone()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,44 +39,19 @@ async fn audit_and_aggregator_write_one_status_without_conflict() {
     };
     // Not forced: a conflict with the aggregator's fields would be an error here.
     let params = PatchParams::apply("audit");
-    scene
-        .policies
-        .patch_status("audit", &params, &Patch::Apply(violations(&["x", "y"])))
-        .await
-        .unwrap();
+    scene.policies.patch_status("audit", &params, &Patch::Apply(violations(&["x", "y"]))).await.unwrap();
 
     a.ingested(&key, generation, Ok(()), json!({"enforced": false}));
-    let status = scene
-        .status("audit", |status| {
-            condition(status, "Enforced").1 == "NotEnforcing"
-        })
-        .await;
-    assert_eq!(
-        status["violations"],
-        json!([{"name": "x"}, {"name": "y"}]),
-        "the aggregator left them alone"
-    );
-    scene
-        .policies
-        .patch_status("audit", &params, &Patch::Apply(violations(&["y"])))
-        .await
-        .unwrap();
-    let status = scene
-        .status("audit", |status| status["totalViolations"] == 1)
-        .await;
+    let status = scene.status("audit", |status| condition(status, "Enforced").1 == "NotEnforcing").await;
+    assert_eq!(status["violations"], json!([{"name": "x"}, {"name": "y"}]), "the aggregator left them alone");
+    scene.policies.patch_status("audit", &params, &Patch::Apply(violations(&["y"]))).await.unwrap();
+    let status = scene.status("audit", |status| status["totalViolations"] == 1).await;
     assert_eq!(ids(&status), ["a"], "the audit left the pods alone");
-    assert_eq!(
-        status["violations"],
-        json!([{"name": "y"}]),
-        "a list is replaced as a whole"
-    );
+    assert_eq!(status["violations"], json!([{"name": "y"}]), "a list is replaced as a whole");
 
     assert_eq!(owners(&scene, "audit", "violations").await, ["audit"]);
     assert_eq!(owners(&scene, "audit", "byPod").await, ["pod-status-aggregator"]);
-    assert_eq!(
-        owners(&scene, "audit", "conditions").await,
-        ["pod-status-aggregator"]
-    );
+    assert_eq!(owners(&scene, "audit", "conditions").await, ["pod-status-aggregator"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,28 +63,15 @@ async fn the_status_of_a_predecessor_is_taken_over() {
         "byPod": [{"id": "gatekeeper-audit-0", "observedGeneration": 1}],
         "totalViolations": 7,
     });
-    let params = PostParams {
-        field_manager: Some("gatekeeper".into()),
-        ..PostParams::default()
-    };
-    scene
-        .policies
-        .replace_status("migrated", &params, &policy)
-        .await
-        .unwrap();
+    let params = PostParams { field_manager: Some("gatekeeper".into()), ..PostParams::default() };
+    scene.policies.replace_status("migrated", &params, &policy).await.unwrap();
 
     let _aggregator = scene.aggregator("one");
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
     let status = scene.status("migrated", |status| ids(status) == ["a"]).await;
-    assert_eq!(
-        status["totalViolations"], 7,
-        "other fields stay until their writer replaces them"
-    );
-    assert_eq!(
-        owners(&scene, "migrated", "byPod").await,
-        ["pod-status-aggregator"]
-    );
+    assert_eq!(status["totalViolations"], 7, "other fields stay until their writer replaces them");
+    assert_eq!(owners(&scene, "migrated", "byPod").await, ["pod-status-aggregator"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,17 +81,11 @@ async fn an_edited_status_is_repaired_when_the_host_says_that_the_parent_has_cha
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
     let changes = scene.aggregator_with_changes("one");
-    scene
-        .status("edited", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("edited", |status| condition(status, "Enforced").0 == "True").await;
 
     let mut policy = scene.policies.get("edited").await.unwrap();
     policy.data["status"]["byPod"] = json!([{"id": "forged"}]);
-    scene
-        .policies
-        .replace_status("edited", &PostParams::default(), &policy)
-        .await
-        .unwrap();
+    scene.policies.replace_status("edited", &PostParams::default(), &policy).await.unwrap();
     changes.changed(key.reference);
     scene.status("edited", |status| ids(status) == ["a"]).await;
 }
@@ -147,14 +94,9 @@ async fn an_edited_status_is_repaired_when_the_host_says_that_the_parent_has_cha
 fn status_writes(plane: &ControlPlane, policy: &str) -> Vec<i64> {
     let path = format!("/policies/{policy}/status");
     let log = plane.audit_log().unwrap();
-    let writes = log.iter().filter(|event| {
-        event["requestURI"]
-            .as_str()
-            .is_some_and(|uri| uri.contains(&path))
-    });
-    writes
-        .filter_map(|event| event["responseStatus"]["code"].as_i64())
-        .collect()
+    let writes =
+        log.iter().filter(|event| event["requestURI"].as_str().is_some_and(|uri| uri.contains(&path)));
+    writes.filter_map(|event| event["responseStatus"]["code"].as_i64()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,22 +108,13 @@ async fn an_unchanged_status_is_not_sent_again() {
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
     let changes = scene.aggregator_with_changes("one");
-    scene
-        .status("quiet", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    scene.status("quiet", |status| condition(status, "Enforced").0 == "True").await;
     let before = status_writes(plane, "quiet");
 
     for round in 0..5 {
         changes.changed(key.reference.clone());
-        a.ingested(
-            &other,
-            generation,
-            Ok(()),
-            json!({"enforced": true, "round": round}),
-        );
-        scene
-            .status("quiet-other", |status| status["byPod"][0]["round"] == round)
-            .await;
+        a.ingested(&other, generation, Ok(()), json!({"enforced": true, "round": round}));
+        scene.status("quiet-other", |status| status["byPod"][0]["round"] == round).await;
     }
     assert_eq!(status_writes(plane, "quiet"), before);
 }
@@ -197,9 +130,7 @@ fn overtaken(client: kube::Client, policies: Api<DynamicObject>, overtook: Arc<A
                     "apiVersion": "test.webtroller.dev/v1", "kind": "Policy",
                     "metadata": {"name": "overtaken"}, "status": {"totalViolations": 3},
                 });
-                policies
-                    .patch_status("overtaken", &PatchParams::apply("audit"), &Patch::Apply(body))
-                    .await?;
+                policies.patch_status("overtaken", &PatchParams::apply("audit"), &Patch::Apply(body)).await?;
             }
             client.send(request).await
         }
@@ -215,19 +146,11 @@ async fn a_decision_about_an_outdated_parent_is_made_again() {
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
     let overtook = Arc::new(AtomicBool::new(false));
-    let slow = Scene {
-        client: overtaken(scene.client, scene.policies.clone(), overtook.clone()),
-        ..scene
-    };
+    let slow = Scene { client: overtaken(scene.client, scene.policies.clone(), overtook.clone()), ..scene };
     let _aggregator = slow.aggregator("one");
-    let status = slow
-        .status("overtaken", |status| condition(status, "Enforced").0 == "True")
-        .await;
+    let status = slow.status("overtaken", |status| condition(status, "Enforced").0 == "True").await;
     assert!(overtook.load(Ordering::Relaxed));
-    assert_eq!(
-        status["totalViolations"], 3,
-        "the write that came in between stays"
-    );
+    assert_eq!(status["totalViolations"], 3, "the write that came in between stays");
     let writes = status_writes(plane, "overtaken");
     let refused = writes.iter().filter(|code| **code == 409);
     assert_eq!(refused.count(), 1, "the first decision was refused: {writes:?}");

@@ -96,17 +96,11 @@ impl Scene {
     }
 
     pub async fn delete_pod(&self, name: &str) {
-        self.pods
-            .delete(name, &DeleteParams::default().grace_period(0))
-            .await
-            .unwrap();
+        self.pods.delete(name, &DeleteParams::default().grace_period(0)).await.unwrap();
     }
 
     pub async fn reporter(&self, identity: &PodIdentity) -> (StatusReporter, JoinHandle<()>) {
-        let config = Config {
-            debounce: Duration::from_millis(20),
-            ..Config::default()
-        };
+        let config = Config { debounce: Duration::from_millis(20), ..Config::default() };
         let (reporter, driver) = StatusReporter::new(self.client.clone(), identity.clone(), config);
         let driver = tokio::spawn(driver);
         timeout(LONG, reporter.registered()).await.unwrap().unwrap();
@@ -139,34 +133,20 @@ impl Scene {
             "apiVersion": "test.webtroller.dev/v1", "kind": "Policy", "metadata": {"name": name}, "spec": spec,
         });
         let params = PatchParams::apply("user").force();
-        let policy = self
-            .policies
-            .patch(name, &params, &Patch::Apply(&body))
-            .await
-            .unwrap();
-        (
-            ParentKey::of(&policy, &policies()),
-            policy.metadata.generation.unwrap(),
-        )
+        let policy = self.policies.patch(name, &params, &Patch::Apply(&body)).await.unwrap();
+        (ParentKey::of(&policy, &policies()), policy.metadata.generation.unwrap())
     }
 
     /// Waits until the status of the policy fulfils `wanted`, and returns it.
     pub async fn status(&self, name: &str, wanted: impl Fn(&Value) -> bool + Send) -> Value {
         let condition = |object: Option<&DynamicObject>| {
-            wanted(
-                object
-                    .and_then(|object| object.data.get("status"))
-                    .unwrap_or(&Value::Null),
-            )
+            wanted(object.and_then(|object| object.data.get("status")).unwrap_or(&Value::Null))
         };
         match timeout(LONG, await_condition(self.policies.clone(), name, condition)).await {
             Ok(found) => found.unwrap().unwrap().data["status"].clone(),
             Err(_) => {
                 let last = self.policies.get(name).await.unwrap();
-                panic!(
-                    "the status never became as wanted; it is {:#}",
-                    last.data["status"]
-                )
+                panic!("the status never became as wanted; it is {:#}", last.data["status"])
             }
         }
     }
@@ -175,13 +155,8 @@ impl Scene {
 async fn install(client: &kube::Client, crd: &Value) {
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = crd["metadata"]["name"].as_str().unwrap();
-    crds.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(crd))
-        .await
-        .unwrap();
-    timeout(LONG, await_condition(crds, name, is_crd_established()))
-        .await
-        .unwrap()
-        .unwrap();
+    crds.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(crd)).await.unwrap();
+    timeout(LONG, await_condition(crds, name, is_crd_established())).await.unwrap().unwrap();
 }
 
 /// The ids in `byPod`.
@@ -192,14 +167,9 @@ pub fn ids(status: &Value) -> Vec<&str> {
 
 /// The status and the reason of one condition.
 pub fn condition<'a>(status: &'a Value, type_: &str) -> (&'a str, &'a str) {
-    let conditions = status["conditions"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let found = conditions.iter().find(|condition| condition["type"] == type_);
-    found.map_or(("", ""), |c| {
-        (c["status"].as_str().unwrap(), c["reason"].as_str().unwrap())
-    })
+    found.map_or(("", ""), |c| (c["status"].as_str().unwrap(), c["reason"].as_str().unwrap()))
 }
 
 pub fn enforced() -> Value {

@@ -107,16 +107,8 @@ impl Server {
         let (code, answer, lost) = {
             let mut state = self.state.lock().unwrap();
             let cut_off = state.cut_off.iter().any(|name| name == client);
-            let fault = if cut_off {
-                Fault::Vanish
-            } else {
-                state.faults.pop_front().unwrap_or(Fault::None)
-            };
-            state.seen.push(Seen {
-                at: Instant::now(),
-                verb: parts.method.clone(),
-                path: path.clone(),
-            });
+            let fault = if cut_off { Fault::Vanish } else { state.faults.pop_front().unwrap_or(Fault::None) };
+            state.seen.push(Seen { at: Instant::now(), verb: parts.method.clone(), path: path.clone() });
             match fault {
                 Fault::Vanish => (0, Value::Null, true),
                 Fault::Refuse(code, seconds) => (code, refusal(code, seconds), false),
@@ -131,9 +123,7 @@ impl Server {
         }
         // A request takes a moment, so that what overlaps can overlap.
         tokio::time::sleep(Duration::from_millis(10)).await;
-        Response::builder()
-            .status(code)
-            .body(Body::from(serde_json::to_vec(&answer).unwrap()))
+        Response::builder().status(code).body(Body::from(serde_json::to_vec(&answer).unwrap()))
     }
 }
 
@@ -167,12 +157,7 @@ impl State {
 
     fn list(&self, path: &str, query: &str) -> Value {
         let (_, selector) = query.split_once("labelSelector=").unwrap();
-        let selector = selector
-            .split('&')
-            .next()
-            .unwrap()
-            .replace("%2F", "/")
-            .replace("%3D", "=");
+        let selector = selector.split('&').next().unwrap().replace("%2F", "/").replace("%3D", "=");
         let (label, value) = selector.split_once('=').unwrap();
         let items: Vec<&Value> = self
             .objects
@@ -186,10 +171,8 @@ impl State {
 
     fn store(&mut self, path: &str, mut object: Value, old: Option<&Value>) -> Value {
         self.version += 1;
-        let uid = old.map_or_else(
-            || json!(format!("uid-{}", self.version)),
-            |old| old["metadata"]["uid"].clone(),
-        );
+        let uid =
+            old.map_or_else(|| json!(format!("uid-{}", self.version)), |old| old["metadata"]["uid"].clone());
         object["metadata"]["uid"] = uid;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         self.objects.insert(path.to_owned(), object.clone());

@@ -14,12 +14,7 @@ use crate::api::{Fault, Server};
 const DURATION: Duration = Duration::from_secs(15);
 
 fn claim(holder: &str) -> Claim {
-    Claim {
-        namespace: "ns".into(),
-        name: "lease".into(),
-        holder: holder.into(),
-        duration: DURATION,
-    }
+    Claim { namespace: "ns".into(), name: "lease".into(), holder: holder.into(), duration: DURATION }
 }
 
 /// Who works, and whether two ever did.
@@ -97,11 +92,7 @@ async fn one_of_two_works_and_the_other_takes_over_at_once_when_it_leaves() {
     leaver.await.unwrap();
     let left = Instant::now();
     assert_eq!(site.staffed(DURATION).await, stays);
-    assert!(
-        left.elapsed() < DURATION / 2,
-        "the lease was given back: {:?}",
-        left.elapsed()
-    );
+    assert!(left.elapsed() < DURATION / 2, "the lease was given back: {:?}", left.elapsed());
     assert!(!site.crowded.load(Ordering::Relaxed));
 }
 
@@ -157,9 +148,7 @@ async fn a_note_on_the_lease_costs_nothing() {
     let _a = candidate(&server, &site, "a");
     site.staffed(DURATION).await;
     let path = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/lease";
-    server.edit(path, |lease| {
-        lease["metadata"]["annotations"] = serde_json::json!({"note": "x"})
-    });
+    server.edit(path, |lease| lease["metadata"]["annotations"] = serde_json::json!({"note": "x"}));
     sleep(DURATION * 4).await;
     assert_eq!(site.terms.load(Ordering::Relaxed), 1);
 }

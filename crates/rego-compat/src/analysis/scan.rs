@@ -50,10 +50,7 @@ impl<'a> Scan<'a> {
     pub(super) fn into_analysis(mut self, whole: bool) -> Analysis {
         if whole {
             self.data_paths.insert(Vec::new());
-            self.accesses.push(Access {
-                path: Vec::new(),
-                joins: Vec::new(),
-            });
+            self.accesses.push(Access { path: Vec::new(), joins: Vec::new() });
         }
         self.accesses.sort();
         self.accesses.dedup();
@@ -99,9 +96,7 @@ impl<'a> Scan<'a> {
                 self.callee(*callee);
                 self.operands(args.iter().chain(output), body);
             }
-            Action::Every {
-                domain, body: inner, ..
-            } => {
+            Action::Every { domain, body: inner, .. } => {
                 self.operand(domain, body);
                 self.body(inner);
             }
@@ -219,10 +214,7 @@ impl<'a> Scan<'a> {
             Root::Data => {
                 self.data_paths.insert(known_prefix(&path));
                 let access = self.accesses.len();
-                self.accesses.push(Access {
-                    path,
-                    joins: Vec::new(),
-                });
+                self.accesses.push(Access { path, joins: Vec::new() });
                 self.made_in.push(body);
                 Some(Origin::Data(access, Vec::new()))
             }

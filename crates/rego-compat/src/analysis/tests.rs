@@ -5,10 +5,7 @@ use crate::{Module, RegoVersion, Rules, compile};
 
 fn analysis(body: &str) -> Analysis {
     let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V0).unwrap();
-    compile(&[module], "data.t.violation", &Rules::default())
-        .unwrap()
-        .analysis()
-        .clone()
+    compile(&[module], "data.t.violation", &Rules::default()).unwrap().analysis().clone()
 }
 
 /// A path in one line: `*` for any key, `<…>` for keys from the input.
@@ -24,10 +21,7 @@ fn path(segments: &[Segment]) -> String {
 fn accesses(body: &str) -> Vec<String> {
     let found = analysis(body);
     let lines = found.accesses().iter().map(|access| {
-        let joins = access
-            .joins
-            .iter()
-            .map(|join| format!(" {}={}", path(&join.data), path(&join.input)));
+        let joins = access.joins.iter().map(|join| format!(" {}={}", path(&join.data), path(&join.input)));
         format!("{}:{}", path(&access.path), joins.collect::<String>())
     });
     lines.collect()
@@ -53,30 +47,15 @@ fn an_equation_between_data_and_input_is_a_join() {
 #[test]
 fn keys_from_the_input_narrow_an_access() {
     let body = r#"violation[x] { ns := input.ns; x := data.inventory.namespace[ns]["v1"].Service[_].spec.a; x == input.b }"#;
-    assert_eq!(
-        accesses(body),
-        ["inventory.namespace.<ns>.v1.Service.*.spec.a: =b"]
-    );
+    assert_eq!(accesses(body), ["inventory.namespace.<ns>.v1.Service.*.spec.a: =b"]);
 }
 
 #[test]
 fn an_equation_elsewhere_is_no_join() {
-    assert_eq!(
-        accesses("violation[x] { x := data.a[_]; not x.b == input.c }"),
-        ["a.*:"]
-    );
-    assert_eq!(
-        accesses("violation[x] { x := data.a[_]; [1 | x.b == input.c] }"),
-        ["a.*:"]
-    );
-    assert_eq!(
-        accesses("violation[x] { x := data.a[_]; x.b == input.c with input.d as 1 }"),
-        ["a.*:"]
-    );
-    assert_eq!(
-        accesses("violation[x] { x := count([y | y := data.a[_]; y.b == input.c]) }"),
-        ["a.*: b=c"]
-    );
+    assert_eq!(accesses("violation[x] { x := data.a[_]; not x.b == input.c }"), ["a.*:"]);
+    assert_eq!(accesses("violation[x] { x := data.a[_]; [1 | x.b == input.c] }"), ["a.*:"]);
+    assert_eq!(accesses("violation[x] { x := data.a[_]; x.b == input.c with input.d as 1 }"), ["a.*:"]);
+    assert_eq!(accesses("violation[x] { x := count([y | y := data.a[_]; y.b == input.c]) }"), ["a.*: b=c"]);
 }
 
 #[test]

@@ -8,16 +8,12 @@ use super::{Outcome, operand};
 
 /// `all(xs)`: whether every element of an array or set is `true`.
 pub(super) fn all(args: &[Value]) -> Outcome {
-    operand::elements(args, 0)
-        .map(|elements| Value::Bool(elements.iter().all(is_true)))
-        .into()
+    operand::elements(args, 0).map(|elements| Value::Bool(elements.iter().all(is_true))).into()
 }
 
 /// `any(xs)`: whether some element of an array or set is `true`.
 pub(super) fn any(args: &[Value]) -> Outcome {
-    operand::elements(args, 0)
-        .map(|elements| Value::Bool(elements.iter().any(is_true)))
-        .into()
+    operand::elements(args, 0).map(|elements| Value::Bool(elements.iter().any(is_true))).into()
 }
 
 fn is_true(value: &Value) -> bool {

@@ -12,9 +12,7 @@ pub(super) fn array(args: &[Value]) -> Outcome {
 
 /// `cast_set(x)`: a set as it is, an array as the set of its elements.
 pub(super) fn set(args: &[Value]) -> Outcome {
-    operand::elements(args, 0)
-        .map(|elements| Value::from(elements.into_iter().collect::<Set>()))
-        .into()
+    operand::elements(args, 0).map(|elements| Value::from(elements.into_iter().collect::<Set>())).into()
 }
 
 /// `cast_string(x)`: a string as it is, nothing else.

@@ -6,9 +6,7 @@ use super::{Outcome, operand};
 
 /// `array.flatten(xs)`: the elements of `xs`, an array among them replaced by its own elements, one level deep.
 pub(super) fn flatten(args: &[Value]) -> Outcome {
-    operand::array(args, 0)
-        .map(|array| Value::from(array.iter().flat_map(level).collect::<Vec<_>>()))
-        .into()
+    operand::array(args, 0).map(|array| Value::from(array.iter().flat_map(level).collect::<Vec<_>>())).into()
 }
 
 fn level(element: &Value) -> Vec<Value> {
@@ -24,7 +22,5 @@ pub(super) fn set_diff(args: &[Value]) -> Outcome {
 }
 
 fn difference(args: &[Value]) -> Result<Value, operand::Fault> {
-    Ok(Value::from(
-        operand::set(args, 0)?.difference(operand::set(args, 1)?),
-    ))
+    Ok(Value::from(operand::set(args, 0)?.difference(operand::set(args, 1)?)))
 }

@@ -49,10 +49,7 @@ pub(super) fn hmac_equal(args: &[Value]) -> Outcome {
 }
 
 fn equal(args: &[Value]) -> Result<Value, operand::Fault> {
-    Ok(Value::Bool(same(
-        operand::string(args, 0)?.as_bytes(),
-        operand::string(args, 1)?.as_bytes(),
-    )))
+    Ok(Value::Bool(same(operand::string(args, 0)?.as_bytes(), operand::string(args, 1)?.as_bytes())))
 }
 
 /// Equality that looks at every byte.
@@ -69,9 +66,7 @@ pub(super) fn authenticate<M: Mac + hmac::digest::KeyInit>(message: &[u8], key: 
 }
 
 fn digest<D: Digest>(args: &[Value]) -> Outcome {
-    operand::string(args, 0)
-        .map(|text| Value::from(hexadecimal(&D::digest(text))))
-        .into()
+    operand::string(args, 0).map(|text| Value::from(hexadecimal(&D::digest(text)))).into()
 }
 
 fn keyed(args: &[Value], code: fn(&[u8], &[u8]) -> Option<Vec<u8>>) -> Outcome {

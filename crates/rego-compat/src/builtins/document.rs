@@ -20,9 +20,7 @@ pub(super) fn yaml_is_valid(args: &[Value]) -> Outcome {
 
 /// `json.marshal(x)`: compact, with what HTML gives a meaning escaped.
 pub(super) fn json_marshal(args: &[Value]) -> Outcome {
-    args.first().map_or(Outcome::Undefined, |value| {
-        Outcome::Value(Value::from(marshalled(value)))
-    })
+    args.first().map_or(Outcome::Undefined, |value| Outcome::Value(Value::from(marshalled(value))))
 }
 
 /// A value as Go's `encoding/json` writes it.

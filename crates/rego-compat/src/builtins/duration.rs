@@ -9,9 +9,7 @@ const HOUR: u64 = 3_600_000_000_000;
 
 /// `time.parse_duration_ns(text)`: Go's durations, and days, weeks and years besides.
 pub(super) fn parse_ns(args: &[Value]) -> Outcome {
-    operand::string(args, 0)
-        .and_then(|text| nanoseconds(text).map(Value::from))
-        .into()
+    operand::string(args, 0).and_then(|text| nanoseconds(text).map(Value::from)).into()
 }
 
 fn nanoseconds(text: &str) -> Result<i64, Fault> {
@@ -30,10 +28,7 @@ fn nanoseconds(text: &str) -> Result<i64, Fault> {
     let mut total: u64 = 0;
     while !rest.is_empty() {
         let (part, after) = segment(rest).ok_or_else(invalid)?;
-        total = total
-            .checked_add(part)
-            .filter(|total| *total <= 1 << 63)
-            .ok_or_else(invalid)?;
+        total = total.checked_add(part).filter(|total| *total <= 1 << 63).ok_or_else(invalid)?;
         rest = after;
     }
     match (negative, i64::try_from(total)) {
@@ -45,13 +40,9 @@ fn nanoseconds(text: &str) -> Result<i64, Fault> {
 
 /// One number with its unit, in nanoseconds, and what follows.
 fn segment(text: &str) -> Option<(u64, &str)> {
-    let number_end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at_checked(number_end)?;
-    let unit_end = rest
-        .find(|c: char| c.is_ascii_digit() || c == '.')
-        .unwrap_or(rest.len());
+    let unit_end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
     let (unit, rest) = rest.split_at_checked(unit_end)?;
     let days = match unit {
         "d" => Some(1.0),

@@ -24,10 +24,7 @@ pub(super) fn text_of(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
-        text.extend(std::iter::repeat_n(
-            char::REPLACEMENT_CHARACTER,
-            chunk.invalid().len(),
-        ));
+        text.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, chunk.invalid().len()));
     }
     text
 }
@@ -42,9 +39,7 @@ pub(super) fn from_base64url(text: &str) -> Result<Vec<u8>, Fault> {
         3 => "=",
         _ => return Err(illegal()),
     };
-    URL_SAFE
-        .decode(format!("{text}{padding}").as_bytes())
-        .map_err(|_| illegal())
+    URL_SAFE.decode(format!("{text}{padding}").as_bytes()).map_err(|_| illegal())
 }
 
 /// `base64.is_valid(text)`; what is no text is not valid.
@@ -56,9 +51,7 @@ pub(super) fn base64_is_valid(args: &[Value]) -> Outcome {
 /// `base64.decode(text)`.
 pub(super) fn base64_decode(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
-        let bytes = STANDARD
-            .decode(text.as_bytes())
-            .map_err(|_| "illegal base64 data".to_owned())?;
+        let bytes = STANDARD.decode(text.as_bytes()).map_err(|_| "illegal base64 data".to_owned())?;
         Ok(Value::from(text_of(&bytes)))
     });
     answer.into()
@@ -66,16 +59,12 @@ pub(super) fn base64_decode(args: &[Value]) -> Outcome {
 
 /// `base64url.decode(text)`.
 pub(super) fn base64url_decode(args: &[Value]) -> Outcome {
-    operand::string(args, 0)
-        .and_then(|text| Ok(Value::from(text_of(&from_base64url(text)?))))
-        .into()
+    operand::string(args, 0).and_then(|text| Ok(Value::from(text_of(&from_base64url(text)?)))).into()
 }
 
 /// `urlquery.encode(text)`.
 pub(super) fn urlquery_encode(args: &[Value]) -> Outcome {
-    operand::string(args, 0)
-        .map(|text| Value::from(escaped(text)))
-        .into()
+    operand::string(args, 0).map(|text| Value::from(escaped(text))).into()
 }
 
 fn escaped(text: &str) -> String {
@@ -92,9 +81,7 @@ fn escaped(text: &str) -> String {
 
 /// `urlquery.decode(text)`.
 pub(super) fn urlquery_decode(args: &[Value]) -> Outcome {
-    operand::string(args, 0)
-        .and_then(|text| unescaped(text, true).map(Value::from))
-        .into()
+    operand::string(args, 0).and_then(|text| unescaped(text, true).map(Value::from)).into()
 }
 
 /// Text with its `%41` read, and `+` as a space if that is asked for.
@@ -106,9 +93,7 @@ pub(super) fn unescaped(text: &str, plus_is_space: bool) -> Result<String, Fault
             b'%' => {
                 let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
                 let (high, low) = (digit(), digit());
-                let pair = high
-                    .zip(low)
-                    .map(|(high, low)| high.saturating_mul(16).saturating_add(low));
+                let pair = high.zip(low).map(|(high, low)| high.saturating_mul(16).saturating_add(low));
                 let byte = pair.and_then(|byte| u8::try_from(byte).ok());
                 byte.ok_or_else(|| format!("invalid URL escape in {text}"))?
             }
@@ -143,10 +128,7 @@ fn encoded_object(args: &[Value]) -> Result<Value, Fault> {
             pairs.push((escaped(&key), escaped(&value)));
         }
     }
-    let joined: Vec<String> = pairs
-        .into_iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
+    let joined: Vec<String> = pairs.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
     Ok(Value::from(joined.join("&")))
 }
 
@@ -163,10 +145,7 @@ fn decoded_object(text: &str) -> Result<Value, Fault> {
         }
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (key, value) = (unescaped(key, true)?, unescaped(value, true)?);
-        fields
-            .entry(Value::from(key))
-            .or_default()
-            .push(Value::from(value));
+        fields.entry(Value::from(key)).or_default().push(Value::from(value));
     }
     Ok(Value::from(
         fields

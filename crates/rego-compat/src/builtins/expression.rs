@@ -25,9 +25,7 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|pattern| {
         let text = operand::string(args, 1)?;
         let parts = parts(text, pattern, &*pattern::compiled(pattern)?);
-        Ok(Value::from(
-            parts.into_iter().map(Value::from).collect::<Vec<_>>(),
-        ))
+        Ok(Value::from(parts.into_iter().map(Value::from).collect::<Vec<_>>()))
     });
     answer.into()
 }
@@ -56,11 +54,8 @@ pub(super) fn find_n(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|pattern| {
         let (text, limit) = (operand::string(args, 1)?, limit(args)?);
         let regex = pattern::compiled(pattern)?;
-        let found: Vec<Value> = regex
-            .find_iter(text)
-            .take(limit)
-            .map(|found| Value::from(found.as_str()))
-            .collect();
+        let found: Vec<Value> =
+            regex.find_iter(text).take(limit).map(|found| Value::from(found.as_str())).collect();
         Ok(Value::from(found))
     });
     answer.into()
@@ -73,18 +68,10 @@ pub(super) fn find_all_string_submatch_n(args: &[Value]) -> Outcome {
         let (text, limit) = (operand::string(args, 1)?, limit(args)?);
         let regex = pattern::compiled(pattern)?;
         let groups = |found: regex::Captures<'_>| {
-            let texts = found
-                .iter()
-                .map(|group| Value::from(group.map_or("", |group| group.as_str())));
+            let texts = found.iter().map(|group| Value::from(group.map_or("", |group| group.as_str())));
             Value::from(texts.collect::<Vec<_>>())
         };
-        Ok(Value::from(
-            regex
-                .captures_iter(text)
-                .take(limit)
-                .map(groups)
-                .collect::<Vec<_>>(),
-        ))
+        Ok(Value::from(regex.captures_iter(text).take(limit).map(groups).collect::<Vec<_>>()))
     });
     answer.into()
 }
@@ -97,11 +84,7 @@ fn limit(args: &[Value]) -> Result<usize, Fault> {
 pub(super) fn replace(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let (pattern, replacement) = (operand::string(args, 1)?, operand::string(args, 2)?);
-        Ok(Value::from(
-            pattern::compiled(pattern)?
-                .replace_all(text, replacement)
-                .into_owned(),
-        ))
+        Ok(Value::from(pattern::compiled(pattern)?.replace_all(text, replacement).into_owned()))
     });
     answer.into()
 }
@@ -120,10 +103,9 @@ pub(super) fn template_match(args: &[Value]) -> Outcome {
 fn delimiter(args: &[Value], index: usize, name: &str) -> Result<u8, Fault> {
     match operand::string(args, index)?.as_bytes() {
         [byte] => Ok(*byte),
-        bytes => Err(format!(
-            "{name} delimiter has to be exactly one character long but is {} long",
-            bytes.len()
-        )),
+        bytes => {
+            Err(format!("{name} delimiter has to be exactly one character long but is {} long", bytes.len()))
+        }
     }
 }
 
@@ -137,13 +119,9 @@ fn template_pattern(template: &str, start: u8, end: u8) -> Result<String, Fault>
         } else if byte == end {
             level = level.checked_sub(1).ok_or_else(unbalanced)?;
             if level == 0 {
-                let inner = template
-                    .get(opened.saturating_add(1)..at)
-                    .ok_or_else(unbalanced)?;
+                let inner = template.get(opened.saturating_add(1)..at).ok_or_else(unbalanced)?;
                 pattern::compiled(&format!("^{inner}$"))?;
-                pattern.push_str(&regex::escape(
-                    template.get(copied..opened).ok_or_else(unbalanced)?,
-                ));
+                pattern.push_str(&regex::escape(template.get(copied..opened).ok_or_else(unbalanced)?));
                 pattern.push_str(&format!("({inner})"));
                 copied = at.saturating_add(1);
             }

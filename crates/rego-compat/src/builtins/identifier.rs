@@ -36,11 +36,7 @@ fn bytes_of(text: &str) -> Option<[u8; 16]> {
 }
 
 fn hexadecimal(digits: &str) -> Option<[u8; 16]> {
-    data_encoding::HEXLOWER_PERMISSIVE
-        .decode(digits.as_bytes())
-        .ok()?
-        .try_into()
-        .ok()
+    data_encoding::HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok()?.try_into().ok()
 }
 
 fn described(bytes: [u8; 16]) -> Value {

@@ -73,35 +73,17 @@ pub struct Builtin {
 impl Builtin {
     /// A deterministic function that both language versions have.
     const fn new(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
-        Self {
-            name,
-            arity,
-            deterministic: true,
-            v0_only: false,
-            run,
-        }
+        Self { name, arity, deterministic: true, v0_only: false, run }
     }
 
     /// A function that looks at the clock or throws dice.
     const fn clock(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
-        Self {
-            name,
-            arity,
-            deterministic: false,
-            v0_only: false,
-            run,
-        }
+        Self { name, arity, deterministic: false, v0_only: false, run }
     }
 
     /// A deterministic function that Rego v1 removed.
     const fn v0(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
-        Self {
-            name,
-            arity,
-            deterministic: true,
-            v0_only: true,
-            run,
-        }
+        Self { name, arity, deterministic: true, v0_only: true, run }
     }
 }
 

@@ -38,9 +38,7 @@ fn contained(args: &[Value]) -> Result<bool, operand::Fault> {
 pub(super) fn intersects(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|a| {
         let (a, b) = (Cidr::parse(a)?, Cidr::parse(operand::string(args, 1)?)?);
-        Ok(Value::Bool(
-            a.contains_address(b.first()) || b.contains_address(a.first()),
-        ))
+        Ok(Value::Bool(a.contains_address(b.first()) || b.contains_address(a.first())))
     });
     answer.into()
 }
@@ -61,12 +59,7 @@ pub(super) fn merge(args: &[Value]) -> Outcome {
     let answer = operand::elements(args, 0).and_then(|elements| {
         let networks: Result<Vec<Cidr>, _> = elements.iter().map(network_of).collect();
         let merged = merge::merged(networks?);
-        Ok(Value::from(
-            merged
-                .into_iter()
-                .map(|network| Value::from(network.to_string()))
-                .collect::<Set>(),
-        ))
+        Ok(Value::from(merged.into_iter().map(|network| Value::from(network.to_string())).collect::<Set>()))
     });
     answer.into()
 }
@@ -109,21 +102,11 @@ fn keyed_operand(args: &[Value], index: usize) -> Result<Vec<(Value, Value)>, op
     };
     match args.get(index) {
         Some(text @ Value::String(_)) => Ok(vec![(text.clone(), text.clone())]),
-        Some(Value::Array(array)) => array
-            .iter()
-            .zip((0_u64..).map(Value::from))
-            .map(with_key)
-            .collect(),
-        Some(Value::Set(set)) => set
-            .iter()
-            .map(|element| (element, element.clone()))
-            .map(with_key)
-            .collect(),
-        Some(Value::Object(object)) => object
-            .iter()
-            .map(|(key, value)| (value, key.clone()))
-            .map(with_key)
-            .collect(),
+        Some(Value::Array(array)) => array.iter().zip((0_u64..).map(Value::from)).map(with_key).collect(),
+        Some(Value::Set(set)) => set.iter().map(|element| (element, element.clone())).map(with_key).collect(),
+        Some(Value::Object(object)) => {
+            object.iter().map(|(key, value)| (value, key.clone())).map(with_key).collect()
+        }
         _ => Ok(Vec::new()),
     }
 }

@@ -12,9 +12,7 @@ const MOST_NUMBERS: i128 = 1 << 22;
 
 /// `numbers.range(a, b)`.
 pub(super) fn range(args: &[Value]) -> Outcome {
-    bounds(args)
-        .and_then(|(from, to)| numbers("numbers.range", from, to, 1))
-        .into()
+    bounds(args).and_then(|(from, to)| numbers("numbers.range", from, to, 1)).into()
 }
 
 /// `numbers.range_step(a, b, step)`.
@@ -39,10 +37,7 @@ fn integer(args: &[Value], index: usize) -> Result<i128, Fault> {
         return Err(operand::wrong(index, "number", args.get(index)));
     };
     let fault = || {
-        format!(
-            "operand {} must be integer number but got floating-point number",
-            index.saturating_add(1)
-        )
+        format!("operand {} must be integer number but got floating-point number", index.saturating_add(1))
     };
     number.as_i128().ok_or_else(fault)
 }
@@ -51,9 +46,7 @@ fn numbers(name: &str, from: i128, to: i128, step: i128) -> Result<Value, Fault>
     let distance = to.checked_sub(from).map(i128::unsigned_abs);
     let count = distance.and_then(|distance| i128::try_from(distance).ok()?.checked_div(step));
     if count.is_none_or(|count| count >= MOST_NUMBERS) {
-        return Err(format!(
-            "{name}: timed out before generating all numbers in range"
-        ));
+        return Err(format!("{name}: timed out before generating all numbers in range"));
     }
     let direction = if from <= to { step } else { step.saturating_neg() };
     let mut next = Some(from);
@@ -68,21 +61,12 @@ fn numbers(name: &str, from: i128, to: i128, step: i128) -> Result<Value, Fault>
 
 /// `ceil(x)`. OPA adds one to what is left without its fraction, unless that is negative: `ceil(-0.5)` is 1.
 pub(super) fn ceil(args: &[Value]) -> Outcome {
-    whole(
-        args,
-        |float, cut| if cut < 0.0 || cut == float { cut } else { cut + 1.0 },
-    )
+    whole(args, |float, cut| if cut < 0.0 || cut == float { cut } else { cut + 1.0 })
 }
 
 /// `floor(x)`. OPA takes one off what is left without its fraction, if that is negative: `floor(-0.5)` is 0.
 pub(super) fn floor(args: &[Value]) -> Outcome {
-    whole(args, |float, cut| {
-        if cut >= 0.0 || cut == float {
-            cut
-        } else {
-            cut - 1.0
-        }
-    })
+    whole(args, |float, cut| if cut >= 0.0 || cut == float { cut } else { cut - 1.0 })
 }
 
 fn whole(args: &[Value], choose: fn(f64, f64) -> f64) -> Outcome {
@@ -126,20 +110,14 @@ fn parsed(text: &str) -> Result<Value, Fault> {
     let plain = text.replace('_', "");
     let float: f64 = plain.parse().map_err(|_| fault())?;
     if float.is_infinite() {
-        return Err(format!(
-            "strconv.ParseFloat: parsing {text:?}: value out of range"
-        ));
+        return Err(format!("strconv.ParseFloat: parsing {text:?}: value out of range"));
     }
     // The engine reads neither `5.` nor a leading plus.
     let sign = if text.starts_with('-') { "-" } else { "" };
     let whole = if whole.is_empty() { "0" } else { whole };
     let fraction = if fraction.is_empty() { "0" } else { fraction };
     let canonical = format!("{sign}{whole}.{fraction}e{exponent}").replace('_', "");
-    let text = if mantissa.contains('.') || unsigned.contains(['e', 'E']) {
-        &canonical
-    } else {
-        &plain
-    };
+    let text = if mantissa.contains('.') || unsigned.contains(['e', 'E']) { &canonical } else { &plain };
     Value::from_numeric_string(text).map_err(|error| error.to_string())
 }
 
@@ -159,16 +137,7 @@ pub(super) fn format_int(args: &[Value]) -> Outcome {
         .as_f64()
         .filter(|_| !number.is_integer())
         .map(|float| Value::from_numeric_string(&format!("{:.0}", float.trunc() + 0.0)));
-    let whole = cut
-        .and_then(Result::ok)
-        .unwrap_or_else(|| Value::Number(number.clone()));
-    let text = whole
-        .as_number()
-        .ok()
-        .and_then(|number| number.as_big())
-        .map(|big| big.to_str_radix(radix));
-    text.map_or_else(
-        || Outcome::Error("not an integer".to_owned()),
-        |text| Outcome::Value(Value::from(text)),
-    )
+    let whole = cut.and_then(Result::ok).unwrap_or_else(|| Value::Number(number.clone()));
+    let text = whole.as_number().ok().and_then(|number| number.as_big()).map(|big| big.to_str_radix(radix));
+    text.map_or_else(|| Outcome::Error("not an integer".to_owned()), |text| Outcome::Value(Value::from(text)))
 }

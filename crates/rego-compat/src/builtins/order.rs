@@ -31,12 +31,7 @@ fn extreme(args: &[Value], wanted: Ordering) -> Outcome {
         Ok(elements) => elements,
         Err(fault) => return Outcome::Error(fault),
     };
-    let found = elements.into_iter().reduce(|best, next| {
-        if compare(&next, &best) == wanted {
-            next
-        } else {
-            best
-        }
-    });
+    let found =
+        elements.into_iter().reduce(|best, next| if compare(&next, &best) == wanted { next } else { best });
     found.map_or(Outcome::Undefined, Outcome::Value)
 }

@@ -66,19 +66,8 @@ fn split(args: &[Value]) -> Result<Value, Fault> {
         _ => text.split(delimiter).collect(),
     };
     let count = usize::try_from(wanted.unsigned_abs()).unwrap_or(usize::MAX);
-    let skipped = if wanted < 0 {
-        parts.len().saturating_sub(count)
-    } else {
-        0
-    };
-    Ok(Value::from(
-        parts
-            .into_iter()
-            .skip(skipped)
-            .take(count)
-            .map(Value::from)
-            .collect::<Vec<_>>(),
-    ))
+    let skipped = if wanted < 0 { parts.len().saturating_sub(count) } else { 0 };
+    Ok(Value::from(parts.into_iter().skip(skipped).take(count).map(Value::from).collect::<Vec<_>>()))
 }
 
 /// `strings.count(text, searched)`: how often it occurs, overlaps not counted.
@@ -100,9 +89,7 @@ pub(super) fn substring(args: &[Value]) -> Outcome {
         let (offset, length) = (operand::integer(args, 1)?, operand::integer(args, 2)?);
         let offset = usize::try_from(offset).map_err(|_| "negative offset".to_owned())?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        Ok(Value::from(
-            text.chars().skip(offset).take(length).collect::<String>(),
-        ))
+        Ok(Value::from(text.chars().skip(offset).take(length).collect::<String>()))
     });
     answer.into()
 }
@@ -115,9 +102,7 @@ pub(super) fn indexof(args: &[Value]) -> Outcome {
 
 /// `indexof_n(text, searched)`: all places in characters, overlapping ones too.
 pub(super) fn indexof_n(args: &[Value]) -> Outcome {
-    places(args)
-        .map(|places| Value::from(places.into_iter().map(Value::from).collect::<Vec<_>>()))
-        .into()
+    places(args).map(|places| Value::from(places.into_iter().map(Value::from).collect::<Vec<_>>())).into()
 }
 
 fn places(args: &[Value]) -> Result<Vec<i64>, Fault> {
@@ -127,34 +112,22 @@ fn places(args: &[Value]) -> Result<Vec<i64>, Fault> {
     }
     let found =
         |(_, (at, _)): &(i64, (usize, char))| text.get(*at..).is_some_and(|rest| rest.starts_with(searched));
-    Ok((0_i64..)
-        .zip(text.char_indices())
-        .filter(found)
-        .map(|(place, _)| place)
-        .collect())
+    Ok((0_i64..).zip(text.char_indices()).filter(found).map(|(place, _)| place).collect())
 }
 
 /// `lower(text)`, character by character as Go does: what has no single lower-case character stays.
 pub(super) fn lower(args: &[Value]) -> Outcome {
     // The dotted capital I is the one character whose lower case Go cuts short.
     let one = |c: char| {
-        if c == '\u{130}' {
-            'i'
-        } else {
-            single(c, c.to_lowercase())
-        }
+        if c == '\u{130}' { 'i' } else { single(c, c.to_lowercase()) }
     };
-    operand::string(args, 0)
-        .map(|text| Value::from(text.chars().map(one).collect::<String>()))
-        .into()
+    operand::string(args, 0).map(|text| Value::from(text.chars().map(one).collect::<String>())).into()
 }
 
 /// `upper(text)`, character by character as Go does: what has no single upper-case character stays.
 pub(super) fn upper(args: &[Value]) -> Outcome {
     let one = |c: char| single(c, c.to_uppercase());
-    operand::string(args, 0)
-        .map(|text| Value::from(text.chars().map(one).collect::<String>()))
-        .into()
+    operand::string(args, 0).map(|text| Value::from(text.chars().map(one).collect::<String>())).into()
 }
 
 fn single(character: char, mut mapped: impl Iterator<Item = char>) -> char {

@@ -32,11 +32,7 @@ impl<'a> Token<'a> {
         }
         let parts: Vec<&str> = text.split('.').collect();
         match *parts.as_slice() {
-            [header, payload, signature] => Ok(Self {
-                header,
-                payload,
-                signature,
-            }),
+            [header, payload, signature] => Ok(Self { header, payload, signature }),
             _ => Err(format!("encoded JWT must have 3 sections, found {}", parts.len())),
         }
     }
@@ -79,9 +75,7 @@ fn json_object(text: &[u8]) -> Result<Value, Fault> {
 
 /// `io.jwt.decode(token)`: header, payload and the signature in hexadecimal. Nothing is verified.
 pub(super) fn decode(args: &[Value]) -> Outcome {
-    operand::string(args, 0)
-        .and_then(|text| decode_nested(text, MOST_NESTED))
-        .into()
+    operand::string(args, 0).and_then(|text| decode_nested(text, MOST_NESTED)).into()
 }
 
 fn decode_nested(text: &str, depth: usize) -> Result<Value, Fault> {
@@ -96,11 +90,7 @@ fn decode_nested(text: &str, depth: usize) -> Result<Value, Fault> {
     let payload = json_object(&payload)?;
     let signature = from_base64url(token.signature)
         .map_err(|fault| format!("JWT signature had invalid encoding: {fault}"))?;
-    Ok(Value::from(vec![
-        header,
-        payload,
-        Value::from(digest::hexadecimal(&signature)),
-    ]))
+    Ok(Value::from(vec![header, payload, Value::from(digest::hexadecimal(&signature))]))
 }
 
 /// What a header says that verification looks at.
@@ -126,14 +116,10 @@ impl Header {
             Some(Value::Array(names)) => names.to_vec(),
             Some(_) => return Err("crit: must be a list".to_owned()),
         };
-        let names = document
-            .as_object()
-            .map(|object| object.keys_sorted().cloned().collect::<Vec<_>>());
+        let names = document.as_object().map(|object| object.keys_sorted().cloned().collect::<Vec<_>>());
         let unknown = |name: &Value| !KNOWN.iter().any(|known| *name == Value::from(*known));
-        let critical_unknown = names
-            .unwrap_or_default()
-            .iter()
-            .any(|name| unknown(name) && critical.contains(name));
+        let critical_unknown =
+            names.unwrap_or_default().iter().any(|name| unknown(name) && critical.contains(name));
         Ok(Self {
             algorithm: text("alg")?.unwrap_or_default(),
             key_id: text("kid")?,

@@ -25,17 +25,9 @@ pub(super) fn parse(args: &[Value]) -> Outcome {
         let (number, unit) = number_and_unit(&text, "units.parse")?;
         // Only the first letter tells a case apart: `m` is a thousandth and `M` a million.
         let mut letters = unit.chars();
-        let unit: String = letters
-            .next()
-            .into_iter()
-            .chain(letters.flat_map(char::to_lowercase))
-            .collect();
+        let unit: String = letters.next().into_iter().chain(letters.flat_map(char::to_lowercase)).collect();
         let fault = || format!("units.parse: unit {unit} not recognized");
-        let (factor, power) = if unit == "m" {
-            (1, -3)
-        } else {
-            (factor(&unit).ok_or_else(fault)?, 0)
-        };
+        let (factor, power) = if unit == "m" { (1, -3) } else { (factor(&unit).ok_or_else(fault)?, 0) };
         let product = decimal(number, "units.parse")?.times(factor, power);
         Ok(product.ok_or("units.parse: exponent too large")?.rounded(10))
     });
@@ -48,20 +40,10 @@ pub(super) fn parse_bytes(args: &[Value]) -> Outcome {
         let text = text.to_lowercase().replace('"', "");
         let (number, unit) = number_and_unit(&text, "units.parse_bytes")?;
         let fault = || format!("units.parse_bytes: byte unit {unit} not recognized");
-        let factor = factor(
-            unit.strip_suffix('b')
-                .filter(|unit| !unit.is_empty())
-                .unwrap_or(unit),
-        );
-        let factor = factor
-            .filter(|_| !matches!(unit, "b" | "K" | "M"))
-            .ok_or_else(fault)?;
+        let factor = factor(unit.strip_suffix('b').filter(|unit| !unit.is_empty()).unwrap_or(unit));
+        let factor = factor.filter(|_| !matches!(unit, "b" | "K" | "M")).ok_or_else(fault)?;
         let product = decimal(number, "units.parse_bytes")?.times(factor, 0);
-        Ok(in_64_bits(
-            product
-                .ok_or("units.parse_bytes: exponent too large")?
-                .truncated(),
-        ))
+        Ok(in_64_bits(product.ok_or("units.parse_bytes: exponent too large")?.truncated()))
     });
     answer.and_then(|text: String| number_of(&text)).into()
 }
@@ -73,14 +55,10 @@ fn in_64_bits(text: String) -> String {
     };
     let surplus = 64_u32.saturating_sub(whole.leading_zeros());
     let half = 1_u128.checked_shl(surplus.saturating_sub(1)).unwrap_or(0);
-    let (kept, dropped) = (
-        whole.wrapping_shr(surplus),
-        whole & (1_u128.wrapping_shl(surplus)).saturating_sub(1),
-    );
+    let (kept, dropped) =
+        (whole.wrapping_shr(surplus), whole & (1_u128.wrapping_shl(surplus)).saturating_sub(1));
     let up = surplus > 0 && (dropped > half || (dropped == half && kept & 1 == 1));
-    kept.saturating_add(u128::from(up))
-        .wrapping_shl(surplus)
-        .to_string()
+    kept.saturating_add(u128::from(up)).wrapping_shl(surplus).to_string()
 }
 
 fn number_of(text: &str) -> Result<Value, Fault> {
@@ -88,9 +66,7 @@ fn number_of(text: &str) -> Result<Value, Fault> {
 }
 
 fn factor(unit: &str) -> Option<u64> {
-    let (letter, binary) = unit
-        .strip_suffix('i')
-        .map_or((unit, false), |letter| (letter, true));
+    let (letter, binary) = unit.strip_suffix('i').map_or((unit, false), |letter| (letter, true));
     let power = match letter {
         "" if !binary => 0,
         "k" | "K" => 1,
@@ -101,11 +77,7 @@ fn factor(unit: &str) -> Option<u64> {
         "e" | "E" => 6,
         _ => return None,
     };
-    if binary {
-        1024_u64.checked_pow(power)
-    } else {
-        1000_u64.checked_pow(power)
-    }
+    if binary { 1024_u64.checked_pow(power) } else { 1000_u64.checked_pow(power) }
 }
 
 /// Splits before the first character that is not of a number.
@@ -148,25 +120,14 @@ fn decimal(text: &str, name: &str) -> Result<Decimal, Fault> {
     };
     let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mut decimal = Decimal {
-        negative,
-        digits: 0,
-        exponent: exponent.parse().map_err(|_| fault())?,
-    };
+    let mut decimal = Decimal { negative, digits: 0, exponent: exponent.parse().map_err(|_| fault())? };
     if whole.is_empty() && fraction.is_empty() {
         return Err(fault());
     }
-    for (character, scale) in whole
-        .chars()
-        .map(|c| (c, 0))
-        .chain(fraction.chars().map(|c| (c, -1)))
-    {
+    for (character, scale) in whole.chars().map(|c| (c, 0)).chain(fraction.chars().map(|c| (c, -1))) {
         let digit = character.to_digit(10).ok_or_else(fault)?;
         if decimal.digits < 10_u128.pow(37) {
-            decimal.digits = decimal
-                .digits
-                .saturating_mul(10)
-                .saturating_add(u128::from(digit));
+            decimal.digits = decimal.digits.saturating_mul(10).saturating_add(u128::from(digit));
             decimal.exponent = decimal.exponent.saturating_add(scale);
         } else {
             decimal.exponent = decimal.exponent.saturating_add(scale).saturating_add(1);
@@ -180,19 +141,11 @@ impl Decimal {
     fn times(self, factor: u64, power: i64) -> Option<Self> {
         let digits = self.digits.checked_mul(u128::from(factor))?;
         let exponent = self.exponent.saturating_add(power);
-        (exponent < MOST_DIGITS).then_some(Self {
-            digits,
-            exponent,
-            ..self
-        })
+        (exponent < MOST_DIGITS).then_some(Self { digits, exponent, ..self })
     }
 
     fn sign(&self) -> &'static str {
-        if self.negative && self.digits != 0 {
-            "-"
-        } else {
-            ""
-        }
+        if self.negative && self.digits != 0 { "-" } else { "" }
     }
 
     /// The number without its fraction.
@@ -202,10 +155,7 @@ impl Decimal {
             Ok(zeros) => format!("{}{digits}{}", self.sign(), "0".repeat(zeros)),
             Err(_) => {
                 let fraction = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(usize::MAX);
-                let whole = digits
-                    .len()
-                    .checked_sub(fraction)
-                    .and_then(|end| digits.get(..end));
+                let whole = digits.len().checked_sub(fraction).and_then(|end| digits.get(..end));
                 match whole.filter(|whole| !whole.is_empty()) {
                     Some(whole) => format!("{}{whole}", self.sign()),
                     None => "0".to_owned(),
@@ -220,17 +170,10 @@ impl Decimal {
         if surplus >= 0 {
             return self.with_point();
         }
-        let scale = u32::try_from(surplus.unsigned_abs())
-            .ok()
-            .and_then(|power| 10_u128.checked_pow(power));
+        let scale = u32::try_from(surplus.unsigned_abs()).ok().and_then(|power| 10_u128.checked_pow(power));
         let half_up = |scale: u128| self.digits.checked_add(scale / 2)?.checked_div(scale);
         let digits = scale.and_then(half_up).unwrap_or(0);
-        Self {
-            negative: self.negative,
-            digits,
-            exponent: places.saturating_neg(),
-        }
-        .with_point()
+        Self { negative: self.negative, digits, exponent: places.saturating_neg() }.with_point()
     }
 
     fn with_point(&self) -> String {
@@ -240,9 +183,8 @@ impl Decimal {
         let places = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(0);
         let width = places.saturating_add(1);
         let digits = format!("{:0>width$}", self.digits);
-        let (whole, fraction) = digits
-            .split_at_checked(digits.len().saturating_sub(places))
-            .unwrap_or((&digits, ""));
+        let (whole, fraction) =
+            digits.split_at_checked(digits.len().saturating_sub(places)).unwrap_or((&digits, ""));
         format!("{}{whole}.{fraction}", self.sign())
     }
 }

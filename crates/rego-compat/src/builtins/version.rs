@@ -21,9 +21,7 @@ impl<'a> Version<'a> {
         let (text, build) = cut(text, '+');
         let (core, pre_release) = cut(text, '-');
         let build_fits = build.is_none_or(|build| build.split('.').all(is_identifier));
-        let pre_release: Vec<&str> = pre_release
-            .map(|text| text.split('.').collect())
-            .unwrap_or_default();
+        let pre_release: Vec<&str> = pre_release.map(|text| text.split('.').collect()).unwrap_or_default();
         let zero_first = |id: &&str| id.len() > 1 && id.starts_with('0') && is_number(id);
         if !build_fits
             || !pre_release.iter().all(|id| is_identifier(id))
@@ -32,10 +30,7 @@ impl<'a> Version<'a> {
             return None;
         }
         let numbers: Option<Vec<i64>> = core.split('.').map(number).collect();
-        Some(Self {
-            numbers: numbers?.try_into().ok()?,
-            pre_release,
-        })
+        Some(Self { numbers: numbers?.try_into().ok()?, pre_release })
     }
 }
 
@@ -44,11 +39,7 @@ impl Ord for Version<'_> {
         let released = |version: &Self| version.pre_release.is_empty();
         let by_release = released(self).cmp(&released(other));
         self.numbers.cmp(&other.numbers).then(by_release).then_with(|| {
-            let unequal = self
-                .pre_release
-                .iter()
-                .zip(&other.pre_release)
-                .map(|(a, b)| identifiers(a, b));
+            let unequal = self.pre_release.iter().zip(&other.pre_release).map(|(a, b)| identifiers(a, b));
             let by_identifier = unequal.into_iter().find(|order| order.is_ne());
             by_identifier.unwrap_or_else(|| self.pre_release.len().cmp(&other.pre_release.len()))
         })
@@ -62,15 +53,11 @@ impl PartialOrd for Version<'_> {
 }
 
 fn cut(text: &str, at: char) -> (&str, Option<&str>) {
-    text.split_once(at)
-        .map_or((text, None), |(before, after)| (before, Some(after)))
+    text.split_once(at).map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
 fn is_identifier(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 fn is_number(text: &str) -> bool {
@@ -100,12 +87,7 @@ pub(super) fn compare(args: &[Value]) -> Outcome {
 
 fn version(args: &[Value], index: usize) -> Result<Version<'_>, Fault> {
     let text = operand::string(args, index)?;
-    let fault = || {
-        format!(
-            "operand {}: string {text} is not a valid SemVer",
-            index.saturating_add(1)
-        )
-    };
+    let fault = || format!("operand {}: string {text} is not a valid SemVer", index.saturating_add(1));
     Version::parse(text).ok_or_else(fault)
 }
 

@@ -10,11 +10,7 @@ pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>)
     if !rules.restricts_data() {
         return;
     }
-    let mut access = Access {
-        module,
-        rules,
-        findings,
-    };
+    let mut access = Access { module, rules, findings };
     for rule in &module.tree.rules {
         walk_rule(rule, &mut access);
     }
@@ -36,18 +32,13 @@ impl Access<'_> {
         if root.is_some_and(|root| self.rules.allows_data_root(root)) {
             return;
         }
-        let allowed: Vec<String> = self
-            .rules
-            .data_roots()
-            .map(|root| format!("data.{root}"))
-            .collect();
+        let allowed: Vec<String> = self.rules.data_roots().map(|root| format!("data.{root}")).collect();
         let message = match root {
             Some(root) => format!("data.{root} may not be accessed"),
             None => "data may only be accessed through a named root".to_owned(),
         };
         let help = format!("allowed: {}", allowed.join(", "));
-        self.findings
-            .push(self.module.source.finding(at, Code::Refused, message, &help));
+        self.findings.push(self.module.source.finding(at, Code::Refused, message, &help));
     }
 }
 
@@ -94,14 +85,8 @@ mod tests {
             lines("p { data.constraints }\nq { x = data }\nr { data[k] == 1; k = \"lib\" }"),
             [2, 3, 4]
         );
-        assert_eq!(
-            lines("p = [y | y = data.secrets] { true }\nq { true } else = data.x { true }"),
-            [2, 3]
-        );
-        assert_eq!(
-            lines("p { count(data.x) > 0\n every_not := {data.y: 1} }"),
-            [2, 3]
-        );
+        assert_eq!(lines("p = [y | y = data.secrets] { true }\nq { true } else = data.x { true }"), [2, 3]);
+        assert_eq!(lines("p { count(data.x) > 0\n every_not := {data.y: 1} }"), [2, 3]);
         assert_eq!(lines("p { input.x with data.z as 1 }"), [2]);
         assert_eq!(lines("p { data.secret.f(1) }"), [2]);
     }

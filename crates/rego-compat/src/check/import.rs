@@ -36,10 +36,7 @@ mod tests {
 
     fn findings(text: &str, rules: &Rules, version: RegoVersion) -> Vec<String> {
         let module = Module::parse("t.rego", text, version).unwrap();
-        module
-            .check(rules)
-            .err()
-            .map_or_else(Vec::new, |all| all.iter().map(ToString::to_string).collect())
+        module.check(rules).err().map_or_else(Vec::new, |all| all.iter().map(ToString::to_string).collect())
     }
 
     #[test]

@@ -42,10 +42,7 @@ fn report(book: &Rulebook, component: &[GroupId], edges: &[Vec<GroupId>], findin
             .map(|g| g.name())
             .collect();
         let message = format!("rule {} is recursive: {}", group.name(), cycle.join(" -> "));
-        findings.push(
-            rule.source
-                .finding(rule.at, Code::Recursion, message, "break the cycle"),
-        );
+        findings.push(rule.source.finding(rule.at, Code::Recursion, message, "break the cycle"));
     }
 }
 
@@ -83,11 +80,7 @@ pub(crate) struct Dependencies {
 
 impl Dependencies {
     pub(super) fn of(book: &Rulebook) -> Self {
-        Self {
-            edges: (0..book.groups.len())
-                .map(|group| dependencies(book, group))
-                .collect(),
-        }
+        Self { edges: (0..book.groups.len()).map(|group| dependencies(book, group)).collect() }
     }
 
     /// The rules and all they use, directly or not.
@@ -106,18 +99,11 @@ impl Dependencies {
 }
 
 fn dependencies(book: &Rulebook, group: GroupId) -> Vec<GroupId> {
-    let mut found = Finder {
-        book,
-        groups: Vec::new(),
-    };
+    let mut found = Finder { book, groups: Vec::new() };
     for rule in book.groups.get(group).iter().flat_map(|group| &group.rules) {
         for branch in &rule.branches {
             found.body(&branch.body);
-            branch
-                .keys
-                .iter()
-                .chain([branch.leaf.operand()])
-                .for_each(|operand| found.operand(operand));
+            branch.keys.iter().chain([branch.leaf.operand()]).for_each(|operand| found.operand(operand));
         }
     }
     found.groups.sort_unstable();
@@ -155,9 +141,7 @@ impl Finder<'_> {
             }
             Action::Call { callee, args, output } => {
                 self.callee(*callee);
-                args.iter()
-                    .chain(output)
-                    .for_each(|operand| self.operand(operand));
+                args.iter().chain(output).for_each(|operand| self.operand(operand));
             }
             Action::Every { domain, body, .. } => {
                 self.operand(domain);
@@ -226,21 +210,14 @@ fn reachable(node: &Node, path: &[Operand], found: &mut Vec<GroupId>) {
             }
         }
         Some((Operand::Const(_), _)) => {}
-        Some((_, rest)) => node
-            .children
-            .values()
-            .for_each(|child| reachable(child, rest, found)),
+        Some((_, rest)) => node.children.values().for_each(|child| reachable(child, rest, found)),
     }
 }
 
 /// Strongly connected components, without recursion (Tarjan's algorithm with a stack of its own).
 fn components(edges: &[Vec<GroupId>]) -> Vec<Vec<GroupId>> {
-    let mut search = Search {
-        edges,
-        order: vec![None; edges.len()],
-        low: vec![0; edges.len()],
-        ..Search::default()
-    };
+    let mut search =
+        Search { edges, order: vec![None; edges.len()], low: vec![0; edges.len()], ..Search::default() };
     for start in 0..edges.len() {
         if search.order.get(start).is_some_and(Option::is_none) {
             search.visit(start);
@@ -325,27 +302,19 @@ mod tests {
     fn findings(text: &str) -> Vec<String> {
         let module = Module::parse("t.rego", &format!("package t\n{text}"), RegoVersion::V0).unwrap();
         let findings = compile(&[module], "data.t.p", &Rules::default()).err();
-        findings.map_or_else(Vec::new, |all| {
-            all.iter().map(|finding| finding.message.clone()).collect()
-        })
+        findings.map_or_else(Vec::new, |all| all.iter().map(|finding| finding.message.clone()).collect())
     }
 
     #[test]
     fn every_form_of_recursion_is_found() {
-        assert_eq!(
-            findings("p { p }"),
-            ["rule data.t.p is recursive: data.t.p -> data.t.p"]
-        );
+        assert_eq!(findings("p { p }"), ["rule data.t.p is recursive: data.t.p -> data.t.p"]);
         assert_eq!(findings("p { q }\nq { not p }").len(), 2);
         assert_eq!(findings("f(x) = y { y = f(x) }\np { f(1) }").len(), 1);
         assert_eq!(findings("p[x] { p[y]; x = y }").len(), 1);
         assert_eq!(findings("p = [x | x = q[_]]\nq[x] { x = p }").len(), 2);
         assert_eq!(findings("p { data.t[x] }\nq = 1").len(), 1);
         assert_eq!(findings("p { x := data.t; x.q }\nq = 1").len(), 1);
-        assert_eq!(
-            findings("p { every_q }\nevery_q { input with input as p }").len(),
-            2
-        );
+        assert_eq!(findings("p { every_q }\nevery_q { input with input as p }").len(), 2);
     }
 
     #[test]
@@ -356,10 +325,7 @@ mod tests {
 
     #[test]
     fn components_are_found_without_recursion() {
-        let chain: Vec<Vec<GroupId>> = (0..50_000)
-            .map(|node| vec![node + 1])
-            .chain([Vec::new()])
-            .collect();
+        let chain: Vec<Vec<GroupId>> = (0..50_000).map(|node| vec![node + 1]).chain([Vec::new()]).collect();
         assert_eq!(components(&chain).len(), 50_001);
         let ring: Vec<Vec<GroupId>> = (0..1000).map(|node| vec![(node + 1) % 1000]).collect();
         assert_eq!(components(&ring).len(), 1);

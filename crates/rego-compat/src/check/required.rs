@@ -8,15 +8,8 @@ pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>)
     for name in rules.required_rules() {
         if !module.rule_names().any(|rule| rule == name) {
             let message = format!("missing required rule: {name}");
-            let help = format!(
-                "add a rule named {name} to package {}",
-                module.package().join(".")
-            );
-            findings.push(
-                module
-                    .source
-                    .finding(module.tree.package_at, Code::Refused, message, &help),
-            );
+            let help = format!("add a rule named {name} to package {}", module.package().join("."));
+            findings.push(module.source.finding(module.tree.package_at, Code::Refused, message, &help));
         }
     }
 }
@@ -28,14 +21,9 @@ mod tests {
     #[test]
     fn each_missing_rule_is_a_finding() {
         let module = Module::parse("t.rego", "package t\nviolation[x] { x = 1 }", RegoVersion::V0).unwrap();
-        assert!(
-            module
-                .check(&Rules::default().with_required_rules(["violation"]))
-                .is_ok()
-        );
-        let findings = module
-            .check(&Rules::default().with_required_rules(["violation", "a", "b"]))
-            .unwrap_err();
+        assert!(module.check(&Rules::default().with_required_rules(["violation"])).is_ok());
+        let findings =
+            module.check(&Rules::default().with_required_rules(["violation", "a", "b"])).unwrap_err();
         assert_eq!(findings.len(), 2);
         assert!(findings.to_string().contains("missing required rule: a"));
     }

@@ -17,10 +17,7 @@ pub(super) enum Type {
     /// Types of the first elements, and of those behind them.
     Array(Vec<Option<Type>>, Option<Box<Type>>),
     /// Types under known keys, and of other keys and their values.
-    Object(
-        Vec<(Value, Option<Type>)>,
-        Option<Box<(Option<Type>, Option<Type>)>>,
-    ),
+    Object(Vec<(Value, Option<Type>)>, Option<Box<(Option<Type>, Option<Type>)>>),
     Set(Option<Box<Type>>),
     /// One of these; of anything, where there are none.
     Any(Vec<Type>),
@@ -37,23 +34,16 @@ impl Type {
             Value::Bool(_) => Self::Bool,
             Value::Number(_) => Self::Number,
             Value::String(_) => Self::String,
-            Value::Array(items) => Self::Array(
-                items.iter().map(|item| Some(Self::of_value(item))).collect(),
-                None,
-            )
-            .bounded(),
+            Value::Array(items) => {
+                Self::Array(items.iter().map(|item| Some(Self::of_value(item))).collect(), None).bounded()
+            }
             Value::Set(items) => {
-                let of = items
-                    .iter()
-                    .map(Self::of_value)
-                    .fold(None, |sum, item| or(sum, Some(item)));
+                let of = items.iter().map(Self::of_value).fold(None, |sum, item| or(sum, Some(item)));
                 Self::Set(of.map(Box::new))
             }
             Value::Object(pairs) => {
-                let known = pairs
-                    .iter()
-                    .map(|(key, value)| (key.clone(), Some(Self::of_value(value))))
-                    .collect();
+                let known =
+                    pairs.iter().map(|(key, value)| (key.clone(), Some(Self::of_value(value)))).collect();
                 Self::Object(known, None).bounded()
             }
             Value::Undefined => ANY,
@@ -98,9 +88,7 @@ impl Type {
             }
             Self::Object(known, other) => {
                 known.iter().all(|(_, value)| part(value, left))
-                    && other
-                        .as_ref()
-                        .is_none_or(|other| part(&other.0, left) && part(&other.1, left))
+                    && other.as_ref().is_none_or(|other| part(&other.0, left) && part(&other.1, left))
             }
             Self::Set(of) => of.as_ref().is_none_or(|of| of.fits(left)),
             Self::Any(of) => of.iter().all(|of| of.fits(left)),
@@ -134,9 +122,7 @@ pub(super) fn is_nil(of: Option<&Type>) -> bool {
         }
         Type::Object(known, other) => {
             known.iter().any(|(_, value)| is_nil(value.as_ref()))
-                || other
-                    .as_ref()
-                    .is_some_and(|other| is_nil(other.0.as_ref()) || is_nil(other.1.as_ref()))
+                || other.as_ref().is_some_and(|other| is_nil(other.0.as_ref()) || is_nil(other.1.as_ref()))
         }
         Type::Set(of) => is_nil(of.as_deref()),
         Type::Function(args, result) => args.iter().any(|arg| is_nil(Some(arg))) || is_nil(Some(result)),
@@ -152,11 +138,7 @@ pub(super) fn or(a: Option<Type>, b: Option<Type>) -> Option<Type> {
     };
     let joined = match (a, b) {
         (Type::Function(xs, x), Type::Function(ys, y)) => {
-            let args = xs
-                .into_iter()
-                .zip(ys)
-                .map(|(x, y)| or(Some(x), Some(y)).unwrap_or(ANY))
-                .collect();
+            let args = xs.into_iter().zip(ys).map(|(x, y)| or(Some(x), Some(y)).unwrap_or(ANY)).collect();
             Type::Function(args, Box::new(or(Some(*x), Some(*y)).unwrap_or(ANY)))
         }
         (Type::Function(..), _) | (_, Type::Function(..)) => return None,
@@ -190,10 +172,7 @@ pub(super) fn keys(of: Option<&Type>) -> Option<Type> {
     match of? {
         Type::Array(..) => Some(Type::Number),
         Type::Object(known, other) => {
-            let known = known
-                .iter()
-                .map(|(key, _)| Some(Type::of_value(key)))
-                .fold(None, or);
+            let known = known.iter().map(|(key, _)| Some(Type::of_value(key))).fold(None, or);
             or(known, other.as_ref().and_then(|other| other.0.clone()))
         }
         Type::Set(of) => of.as_deref().cloned(),
@@ -227,9 +206,7 @@ pub(super) fn select(of: Option<&Type>, key: &Value) -> Option<Type> {
                 return value.clone();
             }
             let (keys, value) = other.as_deref()?;
-            contains(keys.as_ref()?, &Type::of_value(key))
-                .then(|| value.clone())
-                .flatten()
+            contains(keys.as_ref()?, &Type::of_value(key)).then(|| value.clone()).flatten()
         }
         Type::Set(of) => {
             let key = Type::of_value(key);
@@ -293,10 +270,7 @@ fn any_unifies(of: &[Type], other: &Type) -> bool {
 
 /// Whether each known element has a counterpart.
 fn covers(known: &[Option<Type>], first: &[Option<Type>], rest: Option<&Type>) -> bool {
-    known
-        .iter()
-        .enumerate()
-        .all(|(at, item)| unifies(item.as_ref(), Type::element(first, rest, at).as_ref()))
+    known.iter().enumerate().all(|(at, item)| unifies(item.as_ref(), Type::element(first, rest, at).as_ref()))
 }
 
 #[cfg(test)]
@@ -309,11 +283,7 @@ mod tests {
 
     fn unify(a: &str, b: &str) -> bool {
         let (a, b) = (of(a), of(b));
-        assert_eq!(
-            unifies(Some(&a), Some(&b)),
-            unifies(Some(&b), Some(&a)),
-            "unifies is symmetric"
-        );
+        assert_eq!(unifies(Some(&a), Some(&b)), unifies(Some(&b), Some(&a)), "unifies is symmetric");
         unifies(Some(&a), Some(&b))
     }
 

@@ -52,10 +52,7 @@ fn merge(a: Option<Type>, b: Option<Type>) -> Option<Type> {
             if xs.is_empty() && ys.is_empty() =>
         {
             let (x, y) = (*x, *y);
-            Some(Type::Object(
-                Vec::new(),
-                Some(Box::new((or(x.0, y.0), merge(x.1, y.1)))),
-            ))
+            Some(Type::Object(Vec::new(), Some(Box::new((or(x.0, y.0), merge(x.1, y.1))))))
         }
         (a, b) => or(a, b),
     }
@@ -115,10 +112,7 @@ impl<'a> Checker<'a> {
         let (a, b) = (self.type_of(left), self.type_of(right));
         let from_unknown = is_nil(a.as_ref()) || is_nil(b.as_ref());
         let fits = self.unify_both(left, a, right, b);
-        (!fits).then(|| Problem {
-            message: "match error".to_owned(),
-            from_unknown,
-        })
+        (!fits).then(|| Problem { message: "match error".to_owned(), from_unknown })
     }
 
     fn call(&mut self, callee: Callee, args: &[Operand], output: Option<&Operand>) -> Option<Problem> {
@@ -155,11 +149,9 @@ impl<'a> Checker<'a> {
                 Some((signature.name.to_owned(), args, Type::of_spec(&signature.result)))
             }
             Callee::Function(group) if !self.relaxed => match self.groups.get(group)?.as_ref()? {
-                Type::Function(args, result) => Some((
-                    self.book.groups.get(group)?.name(),
-                    args.clone(),
-                    (**result).clone(),
-                )),
+                Type::Function(args, result) => {
+                    Some((self.book.groups.get(group)?.name(), args.clone(), (**result).clone()))
+                }
                 _ => None,
             },
             Callee::Function(_) | Callee::External(_) | Callee::Unknown => None,
@@ -236,11 +228,7 @@ impl<'a> Checker<'a> {
             self.statement(statement);
         }
         self.relaxed = relaxed;
-        let made = if self.errors.len() > before {
-            None
-        } else {
-            Some(self.collect_kind(&collect.kind))
-        };
+        let made = if self.errors.len() > before { None } else { Some(self.collect_kind(&collect.kind)) };
         self.vars = outer;
         self.collected.insert(place, made.clone());
         made

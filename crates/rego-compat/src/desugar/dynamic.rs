@@ -9,11 +9,7 @@ use super::term::unify;
 
 /// Rewrites an ordered body and the bodies inside it.
 pub(super) fn hoist(body: Vec<Statement>, lowering: &mut Lowering<'_>) -> Vec<Statement> {
-    let mut hoister = Hoister {
-        lowering,
-        done: Vec::with_capacity(body.len()),
-        with: Vec::new(),
-    };
+    let mut hoister = Hoister { lowering, done: Vec::with_capacity(body.len()), with: Vec::new() };
     for statement in body {
         hoister.statement(statement);
     }
@@ -32,37 +28,16 @@ impl Hoister<'_, '_> {
         self.with.clone_from(&statement.with);
         statement.action = match statement.action {
             Action::Call { callee, args, output } => self.call(callee, args, output),
-            Action::Unify {
-                left,
-                right,
-                assigned,
-            } => {
+            Action::Unify { left, right, assigned } => {
                 let left = self.shallow(left);
-                Action::Unify {
-                    left,
-                    right: self.shallow(right),
-                    assigned,
-                }
+                Action::Unify { left, right: self.shallow(right), assigned }
             }
             Action::Term(operand) => Action::Term(self.shallow(operand)),
-            Action::Every {
-                key,
-                value,
-                domain,
-                body,
-            } => {
+            Action::Every { key, value, domain, body } => {
                 let domain = self.operand(domain);
-                Action::Every {
-                    key,
-                    value,
-                    domain,
-                    body: hoist(body, self.lowering),
-                }
+                Action::Every { key, value, domain, body: hoist(body, self.lowering) }
             }
-            Action::Not { body, explicit } => Action::Not {
-                body: hoist(body, self.lowering),
-                explicit,
-            },
+            Action::Not { body, explicit } => Action::Not { body: hoist(body, self.lowering), explicit },
             Action::And(left, right) => Action::And(self.branch(left), self.branch(right)),
             Action::Or(left, right) => Action::Or(self.branch(left), self.branch(right)),
         };
@@ -75,11 +50,7 @@ impl Hoister<'_, '_> {
             return self.equality(args);
         }
         let args = args.into_iter().map(|arg| self.operand(arg)).collect();
-        Action::Call {
-            callee,
-            args,
-            output: output.map(|output| self.operand(output)),
-        }
+        Action::Call { callee, args, output: output.map(|output| self.operand(output)) }
     }
 
     fn branch(&mut self, mut branch: Box<Branch>) -> Box<Branch> {
@@ -93,22 +64,14 @@ impl Hoister<'_, '_> {
         let none = || Operand::Const(regorus::Value::Undefined);
         let left = sides.next().unwrap_or_else(none);
         let right = sides.next().unwrap_or_else(none);
-        Action::Unify {
-            left,
-            right,
-            assigned: false,
-        }
+        Action::Unify { left, right, assigned: false }
     }
 
     /// A reference or comprehension may stay where it is; what is inside it may not.
     fn shallow(&mut self, operand: Operand) -> Operand {
         match operand {
             Operand::Ref(mut reference) => {
-                reference.path = reference
-                    .path
-                    .into_iter()
-                    .map(|part| self.operand(part))
-                    .collect();
+                reference.path = reference.path.into_iter().map(|part| self.operand(part)).collect();
                 Operand::Ref(reference)
             }
             Operand::Collect(mut collect) => {
@@ -127,9 +90,7 @@ impl Hoister<'_, '_> {
             }
             Operand::Set(items) => Operand::Set(items.into_iter().map(|item| self.operand(item)).collect()),
             Operand::Object(pairs) => {
-                let pairs = pairs
-                    .into_iter()
-                    .map(|(key, value)| (self.operand(key), self.operand(value)));
+                let pairs = pairs.into_iter().map(|(key, value)| (self.operand(key), self.operand(value)));
                 Operand::Object(pairs.collect())
             }
             Operand::Ref(_) | Operand::Collect(_) => {

@@ -11,23 +11,15 @@ use crate::ir::{
 
 /// Moves the questions of every body that needs it.
 pub(crate) fn hoist_guards(book: &mut Rulebook, dependencies: &Dependencies) {
-    let own: Vec<GroupId> = book
-        .groups
-        .iter()
-        .enumerate()
-        .filter(|(_, group)| can_conflict(group))
-        .map(|(id, _)| id)
-        .collect();
+    let own: Vec<GroupId> =
+        book.groups.iter().enumerate().filter(|(_, group)| can_conflict(group)).map(|(id, _)| id).collect();
     if own.is_empty() && !book.groups.iter().any(collects_objects) {
         return;
     }
     for id in 0..book.groups.len() {
         let uses = dependencies.closure(vec![id]);
         let exposed = uses.iter().any(|used| *used != id && own.contains(used))
-            || uses
-                .iter()
-                .filter_map(|used| book.groups.get(*used))
-                .any(collects_objects);
+            || uses.iter().filter_map(|used| book.groups.get(*used)).any(collects_objects);
         if exposed && let Some(group) = book.groups.get_mut(id) {
             for branch in group.rules.iter_mut().flat_map(|rule| &mut rule.branches) {
                 let body = std::mem::take(&mut branch.body);
@@ -44,11 +36,8 @@ fn can_conflict(group: &Group) -> bool {
         Kind::Set => false,
         Kind::Object => true,
         Kind::Complete | Kind::Function { .. } => {
-            let mut values = group
-                .rules
-                .iter()
-                .flat_map(|rule| &rule.branches)
-                .map(|branch| branch.leaf.operand());
+            let mut values =
+                group.rules.iter().flat_map(|rule| &rule.branches).map(|branch| branch.leaf.operand());
             let constants: Option<Vec<_>> = values
                 .by_ref()
                 .map(|operand| match operand {
@@ -65,11 +54,7 @@ fn can_conflict(group: &Group) -> bool {
 }
 
 fn collects_objects(group: &Group) -> bool {
-    group
-        .rules
-        .iter()
-        .flat_map(|rule| &rule.branches)
-        .any(|branch| branch.body.iter().any(collects_object))
+    group.rules.iter().flat_map(|rule| &rule.branches).any(|branch| branch.body.iter().any(collects_object))
 }
 
 fn collects_object(statement: &Statement) -> bool {
@@ -103,25 +88,17 @@ fn is_guard(statement: &Statement) -> bool {
     match &statement.action {
         Action::Term(Operand::Ref(reference)) => is_known(reference),
         Action::Unify {
-            left: Operand::Ref(reference),
-            right: Operand::Var(_) | Operand::Const(_),
-            ..
+            left: Operand::Ref(reference), right: Operand::Var(_) | Operand::Const(_), ..
         }
         | Action::Unify {
-            left: Operand::Var(_) | Operand::Const(_),
-            right: Operand::Ref(reference),
-            ..
+            left: Operand::Var(_) | Operand::Const(_), right: Operand::Ref(reference), ..
         } => is_known(reference),
         _ => false,
     }
 }
 
 fn is_known(reference: &Reference) -> bool {
-    reference.root == Root::Input
-        && reference
-            .path
-            .iter()
-            .all(|part| matches!(part, Operand::Const(_)))
+    reference.root == Root::Input && reference.path.iter().all(|part| matches!(part, Operand::Const(_)))
 }
 
 #[cfg(test)]
@@ -131,11 +108,7 @@ mod tests {
     fn evaluate(body: &str, input: &str) -> Result<Option<Value>, EvalError> {
         let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V0).unwrap();
         let program = compile(&[module], "data.t.p", &Rules::default()).unwrap();
-        program.evaluate(
-            &Value::from_json_str(input).unwrap(),
-            &Value::new_object(),
-            &Budget::default(),
-        )
+        program.evaluate(&Value::from_json_str(input).unwrap(), &Value::new_object(), &Budget::default())
     }
 
     #[test]
@@ -143,10 +116,7 @@ mod tests {
         let body = "f(x) = 1 { true }\nf(x) = 2 { true }\np { f(1) == 1; input.a == 2 }";
         assert_eq!(evaluate(body, "{}"), Ok(None));
         assert_eq!(evaluate(body, r#"{"a": 3}"#), Ok(None));
-        assert!(matches!(
-            evaluate(body, r#"{"a": 2}"#),
-            Err(EvalError::Conflict { .. })
-        ));
+        assert!(matches!(evaluate(body, r#"{"a": 2}"#), Err(EvalError::Conflict { .. })));
     }
 
     #[test]

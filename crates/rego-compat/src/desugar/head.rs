@@ -125,12 +125,7 @@ impl Lowering<'_> {
             (Value::Head, HeadValue::Element(term)) => Leaf::Element(self.collected(term, &mut statements)),
         };
         self.check_declared();
-        Definition {
-            keys,
-            leaf,
-            body: statements,
-            at,
-        }
+        Definition { keys, leaf, body: statements, at }
     }
 
     /// A default's value is a constant, its arguments plain variables.
@@ -147,10 +142,7 @@ impl Lowering<'_> {
         }
         for arg in written.head.args.iter().flatten() {
             if !matches!(arg.node, Node::Var(_)) {
-                let message = format!(
-                    "illegal default rule (arguments cannot contain {})",
-                    arg.describe()
-                );
+                let message = format!("illegal default rule (arguments cannot contain {})", arg.describe());
                 self.report(written.at, Code::Parse, message, "");
             }
         }
@@ -198,9 +190,6 @@ fn variable_part(term: &Term) -> Option<&'static str> {
         Node::Scalar(_) | Node::Comprehension(_) => None,
         Node::Var(_) | Node::Ref(_) | Node::Call(_) | Node::Template(_) => Some(term.describe()),
         Node::Array(items) | Node::Set(items) => items.iter().find_map(variable_part),
-        Node::Object(pairs) => pairs
-            .iter()
-            .flat_map(|(key, value)| [key, value])
-            .find_map(variable_part),
+        Node::Object(pairs) => pairs.iter().flat_map(|(key, value)| [key, value]).find_map(variable_part),
     }
 }

@@ -42,26 +42,16 @@ pub(super) fn collect(
     }
     check_count(modules, rules, candidates.len(), findings);
     absorb(&mut candidates);
-    let mut book = Rulebook {
-        externals: rules.externals().map(str::to_owned).collect(),
-        ..Rulebook::default()
-    };
+    let mut book =
+        Rulebook { externals: rules.externals().map(str::to_owned).collect(), ..Rulebook::default() };
     let mut placed = Vec::with_capacity(candidates.len());
     for candidate in &candidates {
         let group = insert(&mut book, candidate);
-        let conflicting = book
-            .groups
-            .get(group)
-            .is_some_and(|known| known.kind != candidate.kind);
+        let conflicting = book.groups.get(group).is_some_and(|known| known.kind != candidate.kind);
         if conflicting {
             report_conflict(modules, candidate, findings);
         }
-        placed.push(Placed {
-            module: candidate.module,
-            rule: candidate.rule,
-            group,
-            fixed: candidate.fixed,
-        });
+        placed.push(Placed { module: candidate.module, rule: candidate.rule, group, fixed: candidate.fixed });
     }
     for module in modules {
         add_package(&mut book.tree, &module.tree.package);
@@ -77,11 +67,7 @@ fn check_count(modules: &[Module], rules: &Rules, count: usize, findings: &mut V
     {
         let message = format!("{count} rules, the bound is {}", rules.bounds().rules);
         let at = module.tree.package_at;
-        findings.push(
-            module
-                .source
-                .finding(at, Code::Bound, message, "split the program"),
-        );
+        findings.push(module.source.finding(at, Code::Bound, message, "split the program"));
     }
 }
 
@@ -90,21 +76,9 @@ fn candidate(module: &Module, index: usize, number: usize, rule: &Rule) -> Optio
     let name = head.name()?.clone();
     let mut path: Vec<Name> = module.tree.package.clone();
     path.push(name);
-    let fixed = head
-        .path
-        .iter()
-        .skip(1)
-        .map_while(Term::as_str)
-        .count()
-        .saturating_add(1);
+    let fixed = head.path.iter().skip(1).map_while(Term::as_str).count().saturating_add(1);
     path.extend(head.path.iter().skip(1).map_while(Term::as_str).map(Name::from));
-    Some(Candidate {
-        module: index,
-        rule: number,
-        path,
-        fixed,
-        kind: kind(head, fixed),
-    })
+    Some(Candidate { module: index, rule: number, path, fixed, kind: kind(head, fixed) })
 }
 
 fn kind(head: &Head, fixed: usize) -> Kind {
@@ -119,21 +93,14 @@ fn kind(head: &Head, fixed: usize) -> Kind {
 
 /// A rule inside the extent of an object rule (`p[x] = 1`, `p.a = 2`) is one of that object's keys.
 fn absorb(candidates: &mut [Candidate]) {
-    let objects: BTreeSet<Vec<Name>> = candidates
-        .iter()
-        .filter(|c| c.kind == Kind::Object)
-        .map(|c| c.path.clone())
-        .collect();
+    let objects: BTreeSet<Vec<Name>> =
+        candidates.iter().filter(|c| c.kind == Kind::Object).map(|c| c.path.clone()).collect();
     for candidate in candidates {
         if matches!(candidate.kind, Kind::Function { .. }) {
             continue;
         }
-        let shortest = (1..candidate.path.len()).find(|length| {
-            candidate
-                .path
-                .get(..*length)
-                .is_some_and(|prefix| objects.contains(prefix))
-        });
+        let shortest = (1..candidate.path.len())
+            .find(|length| candidate.path.get(..*length).is_some_and(|prefix| objects.contains(prefix)));
         if let Some(length) = shortest {
             let surplus = candidate.path.len().saturating_sub(length);
             candidate.fixed = candidate.fixed.saturating_sub(surplus);
@@ -151,11 +118,7 @@ fn insert(book: &mut Rulebook, candidate: &Candidate) -> GroupId {
     let next = book.groups.len();
     let group = *node.group.get_or_insert(next);
     if group == next {
-        book.groups.push(Group {
-            path: candidate.path.clone(),
-            kind: candidate.kind,
-            rules: Vec::new(),
-        });
+        book.groups.push(Group { path: candidate.path.clone(), kind: candidate.kind, rules: Vec::new() });
     }
     group
 }
@@ -207,11 +170,7 @@ fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], finding
             continue;
         };
         let message = format!("rule {} conflicts with [{}]", group.name(), names.join(" "));
-        findings.push(
-            module
-                .source
-                .finding(rule.at, Code::Type, message, "rename one of them"),
-        );
+        findings.push(module.source.finding(rule.at, Code::Type, message, "rename one of them"));
     }
 }
 
@@ -227,11 +186,7 @@ fn check_defaults(modules: &[Module], book: &Rulebook, placed: &[Placed], findin
         if !seen.insert(place.group) {
             let name = book.groups.get(place.group).map(Group::name).unwrap_or_default();
             let message = format!("multiple default rules {name} found");
-            findings.push(
-                module
-                    .source
-                    .finding(rule.at, Code::Type, message, "keep one of them"),
-            );
+            findings.push(module.source.finding(rule.at, Code::Type, message, "keep one of them"));
         }
     }
 }
@@ -241,13 +196,7 @@ pub(super) fn packages(modules: &[Module]) -> HashMap<Vec<Name>, BTreeSet<Name>>
     let mut packages: HashMap<Vec<Name>, BTreeSet<Name>> = HashMap::new();
     for module in modules {
         let names = packages.entry(module.tree.package.clone()).or_default();
-        names.extend(
-            module
-                .tree
-                .rules
-                .iter()
-                .filter_map(|rule| rule.head.name().cloned()),
-        );
+        names.extend(module.tree.rules.iter().filter_map(|rule| rule.head.name().cloned()));
     }
     packages
 }

@@ -46,10 +46,8 @@ fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<State
     for statement in &body {
         visible_vars(statement, &mut body_vars);
     }
-    let mut waiting: Vec<Waiting> = body
-        .into_iter()
-        .map(|statement| wait(statement, &body_vars, given))
-        .collect();
+    let mut waiting: Vec<Waiting> =
+        body.into_iter().map(|statement| wait(statement, &body_vars, given)).collect();
     let mut safe = body_vars.clone();
     safe.intersect(given);
     let mut ordered = Vec::with_capacity(waiting.len());
@@ -90,11 +88,7 @@ fn wait(statement: Statement, body_vars: &SlotSet, given: &SlotSet) -> Waiting {
     closure_vars(&statement, &mut closed);
     closed.intersect(body_vars);
     closed.subtract(given);
-    Waiting {
-        statement,
-        vars,
-        closed,
-    }
+    Waiting { statement, vars, closed }
 }
 
 /// What the statement makes safe, if everything it reads already is.
@@ -123,12 +117,7 @@ fn order_nested(statement: &mut Statement, known: &SlotSet, found: &mut Unsafe) 
                 order_operand(operand, known, found);
             }
         }
-        Action::Every {
-            key,
-            value,
-            domain,
-            body,
-        } => {
+        Action::Every { key, value, domain, body } => {
             order_operand(domain, known, found);
             let mut inner = known.clone();
             inner.insert(*key);
@@ -154,9 +143,7 @@ fn order_operand(operand: &mut Operand, known: &SlotSet, found: &mut Unsafe) {
     match operand {
         Operand::Const(_) | Operand::Var(_) => {}
         Operand::Array(items) | Operand::Set(items) => {
-            items
-                .iter_mut()
-                .for_each(|item| order_operand(item, known, found));
+            items.iter_mut().for_each(|item| order_operand(item, known, found));
         }
         Operand::Object(pairs) => {
             for (key, value) in pairs {
@@ -164,10 +151,9 @@ fn order_operand(operand: &mut Operand, known: &SlotSet, found: &mut Unsafe) {
                 order_operand(value, known, found);
             }
         }
-        Operand::Ref(reference) => reference
-            .path
-            .iter_mut()
-            .for_each(|part| order_operand(part, known, found)),
+        Operand::Ref(reference) => {
+            reference.path.iter_mut().for_each(|part| order_operand(part, known, found))
+        }
         Operand::Collect(collect) => order_collect(collect, known, found),
     }
 }
@@ -187,9 +173,6 @@ fn order_collect(collect: &mut Collect, known: &SlotSet, found: &mut Unsafe) {
         }
     }
     head.subtract(&given);
-    let at = collect
-        .body
-        .first()
-        .map_or_else(Pos::default, |statement| statement.at);
+    let at = collect.body.first().map_or_else(Pos::default, |statement| statement.at);
     found.extend(head.iter().map(|slot| (slot, at)));
 }

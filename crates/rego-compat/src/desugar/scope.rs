@@ -85,8 +85,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn report(&mut self, at: Pos, code: Code, message: impl Into<String>, help: &str) {
-        self.findings
-            .push(self.module.source.finding(at, code, message.into(), help));
+        self.findings.push(self.module.source.finding(at, code, message.into(), help));
     }
 
     /// A slot nobody else uses.
@@ -102,10 +101,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn push(&mut self, coming: Vec<Name>) {
-        self.scopes.push(Scope {
-            coming,
-            ..Scope::default()
-        });
+        self.scopes.push(Scope { coming, ..Scope::default() });
     }
 
     pub(super) fn pop(&mut self) {
@@ -115,11 +111,8 @@ impl<'a> Lowering<'a> {
 
     /// Reports what the current scope declares and nobody uses.
     pub(super) fn check_declared(&mut self) {
-        let declared = self
-            .scopes
-            .last_mut()
-            .map(|scope| std::mem::take(&mut scope.declared))
-            .unwrap_or_default();
+        let declared =
+            self.scopes.last_mut().map(|scope| std::mem::take(&mut scope.declared)).unwrap_or_default();
         for (slot, at) in declared {
             if !self.mentioned.contains(slot) {
                 let message = format!("declared var {} unused", self.slot_name(slot));
@@ -147,11 +140,7 @@ impl<'a> Lowering<'a> {
 
     /// The slot of a name some scope declared.
     pub(super) fn declared(&self, name: &str) -> Option<Slot> {
-        let found = self
-            .scopes
-            .iter()
-            .rev()
-            .flat_map(|scope| scope.names.iter().rev());
+        let found = self.scopes.iter().rev().flat_map(|scope| scope.names.iter().rev());
         found
             .filter(|(_, _, origin)| *origin != Origin::Seen)
             .find(|(known, _, _)| &**known == name)
@@ -189,10 +178,8 @@ impl<'a> Lowering<'a> {
 
     /// Declares a name in the current scope; a second declaration is reported.
     pub(super) fn declare(&mut self, name: &Name, origin: Origin, at: Pos) -> Slot {
-        let before = self
-            .scopes
-            .last()
-            .and_then(|scope| scope.names.iter().find(|(known, _, _)| known == name));
+        let before =
+            self.scopes.last().and_then(|scope| scope.names.iter().find(|(known, _, _)| known == name));
         let trouble = match before.map(|(_, _, origin)| *origin) {
             None => None,
             Some(Origin::Seen) => Some(format!("var {name} referenced above")),

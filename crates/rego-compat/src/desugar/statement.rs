@@ -17,12 +17,7 @@ impl Lowering<'_> {
         if statements.is_empty() {
             let at = body.first().map_or_else(Pos::default, |literal| literal.at);
             let action = Action::Term(Operand::Const(true.into()));
-            statements.push(Statement {
-                negated: false,
-                action,
-                with: Vec::new(),
-                at,
-            });
+            statements.push(Statement { negated: false, action, with: Vec::new(), at });
         }
         statements
     }
@@ -44,12 +39,7 @@ impl Lowering<'_> {
         let Some(action) = self.action(literal, &mut before) else {
             return;
         };
-        let statement = Statement {
-            negated: literal.negated,
-            action,
-            with: Vec::new(),
-            at: literal.at,
-        };
+        let statement = Statement { negated: literal.negated, action, with: Vec::new(), at: literal.at };
         // What computes the parts of a literal sees the world the literal sees.
         for mut part in before.into_iter().chain([statement]) {
             if part.with.is_empty() {
@@ -64,11 +54,7 @@ impl Lowering<'_> {
             LiteralKind::Term(term) => Some(self.term_action(term, before)),
             LiteralKind::Unify(left, right) => {
                 let left = self.term(left, before);
-                Some(Action::Unify {
-                    left,
-                    right: self.term(right, before),
-                    assigned: false,
-                })
+                Some(Action::Unify { left, right: self.term(right, before), assigned: false })
             }
             LiteralKind::Assign(left, right) => {
                 if literal.negated {
@@ -76,11 +62,7 @@ impl Lowering<'_> {
                     self.report(literal.at, Code::Compile, message, "assign in front of it");
                 }
                 let right = self.term(right, before);
-                Some(Action::Unify {
-                    left: self.target(left),
-                    right,
-                    assigned: true,
-                })
+                Some(Action::Unify { left: self.target(left), right, assigned: true })
             }
             LiteralKind::Some(names) => {
                 for (name, at) in names {
@@ -202,11 +184,7 @@ impl Lowering<'_> {
         };
         path.push(key);
         let right = Operand::Ref(Box::new(Reference { root, path, at }));
-        Action::Unify {
-            left,
-            right,
-            assigned: false,
-        }
+        Action::Unify { left, right, assigned: false }
     }
 
     fn every(&mut self, every: &Every, before: &mut Vec<Statement>) -> Action {
@@ -222,12 +200,7 @@ impl Lowering<'_> {
         self.announce(declarations(&every.body));
         let body = self.body(&every.body);
         self.pop();
-        Action::Every {
-            key,
-            value,
-            domain: Operand::Var(slot),
-            body,
-        }
+        Action::Every { key, value, domain: Operand::Var(slot), body }
     }
 
     fn every_name(&mut self, term: &Term) -> u32 {
@@ -238,20 +211,14 @@ impl Lowering<'_> {
     }
 
     fn side(&mut self, side: &Side, place: &str) -> Branch {
-        Branch {
-            body: self.operand_body(&side.body, side.explicit, place),
-            explicit: side.explicit,
-        }
+        Branch { body: self.operand_body(&side.body, side.explicit, place), explicit: side.explicit }
     }
 
     fn operand_body(&mut self, body: &Body, explicit: bool, place: &str) -> Vec<Statement> {
         if explicit {
             return self.scoped_body(body);
         }
-        for literal in body
-            .iter()
-            .filter(|literal| matches!(literal.kind, LiteralKind::Assign(..)))
-        {
+        for literal in body.iter().filter(|literal| matches!(literal.kind, LiteralKind::Assign(..))) {
             let message = format!("cannot assign vars inside {place}");
             self.report(literal.at, Code::Compile, message, "write it in braces");
         }

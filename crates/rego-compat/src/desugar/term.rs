@@ -53,10 +53,8 @@ impl Lowering<'_> {
     }
 
     fn object(&mut self, pairs: &[(Term, Term)], before: &mut Vec<Statement>) -> Operand {
-        let pairs: Vec<(Operand, Operand)> = pairs
-            .iter()
-            .map(|(key, value)| (self.term(key, before), self.term(value, before)))
-            .collect();
+        let pairs: Vec<(Operand, Operand)> =
+            pairs.iter().map(|(key, value)| (self.term(key, before), self.term(value, before))).collect();
         let mut object = Object::new();
         for (key, value) in &pairs {
             let (Some(key), Some(value)) = (constant(key), constant(value)) else {
@@ -144,10 +142,7 @@ impl Lowering<'_> {
 
     fn wrong_arity(&mut self, call: &Call, arity: usize, given: usize, at: Pos) {
         let plural = if given == 1 { "" } else { "s" };
-        let message = format!(
-            "function {} has arity {arity}, got {given} argument{plural}",
-            call.name()
-        );
+        let message = format!("function {} has arity {arity}, got {given} argument{plural}", call.name());
         self.report(at, Code::Type, message, "");
     }
 
@@ -178,18 +173,10 @@ impl Lowering<'_> {
     fn check_builtin(&mut self, signature: &'static signature::Signature, at: Pos) {
         if self.rules.disables(signature.name) {
             let message = format!("unsafe built-in function calls in expression: {}", signature.name);
-            self.report(
-                at,
-                Code::Refused,
-                message,
-                "the host does not allow this function",
-            );
+            self.report(at, Code::Refused, message, "the host does not allow this function");
         }
         if signature.removed && self.module.tree.strict {
-            let message = format!(
-                "deprecated built-in function calls in expression: {}",
-                signature.name
-            );
+            let message = format!("deprecated built-in function calls in expression: {}", signature.name);
             self.report(at, Code::Type, message, "Rego v1 has no such function");
         }
     }
@@ -200,11 +187,7 @@ impl Lowering<'_> {
         if self.declared(head).is_some() {
             return None;
         }
-        let mut path = self
-            .globals
-            .get(head)
-            .cloned()
-            .unwrap_or_else(|| vec![head.clone()]);
+        let mut path = self.globals.get(head).cloned().unwrap_or_else(|| vec![head.clone()]);
         path.extend(rest.iter().cloned());
         Some(path)
     }
@@ -233,10 +216,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn is_function(&self, group: usize) -> bool {
-        self.book
-            .groups
-            .get(group)
-            .is_some_and(|group| matches!(group.kind, Kind::Function { .. }))
+        self.book.groups.get(group).is_some_and(|group| matches!(group.kind, Kind::Function { .. }))
     }
 
     fn comprehension(&mut self, comprehension: &Comprehension) -> Collect {
@@ -276,58 +256,29 @@ impl Lowering<'_> {
                     let mut body = Vec::new();
                     let value = self.literal_value(literal, &mut body);
                     self.pop();
-                    Operand::Collect(Box::new(Collect {
-                        kind: CollectKind::Set(value),
-                        body,
-                    }))
+                    Operand::Collect(Box::new(Collect { kind: CollectKind::Set(value), body }))
                 }
             });
         }
         let output = Operand::Var(self.temporary());
         let callee = signature::find("internal.template_string").map_or(Callee::Unknown, Callee::Builtin);
-        let action = Action::Call {
-            callee,
-            args: vec![Operand::Array(items)],
-            output: Some(output.clone()),
-        };
-        before.push(Statement {
-            negated: false,
-            action,
-            with: Vec::new(),
-            at,
-        });
+        let action = Action::Call { callee, args: vec![Operand::Array(items)], output: Some(output.clone()) };
+        before.push(Statement { negated: false, action, with: Vec::new(), at });
         output
     }
 }
 
 /// A reference to a document by its path.
 pub(super) fn document(path: &[Name], at: Pos) -> Operand {
-    let root = if path.first().is_some_and(|root| &**root == "input") {
-        Root::Input
-    } else {
-        Root::Data
-    };
-    let path = path
-        .iter()
-        .skip(1)
-        .map(|name| Operand::Const(text(name)))
-        .collect();
+    let root = if path.first().is_some_and(|root| &**root == "input") { Root::Input } else { Root::Data };
+    let path = path.iter().skip(1).map(|name| Operand::Const(text(name))).collect();
     Operand::Ref(Box::new(Reference { root, path, at }))
 }
 
 /// `left = right`, made by a rewrite.
 pub(super) fn unify(left: Operand, right: Operand, at: Pos) -> Statement {
-    let action = Action::Unify {
-        left,
-        right,
-        assigned: false,
-    };
-    Statement {
-        negated: false,
-        action,
-        with: Vec::new(),
-        at,
-    }
+    let action = Action::Unify { left, right, assigned: false };
+    Statement { negated: false, action, with: Vec::new(), at }
 }
 
 fn constant(operand: &Operand) -> Option<Value> {

@@ -38,21 +38,12 @@ impl Lowering<'_> {
             statements.push(unify(Operand::Var(slot), value, modifier.value.at));
             value = Operand::Var(slot);
         }
-        Some(Override {
-            target,
-            value,
-            function: None,
-        })
+        Some(Override { target, value, function: None })
     }
 
     fn with_target(&mut self, target: &Term) -> Option<Target> {
         let Some(path) = static_path(target) else {
-            self.report(
-                target.at,
-                Code::Type,
-                "with keyword target must be a static reference",
-                "",
-            );
+            self.report(target.at, Code::Type, "with keyword target must be a static reference", "");
             return None;
         };
         let (head, rest) = path.split_first()?;
@@ -62,11 +53,7 @@ impl Lowering<'_> {
             "data" => return Some(self.data_target(&path)),
             _ => {}
         }
-        let mut resolved = self
-            .globals
-            .get(head)
-            .cloned()
-            .unwrap_or_else(|| vec![head.clone()]);
+        let mut resolved = self.globals.get(head).cloned().unwrap_or_else(|| vec![head.clone()]);
         resolved.extend(rest.iter().cloned());
         match resolved.first().map(|root| &**root) {
             Some("input") => Some(Target::Input(resolved.iter().skip(1).map(text).collect())),
@@ -93,11 +80,7 @@ impl Lowering<'_> {
     fn function_value(&self, term: &Term) -> Option<Callee> {
         let path = static_path(term)?;
         let (head, rest) = path.split_first()?;
-        let mut resolved = self
-            .globals
-            .get(head)
-            .cloned()
-            .unwrap_or_else(|| vec![head.clone()]);
+        let mut resolved = self.globals.get(head).cloned().unwrap_or_else(|| vec![head.clone()]);
         resolved.extend(rest.iter().cloned());
         match self.find_callee(&resolved) {
             Callee::Unknown => None,

@@ -70,10 +70,9 @@ impl World<'_> {
 /// Inserts a pair; a second value for a key has to be the first one.
 fn insert_once(pairs: &mut Object, key: Cow<'_, Value>, value: Cow<'_, Value>) -> Result<(), EvalError> {
     match pairs.get(&key) {
-        Some(known) if *known != *value => Err(EvalError::Conflict {
-            rule: String::new(),
-            message: "object keys must be unique",
-        }),
+        Some(known) if *known != *value => {
+            Err(EvalError::Conflict { rule: String::new(), message: "object keys must be unique" })
+        }
         Some(_) => Ok(()),
         None => {
             pairs.insert(key.into_owned(), value.into_owned());

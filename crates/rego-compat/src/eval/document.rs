@@ -12,12 +12,8 @@ use super::World;
 impl World<'_> {
     /// Everything under a path of `data` that has rules below it.
     pub(super) fn package(&self, id: usize) -> Result<Value, EvalError> {
-        let known = self
-            .packages
-            .borrow()
-            .iter()
-            .find(|(node, _)| *node == id)
-            .map(|(_, value)| value.clone());
+        let known =
+            self.packages.borrow().iter().find(|(node, _)| *node == id).map(|(_, value)| value.clone());
         if let Some(value) = known {
             return Ok(value);
         }
@@ -63,11 +59,7 @@ impl World<'_> {
             return Ok(None);
         };
         let replaced = self.replaced.iter().any(|path| node.path.starts_with(path));
-        let child = node
-            .children
-            .iter()
-            .find(|(name, _)| name == key && !replaced)
-            .map(|(_, child)| *child);
+        let child = node.children.iter().find(|(name, _)| name == key && !replaced).map(|(_, child)| *child);
         match child {
             Some(child) => match self.plan.nodes.get(child).and_then(|node| node.group) {
                 None => Ok(Some(Inner::Package(child))),
@@ -101,12 +93,7 @@ impl World<'_> {
         let Some(group) = node.group else {
             return Ok(Some(self.package(id)?).filter(|value| !matches!(value, Value::Undefined)));
         };
-        if self
-            .plan
-            .groups
-            .get(group)
-            .is_some_and(|group| matches!(group.kind, Kind::Function { .. }))
-        {
+        if self.plan.groups.get(group).is_some_and(|group| matches!(group.kind, Kind::Function { .. })) {
             return Ok(None);
         }
         Ok(self.rule_value(group)?.cloned())
@@ -114,18 +101,12 @@ impl World<'_> {
 
     /// Plain data under a path.
     pub(super) fn data_at(&self, path: &[Name]) -> Option<Value> {
-        path.iter()
-            .try_fold(&self.data, |value, name| {
-                lookup::get(value, &Value::from(&**name))
-            })
-            .cloned()
+        path.iter().try_fold(&self.data, |value, name| lookup::get(value, &Value::from(&**name))).cloned()
     }
 
     /// Whether `with` put something at, above or below a path.
     pub(super) fn is_replaced(&self, path: &[Name]) -> bool {
-        self.replaced
-            .iter()
-            .any(|replaced| path.starts_with(replaced) || replaced.starts_with(path))
+        self.replaced.iter().any(|replaced| path.starts_with(replaced) || replaced.starts_with(path))
     }
 }
 
@@ -142,9 +123,7 @@ fn merged(base: &Value, other: &Value) -> Value {
     };
     let mut result = (**mine).clone();
     for (key, value) in theirs.iter() {
-        let joined = mine
-            .get(key)
-            .map_or_else(|| value.clone(), |base| merged(base, value));
+        let joined = mine.get(key).map_or_else(|| value.clone(), |base| merged(base, value));
         result.insert(key.clone(), joined);
     }
     result.into_value()

@@ -237,20 +237,13 @@ impl World<'_> {
 
     pub(super) fn recall(&self, callee: Callee, args: &[&Value]) -> Option<Option<Value>> {
         let remembered = self.remembered.borrow();
-        let mut calls = remembered
-            .iter()
-            .filter(|call| call.callee == callee && call.args.len() == args.len());
-        calls
-            .find(|call| call.args.iter().zip(args).all(|(a, b)| a == *b))
-            .map(|call| call.result.clone())
+        let mut calls =
+            remembered.iter().filter(|call| call.callee == callee && call.args.len() == args.len());
+        calls.find(|call| call.args.iter().zip(args).all(|(a, b)| a == *b)).map(|call| call.result.clone())
     }
 
     pub(super) fn remember(&self, callee: Callee, args: Vec<Value>, result: &Option<Value>) {
-        self.remembered.borrow_mut().push(Remembered {
-            callee,
-            args,
-            result: result.clone(),
-        });
+        self.remembered.borrow_mut().push(Remembered { callee, args, result: result.clone() });
     }
 
     pub(super) fn is_mocked(&self, callee: Callee) -> bool {
@@ -259,12 +252,8 @@ impl World<'_> {
 
     /// Calls a function with values.
     pub(super) fn call(&self, callee: Callee, args: Vec<Value>) -> Result<Option<Value>, EvalError> {
-        let mock = self
-            .mocks
-            .iter()
-            .rev()
-            .find(|(mocked, _)| *mocked == callee)
-            .map(|(_, mock)| mock.clone());
+        let mock =
+            self.mocks.iter().rev().find(|(mocked, _)| *mocked == callee).map(|(_, mock)| mock.clone());
         match mock {
             Some(Mock::Value(value)) => Ok(Some(value)),
             Some(Mock::Call(other)) => {
@@ -302,7 +291,5 @@ impl World<'_> {
 }
 
 pub(super) fn defined(value: Option<&Value>) -> Option<Cow<'_, Value>> {
-    value
-        .filter(|value| !matches!(value, Value::Undefined))
-        .map(Cow::Borrowed)
+    value.filter(|value| !matches!(value, Value::Undefined)).map(Cow::Borrowed)
 }

@@ -23,11 +23,8 @@ impl World<'_> {
         if let Some(known) = cell.get() {
             return Ok(known.as_ref());
         }
-        let value = if self.is_replaced(&group.path) {
-            self.data_at(&group.path)
-        } else {
-            self.compute(group)?
-        };
+        let value =
+            if self.is_replaced(&group.path) { self.data_at(&group.path) } else { self.compute(group)? };
         if let Some(value) = &value {
             self.meter.charge_built(value)?;
         }
@@ -140,11 +137,7 @@ impl World<'_> {
     fn object_rule(&self, group: &Group) -> Result<Value, EvalError> {
         let mut object = Value::new_object();
         // Where heads differ in length, a value under one must not grow keys through another.
-        let mut lengths = group
-            .rules
-            .iter()
-            .flat_map(|rule| &rule.branches)
-            .map(|branch| branch.keys.len());
+        let mut lengths = group.rules.iter().flat_map(|rule| &rule.branches).map(|branch| branch.keys.len());
         let first = lengths.next();
         let mut leaves: Option<Vec<Vec<Value>>> = lengths.any(|length| Some(length) != first).then(Vec::new);
         self.each_result(group, &mut |branch, frame| {
@@ -156,12 +149,8 @@ impl World<'_> {
             };
             self.meter.charge(64)?;
             if let Some(leaves) = &mut leaves {
-                self.meter
-                    .spend(u64::try_from(leaves.len()).unwrap_or(u64::MAX))?;
-                if leaves
-                    .iter()
-                    .any(|leaf| is_inside(leaf, &keys) || is_inside(&keys, leaf))
-                {
+                self.meter.spend(u64::try_from(leaves.len()).unwrap_or(u64::MAX))?;
+                if leaves.iter().any(|leaf| is_inside(leaf, &keys) || is_inside(&keys, leaf)) {
                     return Err(key_conflict(group));
                 }
                 leaves.push(keys.clone());
@@ -219,22 +208,12 @@ impl World<'_> {
 }
 
 fn conflict(group: &Group) -> EvalError {
-    let message = if matches!(group.kind, Kind::Function { .. }) {
-        FUNCTION_CONFLICT
-    } else {
-        RULE_CONFLICT
-    };
-    EvalError::Conflict {
-        rule: group.name.clone(),
-        message,
-    }
+    let message = if matches!(group.kind, Kind::Function { .. }) { FUNCTION_CONFLICT } else { RULE_CONFLICT };
+    EvalError::Conflict { rule: group.name.clone(), message }
 }
 
 fn key_conflict(group: &Group) -> EvalError {
-    EvalError::Conflict {
-        rule: group.name.clone(),
-        message: KEY_CONFLICT,
-    }
+    EvalError::Conflict { rule: group.name.clone(), message: KEY_CONFLICT }
 }
 
 /// Whether a path leads into what another path leads to.
@@ -253,12 +232,7 @@ fn put(object: &mut Value, keys: &[Value], value: Value, element: bool) -> bool 
     let Ok(pairs) = object.as_object_mut() else {
         return false;
     };
-    put(
-        pairs.get_or_insert_with(key.clone(), || Value::Undefined),
-        rest,
-        value,
-        element,
-    )
+    put(pairs.get_or_insert_with(key.clone(), || Value::Undefined), rest, value, element)
 }
 
 fn put_leaf(place: &mut Value, value: Value, element: bool) -> bool {

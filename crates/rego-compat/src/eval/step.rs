@@ -44,9 +44,7 @@ impl World<'_> {
     }
 
     fn holds(&self, expr: &Expr, frame: &Frame) -> Result<bool, EvalError> {
-        Ok(self
-            .value(expr, frame)?
-            .is_some_and(|value| !matches!(*value, Value::Bool(false))))
+        Ok(self.value(expr, frame)?.is_some_and(|value| !matches!(*value, Value::Bool(false))))
     }
 
     fn assign(&self, slot: usize, expr: &Expr, frame: &mut Frame) -> Result<bool, EvalError> {
@@ -146,10 +144,7 @@ impl World<'_> {
     }
 
     fn every(&self, every: &Every, frame: &mut Frame) -> Result<bool, EvalError> {
-        let Some(domain) = self
-            .value(&every.domain, frame)?
-            .map(std::borrow::Cow::into_owned)
-        else {
+        let Some(domain) = self.value(&every.domain, frame)?.map(std::borrow::Cow::into_owned) else {
             return Ok(false);
         };
         if !matches!(domain, Value::Array(_) | Value::Set(_) | Value::Object(_)) {
@@ -198,11 +193,7 @@ impl World<'_> {
             return self.hop(&value, path, target, frame, next);
         };
         let keys = match first {
-            Hop::Key(key) => self
-                .value(key, frame)?
-                .map(std::borrow::Cow::into_owned)
-                .into_iter()
-                .collect(),
+            Hop::Key(key) => self.value(key, frame)?.map(std::borrow::Cow::into_owned).into_iter().collect(),
             Hop::Any(_) => self.package_keys(node),
         };
         for key in keys {
@@ -233,11 +224,7 @@ impl World<'_> {
         next: Next<'_>,
     ) -> Result<Flow, EvalError> {
         let Some((first, rest)) = path.split_first() else {
-            return if self.matches(target, value, frame)? {
-                next(frame)
-            } else {
-                Ok(Flow::Continue)
-            };
+            return if self.matches(target, value, frame)? { next(frame) } else { Ok(Flow::Continue) };
         };
         match first {
             Hop::Key(key) => {
@@ -339,10 +326,7 @@ pub(super) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError>
 /// Elements in OPA's order. It differs from the order they are kept in only for compound keys.
 fn ordered<'v, T: Copy + 'v>(items: impl Iterator<Item = T>, key: fn(T) -> &'v Value) -> Vec<T> {
     let mut items: Vec<T> = items.collect();
-    if items
-        .iter()
-        .any(|item| matches!(key(*item), Value::Array(_) | Value::Set(_) | Value::Object(_)))
-    {
+    if items.iter().any(|item| matches!(key(*item), Value::Array(_) | Value::Set(_) | Value::Object(_))) {
         items.sort_by(|a, b| crate::fmt_go::literal::compare(key(*a), key(*b)));
     }
     items

@@ -38,9 +38,7 @@ impl World<'_> {
                 self.replaced.push(path.clone());
                 set_at(&mut self.data, &keys, value)
             }
-            (_, Mock::Call(_)) => Err(EvalError::Type(
-                "a function cannot stand for a document".to_owned(),
-            )),
+            (_, Mock::Call(_)) => Err(EvalError::Type("a function cannot stand for a document".to_owned())),
         }
     }
 }
@@ -54,12 +52,6 @@ fn set_at(document: &mut Value, path: &[Value], value: Value) -> Result<(), Eval
     if !matches!(document, Value::Object(_)) {
         *document = Value::new_object();
     }
-    let pairs = document
-        .as_object_mut()
-        .map_err(|error| EvalError::Internal(error.to_string()))?;
-    set_at(
-        pairs.get_or_insert_with(key.clone(), || Value::Undefined),
-        rest,
-        value,
-    )
+    let pairs = document.as_object_mut().map_err(|error| EvalError::Internal(error.to_string()))?;
+    set_at(pairs.get_or_insert_with(key.clone(), || Value::Undefined), rest, value)
 }

@@ -55,10 +55,7 @@ fn laid_out(float: f64, layout: char, precision: Option<usize>) -> String {
 
 /// `%e`: Rust's text with Go's exponent, which has a sign and at least two digits.
 fn exponent_of(float: f64, letter: char, precision: Option<usize>) -> String {
-    let text = precision.map_or_else(
-        || format!("{float:e}"),
-        |precision| format!("{float:.precision$e}"),
-    );
+    let text = precision.map_or_else(|| format!("{float:e}"), |precision| format!("{float:.precision$e}"));
     let (mantissa, exponent) = split_exponent(&text);
     format!("{mantissa}{letter}{}", exponent_text(exponent))
 }
@@ -100,16 +97,8 @@ fn general(float: f64, layout: char, precision: Option<usize>) -> String {
 fn integral_limit(wanted: usize, digits: usize, exponent: i32) -> i64 {
     let (wanted, digits) = (wanted as i64, digits as i64);
     // A zero has no digits and its point stands before them.
-    let point = if digits == 0 {
-        0
-    } else {
-        i64::from(exponent).saturating_add(1)
-    };
-    if wanted > digits && digits >= point {
-        digits
-    } else {
-        wanted
-    }
+    let point = if digits == 0 { 0 } else { i64::from(exponent).saturating_add(1) };
+    if wanted > digits && digits >= point { digits } else { wanted }
 }
 
 fn without_exponent(digits: &str, exponent: i32) -> String {
@@ -122,9 +111,7 @@ fn without_exponent(digits: &str, exponent: i32) -> String {
             pointed(&format!("{digits:0<before$}"), before)
         }
         Err(_) => {
-            let zeros = usize::try_from(exponent.unsigned_abs())
-                .unwrap_or(0)
-                .saturating_sub(1);
+            let zeros = usize::try_from(exponent.unsigned_abs()).unwrap_or(0).saturating_sub(1);
             format!("0.{}{digits}", "0".repeat(zeros))
         }
     }
@@ -166,9 +153,7 @@ fn hexadecimal(float: f64, letter: char, precision: Option<usize>) -> String {
         exponent = 0;
     } else {
         let shift = mantissa.leading_zeros().saturating_sub(3);
-        exponent = exponent
-            .saturating_sub(i32::try_from(shift).unwrap_or(0))
-            .saturating_add(8);
+        exponent = exponent.saturating_sub(i32::try_from(shift).unwrap_or(0)).saturating_add(8);
         mantissa = mantissa.wrapping_shl(shift);
     }
     if let Some(precision) = precision.filter(|precision| *precision < 15) {
@@ -177,19 +162,12 @@ fn hexadecimal(float: f64, letter: char, precision: Option<usize>) -> String {
     let fraction = format!("{:015x}", mantissa & ((1 << 60) - 1));
     let fraction = match precision {
         None => fraction.trim_end_matches('0').to_owned(),
-        Some(precision) => format!("{fraction:0<precision$}")
-            .chars()
-            .take(precision)
-            .collect(),
+        Some(precision) => format!("{fraction:0<precision$}").chars().take(precision).collect(),
     };
     let point = if fraction.is_empty() { "" } else { "." };
     let power = if letter == 'X' { 'P' } else { 'p' };
     let body = format!("{}{point}{fraction}", mantissa >> 60);
-    let body = if letter == 'X' {
-        body.to_ascii_uppercase()
-    } else {
-        body
-    };
+    let body = if letter == 'X' { body.to_ascii_uppercase() } else { body };
     format!("0{letter}{body}{power}{}", exponent_text(exponent))
 }
 
@@ -203,11 +181,7 @@ fn rounded(mantissa: u64, exponent: i32, precision: usize) -> (u64, i32) {
         kept = kept.saturating_add(1);
     }
     let kept = kept.wrapping_shl(dropped);
-    if kept & (1 << 61) == 0 {
-        (kept, exponent)
-    } else {
-        (kept >> 1, exponent.saturating_add(1))
-    }
+    if kept & (1 << 61) == 0 { (kept, exponent) } else { (kept >> 1, exponent.saturating_add(1)) }
 }
 
 /// What `#` asks for: a decimal point always, and under `%g` the trailing zeros.
@@ -217,14 +191,8 @@ fn with_point(number: &str, layout: char, precision: Option<usize>) -> String {
         'e' | 'E' => !matches!(layout, 'x' | 'X'),
         _ => false,
     });
-    let (head, tail) = tail_at
-        .and_then(|at| number.split_at_checked(at))
-        .unwrap_or((number, ""));
-    let significant = head
-        .chars()
-        .filter(|c| *c != '.')
-        .skip_while(|c| *c == '0')
-        .count();
+    let (head, tail) = tail_at.and_then(|at| number.split_at_checked(at)).unwrap_or((number, ""));
+    let significant = head.chars().filter(|c| *c != '.').skip_while(|c| *c == '0').count();
     let mut wanted = match layout {
         'g' | 'G' | 'x' => precision.unwrap_or(6),
         _ => 0,
@@ -236,8 +204,5 @@ fn with_point(number: &str, layout: char, precision: Option<usize>) -> String {
             wanted = wanted.saturating_sub(1);
         }
     }
-    format!(
-        "{head}{point}{}{tail}",
-        "0".repeat(wanted.saturating_sub(significant))
-    )
+    format!("{head}{point}{}{tail}", "0".repeat(wanted.saturating_sub(significant)))
 }

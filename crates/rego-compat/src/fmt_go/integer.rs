@@ -75,14 +75,9 @@ fn based(int: i64, base: Base, verb: char, spec: Spec, out: &mut String) {
         _ => 0,
     };
     let digits = format!("{:0>least$}", base.digits(int.unsigned_abs()));
-    let sharp = if spec.sharp {
-        base.sharp_prefix(&digits)
-    } else {
-        ""
-    };
+    let sharp = if spec.sharp { base.sharp_prefix(&digits) } else { "" };
     let letter = if verb == 'O' { "0o" } else { "" };
-    spec.without_zero()
-        .pad(&format!("{sign}{letter}{sharp}{digits}"), out);
+    spec.without_zero().pad(&format!("{sign}{letter}{sharp}{digits}"), out);
 }
 
 /// `U+0078`, or `U+0078 'x'` under `#`.
@@ -90,10 +85,7 @@ fn unicode(int: i64, spec: Spec, out: &mut String) {
     let point = int.cast_unsigned();
     let least = spec.precision.unwrap_or(0).max(4);
     let mut body = format!("U+{:0>least$}", format!("{point:X}"));
-    let printable = u32::try_from(point)
-        .ok()
-        .and_then(char::from_u32)
-        .filter(|c| text::is_printable(*c));
+    let printable = u32::try_from(point).ok().and_then(char::from_u32).filter(|c| text::is_printable(*c));
     if let Some(character) = printable.filter(|_| spec.sharp) {
         body.push_str(&format!(" '{character}'"));
     }
@@ -113,20 +105,10 @@ pub(super) fn print_big(value: &Value, verb: char, spec: Spec, out: &mut String)
             return out.push_str(&format!("%!{verb}(big.Int={})", radix_text(value, 10)));
         }
     };
-    let spec = Spec {
-        sharp: spec.sharp || spec.go_syntax,
-        plus: spec.plus || spec.plus_v,
-        ..spec
-    };
+    let spec = Spec { sharp: spec.sharp || spec.go_syntax, plus: spec.plus || spec.plus_v, ..spec };
     let text = radix_text(value, radix);
-    let (negative, digits) = text
-        .strip_prefix('-')
-        .map_or((false, text.as_str()), |rest| (true, rest));
-    let digits = if verb == 'X' {
-        digits.to_ascii_uppercase()
-    } else {
-        digits.to_owned()
-    };
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text.as_str()), |rest| (true, rest));
+    let digits = if verb == 'X' { digits.to_ascii_uppercase() } else { digits.to_owned() };
     let sign = sign(negative, spec);
     let prefix = match (verb, spec.sharp) {
         ('O', _) => "0o",
@@ -135,10 +117,7 @@ pub(super) fn print_big(value: &Value, verb: char, spec: Spec, out: &mut String)
     };
     let precision = spec.precision.unwrap_or(0);
     let digits = format!("{digits:0>precision$}");
-    let length = sign
-        .len()
-        .saturating_add(prefix.len())
-        .saturating_add(digits.len());
+    let length = sign.len().saturating_add(prefix.len()).saturating_add(digits.len());
     let missing = spec.width.unwrap_or(0).saturating_sub(length);
     let (left, zeros, right) = match (spec.minus, spec.zero && spec.precision.is_none()) {
         (true, _) => (0, 0, missing),

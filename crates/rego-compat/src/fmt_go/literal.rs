@@ -91,10 +91,7 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
             let flat = |object: &'_ regorus::value::Object| -> Vec<Value> {
                 let mut pairs: Vec<_> = object.iter().collect();
                 pairs.sort_by(|(a, _), (b, _)| compare(a, b));
-                pairs
-                    .into_iter()
-                    .flat_map(|(key, value)| [key.clone(), value.clone()])
-                    .collect()
+                pairs.into_iter().flat_map(|(key, value)| [key.clone(), value.clone()]).collect()
             };
             lexical(flat(a).iter(), flat(b).iter())
         }

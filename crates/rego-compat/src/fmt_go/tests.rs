@@ -30,16 +30,8 @@ fn an_argument_that_does_not_fit_its_verb_is_shown_with_its_type() {
 
 #[test]
 fn flags_and_widths_pad() {
-    check(
-        "%5d|%-5d|%05d|%+d",
-        &[Arg::Int(7), Arg::Int(7), Arg::Int(7), Arg::Int(7)],
-        "    7|7    |00007|+7",
-    );
-    check(
-        "%-5s|%5s|%.2s",
-        &[text("ab"), text("ab"), text("abc")],
-        "ab   |   ab|ab",
-    );
+    check("%5d|%-5d|%05d|%+d", &[Arg::Int(7), Arg::Int(7), Arg::Int(7), Arg::Int(7)], "    7|7    |00007|+7");
+    check("%-5s|%5s|%.2s", &[text("ab"), text("ab"), text("abc")], "ab   |   ab|ab");
     check("%*d", &[Arg::Int(4), Arg::Int(1)], "   1");
     check("%!", &[Arg::Int(4)], "%!!(int64=4)");
 }
@@ -55,12 +47,7 @@ fn floats_are_laid_out_as_go_does() {
     check("%v", &[Arg::Float(1234567.5)], "1.2345675e+06");
     check(
         "%v %g %f %.2f",
-        &[
-            Arg::Float(0.1),
-            Arg::Float(1e-7),
-            Arg::Float(2.5),
-            Arg::Float(2.345),
-        ],
+        &[Arg::Float(0.1), Arg::Float(1e-7), Arg::Float(2.5), Arg::Float(2.345)],
         "0.1 1e-07 2.500000 2.35",
     );
     check("%x", &[Arg::Float(1.5)], "0x1.8p+00");

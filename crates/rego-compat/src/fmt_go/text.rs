@@ -21,9 +21,7 @@ pub(super) fn plain(string: &str, spec: Spec, out: &mut String) {
 }
 
 fn truncated(string: &str, spec: Spec) -> &str {
-    let end = spec
-        .precision
-        .and_then(|precision| string.char_indices().nth(precision));
+    let end = spec.precision.and_then(|precision| string.char_indices().nth(precision));
     end.and_then(|(end, _)| string.get(..end)).unwrap_or(string)
 }
 
@@ -91,17 +89,12 @@ pub(super) fn is_printable(character: char) -> bool {
 
 /// `strconv.CanBackquote`: one line, no control character but the tab, no backquote.
 fn can_backquote(string: &str) -> bool {
-    !string
-        .chars()
-        .any(|c| c == '\u{feff}' || (c < ' ' && c != '\t') || c == '`' || c == '\u{7f}')
+    !string.chars().any(|c| c == '\u{feff}' || (c < ' ' && c != '\t') || c == '`' || c == '\u{7f}')
 }
 
 /// The character of a number, or the replacement character where there is none.
 pub(super) fn rune(int: i64) -> char {
-    u32::try_from(int)
-        .ok()
-        .and_then(char::from_u32)
-        .unwrap_or(char::REPLACEMENT_CHARACTER)
+    u32::try_from(int).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 /// `%x`: two digits a byte, of at most precision bytes.
@@ -120,11 +113,7 @@ fn hex(string: &str, spec: Spec, upper: bool, out: &mut String) {
         if position == 0 || spec.space {
             body.push_str(prefix);
         }
-        body.push_str(&if upper {
-            format!("{byte:02X}")
-        } else {
-            format!("{byte:02x}")
-        });
+        body.push_str(&if upper { format!("{byte:02X}") } else { format!("{byte:02x}") });
     }
     spec.pad(&body, out);
 }

@@ -54,11 +54,7 @@ const fn is_scalar(value: &Value) -> bool {
 
 /// Comparing walks both values; where both are nested, the smaller way through is paid for first.
 pub(crate) fn pay(a: &Value, b: &Value, meter: &Meter) -> Result<(), EvalError> {
-    if is_scalar(a) || is_scalar(b) {
-        Ok(())
-    } else {
-        meter.charge_tree(a)
-    }
+    if is_scalar(a) || is_scalar(b) { Ok(()) } else { meter.charge_tree(a) }
 }
 
 fn compared(args: &[&Value], meter: &Meter, test: fn(&Value, &Value) -> bool) -> Answer {

@@ -25,20 +25,8 @@ const MAX_ARGS: usize = 8;
 fn place() -> Option<&'static Place> {
     let made = PLACE.get_or_init(|| {
         let source = Source::from_contents("builtin".to_owned(), String::new()).ok()?;
-        let span = Span {
-            source,
-            line: 1,
-            col: 1,
-            start: 0,
-            end: 0,
-        };
-        let null = || {
-            Ref::new(Expr::Null {
-                span: span.clone(),
-                value: Value::Null,
-                eidx: 0,
-            })
-        };
+        let span = Span { source, line: 1, col: 1, start: 0, end: 0 };
+        let null = || Ref::new(Expr::Null { span: span.clone(), value: Value::Null, eidx: 0 });
         let exprs = std::iter::repeat_with(null).take(MAX_ARGS).collect();
         Some(Place { span, exprs })
     });

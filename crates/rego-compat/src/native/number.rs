@@ -41,9 +41,8 @@ fn decimal(text: &str) -> Option<Value> {
         Some(rest) => ("-", rest),
         None => ("", text.strip_prefix('+').unwrap_or(text)),
     };
-    let (digits, exponent) = rest
-        .split_once(['e', 'E'])
-        .map_or((rest, None), |(digits, exponent)| (digits, Some(exponent)));
+    let (digits, exponent) =
+        rest.split_once(['e', 'E']).map_or((rest, None), |(digits, exponent)| (digits, Some(exponent)));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let valid_exponent = exponent.is_none_or(|text| {
@@ -59,14 +58,8 @@ fn decimal(text: &str) -> Option<Value> {
     }
     let whole = whole.trim_start_matches('0');
     let whole = if whole.is_empty() { "0" } else { whole };
-    let fraction = if fraction.is_empty() {
-        String::new()
-    } else {
-        format!(".{fraction}")
-    };
-    let exponent = exponent
-        .map(|exponent| format!("e{exponent}"))
-        .unwrap_or_default();
+    let fraction = if fraction.is_empty() { String::new() } else { format!(".{fraction}") };
+    let exponent = exponent.map(|exponent| format!("e{exponent}")).unwrap_or_default();
     match Value::from_numeric_string(&format!("{sign}{whole}{fraction}{exponent}")) {
         Ok(number @ Value::Number(_)) => Some(number),
         _ => None,
@@ -132,11 +125,7 @@ fn range(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(from), Some(to)) = (integer(args.first()), integer(args.get(1))) else {
         return Ok(None);
     };
-    let step = if args.len() == 3 {
-        integer(args.get(2))
-    } else {
-        Some(1)
-    };
+    let step = if args.len() == 3 { integer(args.get(2)) } else { Some(1) };
     let Some(step) = step.filter(|step| *step > 0) else {
         return Ok(None);
     };
@@ -146,11 +135,7 @@ fn range(args: &[&Value], meter: &Meter) -> Answer {
     while if upwards { next <= to } else { next >= to } {
         pay_item(meter)?;
         items.push(next.into());
-        let following = if upwards {
-            next.checked_add(step)
-        } else {
-            next.checked_sub(step)
-        };
+        let following = if upwards { next.checked_add(step) } else { next.checked_sub(step) };
         match following {
             Some(following) => next = following,
             None => break,

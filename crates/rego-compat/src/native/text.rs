@@ -14,16 +14,12 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "trim_prefix" => |args, meter| cut(args, meter, |text, part| text.strip_prefix(part).unwrap_or(text)),
         "trim_suffix" => |args, meter| cut(args, meter, |text, part| text.strip_suffix(part).unwrap_or(text)),
         "trim" => |args, meter| cut(args, meter, |text, set| text.trim_matches(|c| set.contains(c))),
-        "trim_left" => |args, meter| {
-            cut(args, meter, |text, set| {
-                text.trim_start_matches(|c| set.contains(c))
-            })
-        },
-        "trim_right" => |args, meter| {
-            cut(args, meter, |text, set| {
-                text.trim_end_matches(|c| set.contains(c))
-            })
-        },
+        "trim_left" => {
+            |args, meter| cut(args, meter, |text, set| text.trim_start_matches(|c| set.contains(c)))
+        }
+        "trim_right" => {
+            |args, meter| cut(args, meter, |text, set| text.trim_end_matches(|c| set.contains(c)))
+        }
         "replace" => replace,
         "split" => split,
         "concat" => concat,
@@ -68,11 +64,7 @@ fn replace(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(text), Some(old), Some(new)) = (text_at(args, 0), text_at(args, 1), text_at(args, 2)) else {
         return Ok(None);
     };
-    let occurrences = if old.is_empty() {
-        text.len().saturating_add(1)
-    } else {
-        text.matches(old).count()
-    };
+    let occurrences = if old.is_empty() { text.len().saturating_add(1) } else { text.matches(old).count() };
     meter.charge(text.len().saturating_add(occurrences.saturating_mul(new.len())))?;
     answer(text.replace(old, new))
 }
@@ -101,9 +93,8 @@ fn concat(args: &[&Value], meter: &Meter) -> Answer {
         _ => None,
     };
     let Some(items) = items else { return Ok(None) };
-    let length = items.iter().fold(0usize, |sum, item| {
-        sum.saturating_add(item.len()).saturating_add(separator.len())
-    });
+    let length =
+        items.iter().fold(0usize, |sum, item| sum.saturating_add(item.len()).saturating_add(separator.len()));
     meter.charge(length)?;
     answer(items.join(separator))
 }

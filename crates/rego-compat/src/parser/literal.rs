@@ -52,12 +52,7 @@ impl Parser<'_> {
         }
         let kind = self.statement()?;
         let with = self.with()?;
-        let literal = Literal {
-            negated: false,
-            kind,
-            with,
-            at,
-        };
+        let literal = Literal { negated: false, kind, with, at };
         self.continue_logic(literal)
     }
 
@@ -85,28 +80,15 @@ impl Parser<'_> {
         let kind = self.statement()?;
         let with = self.with()?;
         let literal = if self.keywords.not_bodies {
-            let inner = Literal {
-                negated: false,
-                kind,
-                with: Vec::new(),
-                at,
-            };
+            let inner = Literal { negated: false, kind, with: Vec::new(), at };
             Literal {
                 negated: false,
-                kind: LiteralKind::Not {
-                    body: vec![inner],
-                    explicit: false,
-                },
+                kind: LiteralKind::Not { body: vec![inner], explicit: false },
                 with,
                 at,
             }
         } else {
-            Literal {
-                negated: true,
-                kind,
-                with,
-                at,
-            }
+            Literal { negated: true, kind, with, at }
         };
         self.continue_logic(literal)
     }
@@ -119,16 +101,8 @@ impl Parser<'_> {
         let Some(group) = self.try_group()? else {
             return Ok(None);
         };
-        let kind = LiteralKind::Not {
-            body: group.body,
-            explicit: false,
-        };
-        let literal = Literal {
-            negated: false,
-            kind,
-            with: self.with()?,
-            at,
-        };
+        let kind = LiteralKind::Not { body: group.body, explicit: false };
+        let literal = Literal { negated: false, kind, with: self.with()?, at };
         self.continue_logic(literal).map(Some)
     }
 
@@ -162,10 +136,7 @@ impl Parser<'_> {
             if !self.take_keyword("as") {
                 return self.unexpected("expected as keyword");
             }
-            with.push(With {
-                target,
-                value: self.expression()?,
-            });
+            with.push(With { target, value: self.expression()? });
         }
         Ok(with)
     }
@@ -180,23 +151,14 @@ impl Parser<'_> {
             let parts = (call.name(), args.next(), args.next(), args.next());
             let kind = match parts {
                 (name, Some(value), Some(domain), None) if name == "internal.member_2" => {
-                    LiteralKind::SomeIn {
-                        key: None,
-                        value,
-                        domain,
-                    }
+                    LiteralKind::SomeIn { key: None, value, domain }
                 }
                 (name, key, Some(value), Some(domain)) if name == "internal.member_3" => {
                     LiteralKind::SomeIn { key, value, domain }
                 }
                 _ => return self.error("expected `x in xs` or `x, y in xs` expression"),
             };
-            return Ok(Literal {
-                negated: false,
-                kind,
-                with: self.with()?,
-                at,
-            });
+            return Ok(Literal { negated: false, kind, with: self.with()?, at });
         }
         self.at = start;
         let mut names = Vec::new();
@@ -207,12 +169,7 @@ impl Parser<'_> {
             names.push((self.word().into(), self.pos()));
             self.bump();
             if !self.take(Kind::Comma) {
-                return Ok(Literal {
-                    negated: false,
-                    kind: LiteralKind::Some(names),
-                    with: Vec::new(),
-                    at,
-                });
+                return Ok(Literal { negated: false, kind: LiteralKind::Some(names), with: Vec::new(), at });
             }
         }
     }
@@ -231,18 +188,8 @@ impl Parser<'_> {
             return self.unexpected("missing body");
         }
         let body = self.body(Kind::RBrace)?;
-        let kind = LiteralKind::Every(Box::new(Every {
-            key,
-            value,
-            domain,
-            body,
-        }));
-        Ok(Literal {
-            negated: false,
-            kind,
-            with: self.with()?,
-            at,
-        })
+        let kind = LiteralKind::Every(Box::new(Every { key, value, domain, body }));
+        Ok(Literal { negated: false, kind, with: self.with()?, at })
     }
 }
 

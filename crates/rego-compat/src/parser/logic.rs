@@ -21,11 +21,7 @@ impl Parser<'_> {
             return Ok(Some(Operand { body, explicit: true }));
         }
         (self.at, self.depth) = (start, depth);
-        if self.kind() == Kind::LParen {
-            self.try_group()
-        } else {
-            Ok(None)
-        }
+        if self.kind() == Kind::LParen { self.try_group() } else { Ok(None) }
     }
 
     /// `(a or b)`: parentheses around logic, which no term can hold.
@@ -37,10 +33,7 @@ impl Parser<'_> {
                 || !literal.with.is_empty())
             && self.take(Kind::RParen)
         {
-            return Ok(Some(Operand {
-                body: vec![literal],
-                explicit: false,
-            }));
+            return Ok(Some(Operand { body: vec![literal], explicit: false }));
         }
         (self.at, self.depth) = (start, depth);
         Ok(None)
@@ -54,13 +47,7 @@ impl Parser<'_> {
             return self.error("with keyword must follow the whole and/or expression");
         }
         let at = literal.at;
-        self.logic(
-            Operand {
-                body: vec![literal],
-                explicit: false,
-            },
-            at,
-        )
+        self.logic(Operand { body: vec![literal], explicit: false }, at)
     }
 
     /// `and` binds tighter than `or`; both associate to the left. `with` applies to the whole.
@@ -79,16 +66,8 @@ impl Parser<'_> {
             }
             Some(last) => {
                 left.body.push(last);
-                let kind = LiteralKind::Not {
-                    body: left.body,
-                    explicit: true,
-                };
-                Ok(Literal {
-                    negated: true,
-                    kind,
-                    with,
-                    at,
-                })
+                let kind = LiteralKind::Not { body: left.body, explicit: true };
+                Ok(Literal { negated: true, kind, with, at })
             }
             None => self.error("found empty body"),
         }
@@ -107,10 +86,7 @@ impl Parser<'_> {
         self.enter()?;
         let at = self.pos();
         if self.take(Kind::LBrace) {
-            return Ok(Operand {
-                body: self.body(Kind::RBrace)?,
-                explicit: true,
-            });
+            return Ok(Operand { body: self.body(Kind::RBrace)?, explicit: true });
         }
         if self.kind() == Kind::LParen
             && let Some(group) = self.try_group()?
@@ -122,26 +98,13 @@ impl Parser<'_> {
             let body = self.body(Kind::RBrace)?;
             let kind = LiteralKind::Not { body, explicit: true };
             return Ok(Operand {
-                body: vec![Literal {
-                    negated: false,
-                    kind,
-                    with: Vec::new(),
-                    at,
-                }],
+                body: vec![Literal { negated: false, kind, with: Vec::new(), at }],
                 explicit: false,
             });
         }
         let kind = self.statement()?;
-        let literal = Literal {
-            negated,
-            kind,
-            with: Vec::new(),
-            at,
-        };
-        Ok(Operand {
-            body: vec![literal],
-            explicit: false,
-        })
+        let literal = Literal { negated, kind, with: Vec::new(), at };
+        Ok(Operand { body: vec![literal], explicit: false })
     }
 }
 
@@ -151,14 +114,7 @@ fn join(
     at: Pos,
     kind: impl FnOnce(Box<Operand>, Box<Operand>) -> LiteralKind,
 ) -> Operand {
-    let literal = Literal {
-        negated: false,
-        kind: kind(Box::new(left), Box::new(right)),
-        with: Vec::new(),
-        at,
-    };
-    Operand {
-        body: vec![literal],
-        explicit: false,
-    }
+    let literal =
+        Literal { negated: false, kind: kind(Box::new(left), Box::new(right)), with: Vec::new(), at };
+    Operand { body: vec![literal], explicit: false }
 }

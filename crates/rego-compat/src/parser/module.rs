@@ -16,13 +16,8 @@ impl Parser<'_> {
             return self.error("package expected");
         }
         let package = self.path()?;
-        let mut tree = Tree {
-            package,
-            package_at,
-            imports: Vec::new(),
-            rules: Vec::new(),
-            strict: self.strict,
-        };
+        let mut tree =
+            Tree { package, package_at, imports: Vec::new(), rules: Vec::new(), strict: self.strict };
         while self.kind() != Kind::End {
             self.depth = 0;
             if self.is_statement("package") {
@@ -77,11 +72,7 @@ impl Parser<'_> {
         self.bump();
         let at = self.pos();
         let path = self.path()?;
-        let alias = if self.take_keyword("as") {
-            Some(self.alias()?)
-        } else {
-            None
-        };
+        let alias = if self.take_keyword("as") { Some(self.alias()?) } else { None };
         let import = Import { path, alias, at };
         match import.path.first().map(|root| &**root) {
             Some("data" | "input") => self.check_document_import(&import)?,
@@ -113,19 +104,11 @@ impl Parser<'_> {
     }
 
     fn error_at<T>(&self, at: Pos, message: impl Into<String>) -> Parsed<T> {
-        Err(SyntaxError {
-            at,
-            code: Code::Parse,
-            message: message.into(),
-            help: "",
-        })
+        Err(SyntaxError { at, code: Code::Parse, message: message.into(), help: "" })
     }
 
     fn check_document_import(&self, import: &Import) -> Parsed<()> {
-        let ends_in_keyword = import
-            .path
-            .last()
-            .is_some_and(|last| self.keywords.reserves(last));
+        let ends_in_keyword = import.path.last().is_some_and(|last| self.keywords.reserves(last));
         if import.alias.is_none() && ends_in_keyword {
             return self.error_at(import.at, "unexpected import path, must not end with a keyword");
         }
@@ -150,10 +133,7 @@ impl Parser<'_> {
         if self.add_keyword(word) {
             return Ok(());
         }
-        self.error_at(
-            import.at,
-            "unexpected keyword, must be one of [and contains every if in not or]",
-        )
+        self.error_at(import.at, "unexpected keyword, must be one of [and contains every if in not or]")
     }
 
     fn add_keyword(&mut self, word: &str) -> bool {
@@ -173,11 +153,7 @@ impl Parser<'_> {
 
     /// `import rego.v1`: the rest of the module is Rego v1. `rego.v2` adds the keywords v1 has to import.
     fn rego(&mut self, import: &Import) -> Parsed<()> {
-        let version = import
-            .path
-            .get(1)
-            .map(|word| &**word)
-            .filter(|_| import.path.len() == 2);
+        let version = import.path.get(1).map(|word| &**word).filter(|_| import.path.len() == 2);
         if !matches!(version, Some("v1" | "v2")) {
             let path = import.path.join(".");
             return self.error_at(

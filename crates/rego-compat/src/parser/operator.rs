@@ -28,11 +28,7 @@ pub(super) fn call(name: &str, args: Vec<Term>, at: crate::finding::Pos) -> Term
 }
 
 fn operator_at(level: usize, kind: Kind) -> Option<&'static str> {
-    LEVELS
-        .get(level)?
-        .iter()
-        .find(|(operator, _)| *operator == kind)
-        .map(|(_, name)| *name)
+    LEVELS.get(level)?.iter().find(|(operator, _)| *operator == kind).map(|(_, name)| *name)
 }
 
 impl Parser<'_> {

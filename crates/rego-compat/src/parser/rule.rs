@@ -22,20 +22,9 @@ impl Parser<'_> {
         let (mut head, contains) = self.head()?;
         // `if.x := 1` on the next line is a rule of its own.
         let conditional = !self.starts_reference() && self.take_keyword("if");
-        let written = Written {
-            contains,
-            conditional,
-            body: false,
-        };
+        let written = Written { contains, conditional, body: false };
         classify(&mut head, written);
-        let mut rule = Rule {
-            default: false,
-            head,
-            body: Vec::new(),
-            otherwise: Vec::new(),
-            at,
-            written,
-        };
+        let mut rule = Rule { default: false, head, body: Vec::new(), otherwise: Vec::new(), at, written };
         if conditional {
             self.conditional_body(&mut rule)?;
         } else if self.kind() == Kind::LBrace {
@@ -90,11 +79,7 @@ impl Parser<'_> {
 
     fn chained(&mut self, rule: Rule, rules: &mut Vec<Rule>) -> Parsed<()> {
         let has_else = !rule.otherwise.is_empty();
-        let template = Rule {
-            body: Vec::new(),
-            otherwise: Vec::new(),
-            ..rule.clone()
-        };
+        let template = Rule { body: Vec::new(), otherwise: Vec::new(), ..rule.clone() };
         rules.push(rule);
         while self.kind() == Kind::LBrace {
             if has_else {
@@ -122,23 +107,12 @@ impl Parser<'_> {
             return self.unexpected("expected rule name");
         }
         let (mut head, contains) = self.head()?;
-        let written = Written {
-            contains,
-            conditional: false,
-            body: false,
-        };
+        let written = Written { contains, conditional: false, body: false };
         classify(&mut head, written);
         if !matches!(head.value, HeadValue::Single(_)) {
             return self.error("illegal default rule (must have a value)");
         }
-        Ok(Rule {
-            default: true,
-            head,
-            body: Vec::new(),
-            otherwise: Vec::new(),
-            at,
-            written,
-        })
+        Ok(Rule { default: true, head, body: Vec::new(), otherwise: Vec::new(), at, written })
     }
 
     /// The head as written, and whether `contains` was.
@@ -147,11 +121,7 @@ impl Parser<'_> {
         let name = Term::new(self.variable(), at);
         self.bump();
         let (path, args) = self.head_reference(name)?;
-        let mut head = Head {
-            path,
-            args,
-            value: HeadValue::True,
-        };
+        let mut head = Head { path, args, value: HeadValue::True };
         if self.is_keyword("contains") {
             if head.args.is_some() {
                 return self.error("the contains keyword can only be used with multi-value rule definitions");
@@ -178,11 +148,8 @@ impl Parser<'_> {
             Node::Ref(path) => Ok((path, None)),
             Node::Call(call) => {
                 let mut names = call.operator.into_iter();
-                let mut path: Vec<Term> = names
-                    .next()
-                    .map(|name| Term::new(Node::Var(name), term.at))
-                    .into_iter()
-                    .collect();
+                let mut path: Vec<Term> =
+                    names.next().map(|name| Term::new(Node::Var(name), term.at)).into_iter().collect();
                 path.extend(names.map(|name| Term::new(Node::Scalar(name.as_ref().into()), term.at)));
                 // `f() = 1` is a rule like any other: nothing distinguishes its calls.
                 Ok((path, Some(call.args).filter(|args| !args.is_empty())))
@@ -214,12 +181,7 @@ impl Parser<'_> {
     fn else_branch(&mut self) -> Parsed<Else> {
         let at = self.pos();
         self.bump();
-        let mut branch = Else {
-            value: None,
-            body: Vec::new(),
-            at,
-            written: Written::default(),
-        };
+        let mut branch = Else { value: None, body: Vec::new(), at, written: Written::default() };
         if matches!(self.kind(), Kind::Assign | Kind::Unify) {
             self.bump();
             branch.value = Some(self.expression()?);
@@ -239,13 +201,7 @@ impl Parser<'_> {
 }
 
 const fn is_set(kind: &crate::ast::LiteralKind) -> bool {
-    matches!(
-        kind,
-        crate::ast::LiteralKind::Term(Term {
-            node: Node::Set(_),
-            ..
-        })
-    )
+    matches!(kind, crate::ast::LiteralKind::Term(Term { node: Node::Set(_), .. }))
 }
 
 /// `p[x]` without value, `if` or `contains` is an element of a set; everything else keeps its reference.

@@ -49,11 +49,7 @@ impl Parser<'_> {
 
     /// The variable the current word names; `_` is a new one each time.
     pub(super) fn variable(&mut self) -> Node {
-        if self.word() == "_" {
-            self.wildcard()
-        } else {
-            Node::Var(self.word().into())
-        }
+        if self.word() == "_" { self.wildcard() } else { Node::Var(self.word().into()) }
     }
 
     pub(super) fn wildcard(&mut self) -> Node {

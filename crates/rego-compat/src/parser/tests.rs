@@ -4,20 +4,11 @@ use super::*;
 use crate::ast::{ComprehensionKind, HeadValue, LiteralKind, Node, Rule, Term};
 
 fn tree(text: &str, version: RegoVersion) -> Result<Tree, Findings> {
-    parse(
-        &Source {
-            name: "t.rego".into(),
-            text: text.into(),
-        },
-        version,
-        Bounds::default(),
-    )
+    parse(&Source { name: "t.rego".into(), text: text.into() }, version, Bounds::default())
 }
 
 fn rules(text: &str) -> Vec<Rule> {
-    tree(&format!("package t\n{text}"), RegoVersion::V0)
-        .unwrap()
-        .rules
+    tree(&format!("package t\n{text}"), RegoVersion::V0).unwrap().rules
 }
 
 /// The only literal of the only rule, printed as calls.
@@ -41,10 +32,7 @@ fn print(term: &Term) -> String {
         Node::Array(terms) => format!("[{}]", list(terms)),
         Node::Set(terms) => format!("#{{{}}}", list(terms)),
         Node::Object(pairs) => {
-            let pairs: Vec<_> = pairs
-                .iter()
-                .map(|(k, v)| format!("{}:{}", print(k), print(v)))
-                .collect();
+            let pairs: Vec<_> = pairs.iter().map(|(k, v)| format!("{}:{}", print(k), print(v))).collect();
             format!("{{{}}}", pairs.join(" "))
         }
         Node::Comprehension(c) => match &c.kind {
@@ -75,10 +63,7 @@ fn references_end_at_white_space() {
     let two = rules("p { x := input.a\n(x) == 1 }");
     assert_eq!(two[0].body.len(), 2, "a parenthesis on the next line is no call");
     assert!(tree("package t\np { f (x) }", RegoVersion::V0).is_err());
-    assert_eq!(
-        rules("f (x) = y { y = x }")[0].head.args.as_ref().map(Vec::len),
-        Some(1)
-    );
+    assert_eq!(rules("f (x) = y { y = x }")[0].head.args.as_ref().map(Vec::len), Some(1));
 }
 
 #[test]
@@ -97,46 +82,20 @@ fn collections_and_comprehensions_are_told_apart() {
 fn bodies_may_be_chained_and_followed_by_else() {
     let chained = rules("v[x] { x = 1 } { x = 2 }");
     assert_eq!(chained.len(), 2);
-    assert!(
-        chained
-            .iter()
-            .all(|rule| matches!(rule.head.value, HeadValue::Element(_)))
-    );
+    assert!(chained.iter().all(|rule| matches!(rule.head.value, HeadValue::Element(_))));
     let otherwise = rules("p = 1 { false } else = 2 { false } else = 3");
     assert_eq!(otherwise[0].otherwise.len(), 2);
-    assert!(
-        tree(
-            "package t\np { false } else = 1 { true } { true }",
-            RegoVersion::V0
-        )
-        .is_err()
-    );
+    assert!(tree("package t\np { false } else = 1 { true } { true }", RegoVersion::V0).is_err());
 }
 
 #[test]
 fn future_keywords_exist_once_imported() {
     assert!(tree("package t\np { some x in [1]; x }", RegoVersion::V0).is_err());
+    assert!(tree("package t\nimport future.keywords.in\np { some x in [1]; x }", RegoVersion::V0).is_ok());
     assert!(
-        tree(
-            "package t\nimport future.keywords.in\np { some x in [1]; x }",
-            RegoVersion::V0
-        )
-        .is_ok()
+        tree("package t\nimport future.keywords\np contains x if { some x in [1] }", RegoVersion::V0).is_ok()
     );
-    assert!(
-        tree(
-            "package t\nimport future.keywords\np contains x if { some x in [1] }",
-            RegoVersion::V0
-        )
-        .is_ok()
-    );
-    assert!(
-        tree(
-            "package t\np contains x if { some k, x in {\"a\": 1} }",
-            RegoVersion::V1
-        )
-        .is_ok()
-    );
+    assert!(tree("package t\np contains x if { some k, x in {\"a\": 1} }", RegoVersion::V1).is_ok());
     assert_eq!(literal("in == 1"), "(equal in 1)");
 }
 
@@ -153,12 +112,8 @@ fn template_strings_hold_expressions() {
 
 #[test]
 fn depth_is_bounded_for_brackets_and_for_chains() {
-    for text in [
-        "[".repeat(1 << 16),
-        "(".repeat(1 << 16),
-        "1 + ".repeat(1 << 12),
-        "{\"a\":".repeat(1 << 12),
-    ] {
+    for text in ["[".repeat(1 << 16), "(".repeat(1 << 16), "1 + ".repeat(1 << 12), "{\"a\":".repeat(1 << 12)]
+    {
         let findings = tree(&format!("package t\np {{ x := {text} }}"), RegoVersion::V0).unwrap_err();
         assert_eq!(findings.iter().next().unwrap().code, Code::Bound, "{findings}");
     }
@@ -168,16 +123,9 @@ fn depth_is_bounded_for_brackets_and_for_chains() {
 
 #[test]
 fn ambiguous_text_costs_linear_time() {
-    let text = format!(
-        "package t\np {{ x := {}a{} }}",
-        "[a | ".repeat(30),
-        ", 1]".repeat(30)
-    );
+    let text = format!("package t\np {{ x := {}a{} }}", "[a | ".repeat(30), ", 1]".repeat(30));
     let findings = tree(&text, RegoVersion::V0);
-    assert!(
-        findings.is_err() || findings.is_ok(),
-        "returns instead of running for 2^30 steps"
-    );
+    assert!(findings.is_err() || findings.is_ok(), "returns instead of running for 2^30 steps");
 }
 
 #[test]

@@ -59,11 +59,7 @@ impl Binder<'_> {
             Operand::Ref(reference) => {
                 let (base, rest) = self.base(reference);
                 let path: Vec<Expr> = rest.iter().map(|part| self.expr(part)).collect();
-                if path.is_empty() {
-                    base
-                } else {
-                    Expr::Get(Box::new(Get { base, path }))
-                }
+                if path.is_empty() { base } else { Expr::Get(Box::new(Get { base, path })) }
             }
             Operand::Collect(_) => Expr::Undefined,
         }
@@ -90,18 +86,9 @@ impl Binder<'_> {
                     .groups
                     .get(group)
                     .is_some_and(|group| matches!(group.kind, Kind::Function { .. }));
-                return (
-                    if is_function {
-                        Expr::Undefined
-                    } else {
-                        Expr::Rule(group)
-                    },
-                    rest,
-                );
+                return (if is_function { Expr::Undefined } else { Expr::Rule(group) }, rest);
             }
-            let next = rest
-                .split_first()
-                .and_then(|(first, left)| Some((name_of(first)?, left)));
+            let next = rest.split_first().and_then(|(first, left)| Some((name_of(first)?, left)));
             match next {
                 Some((name, left)) => match node.children.get(&*name) {
                     Some(child) => {
@@ -140,12 +127,7 @@ impl Binder<'_> {
         match self.callee(callee) {
             Some(Callee::Builtin(id)) => {
                 let pure = matches!(callee, ir::Callee::Builtin(signature) if signature.pure);
-                Expr::Builtin(Box::new(BuiltinCall {
-                    id,
-                    run: native::implementation(id),
-                    pure,
-                    args,
-                }))
+                Expr::Builtin(Box::new(BuiltinCall { id, run: native::implementation(id), pure, args }))
             }
             Some(Callee::Function(group)) if args.is_empty() => Expr::Rule(group),
             Some(callee) => Expr::Call(Box::new(Call { callee, args })),

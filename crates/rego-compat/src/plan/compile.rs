@@ -18,30 +18,15 @@ use super::{
 
 /// Plans every rule; the query is a path of names under `data`.
 pub(crate) fn plan(book: &Rulebook, query: &[Name]) -> Plan {
-    let mut plan = Plan {
-        externals: book.externals.clone(),
-        ..Plan::default()
-    };
+    let mut plan = Plan { externals: book.externals.clone(), ..Plan::default() };
     let mut nodes = HashMap::new();
     add_node(&book.tree, &mut Vec::new(), &mut plan.nodes, &mut nodes);
     for group in &book.groups {
         plan.groups.push(plan_group(book, &nodes, group));
     }
-    let binder = Binder {
-        book,
-        nodes: &nodes,
-        bound: SlotSet::default(),
-        slots: 0,
-    };
-    let path = query
-        .iter()
-        .map(|name| Operand::Const(Value::from(&**name)))
-        .collect();
-    let reference = Reference {
-        root: Root::Data,
-        path,
-        at: crate::finding::Pos::default(),
-    };
+    let binder = Binder { book, nodes: &nodes, bound: SlotSet::default(), slots: 0 };
+    let path = query.iter().map(|name| Operand::Const(Value::from(&**name))).collect();
+    let reference = Reference { root: Root::Data, path, at: crate::finding::Pos::default() };
     plan.query = Some(binder.expr(&Operand::Ref(Box::new(reference))));
     plan
 }
@@ -53,11 +38,7 @@ fn add_node(
     known: &mut HashMap<Vec<Name>, usize>,
 ) -> usize {
     let id = nodes.len();
-    nodes.push(Node {
-        path: path.clone(),
-        children: Vec::new(),
-        group: node.group,
-    });
+    nodes.push(Node { path: path.clone(), children: Vec::new(), group: node.group });
     known.insert(path.clone(), id);
     for (name, child) in &node.children {
         path.push(name.clone());
@@ -82,25 +63,15 @@ fn plan_group(book: &Rulebook, nodes: &HashMap<Vec<Name>, usize>, group: &ir::Gr
         }
     }
     let settled = is_settled(&rules);
-    Group {
-        name: group.name(),
-        path: group.path.clone(),
-        kind: group.kind,
-        rules,
-        default,
-        settled,
-    }
+    Group { name: group.name(), path: group.path.clone(), kind: group.kind, rules, default, settled }
 }
 
 /// Whether every definition gives the same constant.
 fn is_settled(rules: &[Rule]) -> bool {
-    let mut values = rules
-        .iter()
-        .flat_map(|rule| &rule.branches)
-        .map(|branch| match &branch.value {
-            Expr::Const(value) => Some(value),
-            _ => None,
-        });
+    let mut values = rules.iter().flat_map(|rule| &rule.branches).map(|branch| match &branch.value {
+        Expr::Const(value) => Some(value),
+        _ => None,
+    });
     match values.next() {
         Some(Some(first)) => values.all(|value| value == Some(first)),
         _ => false,
@@ -108,12 +79,7 @@ fn is_settled(rules: &[Rule]) -> bool {
 }
 
 fn plan_rule(book: &Rulebook, nodes: &HashMap<Vec<Name>, usize>, rule: &ir::Rule) -> Rule {
-    let mut binder = Binder {
-        book,
-        nodes,
-        bound: SlotSet::default(),
-        slots: rule.slots.len(),
-    };
+    let mut binder = Binder { book, nodes, bound: SlotSet::default(), slots: rule.slots.len() };
     let args: Vec<Pattern> = rule.args.iter().map(|arg| binder.pattern(arg)).collect();
     let given = binder.bound.clone();
     let mut branches = Vec::with_capacity(rule.branches.len());
@@ -131,11 +97,7 @@ fn plan_rule(book: &Rulebook, nodes: &HashMap<Vec<Name>, usize>, rule: &ir::Rule
         let ends: Vec<&Expr> = branch.keys.iter().chain([&branch.value]).collect();
         branch.body = fuse(std::mem::take(&mut branch.body), &ends);
     }
-    Rule {
-        args,
-        slots: binder.slots,
-        branches,
-    }
+    Rule { args, slots: binder.slots, branches }
 }
 
 impl Binder<'_> {
@@ -161,11 +123,7 @@ impl Binder<'_> {
             self.maybe_negated(statement, steps);
             return;
         }
-        let overrides = statement
-            .with
-            .iter()
-            .filter_map(|with| self.replacement(with))
-            .collect();
+        let overrides = statement.with.iter().filter_map(|with| self.replacement(with)).collect();
         let mut inner = Vec::new();
         self.maybe_negated(statement, &mut inner);
         steps.push(Step::With(overrides, inner));
@@ -201,12 +159,7 @@ impl Binder<'_> {
             Action::Term(operand) => self.test(operand, steps),
             Action::Unify { left, right, .. } => self.unify(left, right, steps),
             Action::Call { callee, args, output } => self.call_step(*callee, args, output.as_ref(), steps),
-            Action::Every {
-                key,
-                value,
-                domain,
-                body,
-            } => {
+            Action::Every { key, value, domain, body } => {
                 let domain = self.expr(domain);
                 let before = self.bound.clone();
                 self.bound.insert(*key);
@@ -242,11 +195,7 @@ impl Binder<'_> {
             Operand::Ref(reference) => {
                 let (base, path) = self.base(reference);
                 let path = self.hops(path);
-                steps.push(Step::Each(Box::new(Each {
-                    base,
-                    path,
-                    target: Pattern::Truthy,
-                })));
+                steps.push(Step::Each(Box::new(Each { base, path, target: Pattern::Truthy })));
             }
             _ => steps.push(Step::Test(Expr::Undefined)),
         }

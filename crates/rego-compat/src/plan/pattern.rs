@@ -19,10 +19,7 @@ impl Binder<'_> {
             }
             Operand::Array(items) => Pattern::Array(items.iter().map(|item| self.pattern(item)).collect()),
             Operand::Object(pairs) => Pattern::Object(
-                pairs
-                    .iter()
-                    .map(|(key, value)| (self.expr(key), self.pattern(value)))
-                    .collect(),
+                pairs.iter().map(|(key, value)| (self.expr(key), self.pattern(value))).collect(),
             ),
             _ => Pattern::Equal(Expr::Undefined),
         }
@@ -37,11 +34,8 @@ impl Binder<'_> {
             }
             (Operand::Ref(a), Operand::Ref(b)) => {
                 // The side that is closed goes first; it is the cheaper one.
-                let (first, second) = if self.is_closed(right) && !self.is_closed(left) {
-                    (b, a)
-                } else {
-                    (a, b)
-                };
+                let (first, second) =
+                    if self.is_closed(right) && !self.is_closed(left) { (b, a) } else { (a, b) };
                 let first = self.settle(&Operand::Ref(first.clone()), steps);
                 self.unify_reference(second, &first, steps);
             }
@@ -111,9 +105,7 @@ impl Binder<'_> {
             return;
         };
         while !open.is_empty() {
-            let ready = open
-                .iter()
-                .position(|(left, right)| self.is_closed(left) || self.is_closed(right));
+            let ready = open.iter().position(|(left, right)| self.is_closed(left) || self.is_closed(right));
             let compound = || open.iter().position(|(left, right)| parts(left, right));
             let Some(next) = ready.or_else(compound) else {
                 steps.push(Step::Test(Expr::Undefined));
@@ -126,10 +118,7 @@ impl Binder<'_> {
 }
 
 const fn parts(left: &Operand, right: &Operand) -> bool {
-    matches!(
-        (left, right),
-        (Operand::Array(_), Operand::Array(_)) | (Operand::Object(_), Operand::Object(_))
-    )
+    matches!((left, right), (Operand::Array(_), Operand::Array(_)) | (Operand::Object(_), Operand::Object(_)))
 }
 
 fn pairs(left: &Operand, right: &Operand) -> Option<Vec<(Operand, Operand)>> {
@@ -138,14 +127,9 @@ fn pairs(left: &Operand, right: &Operand) -> Option<Vec<(Operand, Operand)>> {
             Some(xs.iter().cloned().zip(ys.iter().cloned()).collect())
         }
         (Operand::Object(xs), Operand::Object(ys)) if xs.len() == ys.len() => {
-            let find = |key: &Operand| {
-                ys.iter()
-                    .find(|(other, _)| same_key(key, other))
-                    .map(|(_, v)| v.clone())
-            };
-            xs.iter()
-                .map(|(key, value)| Some((value.clone(), find(key)?)))
-                .collect()
+            let find =
+                |key: &Operand| ys.iter().find(|(other, _)| same_key(key, other)).map(|(_, v)| v.clone());
+            xs.iter().map(|(key, value)| Some((value.clone(), find(key)?))).collect()
         }
         _ => None,
     }

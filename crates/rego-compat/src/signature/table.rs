@@ -19,10 +19,7 @@ const RECORD: Spec = Spec::Object(&STR, &ANY);
 const NUM_OR_SET: Spec = Spec::Or(&[NUM, SET]);
 const TEXT_OR_OBJ: Spec = Spec::Or(&[STR, OBJ]);
 const COLLECTION: Spec = Spec::Or(&[LIST, OBJ, SET]);
-const PATHS: Spec = Spec::Or(&[
-    Spec::Array(&Spec::Or(&[STR, LIST])),
-    Spec::Set(&Spec::Or(&[STR, LIST])),
-]);
+const PATHS: Spec = Spec::Or(&[Spec::Array(&Spec::Or(&[STR, LIST])), Spec::Set(&Spec::Or(&[STR, LIST]))]);
 const CIDRS: Spec = Spec::Or(&[
     STR,
     Spec::Array(&Spec::Or(&[STR, LIST])),
@@ -35,35 +32,17 @@ const TEXTS: Spec = Spec::Array(&STR);
 const SETS: Spec = Spec::Set(&SET);
 
 const fn call(name: &'static str, args: &'static [Spec], result: Spec) -> Signature {
-    Signature {
-        name,
-        args,
-        result,
-        removed: false,
-        pure: true,
-    }
+    Signature { name, args, result, removed: false, pure: true }
 }
 
 /// Not in Rego v1 any more.
 const fn removed(name: &'static str, args: &'static [Spec], result: Spec) -> Signature {
-    Signature {
-        name,
-        args,
-        result,
-        removed: true,
-        pure: true,
-    }
+    Signature { name, args, result, removed: true, pure: true }
 }
 
 /// Two calls with equal arguments may answer differently.
 const fn impure(name: &'static str, args: &'static [Spec], result: Spec) -> Signature {
-    Signature {
-        name,
-        args,
-        result,
-        removed: false,
-        pure: false,
-    }
+    Signature { name, args, result, removed: false, pure: false }
 }
 
 /// Every builtin, sorted by name.
@@ -107,11 +86,7 @@ pub(super) static TABLE: [Signature; 203] = [
     call("crypto.parse_private_keys", &[STR], RECORDS),
     call("crypto.sha1", &[STR], STR),
     call("crypto.sha256", &[STR], STR),
-    call(
-        "crypto.x509.parse_and_verify_certificates",
-        &[STR],
-        Spec::Tuple(&[BOOL, RECORDS]),
-    ),
+    call("crypto.x509.parse_and_verify_certificates", &[STR], Spec::Tuple(&[BOOL, RECORDS])),
     call(
         "crypto.x509.parse_and_verify_certificates_with_options",
         &[STR, RECORD],
@@ -132,16 +107,8 @@ pub(super) static TABLE: [Signature; 203] = [
     call("graph.reachable", &[GRAPH, SEQUENCE], SET),
     call("graph.reachable_paths", &[GRAPH, SEQUENCE], Spec::Set(&LIST)),
     call("graphql.is_valid", &[TEXT_OR_OBJ, TEXT_OR_OBJ], BOOL),
-    call(
-        "graphql.parse",
-        &[TEXT_OR_OBJ, TEXT_OR_OBJ],
-        Spec::Tuple(&[OBJ, OBJ]),
-    ),
-    call(
-        "graphql.parse_and_verify",
-        &[TEXT_OR_OBJ, TEXT_OR_OBJ],
-        Spec::Tuple(&[BOOL, OBJ, OBJ]),
-    ),
+    call("graphql.parse", &[TEXT_OR_OBJ, TEXT_OR_OBJ], Spec::Tuple(&[OBJ, OBJ])),
+    call("graphql.parse_and_verify", &[TEXT_OR_OBJ, TEXT_OR_OBJ], Spec::Tuple(&[BOOL, OBJ, OBJ])),
     call("graphql.parse_query", &[STR], OBJ),
     call("graphql.parse_schema", &[STR], OBJ),
     call("graphql.schema_is_valid", &[TEXT_OR_OBJ], BOOL),
@@ -157,11 +124,7 @@ pub(super) static TABLE: [Signature; 203] = [
     call("internal.template_string", &[LIST], STR),
     call("intersection", &[SETS], SET),
     call("io.jwt.decode", &[STR], Spec::Tuple(&[OBJ, OBJ, STR])),
-    impure(
-        "io.jwt.decode_verify",
-        &[STR, RECORD],
-        Spec::Tuple(&[BOOL, OBJ, OBJ]),
-    ),
+    impure("io.jwt.decode_verify", &[STR, RECORD], Spec::Tuple(&[BOOL, OBJ, OBJ])),
     impure("io.jwt.encode_sign", &[RECORD, RECORD, RECORD], STR),
     impure("io.jwt.encode_sign_raw", &[STR, STR, STR], STR),
     call("io.jwt.verify_eddsa", &[STR, STR], BOOL),
@@ -188,19 +151,11 @@ pub(super) static TABLE: [Signature; 203] = [
     call("json.is_valid", &[STR], BOOL),
     call("json.marshal", &[ANY], STR),
     call("json.marshal_with_options", &[ANY, OBJ], STR),
-    impure(
-        "json.match_schema",
-        &[TEXT_OR_OBJ, TEXT_OR_OBJ],
-        Spec::Tuple(&[BOOL, Spec::Array(&OBJ)]),
-    ),
+    impure("json.match_schema", &[TEXT_OR_OBJ, TEXT_OR_OBJ], Spec::Tuple(&[BOOL, Spec::Array(&OBJ)])),
     call("json.patch", &[ANY, Spec::Array(&OBJ)], ANY),
     call("json.remove", &[OBJ, PATHS], OBJ),
     call("json.unmarshal", &[STR], ANY),
-    impure(
-        "json.verify_schema",
-        &[TEXT_OR_OBJ],
-        Spec::Tuple(&[BOOL, Spec::Or(&[NULL, STR])]),
-    ),
+    impure("json.verify_schema", &[TEXT_OR_OBJ], Spec::Tuple(&[BOOL, Spec::Or(&[NULL, STR])])),
     call("lower", &[STR], STR),
     call("lt", &[ANY, ANY], BOOL),
     call("lte", &[ANY, ANY], BOOL),
@@ -210,11 +165,7 @@ pub(super) static TABLE: [Signature; 203] = [
     call("mul", &[NUM, NUM], NUM),
     call("neq", &[ANY, ANY], BOOL),
     call("net.cidr_contains", &[STR, STR], BOOL),
-    call(
-        "net.cidr_contains_matches",
-        &[CIDRS, CIDRS],
-        Spec::Set(&Spec::Tuple(&[ANY, ANY])),
-    ),
+    call("net.cidr_contains_matches", &[CIDRS, CIDRS], Spec::Set(&Spec::Tuple(&[ANY, ANY]))),
     call("net.cidr_expand", &[STR], Spec::Set(&STR)),
     call("net.cidr_intersects", &[STR, STR], BOOL),
     call("net.cidr_is_valid", &[STR], BOOL),
@@ -238,11 +189,7 @@ pub(super) static TABLE: [Signature; 203] = [
     call("providers.aws.sign_req", &[RECORD, RECORD, NUM], OBJ),
     impure("rand.intn", &[STR, NUM], NUM),
     removed("re_match", &[STR, STR], BOOL),
-    call(
-        "regex.find_all_string_submatch_n",
-        &[STR, STR, NUM],
-        Spec::Array(&TEXTS),
-    ),
+    call("regex.find_all_string_submatch_n", &[STR, STR, NUM], Spec::Array(&TEXTS)),
     call("regex.find_n", &[STR, STR, NUM], TEXTS),
     call("regex.globs_match", &[STR, STR], BOOL),
     call("regex.is_valid", &[STR], BOOL),
@@ -263,16 +210,8 @@ pub(super) static TABLE: [Signature; 203] = [
     call("split", &[STR, STR], TEXTS),
     call("sprintf", &[STR, LIST], STR),
     call("startswith", &[STR, STR], BOOL),
-    call(
-        "strings.any_prefix_match",
-        &[STRING_OR_STRINGS, STRING_OR_STRINGS],
-        BOOL,
-    ),
-    call(
-        "strings.any_suffix_match",
-        &[STRING_OR_STRINGS, STRING_OR_STRINGS],
-        BOOL,
-    ),
+    call("strings.any_prefix_match", &[STRING_OR_STRINGS, STRING_OR_STRINGS], BOOL),
+    call("strings.any_suffix_match", &[STRING_OR_STRINGS, STRING_OR_STRINGS], BOOL),
     call("strings.count", &[STR, STR], NUM),
     call("strings.render_template", &[STR, RECORD], STR),
     call("strings.replace_n", &[Spec::Object(&STR, &STR), STR], STR),
@@ -283,20 +222,8 @@ pub(super) static TABLE: [Signature; 203] = [
     call("time.add_date", &[NUM, NUM, NUM, NUM], NUM),
     call("time.clock", &[TIMESTAMP], Spec::Tuple(&[NUM, NUM, NUM])),
     call("time.date", &[TIMESTAMP], Spec::Tuple(&[NUM, NUM, NUM])),
-    call(
-        "time.diff",
-        &[TIMESTAMP, TIMESTAMP],
-        Spec::Tuple(&[NUM, NUM, NUM, NUM, NUM, NUM]),
-    ),
-    call(
-        "time.format",
-        &[Spec::Or(&[
-            NUM,
-            Spec::Tuple(&[NUM, STR]),
-            Spec::Tuple(&[NUM, STR, STR]),
-        ])],
-        STR,
-    ),
+    call("time.diff", &[TIMESTAMP, TIMESTAMP], Spec::Tuple(&[NUM, NUM, NUM, NUM, NUM, NUM])),
+    call("time.format", &[Spec::Or(&[NUM, Spec::Tuple(&[NUM, STR]), Spec::Tuple(&[NUM, STR, STR])])], STR),
     impure("time.now_ns", &[], NUM),
     call("time.parse_duration_ns", &[STR], NUM),
     call("time.parse_ns", &[STR, STR], NUM),
@@ -320,11 +247,7 @@ pub(super) static TABLE: [Signature; 203] = [
     call("urlquery.decode", &[STR], STR),
     call("urlquery.decode_object", &[STR], Spec::Object(&STR, &TEXTS)),
     call("urlquery.encode", &[STR], STR),
-    call(
-        "urlquery.encode_object",
-        &[Spec::Object(&STR, &STRING_OR_STRINGS)],
-        STR,
-    ),
+    call("urlquery.encode_object", &[Spec::Object(&STR, &STRING_OR_STRINGS)], STR),
     call("uuid.parse", &[STR], RECORD),
     impure("uuid.rfc4122", &[STR], STR),
     call("walk", &[ANY], Spec::Tuple(&[LIST, ANY])),

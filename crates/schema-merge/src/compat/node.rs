@@ -15,9 +15,7 @@ fn types<'a>(node: &Node<'a>) -> Option<Vec<&'a str>> {
     if node.flag(INT_OR_STRING) {
         return Some(vec!["integer", "string"]);
     }
-    Some(node.kind())
-        .filter(|kind| !kind.is_empty())
-        .map(|kind| vec![kind])
+    Some(node.kind()).filter(|kind| !kind.is_empty()).map(|kind| vec![kind])
 }
 
 /// The first type that `from` allows and `to` does not.
@@ -27,17 +25,13 @@ fn lost_type(from: &Node<'_>, to: &Node<'_>) -> Option<String> {
         return Some("any type".to_owned());
     };
     let fits = |kind: &&str| to.contains(kind) || (*kind == "integer" && to.contains(&"number"));
-    from.iter()
-        .find(|kind| !fits(kind))
-        .map(|kind| (*kind).to_owned())
+    from.iter().find(|kind| !fits(kind)).map(|kind| (*kind).to_owned())
 }
 
 /// Whether a schema counts or matches fields, so that one more of them makes a difference.
 pub(super) fn is_delicate(node: &Node<'_>) -> bool {
     node.junctors().next().is_some()
-        || ["maxProperties", RULES]
-            .iter()
-            .any(|keyword| node.get(keyword).is_some())
+        || ["maxProperties", RULES].iter().any(|keyword| node.get(keyword).is_some())
         || node.text(LIST_TYPE) == "set"
         || node.properties.values().any(is_delicate)
         || node.item().is_some_and(is_delicate)
@@ -72,12 +66,7 @@ impl Compare {
         match (old.item(), new.item()) {
             (Some(old), Some(new)) => at.within(|at| at.push_child("items"), |at| self.stored(old, new, at)),
             (None, Some(_)) if old.kind() != "array" && old.flag(PRESERVE) => {
-                self.push(
-                    at,
-                    "items",
-                    Impact::Possible,
-                    "items were not described, and are now",
-                );
+                self.push(at, "items", Impact::Possible, "items were not described, and are now");
             }
             _ => {}
         }
@@ -86,10 +75,7 @@ impl Compare {
     fn required(&mut self, old: &Node<'_>, new: &Node<'_>, at: &SchemaPath) {
         let before: BTreeSet<_> = old.texts("required").collect();
         for name in new.texts("required").collect::<BTreeSet<_>>().difference(&before) {
-            let filled = new
-                .properties
-                .get(name)
-                .is_some_and(|property| property.default_value().is_some());
+            let filled = new.properties.get(name).is_some_and(|property| property.default_value().is_some());
             if !filled {
                 self.push(
                     at,
@@ -101,9 +87,7 @@ impl Compare {
         }
         for name in new.texts("required").filter(|name| before.contains(name)) {
             let default = |node: &Node<'_>| {
-                node.properties
-                    .get(name)
-                    .is_some_and(|property| property.default_value().is_some())
+                node.properties.get(name).is_some_and(|property| property.default_value().is_some())
             };
             if default(old) && !default(new) {
                 let detail = format!(
@@ -122,11 +106,7 @@ impl Compare {
             (None, Some(new)) => format!("the default {new} is new"),
             (Some(old), None) => format!("the default {old} is gone"),
         };
-        let impact = if self.delicate {
-            Impact::Possible
-        } else {
-            Impact::Behaviour
-        };
+        let impact = if self.delicate { Impact::Possible } else { Impact::Behaviour };
         self.push(at, "default", impact, detail);
     }
 
@@ -140,19 +120,10 @@ impl Compare {
                 format!("the list is a {now} now and must not have duplicates"),
             );
         }
-        let keys = |node: &Node<'_>| {
-            node.list(LIST_MAP_KEYS)
-                .iter()
-                .map(Value::to_string)
-                .collect::<BTreeSet<_>>()
-        };
+        let keys =
+            |node: &Node<'_>| node.list(LIST_MAP_KEYS).iter().map(Value::to_string).collect::<BTreeSet<_>>();
         if now == "map" && before == now && keys(old) != keys(new) {
-            self.push(
-                at,
-                "list-map-keys",
-                Impact::Possible,
-                "the keys that tell items apart are other ones",
-            );
+            self.push(at, "list-map-keys", Impact::Possible, "the keys that tell items apart are other ones");
         }
     }
 
@@ -166,12 +137,7 @@ impl Compare {
                     (None, Some(Additional::Bool(true))) if is_scalar(before) => {}
                     (None, None) if new.flag(PRESERVE) => {}
                     (None, Some(Additional::Bool(false))) => {
-                        self.push(
-                            at,
-                            "property-removed",
-                            Impact::Breaking,
-                            "the field is refused now",
-                        );
+                        self.push(at, "property-removed", Impact::Breaking, "the field is refused now");
                     }
                     (None, _) => {
                         self.push(
@@ -184,11 +150,7 @@ impl Compare {
                 },
             );
         }
-        for (name, now) in new
-            .properties
-            .iter()
-            .filter(|(name, _)| !old.properties.contains_key(**name))
-        {
+        for (name, now) in new.properties.iter().filter(|(name, _)| !old.properties.contains_key(**name)) {
             at.within(
                 |at| at.push_property(name),
                 |at| match &old.additional_properties {
@@ -206,11 +168,7 @@ impl Compare {
                         self.push(at, "property-declared", Impact::Possible, detail);
                     }
                     _ if now.default_value().is_some() => {
-                        let impact = if self.delicate {
-                            Impact::Possible
-                        } else {
-                            Impact::Behaviour
-                        };
+                        let impact = if self.delicate { Impact::Possible } else { Impact::Behaviour };
                         self.push(at, "default", impact, "a new field is filled in");
                     }
                     _ => {}
@@ -224,29 +182,16 @@ impl Compare {
         let keeps = new.flag(PRESERVE) && new.additional_properties.is_none();
         match (&old.additional_properties, &new.additional_properties) {
             (Some(Additional::Schema(before)), Some(Additional::Schema(now))) => {
-                at.within(
-                    |at| at.push_child("additionalProperties"),
-                    |at| self.stored(before, now, at),
-                );
+                at.within(|at| at.push_child("additionalProperties"), |at| self.stored(before, now, at));
             }
             (Some(Additional::Bool(false)) | None, Some(Additional::Schema(_))) if old.flag(PRESERVE) => {
-                self.push(
-                    at,
-                    "map",
-                    Impact::Possible,
-                    "unknown fields were kept, and are described now",
-                );
+                self.push(at, "map", Impact::Possible, "unknown fields were kept, and are described now");
             }
             (Some(Additional::Schema(before)), Some(Additional::Bool(true))) if is_scalar(before) => {}
             (Some(Additional::Schema(_) | Additional::Bool(true)), _) if keeps => {}
             (Some(Additional::Bool(true)), Some(Additional::Bool(true))) => {}
             (Some(Additional::Bool(true)), Some(Additional::Schema(_))) => {
-                self.push(
-                    at,
-                    "map",
-                    Impact::Possible,
-                    "the values of the map are described now",
-                );
+                self.push(at, "map", Impact::Possible, "the values of the map are described now");
             }
             (Some(Additional::Schema(_) | Additional::Bool(true)), _) => {
                 self.push(
@@ -257,12 +202,7 @@ impl Compare {
                 );
             }
             (None, Some(Additional::Bool(false))) if old.flag(PRESERVE) => {
-                self.push(
-                    at,
-                    "map",
-                    Impact::Possible,
-                    "unknown fields were kept, and are refused now",
-                );
+                self.push(at, "map", Impact::Possible, "unknown fields were kept, and are refused now");
             }
             _ => {}
         }
@@ -276,12 +216,7 @@ impl Compare {
     /// What old code feels that reads new objects. Fields it does not know it ignores.
     pub(super) fn clients(&mut self, old: &Node<'_>, new: &Node<'_>, at: &mut SchemaPath) {
         if let Some(lost) = lost_type(new, old) {
-            return self.push(
-                at,
-                "type",
-                Impact::Breaking,
-                format!("{lost} is possible now, and was not"),
-            );
+            return self.push(at, "type", Impact::Breaking, format!("{lost} is possible now, and was not"));
         }
         if new.flag("nullable") && !old.flag("nullable") && types(old).is_some() {
             self.push(at, "nullable", Impact::Possible, "null is possible now");
@@ -310,10 +245,9 @@ impl Compare {
                 },
             );
         }
-        for (keyword, before, now) in [
-            ("items", old.item(), new.item()),
-            ("additionalProperties", old.additional(), new.additional()),
-        ] {
+        for (keyword, before, now) in
+            [("items", old.item(), new.item()), ("additionalProperties", old.additional(), new.additional())]
+        {
             if let (Some(before), Some(now)) = (before, now) {
                 at.within(|at| at.push_child(keyword), |at| self.clients(before, now, at));
             }

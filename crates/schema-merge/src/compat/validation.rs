@@ -32,23 +32,13 @@ impl Compare {
         self.factor(old, new, at);
         let (before, now) = (old.text("pattern"), new.text("pattern"));
         if !now.is_empty() && now != before {
-            self.push(
-                at,
-                "pattern",
-                Impact::Possible,
-                format!("values must match {now:?} now"),
-            );
+            self.push(at, "pattern", Impact::Possible, format!("values must match {now:?} now"));
         }
         let (before, now) = (old.text("format"), new.text("format"));
         let wider =
             before == now || (before == "int32" && now == "int64") || (before == "float" && now == "double");
         if is_supported(new.kind(), now) && !wider {
-            self.push(
-                at,
-                "format",
-                Impact::Possible,
-                format!("values must have the format {now} now"),
-            );
+            self.push(at, "format", Impact::Possible, format!("values must have the format {now} now"));
         }
         if new.flag("uniqueItems") && !old.flag("uniqueItems") {
             self.push(at, "unique-items", Impact::Possible, "items must be unique now");
@@ -91,25 +81,12 @@ impl Compare {
             return;
         }
         if before.is_empty() {
-            return self.push(
-                at,
-                "enum",
-                Impact::Breaking,
-                "only certain values are allowed now",
-            );
+            return self.push(at, "enum", Impact::Breaking, "only certain values are allowed now");
         }
-        let gone: Vec<String> = before
-            .iter()
-            .filter(|value| !contains(now, value))
-            .map(Value::to_string)
-            .collect();
+        let gone: Vec<String> =
+            before.iter().filter(|value| !contains(now, value)).map(Value::to_string).collect();
         if !gone.is_empty() {
-            self.push(
-                at,
-                "enum",
-                Impact::Breaking,
-                format!("{} is not allowed any more", gone.join(", ")),
-            );
+            self.push(at, "enum", Impact::Breaking, format!("{} is not allowed any more", gone.join(", ")));
         }
     }
 
@@ -122,18 +99,10 @@ impl Compare {
         if now.is_empty() {
             return self.push(at, "enum", Impact::Possible, "any value is possible now");
         }
-        let added: Vec<String> = now
-            .iter()
-            .filter(|value| !contains(before, value))
-            .map(Value::to_string)
-            .collect();
+        let added: Vec<String> =
+            now.iter().filter(|value| !contains(before, value)).map(Value::to_string).collect();
         if !added.is_empty() {
-            self.push(
-                at,
-                "enum",
-                Impact::Possible,
-                format!("{} is possible now", added.join(", ")),
-            );
+            self.push(at, "enum", Impact::Possible, format!("{} is possible now", added.join(", ")));
         }
     }
 
@@ -147,12 +116,7 @@ impl Compare {
             _ => before.is_some_and(|before| number::compare(before, now).is_eq()),
         };
         if !multiple {
-            self.push(
-                at,
-                "multipleOf",
-                Impact::Breaking,
-                format!("values must be multiples of {now} now"),
-            );
+            self.push(at, "multipleOf", Impact::Breaking, format!("values must be multiples of {now} now"));
         }
     }
 
@@ -169,23 +133,13 @@ impl Compare {
             };
             let empty = now.as_array().is_some_and(Vec::is_empty);
             if !same && !empty {
-                self.push(
-                    at,
-                    "junctor",
-                    Impact::Possible,
-                    format!("{keyword} is new or different"),
-                );
+                self.push(at, "junctor", Impact::Possible, format!("{keyword} is new or different"));
             }
         }
     }
 
     fn rules(&mut self, old: &Node<'_>, new: &Node<'_>, at: &SchemaPath) {
-        let text = |rule: &Value| {
-            rule.get("rule")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text = |rule: &Value| rule.get("rule").and_then(Value::as_str).unwrap_or_default().to_owned();
         let before: Vec<String> = old.rules().iter().map(text).collect();
         for rule in new.rules().iter().map(text).filter(|rule| !before.contains(rule)) {
             self.push(at, RULES, Impact::Possible, format!("the rule {rule:?} is new"));

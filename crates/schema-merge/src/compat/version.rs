@@ -13,14 +13,7 @@ use crate::path::SchemaPath;
 pub fn compat_crd(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut push = |path: SchemaPath, rule: &'static str, direction: Direction, detail: String| {
-        changes.push(Change {
-            base: String::new(),
-            path,
-            rule,
-            direction,
-            impact: Impact::Breaking,
-            detail,
-        });
+        changes.push(Change { base: String::new(), path, rule, direction, impact: Impact::Breaking, detail });
     };
     let (before, now) = (versions(old), versions(new));
     for (index, (name, version)) in before.iter().enumerate() {
@@ -32,37 +25,19 @@ pub fn compat_crd(old: &Value, new: &Value) -> Vec<Change> {
                 push(path, "version-removed", Direction::Stored, detail);
             }
             None if is_set(version, "served") => {
-                push(
-                    path,
-                    "version-removed",
-                    Direction::Clients,
-                    format!("{name} is not served any more"),
-                );
+                push(path, "version-removed", Direction::Clients, format!("{name} is not served any more"));
             }
             Some((_, other)) if is_set(version, "served") && !is_set(other, "served") => {
-                push(
-                    path,
-                    "version-removed",
-                    Direction::Clients,
-                    format!("{name} is not served any more"),
-                );
+                push(path, "version-removed", Direction::Clients, format!("{name} is not served any more"));
             }
             _ => {}
         }
     }
     for field in ["group", "scope"] {
-        let (before, now) = (
-            old.pointer(&format!("/spec/{field}")),
-            new.pointer(&format!("/spec/{field}")),
-        );
+        let (before, now) = (old.pointer(&format!("/spec/{field}")), new.pointer(&format!("/spec/{field}")));
         if before != now {
             let path = SchemaPath::root().child("spec").child(field);
-            push(
-                path,
-                field,
-                Direction::Stored,
-                format!("{field} cannot change; the objects would be lost"),
-            );
+            push(path, field, Direction::Stored, format!("{field} cannot change; the objects would be lost"));
         }
     }
     for (index, (name, version)) in now.iter().enumerate() {
@@ -70,11 +45,7 @@ pub fn compat_crd(old: &Value, new: &Value) -> Vec<Change> {
             continue;
         };
         if let (Some(old), Some(new)) = (schema(other), schema(version)) {
-            changes.extend(based(
-                old,
-                new,
-                &format!("/spec/versions/{index}/schema/openAPIV3Schema"),
-            ));
+            changes.extend(based(old, new, &format!("/spec/versions/{index}/schema/openAPIV3Schema")));
         }
     }
     changes.sort();
@@ -82,18 +53,9 @@ pub fn compat_crd(old: &Value, new: &Value) -> Vec<Change> {
 }
 
 fn versions(crd: &Value) -> Vec<(&str, &Value)> {
-    let list = crd
-        .pointer("/spec/versions")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let list = crd.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     list.iter()
-        .map(|version| {
-            (
-                version.get("name").and_then(Value::as_str).unwrap_or_default(),
-                version,
-            )
-        })
+        .map(|version| (version.get("name").and_then(Value::as_str).unwrap_or_default(), version))
         .collect()
 }
 

@@ -12,22 +12,11 @@ use crate::path::SchemaPath;
 use crate::structural::{Report, field_type, go_schema};
 
 const COLUMN_TYPES: &str = "must be one of boolean,date,integer,number,string";
-const COLUMN_FORMATS: [&str; 8] = [
-    "byte",
-    "date",
-    "date-time",
-    "double",
-    "float",
-    "int32",
-    "int64",
-    "password",
-];
+const COLUMN_FORMATS: [&str; 8] =
+    ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
 pub(super) fn list(spec: &Map<String, Value>) -> &[Value] {
-    spec.get("versions")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    spec.get("versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Whether all versions have one schema in common, which the server then keeps once.
@@ -49,23 +38,13 @@ pub(super) fn check(spec: &Map<String, Value>, report: &mut Report) {
         unique &= names.insert(name);
         let errors = label::dns1035(name);
         if !errors.is_empty() {
-            invalid(
-                &path.clone().index(index).child("name"),
-                go_quoted(name),
-                errors.join(","),
-                report,
-            );
+            invalid(&path.clone().index(index).child("name"), go_quoted(name), errors.join(","), report);
         }
         columns(version, &path.clone().index(index), report);
         selectable(version, &path.clone().index(index), report);
     }
     if !unique {
-        invalid(
-            &path,
-            dump(versions),
-            "must contain unique version names".to_owned(),
-            report,
-        );
+        invalid(&path, dump(versions), "must contain unique version names".to_owned(), report);
     }
     let stored: Vec<&str> = versions
         .iter()
@@ -78,21 +57,11 @@ pub(super) fn check(spec: &Map<String, Value>, report: &mut Report) {
     }
     let status = at(&["status", "storedVersions"]);
     match stored.split_first() {
-        None => invalid(
-            &status,
-            "[]".to_owned(),
-            "must have at least one stored version".to_owned(),
-            report,
-        ),
+        None => invalid(&status, "[]".to_owned(), "must have at least one stored version".to_owned(), report),
         Some((first, others)) => {
             for other in others.iter().filter(|other| *other != first) {
                 let value = go_json(&Value::from(vec![*first]));
-                invalid(
-                    &status,
-                    value,
-                    format!("must have the storage version {other}"),
-                    report,
-                );
+                invalid(&status, value, format!("must have the storage version {other}"), report);
             }
         }
     }
@@ -104,34 +73,12 @@ fn columns(version: &Value, path: &SchemaPath, report: &mut Report) {
         let Value::Object(column) = column else { continue };
         let path = path.clone().child("additionalPrinterColumns").index(index);
         if text(column, "name").is_empty() {
-            report.push(
-                Severity::Error,
-                Problem::Required,
-                "printer-column",
-                &path.clone().child("name"),
-                None,
-                String::new(),
-            );
+            missing_in_column(&path.clone().child("name"), "", report);
         }
         match text(column, "type") {
             "boolean" | "date" | "integer" | "number" | "string" => {}
-            "" => {
-                let path = path.clone().child("type");
-                report.push(
-                    Severity::Error,
-                    Problem::Required,
-                    "printer-column",
-                    &path,
-                    None,
-                    COLUMN_TYPES.to_owned(),
-                );
-            }
-            other => invalid(
-                &path.clone().child("type"),
-                go_quoted(other),
-                COLUMN_TYPES.to_owned(),
-                report,
-            ),
+            "" => missing_in_column(&path.clone().child("type"), COLUMN_TYPES, report),
+            other => invalid(&path.clone().child("type"), go_quoted(other), COLUMN_TYPES.to_owned(), report),
         }
         let format = text(column, "format");
         if !format.is_empty() && !COLUMN_FORMATS.contains(&format) {
@@ -140,14 +87,7 @@ fn columns(version: &Value, path: &SchemaPath, report: &mut Report) {
         }
         let json_path = text(column, "jsonPath");
         if json_path.is_empty() {
-            report.push(
-                Severity::Error,
-                Problem::Required,
-                "printer-column",
-                &path.child("JSONPath"),
-                None,
-                String::new(),
-            );
+            missing_in_column(&path.child("JSONPath"), "", report);
         } else if !json_path.starts_with('.') {
             let detail = "must be a simple json path starting with .".to_owned();
             invalid(&path.child("JSONPath"), go_quoted(json_path), detail, report);
@@ -155,53 +95,33 @@ fn columns(version: &Value, path: &SchemaPath, report: &mut Report) {
     }
 }
 
+fn missing_in_column(path: &SchemaPath, detail: &str, report: &mut Report) {
+    report.push(Severity::Error, Problem::Required, "printer-column", path, None, detail.to_owned());
+}
+
 /// Fields by which objects can be selected: scalars outside of metadata, eight at most.
 fn selectable(version: &Value, path: &SchemaPath, report: &mut Report) {
-    let fields = version
-        .get("selectableFields")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let fields =
+        version.get("selectableFields").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let Some(schema) = schema_of(version) else { return };
     let (node, _) = decode(schema, "", "");
     let mut known = BTreeSet::new();
     for (index, field) in fields.iter().enumerate() {
         let json_path = field.get("jsonPath").and_then(Value::as_str).unwrap_or_default();
-        let path = path
-            .clone()
-            .child("selectableFields")
-            .index(index)
-            .child("jsonPath");
+        let path = path.clone().child("selectableFields").index(index).child("jsonPath");
         if json_path.is_empty() {
-            report.push(
-                Severity::Error,
-                Problem::Required,
-                "selectable-field",
-                &path,
-                None,
-                String::new(),
-            );
+            report.push(Severity::Error, Problem::Required, "selectable-field", &path, None, String::new());
             continue;
         }
         let kind = match field_type(json_path, &node) {
             Err(reason) => {
-                invalid(
-                    &path,
-                    go_quoted(json_path),
-                    format!("is an invalid path: {reason}"),
-                    report,
-                );
+                invalid(&path, go_quoted(json_path), format!("is an invalid path: {reason}"), report);
                 continue;
             }
             Ok(kind) => kind,
         };
         if json_path == ".metadata" || json_path.starts_with(".metadata.") {
-            invalid(
-                &path,
-                go_quoted(json_path),
-                "must not point to fields in metadata".to_owned(),
-                report,
-            );
+            invalid(&path, go_quoted(json_path), "must not point to fields in metadata".to_owned(), report);
         }
         if !matches!(kind, "string" | "boolean" | "integer") {
             let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
@@ -220,15 +140,8 @@ fn selectable(version: &Value, path: &SchemaPath, report: &mut Report) {
     }
     if known.len() > 8 {
         let path = path.clone().child("selectableFields");
-        let detail = "must have at most 8 items".to_owned();
-        report.push(
-            Severity::Error,
-            Problem::TooMany,
-            "selectable-field",
-            &path,
-            Some(known.len().to_string()),
-            detail,
-        );
+        let (count, detail) = (known.len().to_string(), "must have at most 8 items".to_owned());
+        report.push(Severity::Error, Problem::TooMany, "selectable-field", &path, Some(count), detail);
     }
 }
 
@@ -239,17 +152,12 @@ fn is_set(version: &Value, name: &str) -> bool {
 /// The versions as the server dumps them: what all have in common has moved elsewhere by then.
 fn dump(versions: &[Value]) -> String {
     let same = |field: &str| {
-        let mut values = versions
-            .iter()
-            .map(|version| version.get(field).filter(|value| !value.is_null()));
+        let mut values = versions.iter().map(|version| version.get(field).filter(|value| !value.is_null()));
         let first = values.next().flatten();
         first.is_some_and(|first| values.all(|other| other.is_some_and(|other| number::same(first, other))))
     };
-    let (schema, subresources, columns) = (
-        same("schema"),
-        same("subresources"),
-        same("additionalPrinterColumns"),
-    );
+    let (schema, subresources, columns) =
+        (same("schema"), same("subresources"), same("additionalPrinterColumns"));
     let one = |version: &Value| {
         let own = |field: &str, shared: bool| version.get(field).filter(|value| !shared && !value.is_null());
         let schema = own("schema", schema).map_or_else(
@@ -257,10 +165,8 @@ fn dump(versions: &[Value]) -> String {
             |_| {
                 format!(
                     "{{\"OpenAPIV3Schema\":{}}}",
-                    schema_of(version).map_or_else(
-                        || "null".to_owned(),
-                        |schema| go_schema(&decode(schema, "", "").0)
-                    )
+                    schema_of(version)
+                        .map_or_else(|| "null".to_owned(), |schema| go_schema(&decode(schema, "", "").0))
                 )
             },
         );
@@ -268,9 +174,7 @@ fn dump(versions: &[Value]) -> String {
             own("subresources", subresources).map_or_else(|| "null".to_owned(), subresources_dump);
         let columns =
             own("additionalPrinterColumns", columns).map_or_else(|| "null".to_owned(), columns_dump);
-        let warning = version
-            .get("deprecationWarning")
-            .map_or_else(|| "null".to_owned(), go_json);
+        let warning = version.get("deprecationWarning").map_or_else(|| "null".to_owned(), go_json);
         format!(
             "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{warning},\"Schema\":{schema},\
              \"Subresources\":{subresources},\"AdditionalPrinterColumns\":{columns},\"SelectableFields\":null}}",
@@ -285,10 +189,7 @@ fn dump(versions: &[Value]) -> String {
 
 fn subresources_dump(subresources: &Value) -> String {
     let present = |name: &str| subresources.get(name).is_some_and(|value| !value.is_null());
-    format!(
-        "{{\"Status\":{},\"Scale\":null}}",
-        if present("status") { "{}" } else { "null" }
-    )
+    format!("{{\"Status\":{},\"Scale\":null}}", if present("status") { "{}" } else { "null" })
 }
 
 fn columns_dump(columns: &Value) -> String {
@@ -318,12 +219,5 @@ fn columns_dump(columns: &Value) -> String {
 }
 
 fn invalid(path: &SchemaPath, value: String, detail: String, report: &mut Report) {
-    report.push(
-        Severity::Error,
-        Problem::Invalid,
-        "version",
-        path,
-        Some(value),
-        detail,
-    );
+    report.push(Severity::Error, Problem::Invalid, "version", path, Some(value), detail);
 }

@@ -22,11 +22,8 @@ pub(super) fn shapes(schema: &Map<String, Value>) -> bool {
 
 /// Joins every keyword that is neither a value validation nor a place of further schemas.
 pub(super) fn join(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>]) -> Map<String, Value> {
-    let keywords: BTreeSet<&str> = voices
-        .iter()
-        .flat_map(|voice| voice.schema.keys())
-        .map(String::as_str)
-        .collect();
+    let keywords: BTreeSet<&str> =
+        voices.iter().flat_map(|voice| voice.schema.keys()).map(String::as_str).collect();
     let mut joined = Map::new();
     for keyword in keywords {
         let value = match keyword {
@@ -50,9 +47,7 @@ pub(super) fn agree(
     keyword: &str,
     voices: &[Voice<'_>],
 ) -> Option<Value> {
-    let speaking = voices
-        .iter()
-        .filter(|voice| voice.schema.contains_key(keyword) || shapes(voice.schema));
+    let speaking = voices.iter().filter(|voice| voice.schema.contains_key(keyword) || shapes(voice.schema));
     let claims: Vec<(&str, Option<Value>)> = speaking
         .map(|voice| {
             (
@@ -71,14 +66,8 @@ pub(super) fn agree(
         join.errors.push(MergeError::Conflict {
             at: at.clone(),
             keyword: keyword.to_owned(),
-            left: Box::new(Claim {
-                origin: (*first_origin).to_owned(),
-                value: first.clone(),
-            }),
-            right: Box::new(Claim {
-                origin: (*origin).to_owned(),
-                value: value.clone(),
-            }),
+            left: Box::new(Claim { origin: (*first_origin).to_owned(), value: first.clone() }),
+            right: Box::new(Claim { origin: (*origin).to_owned(), value: value.clone() }),
         });
     }
     first.clone()
@@ -113,9 +102,7 @@ pub(super) fn as_set(list: &[Value]) -> Vec<Value> {
 
 /// Descriptions and the like never conflict: the highest precedence wins, then the smallest origin.
 fn annotation(keyword: &str, voices: &[Voice<'_>]) -> Option<Value> {
-    let said = voices
-        .iter()
-        .filter_map(|voice| Some((voice.fragment, voice.schema.get(keyword)?)));
+    let said = voices.iter().filter_map(|voice| Some((voice.fragment, voice.schema.get(keyword)?)));
     let best = said.min_by(|(left, left_value), (right, right_value)| {
         (Reverse(left.policy.precedence), &left.origin)
             .cmp(&(Reverse(right.policy.precedence), &right.origin))
@@ -135,19 +122,14 @@ fn rules(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>]) -> Option<V
             return agree(join, at, RULES, voices);
         };
         for entry in list {
-            let rule = entry
-                .get("rule")
-                .and_then(Value::as_str)
-                .map_or_else(|| entry.to_string(), str::to_owned);
+            let rule =
+                entry.get("rule").and_then(Value::as_str).map_or_else(|| entry.to_string(), str::to_owned);
             let (origin, known) = *by_rule.entry(rule).or_insert((&voice.fragment.origin, entry));
             if !number::same(known, entry) {
                 join.errors.push(MergeError::Conflict {
                     at: at.clone(),
                     keyword: RULES.to_owned(),
-                    left: Box::new(Claim {
-                        origin: origin.to_owned(),
-                        value: Some(known.clone()),
-                    }),
+                    left: Box::new(Claim { origin: origin.to_owned(), value: Some(known.clone()) }),
                     right: Box::new(Claim {
                         origin: voice.fragment.origin.clone(),
                         value: Some(entry.clone()),

@@ -19,15 +19,14 @@ pub(super) fn check(terms: &Terms, fragments: &[Fragment]) -> Vec<MergeError> {
         errors.extend(reserved(terms, fragment));
         for (parent, children) in &terms.seals {
             errors.extend(
-                contributed(fragment, parent)
-                    .into_iter()
-                    .filter(|name| !children.contains(*name))
-                    .map(|name| MergeError::Sealed {
+                contributed(fragment, parent).into_iter().filter(|name| !children.contains(*name)).map(
+                    |name| MergeError::Sealed {
                         at: parent.schema_path().child("properties").key(name),
                         origin: fragment.origin.clone(),
                         parent: parent.clone(),
                         property: name.to_owned(),
-                    }),
+                    },
+                ),
             );
         }
         errors.extend(shape(fragment));
@@ -52,26 +51,14 @@ fn reserved(terms: &Terms, fragment: &Fragment) -> Vec<MergeError> {
 fn contributed<'a>(fragment: &'a Fragment, parent: &MountPath) -> Vec<&'a str> {
     if fragment.at.names().len() > parent.names().len() {
         let child = fragment.at.names().get(parent.names().len());
-        return child
-            .filter(|_| parent.contains(&fragment.at))
-            .map(String::as_str)
-            .into_iter()
-            .collect();
+        return child.filter(|_| parent.contains(&fragment.at)).map(String::as_str).into_iter().collect();
     }
     let inner = parent.names().strip_prefix(fragment.at.names());
     let node = inner.and_then(|names| {
-        names.iter().try_fold(&fragment.schema, |schema, name| {
-            schema.get("properties")?.get(name)
-        })
+        names.iter().try_fold(&fragment.schema, |schema, name| schema.get("properties")?.get(name))
     });
-    let properties = node
-        .and_then(|node| node.get("properties"))
-        .and_then(Value::as_object);
-    let mut names: Vec<_> = properties
-        .into_iter()
-        .flat_map(Map::keys)
-        .map(String::as_str)
-        .collect();
+    let properties = node.and_then(|node| node.get("properties")).and_then(Value::as_object);
+    let mut names: Vec<_> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
     names.sort_unstable();
     names
 }
@@ -81,11 +68,7 @@ fn shape(fragment: &Fragment) -> Option<MergeError> {
     let at = fragment.at.schema_path();
     let origin = fragment.origin.clone();
     let Value::Object(schema) = &fragment.schema else {
-        return Some(MergeError::NotASchema {
-            at,
-            origin,
-            found: json_type(&fragment.schema),
-        });
+        return Some(MergeError::NotASchema { at, origin, found: json_type(&fragment.schema) });
     };
     let found = match text(schema, "type") {
         Some("object") => return None,

@@ -25,20 +25,11 @@ const BOUNDS: [(&str, &str); 4] = [
 ];
 /// Validations of which several hold at once by standing side by side under `allOf`.
 const CLAUSES: [&str; 5] = ["anyOf", "oneOf", "not", "pattern", "multipleOf"];
-const REST: [&str; 6] = [
-    "allOf",
-    "enum",
-    "required",
-    "uniqueItems",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-];
+const REST: [&str; 6] = ["allOf", "enum", "required", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum"];
 
 /// Whether this file joins `keyword`.
 pub(super) fn owns(keyword: &str) -> bool {
-    BOUNDS
-        .iter()
-        .any(|(low, high)| *low == keyword || *high == keyword)
+    BOUNDS.iter().any(|(low, high)| *low == keyword || *high == keyword)
         || CLAUSES.contains(&keyword)
         || REST.contains(&keyword)
 }
@@ -49,9 +40,7 @@ pub(super) fn join(
     voices: &[Voice<'_>],
     joined: &mut Map<String, Value>,
 ) {
-    let strict = voices
-        .iter()
-        .any(|voice| voice.fragment.policy.sharing != Sharing::SharedIntersect);
+    let strict = voices.iter().any(|voice| voice.fragment.policy.sharing != Sharing::SharedIntersect);
     if let Some(names) = required(join, at, voices, strict) {
         joined.insert("required".to_owned(), names);
     }
@@ -64,9 +53,7 @@ pub(super) fn join(
 
 fn equal(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
     let keywords: BTreeSet<&String> = voices.iter().flat_map(|voice| voice.schema.keys()).collect();
-    let owned = keywords
-        .into_iter()
-        .filter(|keyword| owns(keyword) && *keyword != "required");
+    let owned = keywords.into_iter().filter(|keyword| owns(keyword) && *keyword != "required");
     for keyword in owned.map(String::as_str) {
         if let Some(value) = agree(join, at, keyword, voices) {
             joined.insert(keyword.to_owned(), bare(&value, is_junctor(keyword)));
@@ -96,12 +83,7 @@ fn intersect(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined:
 
 /// Names that anybody requires. Under strict sharing nobody who knows the property may leave it optional.
 fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: bool) -> Option<Value> {
-    if voices.iter().any(|voice| {
-        voice
-            .schema
-            .get("required")
-            .is_some_and(|names| !names.is_array())
-    }) {
+    if voices.iter().any(|voice| voice.schema.get("required").is_some_and(|names| !names.is_array())) {
         return agree(join, at, "required", voices);
     }
     let requires = |voice: &Voice<'_>, name: &str| {
@@ -115,22 +97,15 @@ fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: 
             .and_then(Value::as_object)
             .is_some_and(|names| names.contains_key(name))
     };
-    let lists = voices
-        .iter()
-        .filter_map(|voice| voice.schema.get("required").and_then(Value::as_array));
+    let lists = voices.iter().filter_map(|voice| voice.schema.get("required").and_then(Value::as_array));
     let names = as_set(&lists.flatten().cloned().collect::<Vec<_>>());
     for name in names.iter().filter_map(Value::as_str).filter(|_| strict) {
         let by = voices.iter().find(|voice| requires(voice, name));
-        let not = voices
-            .iter()
-            .find(|voice| declares(voice, name) && !requires(voice, name));
+        let not = voices.iter().find(|voice| declares(voice, name) && !requires(voice, name));
         if let (Some(by), Some(not)) = (by, not) {
             let claim = |voice: &Voice<'_>| {
                 let value = voice.schema.get("required").cloned();
-                Box::new(Claim {
-                    origin: voice.fragment.origin.clone(),
-                    value,
-                })
+                Box::new(Claim { origin: voice.fragment.origin.clone(), value })
             };
             let (left, right) = (claim(by), claim(not));
             join.errors.push(MergeError::Conflict {
@@ -195,9 +170,7 @@ fn common(voices: &[Voice<'_>]) -> Option<Vec<Value>> {
         .filter_map(|voice| voice.schema.get("enum")?.as_array())
         .filter(|list| !list.is_empty());
     lists.map(|list| as_set(list)).reduce(|left, right| {
-        left.into_iter()
-            .filter(|value| right.iter().any(|other| number::same(value, other)))
-            .collect()
+        left.into_iter().filter(|value| right.iter().any(|other| number::same(value, other))).collect()
     })
 }
 
@@ -218,24 +191,14 @@ fn unsatisfiable(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], det
 fn conjoin(voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
     let mut clauses = Vec::new();
     for voice in voices {
-        clauses.extend(
-            CLAUSES
-                .iter()
-                .filter_map(|keyword| clause(keyword, voice.schema.get(*keyword)?)),
-        );
+        clauses.extend(CLAUSES.iter().filter_map(|keyword| clause(keyword, voice.schema.get(*keyword)?)));
         collect(voice.schema, &mut clauses);
     }
     let clauses = as_set(&clauses);
     let mut together = Vec::new();
     for clause in &clauses {
-        let alone = |kind: &str| {
-            clauses
-                .iter()
-                .filter_map(sole)
-                .filter(|(keyword, _)| *keyword == kind)
-                .count()
-                == 1
-        };
+        let alone =
+            |kind: &str| clauses.iter().filter_map(sole).filter(|(keyword, _)| *keyword == kind).count() == 1;
         match sole(clause) {
             Some((keyword, value)) if CLAUSES.contains(&keyword) && alone(keyword) => {
                 joined.insert(keyword.to_owned(), value.clone());
@@ -278,9 +241,7 @@ fn collect(schema: &Map<String, Value>, clauses: &mut Vec<Value>) {
 /// The keyword and value of an object that has only one.
 fn sole(value: &Value) -> Option<(&str, &Value)> {
     let map = value.as_object().filter(|map| map.len() == 1)?;
-    map.iter()
-        .next()
-        .map(|(keyword, value)| (keyword.as_str(), value))
+    map.iter().next().map(|(keyword, value)| (keyword.as_str(), value))
 }
 
 fn is_junctor(keyword: &str) -> bool {
@@ -292,12 +253,9 @@ fn bare(value: &Value, inside: bool) -> Value {
     match value {
         Value::Array(list) if inside => list.iter().map(|member| bare(member, true)).collect(),
         Value::Object(schema) if inside => {
-            let kept = schema
-                .iter()
-                .filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str()));
+            let kept = schema.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str()));
             Value::Object(
-                kept.map(|(keyword, value)| (keyword.clone(), bare_keyword(keyword, value)))
-                    .collect(),
+                kept.map(|(keyword, value)| (keyword.clone(), bare_keyword(keyword, value))).collect(),
             )
         }
         other => other.clone(),
@@ -306,12 +264,9 @@ fn bare(value: &Value, inside: bool) -> Value {
 
 fn bare_keyword(keyword: &str, value: &Value) -> Value {
     match (keyword, value) {
-        ("properties", Value::Object(properties)) => Value::Object(
-            properties
-                .iter()
-                .map(|(name, value)| (name.clone(), bare(value, true)))
-                .collect(),
-        ),
+        ("properties", Value::Object(properties)) => {
+            Value::Object(properties.iter().map(|(name, value)| (name.clone(), bare(value, true))).collect())
+        }
         ("items" | "additionalProperties", value) => bare(value, true),
         (keyword, value) => bare(value, is_junctor(keyword)),
     }

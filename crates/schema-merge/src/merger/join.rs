@@ -44,11 +44,7 @@ pub(super) struct Join<'t> {
 }
 
 pub(super) fn join(terms: &Terms, fragments: &[Fragment]) -> Joined {
-    let mut join = Join {
-        terms,
-        origins: BTreeMap::new(),
-        errors: Vec::new(),
-    };
+    let mut join = Join { terms, origins: BTreeMap::new(), errors: Vec::new() };
     let mut root = Node::default();
     for fragment in fragments {
         match fragment.at.names() {
@@ -63,21 +59,14 @@ pub(super) fn join(terms: &Terms, fragments: &[Fragment]) -> Joined {
         }
         _ => Map::new(),
     };
-    Joined {
-        schema,
-        origins: join.origins,
-        errors: join.errors,
-    }
+    Joined { schema, origins: join.origins, errors: join.errors }
 }
 
 impl<'t> Join<'t> {
     fn node(&mut self, at: &mut SchemaPath, mut node: Node<'_>) -> Value {
         self.record(at, &node);
         self.hold_exclusive(at, &mut node);
-        let shared = node
-            .here
-            .iter()
-            .any(|(fragment, ..)| fragment.policy.sharing != Sharing::Exclusive);
+        let shared = node.here.iter().any(|(fragment, ..)| fragment.policy.sharing != Sharing::Exclusive);
         if let ([(_, schema, _)], [], false) = (&*node.here, &*node.below, shared) {
             return self.stripped(schema);
         }
@@ -103,11 +92,7 @@ impl<'t> Join<'t> {
         let here = node.here.iter().map(|(fragment, ..)| fragment.origin.clone());
         let mut origins: BTreeSet<_> = here.collect();
         if origins.is_empty() {
-            origins = node
-                .below
-                .iter()
-                .map(|(fragment, _)| fragment.origin.clone())
-                .collect();
+            origins = node.below.iter().map(|(fragment, _)| fragment.origin.clone()).collect();
         }
         if !origins.is_empty() {
             self.origins.insert(at.pointer(), origins);
@@ -192,21 +177,13 @@ impl<'t> Join<'t> {
         for voice in voices {
             let properties = voice.schema.get("properties").and_then(Value::as_object);
             for (name, schema) in properties.into_iter().flatten() {
-                children
-                    .entry(name)
-                    .or_default()
-                    .here
-                    .push((voice.fragment, schema, false));
+                children.entry(name).or_default().here.push((voice.fragment, schema, false));
             }
         }
         for (fragment, way) in &node.below {
             match way {
                 [] => {}
-                [name] => children
-                    .entry(name)
-                    .or_default()
-                    .here
-                    .push((fragment, &fragment.schema, true)),
+                [name] => children.entry(name).or_default().here.push((fragment, &fragment.schema, true)),
                 [name, rest @ ..] => children.entry(name).or_default().below.push((fragment, rest)),
             }
         }
@@ -216,15 +193,9 @@ impl<'t> Join<'t> {
         let mut properties = Map::new();
         for (name, mut child) in children {
             // The order of contributions is that of the fragments, however they were found.
-            child
-                .here
-                .sort_by(|left, right| left.0.origin.cmp(&right.0.origin));
-            let mounted: Vec<&Fragment> = child
-                .here
-                .iter()
-                .filter(|voice| voice.2)
-                .map(|voice| voice.0)
-                .collect();
+            child.here.sort_by(|left, right| left.0.origin.cmp(&right.0.origin));
+            let mounted: Vec<&Fragment> =
+                child.here.iter().filter(|voice| voice.2).map(|voice| voice.0).collect();
             let schema = at.within(
                 |at| at.push_property(name),
                 |at| {
@@ -257,10 +228,7 @@ impl<'t> Join<'t> {
                 }
                 continue;
             }
-            let node = Node {
-                here: said,
-                below: Vec::new(),
-            };
+            let node = Node { here: said, below: Vec::new() };
             let schema = at.within(|at| at.push_child(keyword), |at| self.node(at, node));
             joined.insert(keyword.to_owned(), schema);
         }
@@ -268,10 +236,8 @@ impl<'t> Join<'t> {
 
     /// Sets the default that the policies of the fragments mounted here ask for.
     fn mount_default(&mut self, at: &SchemaPath, mounted: &[&Fragment], schema: &mut Value) {
-        let asking: Vec<_> = mounted
-            .iter()
-            .filter(|fragment| fragment.policy.default != MountDefault::None)
-            .collect();
+        let asking: Vec<_> =
+            mounted.iter().filter(|fragment| fragment.policy.default != MountDefault::None).collect();
         for fragment in asking {
             let default = match fragment.policy.default {
                 MountDefault::Materialised => object::defaulted(schema, &json!({})),
@@ -281,21 +247,13 @@ impl<'t> Join<'t> {
             let origin = fragment.origin.clone();
             if text(node, "type") != Some("object") {
                 let reason = "only an object can default to an object".to_owned();
-                self.errors.push(MergeError::MountDefault {
-                    at: at.clone(),
-                    origin,
-                    reason,
-                });
+                self.errors.push(MergeError::MountDefault { at: at.clone(), origin, reason });
                 continue;
             }
             match node.get("default") {
                 Some(other) if *other != default => {
                     let reason = format!("the schema has the default {other} already");
-                    self.errors.push(MergeError::MountDefault {
-                        at: at.clone(),
-                        origin,
-                        reason,
-                    });
+                    self.errors.push(MergeError::MountDefault { at: at.clone(), origin, reason });
                 }
                 _ => {
                     node.insert("default".to_owned(), default);
@@ -306,25 +264,16 @@ impl<'t> Join<'t> {
 
     /// A schema nobody else touches stays as it is, apart from descriptions when they are not wanted.
     fn stripped(&self, schema: &Value) -> Value {
-        if self.terms.strip_descriptions {
-            without_descriptions(schema)
-        } else {
-            schema.clone()
-        }
+        if self.terms.strip_descriptions { without_descriptions(schema) } else { schema.clone() }
     }
 }
 
 /// Adds the names on the way to mounts whose policy requires them.
 fn require_mounts(node: &Node<'_>, joined: &mut Map<String, Value>) {
-    let wanted = node
-        .below
-        .iter()
-        .filter_map(|(fragment, way)| match (fragment.policy.required, way) {
-            (RequiredPropagation::Chain, [name, ..]) | (RequiredPropagation::Leaf, [name]) => {
-                Some(name.clone())
-            }
-            _ => None,
-        });
+    let wanted = node.below.iter().filter_map(|(fragment, way)| match (fragment.policy.required, way) {
+        (RequiredPropagation::Chain, [name, ..]) | (RequiredPropagation::Leaf, [name]) => Some(name.clone()),
+        _ => None,
+    });
     let mut required: BTreeSet<String> = wanted.collect();
     if required.is_empty() {
         return;
@@ -361,10 +310,7 @@ fn without_descriptions(schema: &Value) -> Value {
         let value = match (keyword.as_str(), value) {
             ("description", _) => continue,
             ("properties", Value::Object(properties)) => Value::Object(
-                properties
-                    .iter()
-                    .map(|(name, value)| (name.clone(), without_descriptions(value)))
-                    .collect(),
+                properties.iter().map(|(name, value)| (name.clone(), without_descriptions(value))).collect(),
             ),
             ("items" | "additionalProperties" | "not", value) => without_descriptions(value),
             ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {

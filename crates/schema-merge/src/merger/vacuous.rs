@@ -11,11 +11,8 @@ use crate::structural::Report;
 pub(super) fn check(merged: &Merged) -> Vec<Finding> {
     let mut report = Report::new("spec.validation.openAPIV3Schema");
     for fragment in merged.fragments() {
-        let requires = fragment
-            .schema
-            .get("required")
-            .and_then(Value::as_array)
-            .is_some_and(|names| !names.is_empty());
+        let requires =
+            fragment.schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
         if let (true, Some(optional)) = (requires, optional(merged.schema(), fragment.at.names())) {
             let detail = format!(
                 "{} may be left out, and what {} requires below it with it; require the mount or give it a default",

@@ -14,10 +14,7 @@ pub(super) fn check(validator: &mut Validator, node: &Node<'_>, value: &Value, p
     if let Some(not) = &node.not
         && validator.validate(not, value, path).is_valid()
     {
-        outcome.add(Violation::whole(format!(
-            "{} must not validate the schema (not)",
-            go_quoted(path)
-        )));
+        outcome.add(Violation::whole(format!("{} must not validate the schema (not)", go_quoted(path))));
     }
     outcome.count();
     outcome
@@ -31,18 +28,13 @@ fn any_of(validator: &mut Validator, node: &Node<'_>, value: &Value, path: &str,
         if result.is_valid() {
             return outcome.merge(result);
         }
-        if closest
-            .as_ref()
-            .is_none_or(|closest| result.matches > closest.matches)
-        {
+        if closest.as_ref().is_none_or(|closest| result.matches > closest.matches) {
             closest = Some(result);
         }
     }
     if let Some(closest) = closest {
-        outcome.add(Violation::whole(format!(
-            "{} must validate at least one schema (anyOf)",
-            go_quoted(path)
-        )));
+        outcome
+            .add(Violation::whole(format!("{} must validate at least one schema (anyOf)", go_quoted(path))));
         outcome.merge(closest);
     }
 }
@@ -55,11 +47,7 @@ fn one_of(validator: &mut Validator, node: &Node<'_>, value: &Value, path: &str,
             valid = valid.saturating_add(1);
             closest = None;
             first.get_or_insert(result);
-        } else if valid == 0
-            && closest
-                .as_ref()
-                .is_none_or(|closest| result.matches > closest.matches)
-        {
+        } else if valid == 0 && closest.as_ref().is_none_or(|closest| result.matches > closest.matches) {
             closest = Some(result);
         }
     }
@@ -70,11 +58,8 @@ fn one_of(validator: &mut Validator, node: &Node<'_>, value: &Value, path: &str,
         first.into_iter().for_each(|first| outcome.merge(first));
         return;
     }
-    let found = if valid == 0 {
-        "Found none valid".to_owned()
-    } else {
-        format!("Found {valid} valid alternatives")
-    };
+    let found =
+        if valid == 0 { "Found none valid".to_owned() } else { format!("Found {valid} valid alternatives") };
     outcome.add(Violation::whole(format!(
         "{} must validate one and only one schema (oneOf). {found}",
         go_quoted(path)

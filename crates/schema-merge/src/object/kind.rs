@@ -13,10 +13,7 @@ pub(super) fn types<'a>(validator: &Validator, node: &Node<'a>) -> Vec<&'a str> 
     if validator.dialect == Dialect::Object && node.flag(INT_OR_STRING) {
         return vec!["integer", "string"];
     }
-    Some(node.kind())
-        .filter(|kind| !kind.is_empty())
-        .into_iter()
-        .collect()
+    Some(node.kind()).filter(|kind| !kind.is_empty()).into_iter().collect()
 }
 
 pub(super) fn check(validator: &Validator, node: &Node<'_>, value: &Value, path: &str) -> Outcome {
@@ -29,10 +26,7 @@ pub(super) fn check(validator: &Validator, node: &Node<'_>, value: &Value, path:
         if !types.is_empty() && !types.contains(&"null") && !node.flag("nullable") {
             return mismatch(&types.join(","), "null");
         }
-        return Outcome {
-            matches: 1,
-            ..Outcome::default()
-        };
+        return Outcome { matches: 1, ..Outcome::default() };
     }
     let (found, format_found) = kind_of(value);
     let format = validator.format(node);
@@ -52,10 +46,7 @@ pub(super) fn check(validator: &Validator, node: &Node<'_>, value: &Value, path:
     if !(excused || types.contains(&found) || whole || widened) {
         return mismatch(&types.join(","), found);
     }
-    Outcome {
-        matches: 1,
-        ..Outcome::default()
-    }
+    Outcome { matches: 1, ..Outcome::default() }
 }
 
 fn kind_of(value: &Value) -> (&'static str, &'static str) {

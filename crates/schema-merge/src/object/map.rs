@@ -17,11 +17,7 @@ pub(super) fn check(
     for (name, value) in object {
         match (node.properties.get(name.as_str()), &node.additional_properties) {
             (Some(property), _) => {
-                let place = if path.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{path}.{name}")
-                };
+                let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 let result = validator.validate(property, value, &place);
                 outcome.merge(result);
             }

@@ -14,17 +14,13 @@ use crate::structural::go_quoted;
 /// As on the server, metadata that cannot be decoded keeps everything else from being looked at.
 pub(crate) fn embedded(node: &Node<'_>, value: &Value, resource: bool) -> Vec<Violation> {
     let mut undecodable = Vec::new();
-    walk(Some(node), value, "", resource, &mut |map, path| {
-        undecodable.extend(decode(map, path))
-    });
+    walk(Some(node), value, "", resource, &mut |map, path| undecodable.extend(decode(map, path)));
     if !undecodable.is_empty() {
         undecodable.truncate(1);
         return undecodable;
     }
     let mut violations = Vec::new();
-    walk(Some(node), value, "", resource, &mut |map, path| {
-        resource_meta(map, path, &mut violations)
-    });
+    walk(Some(node), value, "", resource, &mut |map, path| resource_meta(map, path, &mut violations));
     violations
 }
 
@@ -73,31 +69,19 @@ fn walk<F: FnMut(&Map<String, Value>, &str)>(
 
 fn resource_meta(map: &Map<String, Value>, path: &str, violations: &mut Vec<Violation>) {
     let mut push = |name: &str, problem: Problem, value: Option<String>, detail: String| {
-        violations.push(Violation::plain(
-            &format!("{path}.{name}"),
-            problem,
-            value,
-            detail,
-        ));
+        violations.push(Violation::plain(&format!("{path}.{name}"), problem, value, detail));
     };
     for name in ["apiVersion", "kind"] {
         match map.get(name) {
             None => push(name, Problem::Required, None, String::new()),
             Some(Value::String(text)) if text.is_empty() => {
-                push(
-                    name,
-                    Problem::Invalid,
-                    Some(go_quoted(text)),
-                    "must not be empty".to_owned(),
-                );
+                push(name, Problem::Invalid, Some(go_quoted(text)), "must not be empty".to_owned());
             }
             Some(Value::String(text)) if name == "kind" => {
                 let errors = label::dns1035(&text.to_lowercase());
                 if !errors.is_empty() {
-                    let detail = format!(
-                        "may have mixed case, but should otherwise match: {}",
-                        errors.join(",")
-                    );
+                    let detail =
+                        format!("may have mixed case, but should otherwise match: {}", errors.join(","));
                     push(name, Problem::Invalid, Some(go_quoted(text)), detail);
                 }
             }
@@ -112,14 +96,7 @@ fn resource_meta(map: &Map<String, Value>, path: &str, violations: &mut Vec<Viol
 }
 
 /// The fields of metadata that are text, and those that map texts to texts.
-const TEXTS: [&str; 6] = [
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-];
+const TEXTS: [&str; 6] = ["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"];
 const TEXT_MAPS: [&str; 2] = ["labels", "annotations"];
 
 /// What keeps apiVersion, kind and metadata from being decoded.
@@ -129,12 +106,7 @@ fn decode(map: &Map<String, Value>, path: &str) -> Vec<Violation> {
         if let Some(other) = map.get(name).filter(|value| !value.is_string()) {
             let name = format!("{path}.{name}");
             let detail = "must be a string".to_owned();
-            violations.push(Violation::plain(
-                &name,
-                Problem::Invalid,
-                Some(go_value(other)),
-                detail,
-            ));
+            violations.push(Violation::plain(&name, Problem::Invalid, Some(go_value(other)), detail));
         }
     }
     let Some(metadata) = map.get("metadata") else {
@@ -143,12 +115,7 @@ fn decode(map: &Map<String, Value>, path: &str) -> Vec<Violation> {
     let mut refuse = |found: &Value, target: String| {
         let detail = format!("json: cannot unmarshal {} into Go {target}", go_kind(found));
         let name = format!("{path}.metadata");
-        violations.push(Violation::plain(
-            &name,
-            Problem::Invalid,
-            Some(go_value(metadata)),
-            detail,
-        ));
+        violations.push(Violation::plain(&name, Problem::Invalid, Some(go_value(metadata)), detail));
     };
     match metadata {
         Value::Object(fields) => {
@@ -158,9 +125,7 @@ fn decode(map: &Map<String, Value>, path: &str) -> Vec<Violation> {
                     Value::String(_) if TEXTS.contains(&name.as_str()) => {}
                     other if TEXTS.contains(&name.as_str()) => refuse(other, field("string")),
                     Value::Object(texts) if TEXT_MAPS.contains(&name.as_str()) => {
-                        let wrong = texts
-                            .values()
-                            .find(|value| !value.is_string() && !value.is_null());
+                        let wrong = texts.values().find(|value| !value.is_string() && !value.is_null());
                         wrong.into_iter().for_each(|wrong| refuse(wrong, field("string")));
                     }
                     other if TEXT_MAPS.contains(&name.as_str()) => refuse(other, field("map[string]string")),

@@ -33,14 +33,11 @@ pub(super) fn check(validator: &Validator, node: &Node<'_>, number: &Number, pat
         let integer = number.as_i64().filter(|_| fits);
         let (broken, printed) = match integer {
             // The server cuts the bound down to the type of the number.
-            Some(integer) => (
-                breaks(integer.cmp(&(bound as i64)), keyword, open),
-                (bound as i64).to_string(),
-            ),
+            Some(integer) => {
+                (breaks(integer.cmp(&(bound as i64)), keyword, open), (bound as i64).to_string())
+            }
             None => (
-                value
-                    .partial_cmp(&bound)
-                    .is_some_and(|order| breaks(order, keyword, open)),
+                value.partial_cmp(&bound).is_some_and(|order| breaks(order, keyword, open)),
                 go_number(bound),
             ),
         };
@@ -63,26 +60,14 @@ pub(super) fn check(validator: &Validator, node: &Node<'_>, number: &Number, pat
 }
 
 fn breaks(order: std::cmp::Ordering, keyword: &str, open: bool) -> bool {
-    let outside = if keyword == "maximum" {
-        order.is_gt()
-    } else {
-        order.is_lt()
-    };
+    let outside = if keyword == "maximum" { order.is_gt() } else { order.is_lt() };
     outside || (open && order.is_eq())
 }
 
 fn factor_of(number: &Number, factor: f64, fits: bool, path: &str, outcome: &mut Outcome) {
     let integer = number.as_i64().filter(|_| fits);
-    let printed = if integer.is_some() {
-        (factor as i64).to_string()
-    } else {
-        go_number(factor)
-    };
-    let positive = if integer.is_some() {
-        factor as i64 > 0
-    } else {
-        factor > 0.0
-    };
+    let printed = if integer.is_some() { (factor as i64).to_string() } else { go_number(factor) };
+    let positive = if integer.is_some() { factor as i64 > 0 } else { factor > 0.0 };
     if !positive {
         let message = format!("factor MultipleOf declared for {path} must be positive: {printed}");
         return outcome.add(Violation::worded(path, printed, message));
@@ -91,11 +76,7 @@ fn factor_of(number: &Number, factor: f64, fits: bool, path: &str, outcome: &mut
         Some(integer) => integer.checked_rem(factor as i64) == Some(0),
         None => {
             let value = number.as_f64().unwrap_or_default();
-            is_integer(if factor < 1.0 {
-                1.0 / factor * value
-            } else {
-                value / factor
-            })
+            is_integer(if factor < 1.0 { 1.0 / factor * value } else { value / factor })
         }
     };
     if !divides {
@@ -118,14 +99,10 @@ impl<'a> Range<'a> {
         let types = super::kind::types(validator, node);
         let format = validator.format(node);
         match (&*types, format) {
-            (["integer"], "int32" | "int64") | (["number"], "float" | "double") => Self {
-                kind: node.kind(),
-                format,
-            },
-            (["integer" | "number"], _) => Self {
-                kind: node.kind(),
-                format: "",
-            },
+            (["integer"], "int32" | "int64") | (["number"], "float" | "double") => {
+                Self { kind: node.kind(), format }
+            }
+            (["integer" | "number"], _) => Self { kind: node.kind(), format: "" },
             _ => Self { kind: "", format: "" },
         }
     }
@@ -146,9 +123,7 @@ impl<'a> Range<'a> {
             } else {
                 format!("with format {}", self.format)
             };
-            outcome.add(Violation::whole(format!(
-                "{what} value must be of type {kind} {format} in {path}"
-            )));
+            outcome.add(Violation::whole(format!("{what} value must be of type {kind} {format} in {path}")));
         }
         fits
     }
@@ -173,11 +148,7 @@ fn printed_value(number: &Number) -> String {
 
 /// A double as Go's `%v` prints it.
 pub(super) fn go_number(value: f64) -> String {
-    if value != 0.0 && value.abs() < 1e-4 {
-        format_exponent(value)
-    } else {
-        go_float(value)
-    }
+    if value != 0.0 && value.abs() < 1e-4 { format_exponent(value) } else { go_float(value) }
 }
 
 fn format_exponent(value: f64) -> String {

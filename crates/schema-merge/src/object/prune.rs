@@ -37,18 +37,12 @@ pub fn pruned(schema: &Value, object: &Value) -> Pruned {
     let (node, _) = decode(schema, "", "");
     let mut object = object.clone();
     let unknown_fields = prune(&node, &mut object, true);
-    Pruned {
-        object,
-        unknown_fields,
-    }
+    Pruned { object, unknown_fields }
 }
 
 /// Drops what the schema does not know and says what it was. The root of a resource keeps its metadata.
 pub(crate) fn prune(node: &Node<'_>, value: &mut Value, resource_root: bool) -> Vec<String> {
-    let mut pruner = Pruner {
-        path: String::new(),
-        unknown: Vec::new(),
-    };
+    let mut pruner = Pruner { path: String::new(), unknown: Vec::new() };
     pruner.prune(Some(node), resource_root, value);
     pruner.unknown.sort_unstable();
     pruner.unknown
@@ -105,9 +99,8 @@ impl Pruner {
         match value {
             Value::Object(map) => {
                 let resource = node.flag(EMBEDDED);
-                for (name, value) in map
-                    .iter_mut()
-                    .filter(|(name, _)| !resource || !META.contains(&name.as_str()))
+                for (name, value) in
+                    map.iter_mut().filter(|(name, _)| !resource || !META.contains(&name.as_str()))
                 {
                     if let Known::Node(below) = known(node, name) {
                         self.below(name, |pruner| pruner.prune(below, false, value));

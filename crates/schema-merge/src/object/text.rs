@@ -17,11 +17,7 @@ pub(super) fn check(validator: &mut Validator, node: &Node<'_>, text: &str, path
     }
     let pattern = node.text("pattern");
     // A pattern that cannot be run was refused with the schema; it must not refuse objects as well.
-    if !pattern.is_empty()
-        && validator
-            .pattern(pattern)
-            .is_some_and(|regex| !regex.is_match(text))
-    {
+    if !pattern.is_empty() && validator.pattern(pattern).is_some_and(|regex| !regex.is_match(text)) {
         let complaint = format!("should match '{pattern}'");
         return Outcome::of(Violation::invalid(path, go_quoted(text), &complaint));
     }

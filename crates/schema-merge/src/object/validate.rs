@@ -51,10 +51,7 @@ pub(super) struct Outcome {
 
 impl Validator {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            patterns: BTreeMap::new(),
-        }
+        Self { dialect, patterns: BTreeMap::new() }
     }
 
     pub(crate) fn violations(&mut self, node: &Node<'_>, value: &Value) -> Vec<Violation> {
@@ -104,10 +101,7 @@ impl Validator {
 
     pub(super) fn pattern(&mut self, pattern: &str) -> Option<&regex::Regex> {
         let compile = || crate::regexp::matcher(pattern);
-        self.patterns
-            .entry(pattern.to_owned())
-            .or_insert_with(compile)
-            .as_ref()
+        self.patterns.entry(pattern.to_owned()).or_insert_with(compile).as_ref()
     }
 }
 
@@ -138,15 +132,12 @@ fn converts(value: &Value, allowed: &Value) -> bool {
         (_, Value::Null) | (Value::Null, _) => false,
         (Value::Number(value), Value::Number(allowed)) => match (value.as_i64(), allowed.as_i64()) {
             (Some(value), Some(allowed)) => value == allowed,
-            (None, Some(allowed)) => value
-                .as_f64()
-                .is_some_and(|value| value.trunc() as i64 == allowed),
+            (None, Some(allowed)) => value.as_f64().is_some_and(|value| value.trunc() as i64 == allowed),
             _ => value.as_f64() == allowed.as_f64(),
         },
         (Value::Number(value), Value::String(allowed)) => {
             let code = value.as_i64().and_then(|value| u32::try_from(value).ok());
-            code.and_then(char::from_u32)
-                .is_some_and(|c| c.to_string() == *allowed)
+            code.and_then(char::from_u32).is_some_and(|c| c.to_string() == *allowed)
         }
         (value, allowed) => value == allowed,
     }
@@ -165,10 +156,7 @@ pub(crate) fn go_value(value: &Value) -> String {
 
 impl Outcome {
     pub(super) fn of(violation: Violation) -> Self {
-        Self {
-            violations: vec![violation],
-            matches: 0,
-        }
+        Self { violations: vec![violation], matches: 0 }
     }
 
     pub(super) fn count(&mut self) {
@@ -190,11 +178,7 @@ impl Outcome {
     }
 
     pub(super) fn add(&mut self, violation: Violation) {
-        if self
-            .violations
-            .iter()
-            .all(|known| known.message != violation.message)
-        {
+        if self.violations.iter().all(|known| known.message != violation.message) {
             self.violations.push(violation);
         }
     }
@@ -226,13 +210,7 @@ impl Violation {
     /// A violation that kube-openapi attributes to the whole value.
     pub(super) fn whole(message: String) -> Self {
         let value = Some("\"\"".to_owned());
-        Self {
-            name: String::new(),
-            problem: Problem::Invalid,
-            value,
-            detail: message.clone(),
-            message,
-        }
+        Self { name: String::new(), problem: Problem::Invalid, value, detail: message.clone(), message }
     }
 
     pub(super) fn required(path: &str) -> Self {
@@ -254,22 +232,13 @@ impl Violation {
             format!("may not be more than {max} {unit}")
         };
         let message = format!("{path} in body should be at most {max} chars long");
-        Self {
-            name: path.to_owned(),
-            problem: Problem::TooLong,
-            value: None,
-            detail,
-            message,
-        }
+        Self { name: path.to_owned(), problem: Problem::TooLong, value: None, detail, message }
     }
 
     pub(super) fn too_many(path: &str, actual: usize, max: i64, what: &str) -> Self {
         let unit = if max == 1 { "item" } else { "items" };
-        let detail = if max < 0 {
-            "has too many items".to_owned()
-        } else {
-            format!("must have at most {max} {unit}")
-        };
+        let detail =
+            if max < 0 { "has too many items".to_owned() } else { format!("must have at most {max} {unit}") };
         let message = format!("{path} in body should have at most {max} {what}");
         Self {
             name: path.to_owned(),
@@ -283,13 +252,7 @@ impl Violation {
     /// A violation that is not kube-openapi's, at a place below the value.
     pub(super) fn plain(name: &str, problem: Problem, value: Option<String>, detail: String) -> Self {
         let message = format!("{name} {detail}");
-        Self {
-            name: name.to_owned(),
-            problem,
-            value,
-            detail,
-            message,
-        }
+        Self { name: name.to_owned(), problem, value, detail, message }
     }
 
     /// The finding for a whole object.
@@ -298,11 +261,7 @@ impl Violation {
         // Go prints a path of nothing like this.
         let name = if name.is_empty() { "<nil>".to_owned() } else { name };
         let empty: Arc<str> = Arc::from("");
-        self.finding(
-            SchemaPath::from_steps(vec![Step::Child(name.into())]),
-            &empty,
-            &empty,
-        )
+        self.finding(SchemaPath::from_steps(vec![Step::Child(name.into())]), &empty, &empty)
     }
 
     /// The finding for a default that stands at `at`.
@@ -316,22 +275,8 @@ impl Violation {
     }
 
     fn finding(self, path: SchemaPath, prefix: &Arc<str>, base: &Arc<str>) -> Finding {
-        let Self {
-            problem,
-            value,
-            detail,
-            ..
-        } = self;
+        let Self { problem, value, detail, .. } = self;
         let (prefix, base) = (Arc::clone(prefix), Arc::clone(base));
-        Finding {
-            severity: Severity::Error,
-            problem,
-            rule: "value",
-            path,
-            value,
-            detail,
-            prefix,
-            base,
-        }
+        Finding { severity: Severity::Error, problem, rule: "value", path, value, detail, prefix, base }
     }
 }

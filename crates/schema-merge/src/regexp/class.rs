@@ -86,11 +86,7 @@ impl Parser<'_> {
 
     /// `\d` and its kind, or `\p{Greek}`, if that is what comes next. Go's Perl classes know ASCII only.
     pub(super) fn class_escape(&mut self, class: &mut String) -> Result<bool, SyntaxError> {
-        let Some(letter) = self
-            .rest()
-            .strip_prefix('\\')
-            .and_then(|rest| rest.chars().next())
-        else {
+        let Some(letter) = self.rest().strip_prefix('\\').and_then(|rest| rest.chars().next()) else {
             return Ok(false);
         };
         let members = match letter {

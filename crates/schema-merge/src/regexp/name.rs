@@ -25,11 +25,7 @@ const ALIASES: &str = "Casedletter Closepunctuation Combiningmark Connectorpunct
 pub(super) fn canonical(name: &str) -> Option<String> {
     let mut canonical = String::with_capacity(name.len());
     for c in name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')) {
-        canonical.push(if canonical.is_empty() {
-            c.to_ascii_uppercase()
-        } else {
-            c.to_ascii_lowercase()
-        });
+        canonical.push(if canonical.is_empty() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
     }
     let known = [CATEGORIES, SCRIPTS, ALIASES]
         .into_iter()

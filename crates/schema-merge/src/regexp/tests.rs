@@ -24,10 +24,7 @@ fn what_go_accepts_can_be_run() {
         // Go repeats an item across flags (`a(?i)*`), which the regex crate does not.
         if error.is_none() && !pattern.contains("(?i)") {
             let translated = parse(&pattern).unwrap();
-            assert!(
-                regex::Regex::new(&translated).is_ok(),
-                "{pattern} as {translated}"
-            );
+            assert!(regex::Regex::new(&translated).is_ok(), "{pattern} as {translated}");
         }
     }
 }
@@ -36,11 +33,7 @@ fn what_go_accepts_can_be_run() {
 fn differences_between_the_two_syntaxes_are_translated() {
     #[track_caller]
     fn check(pattern: &str, text: &str, matches: bool) {
-        assert_eq!(
-            matcher(pattern).unwrap().is_match(text),
-            matches,
-            "{pattern} on {text}"
-        );
+        assert_eq!(matcher(pattern).unwrap().is_match(text), matches, "{pattern} on {text}");
     }
     check(r"^\d$", "٣", false);
     check(r"^\w+$", "é", false);

@@ -15,18 +15,8 @@ pub(super) struct Gap {
 
 pub(super) fn check(node: &Node<'_>, report: &mut Report) {
     for gap in gaps(node, &SchemaPath::root()) {
-        let detail = format!(
-            "because it is defined in {}",
-            gap.mentioned.server(report.prefix())
-        );
-        report.push(
-            Severity::Error,
-            Problem::Required,
-            "completeness",
-            &gap.declared,
-            None,
-            detail,
-        );
+        let detail = format!("because it is defined in {}", gap.mentioned.server(report.prefix()));
+        report.push(Severity::Error, Problem::Required, "completeness", &gap.declared, None, detail);
     }
 }
 
@@ -63,10 +53,7 @@ fn nested(
     gaps: &mut Vec<Gap>,
 ) {
     let Some(node) = declared else {
-        gaps.push(Gap {
-            declared: declared_at.clone(),
-            mentioned: at.clone(),
-        });
+        gaps.push(Gap { declared: declared_at.clone(), mentioned: at.clone() });
         return;
     };
     members(validation, declared, declared_at, at, gaps);
@@ -79,9 +66,7 @@ fn nested(
     for (name, property) in &validation.properties {
         let descend = |at: &mut SchemaPath| at.push_property(name);
         declared_at.within(descend, |declared_at| {
-            at.within(descend, |at| {
-                nested(property, node.properties.get(name), declared_at, at, gaps)
-            });
+            at.within(descend, |at| nested(property, node.properties.get(name), declared_at, at, gaps));
         });
     }
 }

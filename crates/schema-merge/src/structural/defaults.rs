@@ -16,10 +16,7 @@ use crate::object::{
 use crate::path::SchemaPath;
 
 pub(super) fn check(node: &Node<'_>, report: &mut Report) {
-    let mut walk = Walk {
-        validator: Validator::new(Dialect::Default),
-        report,
-    };
+    let mut walk = Walk { validator: Validator::new(Dialect::Default), report };
     walk.node(node, true, &mut Vec::new(), &mut SchemaPath::root());
 }
 
@@ -37,10 +34,7 @@ impl Walk<'_> {
         let mut fresh = Vec::new();
         let meta = if node.flag(EMBEDDED) { &mut fresh } else { meta };
         if let Some(default) = node.default_value() {
-            at.within(
-                |at| at.push_child("default"),
-                |at| self.default(node, default, resource, meta, at),
-            );
+            at.within(|at| at.push_child("default"), |at| self.default(node, default, resource, meta, at));
         }
         if let Some(item) = node.item() {
             at.within(|at| at.push_child("items"), |at| self.below(item, None, meta, at));
@@ -104,27 +98,15 @@ impl Walk<'_> {
             violations = self.validator.violations(node, default);
         }
         let (prefix, base) = self.report.origin();
-        self.report.findings.extend(
-            violations
-                .into_iter()
-                .map(|violation| violation.below(at, &prefix, &base)),
-        );
+        self.report
+            .findings
+            .extend(violations.into_iter().map(|violation| violation.below(at, &prefix, &base)));
     }
 
     fn invalid(&mut self, default: &Value, detail: String, at: &SchemaPath) {
-        let value = if default.is_object() || default.is_array() {
-            go_json(default)
-        } else {
-            go_value(default)
-        };
-        self.report.push(
-            Severity::Error,
-            Problem::Invalid,
-            "default",
-            at,
-            Some(value),
-            detail,
-        );
+        let value =
+            if default.is_object() || default.is_array() { go_json(default) } else { go_value(default) };
+        self.report.push(Severity::Error, Problem::Invalid, "default", at, Some(value), detail);
     }
 }
 

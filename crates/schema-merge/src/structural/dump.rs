@@ -104,23 +104,16 @@ pub(crate) fn go_schema(node: &Node<'_>) -> String {
     field("MinItems", raw("minItems"));
     field("UniqueItems", flag("uniqueItems"));
     let lists = ["multipleOf", "enum", "maxProperties", "minProperties", "required"];
-    for (name, keyword) in ["MultipleOf", "Enum", "MaxProperties", "MinProperties", "Required"]
-        .into_iter()
-        .zip(lists)
+    for (name, keyword) in
+        ["MultipleOf", "Enum", "MaxProperties", "MinProperties", "Required"].into_iter().zip(lists)
     {
         field(name, raw(keyword));
     }
-    field(
-        "Items",
-        node.items.as_ref().map_or_else(|| "null".to_owned(), go_items),
-    );
+    field("Items", node.items.as_ref().map_or_else(|| "null".to_owned(), go_items));
     field("AllOf", schemas(&node.all_of, node.get("allOf").is_some()));
     field("OneOf", schemas(&node.one_of, node.get("oneOf").is_some()));
     field("AnyOf", schemas(&node.any_of, node.get("anyOf").is_some()));
-    field(
-        "Not",
-        node.not.as_deref().map_or_else(|| "null".to_owned(), go_schema),
-    );
+    field("Not", node.not.as_deref().map_or_else(|| "null".to_owned(), go_schema));
     field("Properties", properties(node));
     field("AdditionalProperties", additional(node));
     rest(node, &mut field);
@@ -138,25 +131,15 @@ fn rest(node: &Node<'_>, field: &mut impl FnMut(&str, String)) {
     }
     field("Definitions", definitions(node));
     let docs = node.get("externalDocs").and_then(Value::as_object);
-    let docs = docs.map(|docs| {
-        fields(
-            docs,
-            &[
-                ("Description", "description", json!("")),
-                ("URL", "url", json!("")),
-            ],
-        )
-    });
+    let docs = docs
+        .map(|docs| fields(docs, &[("Description", "description", json!("")), ("URL", "url", json!(""))]));
     field("ExternalDocs", docs.unwrap_or_else(|| "null".to_owned()));
     field("Example", raw("example"));
     field("XPreserveUnknownFields", raw(PRESERVE));
     field("XEmbeddedResource", node.flag(EMBEDDED).to_string());
     field("XIntOrString", node.flag(INT_OR_STRING).to_string());
-    for (name, keyword) in [
-        ("XListMapKeys", LIST_MAP_KEYS),
-        ("XListType", LIST_TYPE),
-        ("XMapType", MAP_TYPE),
-    ] {
+    for (name, keyword) in [("XListMapKeys", LIST_MAP_KEYS), ("XListType", LIST_TYPE), ("XMapType", MAP_TYPE)]
+    {
         field(name, raw(keyword));
     }
     let rules = node.get("x-kubernetes-validations").is_some();
@@ -191,19 +174,11 @@ pub(super) fn go_items(items: &Items<'_>) -> String {
 }
 
 fn schemas(list: &[Node<'_>], present: bool) -> String {
-    if present {
-        list_of(list.iter().map(go_schema))
-    } else {
-        "null".to_owned()
-    }
+    if present { list_of(list.iter().map(go_schema)) } else { "null".to_owned() }
 }
 
 fn properties(node: &Node<'_>) -> String {
-    if node.get("properties").is_some() {
-        named(&node.properties)
-    } else {
-        "null".to_owned()
-    }
+    if node.get("properties").is_some() { named(&node.properties) } else { "null".to_owned() }
 }
 
 fn definitions(node: &Node<'_>) -> String {
@@ -214,10 +189,8 @@ fn definitions(node: &Node<'_>) -> String {
 }
 
 fn named(schemas: &BTreeMap<&str, Node<'_>>) -> String {
-    let entries: Vec<_> = schemas
-        .iter()
-        .map(|(name, schema)| format!("{}:{}", json_text(name), go_schema(schema)))
-        .collect();
+    let entries: Vec<_> =
+        schemas.iter().map(|(name, schema)| format!("{}:{}", json_text(name), go_schema(schema))).collect();
     format!("{{{}}}", entries.join(","))
 }
 
@@ -231,11 +204,7 @@ fn additional(node: &Node<'_>) -> String {
 
 fn fields(map: &Map<String, Value>, names: &[(&str, &str, Value)]) -> String {
     let value = |keyword: &str, absent: &Value| {
-        go_json(
-            map.get(keyword)
-                .filter(|value| !value.is_null())
-                .unwrap_or(absent),
-        )
+        go_json(map.get(keyword).filter(|value| !value.is_null()).unwrap_or(absent))
     };
     let entries: Vec<_> = names
         .iter()

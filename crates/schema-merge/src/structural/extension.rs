@@ -13,34 +13,16 @@ use crate::path::SchemaPath;
 
 pub(super) fn check(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     if node.get(PRESERVE).is_some() && !node.flag(PRESERVE) {
-        report.invalid(
-            at,
-            PRESERVE,
-            &json!(false),
-            "preserve",
-            "must be true or undefined",
-        );
+        report.invalid(at, PRESERVE, &json!(false), "preserve", "must be true or undefined");
     }
     if let Some(map_type) = node.get(MAP_TYPE).and_then(Value::as_str) {
-        on_type(
-            node,
-            "object",
-            "must be object if x-kubernetes-map-type is specified",
-            at,
-            report,
-        );
+        on_type(node, "object", "must be object if x-kubernetes-map-type is specified", at, report);
         if !matches!(map_type, "atomic" | "granular") {
             report.unsupported(at, MAP_TYPE, map_type, "map-type", &["atomic", "granular"]);
         }
     }
     if let Some(list_type) = node.get(LIST_TYPE).and_then(Value::as_str) {
-        on_type(
-            node,
-            "array",
-            "must be array if x-kubernetes-list-type is specified",
-            at,
-            report,
-        );
+        on_type(node, "array", "must be array if x-kubernetes-list-type is specified", at, report);
         if !matches!(list_type, "atomic" | "set" | "map") {
             report.unsupported(at, LIST_TYPE, list_type, "list-type", &["atomic", "set", "map"]);
         }
@@ -105,29 +87,7 @@ fn map_items(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     if node.text(LIST_TYPE) != "map" {
         return;
     }
-    let Some(item) = node.item() else {
-        match &node.items {
-            None => report.required(
-                at,
-                "items",
-                "map-items",
-                "must have a schema if x-kubernetes-list-type is map",
-            ),
-            Some(items) => {
-                let path = at.clone().child("items");
-                let detail = "must only have a single schema if x-kubernetes-list-type is map".to_owned();
-                report.push(
-                    Severity::Error,
-                    Problem::Invalid,
-                    "map-items",
-                    &path,
-                    Some(go_items(items)),
-                    detail,
-                );
-            }
-        }
-        return;
-    };
+    let Some(item) = node.item() else { return no_single_item(node, at, report) };
     let items = at.clone().child("items");
     if item.kind() != "object" {
         let detail = "must be object if parent array's x-kubernetes-list-type is map";
@@ -153,15 +113,23 @@ fn map_items(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
             ),
         }
         if !seen.insert(key) {
-            report.invalid(
-                at,
-                LIST_MAP_KEYS,
-                &keys,
-                "map-items",
-                "must not contain duplicate entries",
-            );
+            report.invalid(at, LIST_MAP_KEYS, &keys, "map-items", "must not contain duplicate entries");
         }
     }
+}
+
+fn no_single_item(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
+    let Some(items) = &node.items else {
+        return report.required(
+            at,
+            "items",
+            "map-items",
+            "must have a schema if x-kubernetes-list-type is map",
+        );
+    };
+    let path = at.clone().child("items");
+    let detail = "must only have a single schema if x-kubernetes-list-type is map".to_owned();
+    report.push(Severity::Error, Problem::Invalid, "map-items", &path, Some(go_items(items)), detail);
 }
 
 /// The items of sets and maps cannot be null, and neither can the keys of a map, which must not be absent either.

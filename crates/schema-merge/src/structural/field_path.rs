@@ -50,11 +50,7 @@ fn step(path: &str) -> Option<(String, &str)> {
     let end = rest.find(['.', '[', ']']).unwrap_or(rest.len());
     let (name, rest) = rest.split_at_checked(end)?;
     // A delimiter directly after the dot is taken for the name itself, as the server's scanner does.
-    if name.is_empty() {
-        None
-    } else {
-        Some((name.to_owned(), rest))
-    }
+    if name.is_empty() { None } else { Some((name.to_owned(), rest)) }
 }
 
 /// A text in single quotes, of which the opening one is gone. `\\` and `\'` are the only escapes.

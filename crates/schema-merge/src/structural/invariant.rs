@@ -25,16 +25,10 @@ fn visit(node: &Node<'_>, level: Level, at: &mut SchemaPath, report: &mut Report
         report.required(at, "items", "array-items", "must be specified");
     }
     if let Some(item) = node.item() {
-        at.within(
-            |at| at.push_child("items"),
-            |at| visit(item, Level::Item, at, report),
-        );
+        at.within(|at| at.push_child("items"), |at| visit(item, Level::Item, at, report));
     }
     for (name, property) in &node.properties {
-        at.within(
-            |at| at.push_property(name),
-            |at| visit(property, Level::Field, at, report),
-        );
+        at.within(|at| at.push_property(name), |at| visit(property, Level::Field, at, report));
     }
     if node.additional_properties.is_some() && level == Level::Root {
         report.forbidden(
@@ -99,10 +93,7 @@ fn resource(node: &Node<'_>, level: Level, at: &mut SchemaPath, report: &mut Rep
     }
     if embedded || level == Level::Root {
         for name in ["kind", "apiVersion"] {
-            let Some(property) = node
-                .properties
-                .get(name)
-                .filter(|property| property.kind() != "string")
+            let Some(property) = node.properties.get(name).filter(|property| property.kind() != "string")
             else {
                 continue;
             };
@@ -142,10 +133,7 @@ fn metadata(node: &Node<'_>, embedded: bool, level: Level, at: &SchemaPath, repo
 
 /// Whether the node says no more than a type, a default (refused elsewhere) and something about the two names.
 fn restricts_names_only(node: &Node<'_>) -> bool {
-    let names = node
-        .properties
-        .keys()
-        .all(|name| matches!(*name, "name" | "generateName"));
+    let names = node.properties.keys().all(|name| matches!(*name, "name" | "generateName"));
     let silent = |keyword: &&String| {
         matches!(keyword.as_str(), "type" | "default" | "properties")
             || node.is_zero(keyword)
@@ -156,15 +144,7 @@ fn restricts_names_only(node: &Node<'_>) -> bool {
 
 /// Whether the keyword survives into what the server compares; unknown ones were dropped before.
 fn is_compared(keyword: &str) -> bool {
-    let extension = [
-        EMBEDDED,
-        INT_OR_STRING,
-        LIST_MAP_KEYS,
-        LIST_TYPE,
-        MAP_TYPE,
-        PRESERVE,
-        RULES,
-    ]
-    .contains(&keyword);
+    let extension =
+        [EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE, RULES].contains(&keyword);
     extension || crate::keyword::holds(keyword).is_some()
 }

@@ -22,11 +22,7 @@ pub(super) fn check(node: &Node<'_>, at: &mut SchemaPath, report: &mut Report) {
 /// Whether `anyOf` is exactly "an integer, or a string", in this order.
 pub(crate) fn is_int_or_string(node: &Node<'_>) -> bool {
     let only = |member: &Node<'_>, kind: &str| {
-        member.kind() == kind
-            && member
-                .raw
-                .keys()
-                .all(|keyword| keyword == "type" || member.is_zero(keyword))
+        member.kind() == kind && member.raw.keys().all(|keyword| keyword == "type" || member.is_zero(keyword))
     };
     matches!(&*node.any_of, [integer, string] if only(integer, "integer") && only(string, "string"))
 }
@@ -59,16 +55,11 @@ fn nested(node: &Node<'_>, skip_any: bool, at: &mut SchemaPath, report: &mut Rep
         at.within(|at| at.push_child("items"), |at| nested(item, false, at, report));
     }
     for (name, property) in &node.properties {
-        at.within(
-            |at| at.push_property(name),
-            |at| nested(property, false, at, report),
-        );
+        at.within(|at| at.push_property(name), |at| nested(property, false, at, report));
     }
     // `false` is dropped on conversion, without a word.
-    let additional = matches!(
-        node.additional_properties,
-        Some(Additional::Schema(_) | Additional::Bool(true))
-    );
+    let additional =
+        matches!(node.additional_properties, Some(Additional::Schema(_) | Additional::Bool(true)));
     let refused = [
         ("type", !node.kind().is_empty(), EMPTY),
         ("additionalProperties", additional, UNDEFINED),
@@ -92,13 +83,6 @@ fn nested(node: &Node<'_>, skip_any: bool, at: &mut SchemaPath, report: &mut Rep
     if node.properties.contains_key("metadata") {
         let path = at.clone().child("properties").key("metadata");
         let detail = "must not be specified in a nested context".to_owned();
-        report.push(
-            crate::Severity::Error,
-            crate::Problem::Forbidden,
-            "junctor",
-            &path,
-            None,
-            detail,
-        );
+        report.push(crate::Severity::Error, crate::Problem::Forbidden, "junctor", &path, None, detail);
     }
 }

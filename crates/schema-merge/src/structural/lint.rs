@@ -20,43 +20,13 @@ use crate::path::SchemaPath;
 const OF_TYPE: [(&str, &[&str]); 5] = [
     ("string", &["minLength", "maxLength", "pattern"]),
     ("array", &["minItems", "maxItems", "items", "uniqueItems"]),
-    (
-        "object",
-        &[
-            "minProperties",
-            "maxProperties",
-            "required",
-            "properties",
-            "additionalProperties",
-        ],
-    ),
-    (
-        "number",
-        &[
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "multipleOf",
-        ],
-    ),
-    (
-        "integer",
-        &[
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "multipleOf",
-        ],
-    ),
+    ("object", &["minProperties", "maxProperties", "required", "properties", "additionalProperties"]),
+    ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
+    ("integer", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
 ];
 
 pub(super) fn check(node: &Node<'_>, report: &mut Report) {
-    let mut walk = Walk {
-        validator: Validator::new(Dialect::Object),
-        report,
-    };
+    let mut walk = Walk { validator: Validator::new(Dialect::Object), report };
     walk.node(node, Place::Root, &mut SchemaPath::root());
     vacuous_spec(node, walk.report);
 }
@@ -100,11 +70,7 @@ impl Walk<'_> {
     }
 
     fn below(&mut self, node: &Node<'_>, place: Place, at: &mut SchemaPath) {
-        let inner = if place == Place::Root {
-            Place::Structure
-        } else {
-            place
-        };
+        let inner = if place == Place::Root { Place::Structure } else { place };
         for (name, property) in &node.properties {
             at.within(|at| at.push_property(name), |at| self.node(property, inner, at));
         }
@@ -112,15 +78,8 @@ impl Walk<'_> {
             at.within(|at| at.push_child("items"), |at| self.node(item, inner, at));
         }
         if let Some(schema) = node.additional() {
-            let inner = if place == Place::Junctor {
-                place
-            } else {
-                Place::Map
-            };
-            at.within(
-                |at| at.push_child("additionalProperties"),
-                |at| self.node(schema, inner, at),
-            );
+            let inner = if place == Place::Junctor { place } else { Place::Map };
+            at.within(|at| at.push_child("additionalProperties"), |at| self.node(schema, inner, at));
         }
         for (keyword, index, member) in node.junctors() {
             at.within(
@@ -161,11 +120,7 @@ fn pruning(node: &Node<'_>, place: Place, at: &SchemaPath, report: &mut Report) 
         report.lint(at, "pruned-object", detail.to_owned());
     }
     if node.flag(PRESERVE) && place != Place::Root {
-        let closing = node
-            .properties
-            .iter()
-            .filter(|(_, property)| closes(property))
-            .map(|(name, _)| *name);
+        let closing = node.properties.iter().filter(|(_, property)| closes(property)).map(|(name, _)| *name);
         let names: Vec<_> = closing.collect();
         if !names.is_empty() {
             let detail = format!(
@@ -192,15 +147,8 @@ fn effect(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     if kind.is_empty() || node.flag(INT_OR_STRING) {
         return;
     }
-    let own = OF_TYPE
-        .iter()
-        .find(|(of, _)| *of == kind)
-        .map_or(&[][..], |(_, keywords)| keywords);
-    for keyword in OF_TYPE
-        .iter()
-        .flat_map(|(_, keywords)| *keywords)
-        .collect::<BTreeSet<_>>()
-    {
+    let own = OF_TYPE.iter().find(|(of, _)| *of == kind).map_or(&[][..], |(_, keywords)| keywords);
+    for keyword in OF_TYPE.iter().flat_map(|(_, keywords)| *keywords).collect::<BTreeSet<_>>() {
         if node.get(keyword).is_some() && !own.contains(keyword) {
             let detail = format!("{keyword} has no effect on a value of type {kind}");
             report.lint(at, "no-effect", detail);
@@ -211,10 +159,8 @@ fn effect(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
 /// Below the root the server does not notice a junctor that speaks about what is not declared.
 fn gaps(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     for gap in completeness::gaps(node, at) {
-        let detail = format!(
-            "mentioned in {} and not declared, so that the server drops it",
-            gap.mentioned.pointer()
-        );
+        let detail =
+            format!("mentioned in {} and not declared, so that the server drops it", gap.mentioned.pointer());
         report.lint(&gap.declared, "undeclared", detail);
     }
 }
@@ -258,21 +204,14 @@ fn enumeration(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
         report.lint(at, "enum-empty", "an empty enum allows every value".to_owned());
     }
     for (index, value) in values.iter().enumerate() {
-        if values
-            .iter()
-            .take(index)
-            .any(|earlier| number::same(earlier, value))
-        {
+        if values.iter().take(index).any(|earlier| number::same(earlier, value)) {
             report.lint(at, "enum-twice", format!("enum lists {value} twice"));
         }
         if !has_type(value, node) {
             report.lint(
                 at,
                 "enum-type",
-                format!(
-                    "enum lists {value}, which no value of type {} can be",
-                    node.kind()
-                ),
+                format!("enum lists {value}, which no value of type {} can be", node.kind()),
             );
         }
     }
@@ -309,42 +248,22 @@ fn bounds(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
         if let (Some(min), Some(max)) = (node.number(low), node.number(high))
             && number::compare(min, max).is_gt()
         {
-            report.lint(
-                at,
-                "unsatisfiable",
-                format!("{low} {min} is above {high} {max}: no value is valid"),
-            );
+            report.lint(at, "unsatisfiable", format!("{low} {min} is above {high} {max}: no value is valid"));
         }
-        for keyword in [low, high]
-            .into_iter()
-            .filter(|keyword| !keyword.ends_with("imum"))
-        {
+        for keyword in [low, high].into_iter().filter(|keyword| !keyword.ends_with("imum")) {
             if let Some(length) = node.integer(keyword).filter(|length| *length < 0) {
-                report.lint(
-                    at,
-                    "negative",
-                    format!("{keyword} is {length}; a length is never negative"),
-                );
+                report.lint(at, "negative", format!("{keyword} is {length}; a length is never negative"));
             }
         }
     }
-    if let Some(factor) = node
-        .number("multipleOf")
-        .filter(|factor| Number::as_f64(factor).is_some_and(|f| f <= 0.0))
+    if let Some(factor) =
+        node.number("multipleOf").filter(|factor| Number::as_f64(factor).is_some_and(|f| f <= 0.0))
     {
-        report.lint(
-            at,
-            "unsatisfiable",
-            format!("multipleOf is {factor}: the server refuses every value"),
-        );
+        report.lint(at, "unsatisfiable", format!("multipleOf is {factor}: the server refuses every value"));
     }
     for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         if node.flag(exclusive) && node.number(bound).is_none() {
-            report.lint(
-                at,
-                "no-effect",
-                format!("{exclusive} has no effect without {bound}"),
-            );
+            report.lint(at, "no-effect", format!("{exclusive} has no effect without {bound}"));
         }
     }
 }

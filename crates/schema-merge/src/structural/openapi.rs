@@ -3,6 +3,7 @@
 //! Extensions are `extension.rs`, validation rules `rule.rs`.
 
 use super::report::Report;
+use super::rule_cost::Costs;
 use super::{extension, rule};
 use crate::keyword::{EMBEDDED, LIST_TYPE, MAP_TYPE};
 use crate::node::{Additional, Items, Node};
@@ -13,29 +14,43 @@ const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "st
 /// What a node inherits from those above it.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
-    root: bool,
+    pub(super) root: bool,
     inside_meta: bool,
     /// Why defaults are forbidden here, if they are.
     no_defaults: Option<String>,
     /// The nearest place from the root below which old and new objects cannot be matched up.
     pub(super) uncorrelatable: Option<SchemaPath>,
+    /// How many values of this schema one object can hold; `None` for any number.
+    pub(super) cardinality: Option<u64>,
     /// Inside a junctor, `definitions` and the like, where the server does not look at rules.
     pub(super) detached: bool,
 }
 
+impl Scope {
+    /// The scope of what a node holds.
+    fn below(&self, node: &Node<'_>) -> Self {
+        let bound = |keyword: &str| node.integer(keyword).map(|bound| u64::try_from(bound).unwrap_or(0));
+        let elements = match node.kind() {
+            "object" if node.additional_properties.is_some() => bound("maxProperties"),
+            "array" => bound("maxItems"),
+            _ => Some(1),
+        };
+        let cardinality = self.cardinality.zip(elements).map(|(outer, inner)| outer.saturating_mul(inner));
+        Self { root: false, cardinality, ..self.clone() }
+    }
+}
+
 /// `rules` tells whether validation rules are looked at: the server has types for them only when the structure is sound.
 pub(super) fn check(node: &Node<'_>, rules: bool, report: &mut Report) {
-    let scope = Scope {
-        root: true,
-        detached: !rules,
-        ..Scope::default()
-    };
+    let scope = Scope { root: true, detached: !rules, cardinality: Some(1), ..Scope::default() };
     let mut placement = report.fresh();
-    Visit {
-        report,
-        placement: &mut placement,
-    }
-    .node(node, &scope, &mut SchemaPath::root());
+    let mut costs = Costs::default();
+    Visit { report, placement: &mut placement, costs: &mut costs }.node(
+        node,
+        &scope,
+        &mut SchemaPath::root(),
+    );
+    costs.settle(&mut placement);
     report.findings.append(&mut placement.findings);
 }
 
@@ -43,6 +58,7 @@ pub(super) fn check(node: &Node<'_>, rules: bool, report: &mut Report) {
 struct Visit<'r> {
     report: &'r mut Report,
     placement: &'r mut Report,
+    costs: &'r mut Costs,
 }
 
 impl Visit<'_> {
@@ -52,11 +68,7 @@ impl Visit<'_> {
         refused_keywords(node, scope, at, self.report);
         self.additional(node, scope, at);
         self.properties(node, scope, at);
-        let detached = Scope {
-            detached: true,
-            root: false,
-            ..scope.clone()
-        };
+        let detached = Scope { detached: true, root: false, ..scope.clone() };
         for (keyword, index, member) in node.junctors() {
             at.within(
                 |at| {
@@ -71,17 +83,16 @@ impl Visit<'_> {
         extension::check(node, at, self.report);
         rule::check(node, at, self.report);
         if !scope.detached && self.report.findings.len() == before {
-            rule::placement(node, scope, at, self.placement);
+            rule::expressions(node, scope, at, self.placement, self.costs);
         }
     }
 
     /// Schemas below keywords that are refused are checked all the same.
     fn refused(&mut self, node: &Node<'_>, detached: &Scope, at: &mut SchemaPath) {
         let Some(refused) = &node.refused else { return };
-        for (keyword, schemas) in [
-            ("definitions", &refused.definitions),
-            ("dependencies", &refused.dependencies),
-        ] {
+        for (keyword, schemas) in
+            [("definitions", &refused.definitions), ("dependencies", &refused.dependencies)]
+        {
             for (name, schema) in schemas {
                 at.within(
                     |at| {
@@ -100,31 +111,21 @@ impl Visit<'_> {
         };
         if !node.properties.is_empty() && !matches!(additional, Additional::Bool(true)) {
             let detail = "additionalProperties and properties are mutual exclusive";
-            self.report
-                .forbidden(at, "additionalProperties", "properties-and-map", detail);
+            self.report.forbidden(at, "additionalProperties", "properties-and-map", detail);
         }
         let Additional::Schema(schema) = additional else {
             return;
         };
-        let mut below = Scope {
-            root: false,
-            ..scope.clone()
-        };
+        let mut below = scope.below(node);
         if scope.inside_meta {
             below.no_defaults = Some("inside additionalProperties applying to object metadata".to_owned());
         }
-        at.within(
-            |at| at.push_child("additionalProperties"),
-            |at| self.node(schema, &below, at),
-        );
+        at.within(|at| at.push_child("additionalProperties"), |at| self.node(schema, &below, at));
     }
 
     fn properties(&mut self, node: &Node<'_>, scope: &Scope, at: &mut SchemaPath) {
         for (name, property) in &node.properties {
-            let mut below = Scope {
-                root: false,
-                ..scope.clone()
-            };
+            let mut below = scope.below(node);
             // Only a map type that the server does not know keeps it from matching up properties by name.
             let map_type = node.get(MAP_TYPE).and_then(serde_json::Value::as_str);
             if !matches!(map_type, None | Some("granular" | "atomic")) {
@@ -141,10 +142,7 @@ impl Visit<'_> {
     }
 
     fn items(&mut self, node: &Node<'_>, scope: &Scope, at: &mut SchemaPath) {
-        let mut below = Scope {
-            root: false,
-            ..scope.clone()
-        };
+        let mut below = scope.below(node);
         if node.text(LIST_TYPE) != "map" {
             below.uncorrelatable.get_or_insert_with(|| at.clone());
         }
@@ -174,12 +172,7 @@ fn kind(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
         report.unsupported(at, "type", kind, "type", &TYPES);
     }
     if kind == "null" {
-        report.forbidden(
-            at,
-            "type",
-            "type",
-            "type cannot be set to null, use nullable as an alternative",
-        );
+        report.forbidden(at, "type", "type", "type cannot be set to null, use nullable as an alternative");
     }
     if node.flag("uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -189,17 +182,10 @@ fn kind(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
 
 fn refused_keywords(node: &Node<'_>, scope: &Scope, at: &SchemaPath, report: &mut Report) {
     if let (Some(_), Some(reason)) = (node.default_value(), &scope.no_defaults) {
-        report.forbidden(
-            at,
-            "default",
-            "default-forbidden",
-            &format!("must not be set {reason}"),
-        );
+        report.forbidden(at, "default", "default-forbidden", &format!("must not be set {reason}"));
     }
     let filled = |keyword: &str| {
-        node.get(keyword)
-            .and_then(serde_json::Value::as_object)
-            .is_some_and(|map| !map.is_empty())
+        node.get(keyword).and_then(serde_json::Value::as_object).is_some_and(|map| !map.is_empty())
     };
     let refused = [
         ("id", !node.text("id").is_empty()),
@@ -215,19 +201,9 @@ fn refused_keywords(node: &Node<'_>, scope: &Scope, at: &SchemaPath, report: &mu
         }
     }
     if matches!(node.items, Some(Items::Schemas(_))) {
-        report.forbidden(
-            at,
-            "items",
-            "tuple",
-            "items must be a schema object and not an array",
-        );
+        report.forbidden(at, "items", "tuple", "items must be a schema object and not an array");
     }
     if scope.inside_meta && node.flag(EMBEDDED) {
-        report.forbidden(
-            at,
-            EMBEDDED,
-            "embedded-resource",
-            "must not be used inside of resource meta",
-        );
+        report.forbidden(at, EMBEDDED, "embedded-resource", "must not be used inside of resource meta");
     }
 }

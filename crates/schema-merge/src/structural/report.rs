@@ -21,20 +21,12 @@ impl Report {
 
     /// A report on a schema that stands at the JSON pointer `base`.
     pub(crate) fn based(prefix: &str, base: &str) -> Self {
-        Self {
-            findings: Vec::new(),
-            prefix: prefix.into(),
-            base: base.into(),
-        }
+        Self { findings: Vec::new(), prefix: prefix.into(), base: base.into() }
     }
 
     /// An empty report on the same schema.
     pub(crate) fn fresh(&self) -> Self {
-        Self {
-            findings: Vec::new(),
-            prefix: Arc::clone(&self.prefix),
-            base: Arc::clone(&self.base),
-        }
+        Self { findings: Vec::new(), prefix: Arc::clone(&self.prefix), base: Arc::clone(&self.base) }
     }
 
     /// The prefix of all paths.
@@ -55,14 +47,7 @@ impl Report {
         detail: &str,
     ) {
         let path = at.clone().child(keyword);
-        self.push(
-            Severity::Error,
-            Problem::Required,
-            rule,
-            &path,
-            None,
-            detail.to_owned(),
-        );
+        self.push(Severity::Error, Problem::Required, rule, &path, None, detail.to_owned());
     }
 
     pub(crate) fn forbidden(
@@ -73,14 +58,7 @@ impl Report {
         detail: &str,
     ) {
         let path = at.clone().child(keyword);
-        self.push(
-            Severity::Error,
-            Problem::Forbidden,
-            rule,
-            &path,
-            None,
-            detail.to_owned(),
-        );
+        self.push(Severity::Error, Problem::Forbidden, rule, &path, None, detail.to_owned());
     }
 
     pub(crate) fn invalid(
@@ -92,14 +70,7 @@ impl Report {
         detail: &str,
     ) {
         let path = at.clone().child(keyword);
-        self.push(
-            Severity::Error,
-            Problem::Invalid,
-            rule,
-            &path,
-            Some(go_json(value)),
-            detail.to_owned(),
-        );
+        self.push(Severity::Error, Problem::Invalid, rule, &path, Some(go_json(value)), detail.to_owned());
     }
 
     pub(crate) fn invalid_text(
@@ -111,14 +82,7 @@ impl Report {
         detail: &str,
     ) {
         let path = at.clone().child(keyword);
-        self.push(
-            Severity::Error,
-            Problem::Invalid,
-            rule,
-            &path,
-            Some(go_quoted(value)),
-            detail.to_owned(),
-        );
+        self.push(Severity::Error, Problem::Invalid, rule, &path, Some(go_quoted(value)), detail.to_owned());
     }
 
     pub(crate) fn unsupported(
@@ -132,14 +96,7 @@ impl Report {
         let known: Vec<_> = known.iter().map(|known| go_quoted(known)).collect();
         let detail = format!("supported values: {}", known.join(", "));
         let path = at.clone().child(keyword);
-        self.push(
-            Severity::Error,
-            Problem::Unsupported,
-            rule,
-            &path,
-            Some(go_quoted(value)),
-            detail,
-        );
+        self.push(Severity::Error, Problem::Unsupported, rule, &path, Some(go_quoted(value)), detail);
     }
 
     pub(crate) fn lint(&mut self, at: &SchemaPath, rule: &'static str, detail: String) {
@@ -156,15 +113,6 @@ impl Report {
         detail: String,
     ) {
         let (path, prefix, base) = (path.clone(), Arc::clone(&self.prefix), Arc::clone(&self.base));
-        self.findings.push(Finding {
-            severity,
-            problem,
-            rule,
-            path,
-            value,
-            detail,
-            prefix,
-            base,
-        });
+        self.findings.push(Finding { severity, problem, rule, path, value, detail, prefix, base });
     }
 }

@@ -90,12 +90,7 @@ pub(super) fn check(node: &Node<'_>, status_subresource: bool, report: &mut Repo
         }
     }
     if node.flag("nullable") {
-        report.forbidden(
-            &root,
-            "nullable",
-            "root-nullable",
-            "nullable cannot be true at the root",
-        );
+        report.forbidden(&root, "nullable", "root-nullable", "nullable cannot be true at the root");
     }
 }
 

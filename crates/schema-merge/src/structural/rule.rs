@@ -1,25 +1,23 @@
 //! The form of `x-kubernetes-validations`: texts, reason, field path, and where `oldSelf` may be used.
 //!
-//! Whether a rule compiles and what it costs is `cel.rs`.
+//! Whether a rule compiles is `cel.rs`, what all of them cost together `rule_cost.rs`.
 
 use serde_json::Value;
 
+use super::dump::go_rule;
 use super::field_path;
 use super::openapi::Scope;
 use super::report::Report;
+use super::rule_cost::Costs;
 use super::unsupported;
 use crate::cel;
 use crate::finding::{Problem, Severity};
-use crate::keyword::RULES;
+use crate::keyword::{EMBEDDED, RULES};
 use crate::node::Node;
 use crate::path::SchemaPath;
 
-const REASONS: [&str; 4] = [
-    "FieldValueDuplicate",
-    "FieldValueForbidden",
-    "FieldValueInvalid",
-    "FieldValueRequired",
-];
+const REASONS: [&str; 4] =
+    ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 pub(super) fn check(node: &Node<'_>, at: &mut SchemaPath, report: &mut Report) {
     for (index, rule) in node.rules().iter().enumerate() {
@@ -43,26 +41,14 @@ fn form(node: &Node<'_>, rule: &Value, at: &SchemaPath, report: &mut Report) {
     } else if has_newline(message.trim()) {
         report.invalid_text(at, "message", message, "rule", "must not contain line breaks");
     } else if has_newline(expression.trim()) && message.trim().is_empty() {
-        report.required(
-            at,
-            "message",
-            "rule",
-            "message must be specified if rule contains line breaks",
-        );
+        report.required(at, "message", "rule", "message must be specified if rule contains line breaks");
     }
     let message_expression = text("messageExpression");
     if !message_expression.is_empty() && message_expression.trim().is_empty() {
-        report.required(
-            at,
-            "messageExpression",
-            "rule",
-            "messageExpression must be non-empty if specified",
-        );
+        report.required(at, "messageExpression", "rule", "messageExpression must be non-empty if specified");
     }
-    if let Some(reason) = rule
-        .get("reason")
-        .and_then(Value::as_str)
-        .filter(|reason| !REASONS.contains(reason))
+    if let Some(reason) =
+        rule.get("reason").and_then(Value::as_str).filter(|reason| !REASONS.contains(reason))
     {
         report.unsupported(at, "reason", reason, "rule", &REASONS);
     }
@@ -78,33 +64,59 @@ fn form(node: &Node<'_>, rule: &Value, at: &SchemaPath, report: &mut Report) {
     }
 }
 
-/// What the server says about an expression that it can compile.
+/// What the server says about expressions once it compiles them.
 ///
 /// Called only for nodes of which nothing, and nothing below, was refused: the server has no types otherwise.
-pub(super) fn placement(node: &Node<'_>, scope: &Scope, at: &mut SchemaPath, report: &mut Report) {
+pub(super) fn expressions(
+    node: &Node<'_>,
+    scope: &Scope,
+    at: &SchemaPath,
+    report: &mut Report,
+    costs: &mut Costs,
+) {
+    if node.rules().is_empty() {
+        return;
+    }
+    let resource_root = scope.root || node.flag(EMBEDDED);
+    if !resource_root && !cel::is_exposed(node) {
+        let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to \
+                      convert structural schema to CEL declarations";
+        let path = at.clone().child(RULES);
+        return report.push(Severity::Error, Problem::Internal, "rule-type", &path, None, detail.to_owned());
+    }
     for (index, rule) in node.rules().iter().enumerate() {
         let place = at.clone().child(RULES).index(index);
         let expression = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
-        if cel::uses_old_self(expression) {
-            if let Some(above) = &scope.uncorrelatable {
-                let detail = format!(
-                    "oldSelf cannot be used on the uncorrelatable portion of the schema within {}",
-                    above.server(report.prefix())
-                );
-                report.invalid_text(&place, "rule", expression, "old-self", &detail);
-            }
-        } else if let Some(Value::Bool(optional)) = rule.get("optionalOldSelf") {
-            let detail = "may not be set if oldSelf is not used in rule".to_owned();
-            let path = place.child("optionalOldSelf");
+        let judgement = cel::judge(expression, node, resource_root);
+        for error in &judgement.errors {
+            let path = place.clone().child("rule");
             report.push(
                 Severity::Error,
                 Problem::Invalid,
-                "old-self",
+                "rule-compile",
                 &path,
-                Some(optional.to_string()),
-                detail,
+                Some(go_rule(rule)),
+                error.clone(),
             );
         }
+        let times = scope.cardinality.unwrap_or(judgement.repetitions);
+        costs.observe(place.clone().child("rule"), judgement.cost.saturating_mul(times), report);
+        old_self(rule, expression, scope, &place, report);
+    }
+}
+
+fn old_self(rule: &Value, expression: &str, scope: &Scope, place: &SchemaPath, report: &mut Report) {
+    if cel::uses_old_self(expression) {
+        if let Some(above) = &scope.uncorrelatable {
+            let above = above.server(report.prefix());
+            let detail =
+                format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {above}");
+            report.invalid_text(place, "rule", expression, "old-self", &detail);
+        }
+    } else if let Some(Value::Bool(optional)) = rule.get("optionalOldSelf") {
+        let detail = "may not be set if oldSelf is not used in rule".to_owned();
+        let path = place.clone().child("optionalOldSelf");
+        report.push(Severity::Error, Problem::Invalid, "old-self", &path, Some(optional.to_string()), detail);
     }
 }
 

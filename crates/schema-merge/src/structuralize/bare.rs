@@ -48,11 +48,9 @@ pub(super) fn bare(node: &Map<String, Value>) -> Map<String, Value> {
                 }
                 Value::Object(schema)
             }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => list
-                .iter()
-                .filter_map(Value::as_object)
-                .map(|member| Value::Object(bare(member)))
-                .collect(),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
+                list.iter().filter_map(Value::as_object).map(|member| Value::Object(bare(member))).collect()
+            }
             _ => continue,
         };
         kept.insert(keyword.clone(), value);

@@ -65,10 +65,7 @@ impl<'s> Walk<'s> {
                 }
                 "pattern" => self.pattern(value, &mut node, at),
                 known if keyword::holds(known).is_some() => drop(node.insert(name.clone(), value.clone())),
-                other => self.lose(
-                    at,
-                    format!("{other} is not a keyword of CRD schemas and is dropped"),
-                ),
+                other => self.lose(at, format!("{other} is not a keyword of CRD schemas and is dropped")),
             }
         }
         for (bound, exclusive, tighter) in [
@@ -91,11 +88,8 @@ impl<'s> Walk<'s> {
             node.insert("type".to_owned(), value.clone());
             return;
         };
-        let kinds: Vec<&str> = types
-            .iter()
-            .filter_map(Value::as_str)
-            .filter(|kind| *kind != "null")
-            .collect();
+        let kinds: Vec<&str> =
+            types.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect();
         if types.contains(&json!("null")) {
             node.insert("nullable".to_owned(), json!(true));
         }
@@ -167,10 +161,8 @@ impl<'s> Walk<'s> {
             }
             Some(_) if declared => self.obstacle(at, Reason::PropertiesAndMap),
             Some(values) => {
-                let values = at.within(
-                    |at| at.push_child("additionalProperties"),
-                    |at| self.node(values, at),
-                );
+                let values =
+                    at.within(|at| at.push_child("additionalProperties"), |at| self.node(values, at));
                 node.insert("additionalProperties".to_owned(), Value::Object(values));
             }
         }
@@ -180,10 +172,7 @@ impl<'s> Walk<'s> {
         if !flag(map, "uniqueItems") {
             return;
         }
-        let item = node
-            .get("items")
-            .and_then(|item| item.get("type"))
-            .and_then(Value::as_str);
+        let item = node.get("items").and_then(|item| item.get("type")).and_then(Value::as_str);
         let scalar = matches!(item, Some("string" | "integer" | "number" | "boolean"));
         let nullable = node.get("items").and_then(|item| item.get("nullable")).is_some();
         if self.style.unique_items_as_set && scalar && !nullable && !node.contains_key(LIST_TYPE) {
@@ -223,10 +212,7 @@ impl<'s> Walk<'s> {
             self.obstacle(at, Reason::Empty("null"));
         } else if values.len() < before {
             node.insert("nullable".to_owned(), json!(true));
-            self.lose(
-                at,
-                "null is refused: the server never accepts it where there is an enum",
-            );
+            self.lose(at, "null is refused: the server never accepts it where there is an enum");
         }
     }
 }
@@ -238,13 +224,7 @@ fn says_nothing(keyword: &str) -> bool {
 /// The type that the other keywords leave, if it is only one.
 fn inferred(node: &Map<String, Value>) -> Option<&'static str> {
     let has = |keywords: &[&str]| keywords.iter().any(|keyword| node.contains_key(*keyword));
-    if has(&[
-        "properties",
-        "additionalProperties",
-        "required",
-        "minProperties",
-        "maxProperties",
-    ]) {
+    if has(&["properties", "additionalProperties", "required", "minProperties", "maxProperties"]) {
         return Some("object");
     }
     if has(&["items", "minItems", "maxItems"]) {
@@ -259,10 +239,7 @@ fn inferred(node: &Map<String, Value>) -> Option<&'static str> {
         _ => None,
     };
     let first = values.first().and_then(kind)?;
-    values
-        .iter()
-        .all(|value| kind(value) == Some(first))
-        .then_some(first)
+    values.iter().all(|value| kind(value) == Some(first)).then_some(first)
 }
 
 /// Draft 4 has a bound and a flag, later drafts two bounds; the tighter one is kept, the exclusive one if equal.
@@ -303,10 +280,6 @@ pub(super) fn kind_of(node: &Map<String, Value>) -> &str {
 
 /// Whether any of the schemas is only null, and the ones that are not.
 pub(super) fn split_null(members: &[Value]) -> (bool, Vec<(usize, &Value)>) {
-    let rest: Vec<_> = members
-        .iter()
-        .enumerate()
-        .filter(|(_, member)| !is_null(member))
-        .collect();
+    let rest: Vec<_> = members.iter().enumerate().filter(|(_, member)| !is_null(member)).collect();
     (rest.len() < members.len(), rest)
 }

@@ -47,11 +47,7 @@ impl<'s> Walk<'s> {
 
     fn resolve(&self, reference: &str) -> Option<&'s Value> {
         let pointer = reference.strip_prefix('#')?;
-        let decoded = pointer
-            .replace("%25", "%")
-            .replace("%20", " ")
-            .replace("%3C", "<")
-            .replace("%3E", ">");
+        let decoded = pointer.replace("%25", "%").replace("%20", " ").replace("%3C", "<").replace("%3E", ">");
         self.root.pointer(&decoded)
     }
 }

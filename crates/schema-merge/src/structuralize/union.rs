@@ -34,11 +34,7 @@ impl<'s> Walk<'s> {
         let mut kept = Vec::new();
         for (index, member) in members.iter().enumerate() {
             if is_validation(member) || is_int_or_string(member) {
-                kept.push(if is_validation(member) {
-                    validation(member)
-                } else {
-                    member.clone()
-                });
+                kept.push(if is_validation(member) { validation(member) } else { member.clone() });
                 continue;
             }
             let member = self.member("allOf", index, member, at);
@@ -61,18 +57,12 @@ impl<'s> Walk<'s> {
             if is_pattern && !node.contains_key("type") {
                 node.insert(INT_OR_STRING.to_owned(), json!(true));
             }
-            let kept = if is_pattern {
-                members.to_vec()
-            } else {
-                members.iter().map(validation).collect()
-            };
+            let kept = if is_pattern { members.to_vec() } else { members.iter().map(validation).collect() };
             return self.keep(keyword, kept, node, at);
         }
         let (null, rest) = split_null(members);
-        let mut done: Vec<Map<String, Value>> = rest
-            .iter()
-            .map(|(index, member)| self.member(keyword, *index, member, at))
-            .collect();
+        let mut done: Vec<Map<String, Value>> =
+            rest.iter().map(|(index, member)| self.member(keyword, *index, member, at)).collect();
         let shared = node.get("nullable").cloned();
         if null || done.iter().any(|member| flag(member, "nullable")) {
             node.insert("nullable".to_owned(), json!(true));
@@ -121,10 +111,7 @@ impl<'s> Walk<'s> {
                 None,
             ) => {
                 if members.iter().any(|member| !bare(member).is_empty()) {
-                    self.lose(
-                        at,
-                        "the bounds and formats of the integer and of the string are dropped",
-                    );
+                    self.lose(at, "the bounds and formats of the integer and of the string are dropped");
                 }
                 node.insert(INT_OR_STRING.to_owned(), json!(true));
             }
@@ -148,11 +135,8 @@ impl<'s> Walk<'s> {
         at: &SchemaPath,
     ) {
         node.insert("type".to_owned(), json!(kind));
-        if members.iter().any(|member| {
-            ANNOTATIONS
-                .iter()
-                .any(|annotation| member.contains_key(*annotation))
-        }) {
+        if members.iter().any(|member| ANNOTATIONS.iter().any(|annotation| member.contains_key(*annotation)))
+        {
             self.lose(at, "the descriptions of the members are dropped");
         }
         if kind == "array" {
@@ -165,10 +149,8 @@ impl<'s> Walk<'s> {
             }
         }
         let bare: Vec<Map<String, Value>> = members.iter().map(bare).collect();
-        let enums: Option<Vec<&Vec<Value>>> = bare
-            .iter()
-            .map(|member| member.get("enum").filter(|_| member.len() == 1)?.as_array())
-            .collect();
+        let enums: Option<Vec<&Vec<Value>>> =
+            bare.iter().map(|member| member.get("enum").filter(|_| member.len() == 1)?.as_array()).collect();
         if let Some(enums) = enums {
             let mut values: Vec<Value> = Vec::new();
             for value in enums.into_iter().flatten() {
@@ -178,10 +160,7 @@ impl<'s> Walk<'s> {
             }
             node.insert("enum".to_owned(), Value::Array(values));
         } else if bare.iter().any(Map::is_empty) {
-            self.lose(
-                at,
-                format!("one member of {keyword} has no bounds, so that the others say nothing"),
-            );
+            self.lose(at, format!("one member of {keyword} has no bounds, so that the others say nothing"));
         } else {
             let members: Vec<Value> = bare.into_iter().map(Value::Object).collect();
             self.keep(keyword, members, node, at);
@@ -194,10 +173,7 @@ impl<'s> Walk<'s> {
         } else if super::is_null(negated) {
             node.remove("nullable");
         } else {
-            self.lose(
-                at,
-                "not is dropped: inside it a structural schema cannot speak about types",
-            );
+            self.lose(at, "not is dropped: inside it a structural schema cannot speak about types");
         }
     }
 
@@ -241,10 +217,7 @@ fn is_validation(schema: &Value) -> bool {
 }
 
 fn validation(schema: &Value) -> Value {
-    schema
-        .as_object()
-        .map(|map| Value::Object(bare(map)))
-        .unwrap_or_default()
+    schema.as_object().map(|map| Value::Object(bare(map))).unwrap_or_default()
 }
 
 fn is_int_or_string(schema: &Value) -> bool {

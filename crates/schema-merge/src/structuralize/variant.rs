@@ -60,47 +60,32 @@ pub(super) fn hoist(
     let mut losses = Vec::new();
     let mut declared: Map<String, Value> = Map::new();
     for variant in &variants {
-        for (name, schema) in variant
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
+        for (name, schema) in variant.get("properties").and_then(Value::as_object).into_iter().flatten() {
             match declared.get_mut(name) {
                 None => drop(declared.insert(name.clone(), schema.clone())),
                 Some(known) if same_shape(known, schema) => {}
                 Some(known) => join_enums(known, schema).ok_or_else(|| name.clone())?,
             }
         }
-        if ANNOTATIONS
-            .iter()
-            .any(|annotation| variant.contains_key(*annotation))
-        {
+        if ANNOTATIONS.iter().any(|annotation| variant.contains_key(*annotation)) {
             losses.push("the descriptions of the variants are dropped".to_owned());
         }
         if variant.contains_key("additionalProperties") {
             return Err("additionalProperties".to_owned());
         }
     }
-    let clauses: Vec<Value> = variants
-        .iter()
-        .map(|variant| Value::Object(clause(variant, &declared)))
-        .collect();
+    let clauses: Vec<Value> =
+        variants.iter().map(|variant| Value::Object(clause(variant, &declared))).collect();
     let mut shape = Map::new();
     shape.insert("type".to_owned(), json!("object"));
-    if variants
-        .iter()
-        .any(|variant| variant.contains_key(crate::keyword::PRESERVE))
-    {
+    if variants.iter().any(|variant| variant.contains_key(crate::keyword::PRESERVE)) {
         shape.insert(crate::keyword::PRESERVE.to_owned(), json!(true));
     }
     if !declared.is_empty() {
         shape.insert("properties".to_owned(), Value::Object(declared));
     }
     if clauses.iter().any(|clause| *clause == json!({})) {
-        losses.push(format!(
-            "one variant of {keyword} requires nothing, so that the others say nothing"
-        ));
+        losses.push(format!("one variant of {keyword} requires nothing, so that the others say nothing"));
     } else {
         shape.insert(keyword.to_owned(), Value::Array(clauses));
     }
@@ -156,15 +141,11 @@ fn without_annotations(schema: &Value) -> Value {
         return schema.clone();
     };
     let mut kept = Map::new();
-    for (keyword, value) in map
-        .iter()
-        .filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str()))
-    {
+    for (keyword, value) in map.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str())) {
         let value = match (keyword.as_str(), value) {
-            ("properties", Value::Object(properties)) => properties
-                .iter()
-                .map(|(name, schema)| (name.clone(), without_annotations(schema)))
-                .collect(),
+            ("properties", Value::Object(properties)) => {
+                properties.iter().map(|(name, schema)| (name.clone(), without_annotations(schema))).collect()
+            }
             ("items" | "additionalProperties", schema) => without_annotations(schema),
             (_, value) => value.clone(),
         };

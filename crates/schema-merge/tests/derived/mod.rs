@@ -1,11 +1,7 @@
 //! Rust types of every shape that serde and schemars know, with their schemas: what controller authors derive.
 //!
 //! The last few cannot be structural. This file asserts nothing.
-#![allow(
-    dead_code,
-    missing_docs,
-    reason = "the types are looked at through their schemas only"
-)]
+#![allow(dead_code, missing_docs, reason = "the types are looked at through their schemas only")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -181,11 +177,7 @@ types! {
 
 impl Default for AllDefault {
     fn default() -> Self {
-        Self {
-            a: 3,
-            b: "b".to_owned(),
-            c: None,
-        }
+        Self { a: 3, b: "b".to_owned(), c: None }
     }
 }
 
@@ -279,14 +271,5 @@ pub(crate) fn structural() -> Vec<(&'static str, Value)> {
 
 /// Types that cannot.
 pub(crate) fn impossible() -> Vec<(&'static str, Value)> {
-    schemas![
-        Recursive,
-        RecursiveOption,
-        Tuples,
-        MixedScalars,
-        MixedEnum,
-        Colliding,
-        FlattenedTyped,
-        Units
-    ]
+    schemas![Recursive, RecursiveOption, Tuples, MixedScalars, MixedEnum, Colliding, FlattenedTyped, Units]
 }

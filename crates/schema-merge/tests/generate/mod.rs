@@ -46,20 +46,8 @@ impl Random {
 }
 
 const NAMES: [&str; 8] = ["a", "b", "c", "metadata", "kind", "name", "a.b", "x-y"];
-const ODD_NAMES: [&str; 12] = [
-    "",
-    "a/b",
-    "a~b",
-    "$ref",
-    "__proto__",
-    "properties",
-    "a]b",
-    "é",
-    "type",
-    "items",
-    "a.b",
-    "default",
-];
+const ODD_NAMES: [&str; 12] =
+    ["", "a/b", "a~b", "$ref", "__proto__", "properties", "a]b", "é", "type", "items", "a.b", "default"];
 const PATTERNS: [&str; 12] = [
     "^a+$",
     "[a-z]*",
@@ -74,16 +62,7 @@ const PATTERNS: [&str; 12] = [
     "\\1",
     "(?i)x",
 ];
-const FORMATS: [&str; 8] = [
-    "int32",
-    "int64",
-    "double",
-    "date-time",
-    "ipv4",
-    "uint8",
-    "byte",
-    "nonsense",
-];
+const FORMATS: [&str; 8] = ["int32", "int64", "double", "date-time", "ipv4", "uint8", "byte", "nonsense"];
 const KEYWORDS: [&str; 52] = [
     "$ref",
     "$schema",
@@ -138,9 +117,7 @@ const KEYWORDS: [&str; 52] = [
     "constant",
     "propertyNames",
 ];
-const TYPES: [&str; 8] = [
-    "object", "array", "string", "integer", "number", "boolean", "null", "foo",
-];
+const TYPES: [&str; 8] = ["object", "array", "string", "integer", "number", "boolean", "null", "foo"];
 
 /// Any JSON value.
 pub(crate) fn any(r: &mut Random, depth: usize) -> Value {
@@ -148,14 +125,7 @@ pub(crate) fn any(r: &mut Random, depth: usize) -> Value {
         0 => Value::Null,
         1 => json!(r.chance(50)),
         2 => json!(r.below(10) as i64 - 3),
-        3 => [
-            json!(1.5),
-            json!(1.0),
-            json!(u64::MAX),
-            json!(i64::MIN),
-            json!(1e300),
-        ][r.below(5)]
-        .clone(),
+        3 => [json!(1.5), json!(1.0), json!(u64::MAX), json!(i64::MIN), json!(1e300)][r.below(5)].clone(),
         4 => json!(*r.pick(&NAMES)),
         5 => json!(*r.pick(&ODD_NAMES)),
         6 => (0..r.below(4)).map(|_| any(r, depth - 1)).collect(),
@@ -166,11 +136,7 @@ pub(crate) fn any(r: &mut Random, depth: usize) -> Value {
 fn object_of(r: &mut Random, most: usize, mut value: impl FnMut(&mut Random) -> Value) -> Value {
     let mut map = Map::new();
     for _ in 0..r.below(most + 1) {
-        let name = if r.chance(70) {
-            *r.pick(&NAMES)
-        } else {
-            *r.pick(&ODD_NAMES)
-        };
+        let name = if r.chance(70) { *r.pick(&NAMES) } else { *r.pick(&ODD_NAMES) };
         map.insert(name.to_owned(), value(r));
     }
     Value::Object(map)
@@ -243,15 +209,7 @@ pub(crate) fn rule(r: &mut Random) -> Value {
         json!({"rule": *r.pick(&["true", "self == oldSelf", "", " ", "self.a\n== 1", "has(self.a)"])});
     for (field, values) in [
         ("message", ["no", " ", "a\nb", ""]),
-        (
-            "reason",
-            [
-                "FieldValueInvalid",
-                "Bogus",
-                "FieldValueRequired",
-                "FieldValueForbidden",
-            ],
-        ),
+        ("reason", ["FieldValueInvalid", "Bogus", "FieldValueRequired", "FieldValueForbidden"]),
         ("fieldPath", [".a", ".zzz", "a", " "]),
         ("messageExpression", ["'x'", " ", "", "self.a"]),
     ] {
@@ -361,11 +319,7 @@ fn map(r: &mut Random, depth: usize) -> Value {
 pub(crate) fn object(r: &mut Random, depth: usize) -> Value {
     let mut properties = Map::new();
     for _ in 0..1 + r.below(4) {
-        let name = if r.chance(85) {
-            *r.pick(&NAMES)
-        } else {
-            *r.pick(&ODD_NAMES)
-        };
+        let name = if r.chance(85) { *r.pick(&NAMES) } else { *r.pick(&ODD_NAMES) };
         properties.insert(name.to_owned(), structural(r, depth.saturating_sub(1)));
     }
     let names: Vec<String> = properties.keys().cloned().collect();
@@ -452,10 +406,7 @@ fn mistake(r: &mut Random, node: &mut Value) {
     let mut set = |keyword: &str, value: Value| drop(map.insert(keyword.to_owned(), value));
     match r.below(34) {
         0 => drop(map.remove("type")),
-        1 => set(
-            "type",
-            json!(*r.pick(&["foo", "null", "array", "object", "string"])),
-        ),
+        1 => set("type", json!(*r.pick(&["foo", "null", "array", "object", "string"]))),
         2 => drop(map.remove("items")),
         3 => set("uniqueItems", json!(true)),
         4 => set("nullable", json!(true)),
@@ -466,23 +417,14 @@ fn mistake(r: &mut Random, node: &mut Value) {
         9 => set("anyOf", json!([{"required": ["zzz"]}, {"minProperties": 1}])),
         10 => set("allOf", json!([{"properties": {"zzz": {"minLength": 1}}}])),
         11 => set("not", json!({"required": ["a"], "description": "x"})),
-        12 => set(
-            "oneOf",
-            json!([{"additionalProperties": false}, {"nullable": true}]),
-        ),
+        12 => set("oneOf", json!([{"additionalProperties": false}, {"nullable": true}])),
         13 => set("default", any(r, 2)),
         14 => set("x-kubernetes-preserve-unknown-fields", json!(r.chance(70))),
         15 => set("x-kubernetes-int-or-string", json!(true)),
         16 => set("x-kubernetes-embedded-resource", json!(true)),
-        17 => set(
-            "x-kubernetes-list-type",
-            json!(*r.pick(&["set", "map", "atomic", "bogus"])),
-        ),
+        17 => set("x-kubernetes-list-type", json!(*r.pick(&["set", "map", "atomic", "bogus"]))),
         18 => set("x-kubernetes-list-map-keys", json!([*r.pick(&["a", "b"])])),
-        19 => set(
-            "x-kubernetes-map-type",
-            json!(*r.pick(&["atomic", "granular", "bogus"])),
-        ),
+        19 => set("x-kubernetes-map-type", json!(*r.pick(&["atomic", "granular", "bogus"]))),
         20 => set("$ref", json!("#/definitions/a")),
         21 => set("definitions", json!({"a": {"type": "string"}})),
         22 => set("const", json!("x")),
@@ -493,16 +435,10 @@ fn mistake(r: &mut Random, node: &mut Value) {
         27 => set("maxLength", json!(-1)),
         28 => set("items", json!({"type": "string", "nullable": true})),
         29 => set("items", json!([{"type": "string"}])),
-        30 => set(
-            "exclusiveMinimum",
-            if r.chance(50) { json!(3) } else { json!(true) },
-        ),
+        30 => set("exclusiveMinimum", if r.chance(50) { json!(3) } else { json!(true) }),
         31 => set("externalDocs", json!({"url": "x"})),
         32 => set("minItems", json!(1.5)),
-        _ => set(
-            "anyOf",
-            json!([{"properties": {"metadata": {"minProperties": 1}}}]),
-        ),
+        _ => set("anyOf", json!([{"properties": {"metadata": {"minProperties": 1}}}])),
     }
 }
 
@@ -515,20 +451,14 @@ pub(crate) fn sample(r: &mut Random, schema: &Value) -> Value {
         "string" => {
             let most = schema["maxLength"].as_u64().unwrap_or(4).min(4) as usize;
             let least = schema["minLength"].as_u64().unwrap_or(0) as usize;
-            json!(
-                "abababab"
-                    .chars()
-                    .take(least.max(r.below(most + 1)))
-                    .collect::<String>()
-            )
+            json!("abababab".chars().take(least.max(r.below(most + 1))).collect::<String>())
         }
         kind @ ("integer" | "number") => number(r, schema, kind),
         "boolean" => json!(r.chance(50)),
         "array" => {
             let most = schema["maxItems"].as_u64().unwrap_or(3) as usize;
-            let mut items: Vec<Value> = (0..r.below(most.min(3) + 1))
-                .map(|_| sample(r, &schema["items"]))
-                .collect();
+            let mut items: Vec<Value> =
+                (0..r.below(most.min(3) + 1)).map(|_| sample(r, &schema["items"])).collect();
             if schema["x-kubernetes-list-type"] == json!("set") {
                 items.dedup();
             }
@@ -561,21 +491,14 @@ fn number(r: &mut Random, schema: &Value, kind: &str) -> Value {
 
 fn fields(r: &mut Random, schema: &Value) -> Value {
     let mut map = Map::new();
-    let required: Vec<&str> = schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         if required.contains(&name.as_str()) || r.chance(60) {
             map.insert(name.clone(), sample(r, property));
         }
     }
-    if let Some(values) = schema
-        .get("additionalProperties")
-        .filter(|values| values.is_object())
-    {
+    if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object()) {
         for name in ["k1", "k2"] {
             if r.chance(50) {
                 map.insert(name.to_owned(), sample(r, values));
@@ -597,11 +520,7 @@ pub(crate) fn evolved(r: &mut Random, old: &Value) -> Value {
 
 fn evolve(r: &mut Random, node: &mut Value) {
     let Value::Object(map) = node else { return };
-    let kind = map
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let kind = map.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let gone = *r.pick(&[
         "minimum",
         "maximum",

@@ -37,9 +37,6 @@ pub(super) struct Following {
 
 impl Phase {
     pub(super) fn wait(delay: Duration, then: Self) -> Self {
-        Self::Wait {
-            delay,
-            then: Box::new(then),
-        }
+        Self::Wait { delay, then: Box::new(then) }
     }
 }

@@ -1,9 +1,6 @@
 //! Tests of `replay`: a reader of any slowness ends up with the store, and is told nothing it cannot use.
 
-#![expect(
-    clippy::arithmetic_side_effects,
-    reason = "an overflow fails the test, as it should"
-)]
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
 
 use std::collections::BTreeMap;
 
@@ -22,12 +19,7 @@ impl Backlog {
         let mut lanes: Vec<_> = self.lanes.iter().collect();
         lanes.sort_by(|(a, _), (b, _)| sort_key(a).cmp(&sort_key(b)));
         for (gvk, lane) in lanes {
-            write!(
-                text,
-                "[{} {} {} {}]",
-                gvk.kind, lane.status, lane.status_told, lane.synced
-            )
-            .unwrap();
+            write!(text, "[{} {} {} {}]", gvk.kind, lane.status, lane.status_told, lane.synced).unwrap();
         }
         for token in self.order.values() {
             match token {
@@ -58,22 +50,14 @@ impl Backlog {
         expected.sort_unstable();
         assert_eq!(self.order.keys().copied().collect::<Vec<_>>(), expected);
         for entry in self.lanes.values().flat_map(|lane| lane.objects.values()) {
-            assert!(
-                entry.gone.is_some() || entry.live.is_some(),
-                "an entry with nothing to say"
-            );
-            assert!(
-                entry.gone.is_none() || entry.held,
-                "the end of what the reader does not hold"
-            );
+            assert!(entry.gone.is_some() || entry.live.is_some(), "an entry with nothing to say");
+            assert!(entry.gone.is_none() || entry.held, "the end of what the reader does not hold");
         }
     }
 }
 
 fn drain(backlog: &mut Backlog) -> Vec<String> {
-    std::iter::from_fn(|| backlog.pop())
-        .map(|event| describe(&event))
-        .collect()
+    std::iter::from_fn(|| backlog.pop()).map(|event| describe(&event)).collect()
 }
 
 fn describe(event: &WatchEvent) -> String {
@@ -108,10 +92,7 @@ fn check_delivery(changes: &[Change], expected: &[&str]) {
 fn a_slow_reader_gets_the_latest_form_once() {
     let kind = gvk("A");
     check_delivery(
-        &[
-            Change::Added(object(&kind, "a", 1, 1)),
-            Change::Updated(object(&kind, "a", 1, 2)),
-        ],
+        &[Change::Added(object(&kind, "a", 1, 1)), Change::Updated(object(&kind, "a", 1, 2))],
         &["apply 1/2"],
     );
 }
@@ -120,10 +101,7 @@ fn a_slow_reader_gets_the_latest_form_once() {
 fn an_object_that_came_and_went_unseen_is_not_mentioned() {
     let kind = gvk("A");
     check_delivery(
-        &[
-            Change::Added(object(&kind, "a", 1, 1)),
-            Change::Deleted(object(&kind, "a", 1, 2)),
-        ],
+        &[Change::Added(object(&kind, "a", 1, 1)), Change::Deleted(object(&kind, "a", 1, 2))],
         &[],
     );
 }
@@ -132,17 +110,11 @@ fn an_object_that_came_and_went_unseen_is_not_mentioned() {
 fn the_end_of_a_known_object_comes_before_its_successor() {
     let kind = gvk("A");
     check_delivery(
-        &[
-            Change::Deleted(object(&kind, "a", 1, 2)),
-            Change::Added(object(&kind, "a", 2, 3)),
-        ],
+        &[Change::Deleted(object(&kind, "a", 1, 2)), Change::Added(object(&kind, "a", 2, 3))],
         &["delete 1/2", "apply 2/3"],
     );
     check_delivery(
-        &[Change::Replaced {
-            old: object(&kind, "a", 1, 2),
-            new: object(&kind, "a", 2, 3),
-        }],
+        &[Change::Replaced { old: object(&kind, "a", 1, 2), new: object(&kind, "a", 2, 3) }],
         &["delete 1/2", "apply 2/3"],
     );
 }
@@ -154,10 +126,7 @@ fn a_successor_that_went_unseen_leaves_one_delete() {
         &[
             Change::Deleted(object(&kind, "a", 1, 2)),
             Change::Added(object(&kind, "a", 2, 3)),
-            Change::Replaced {
-                old: object(&kind, "a", 2, 3),
-                new: object(&kind, "a", 3, 4),
-            },
+            Change::Replaced { old: object(&kind, "a", 2, 3), new: object(&kind, "a", 3, 4) },
             Change::Deleted(object(&kind, "a", 3, 5)),
         ],
         &["delete 1/2"],
@@ -192,19 +161,13 @@ fn only_the_latest_status_is_said() {
     let kind = gvk("A");
     let (mut backlog, epoch) = wanting(&kind);
     backlog.offer_status(&kind, epoch, &GvkStatus::Pending);
-    assert!(
-        backlog.is_empty(),
-        "the reader knows that a kind begins as pending"
-    );
+    assert!(backlog.is_empty(), "the reader knows that a kind begins as pending");
     backlog.offer_status(&kind, epoch, &GvkStatus::Listing);
     backlog.offer_status(&kind, epoch, &GvkStatus::Ready);
     assert_eq!(drain(&mut backlog), ["status ready"]);
     backlog.offer_status(&kind, epoch, &GvkStatus::Stale { error: "cut".into() });
     backlog.offer_status(&kind, epoch, &GvkStatus::Ready);
-    assert!(
-        backlog.is_empty(),
-        "the reader did not see that it was ever otherwise"
-    );
+    assert!(backlog.is_empty(), "the reader did not see that it was ever otherwise");
     backlog.check();
 }
 
@@ -251,10 +214,7 @@ fn want_only_touches_what_differs() {
     assert_eq!(replaced.added, [(*c).clone()]);
     assert_eq!(replaced.removed, [(*a).clone()]);
     assert_eq!(backlog.wishes()[&b], before, "a kept kind keeps its stay");
-    assert_eq!(
-        backlog.want_only([(*b).clone(), (*c).clone()]),
-        Replaced::default()
-    );
+    assert_eq!(backlog.want_only([(*b).clone(), (*c).clone()]), Replaced::default());
 }
 
 #[derive(Debug, Clone)]
@@ -289,9 +249,7 @@ fn fold(view: &mut View, event: &WatchEvent) {
             }
         }
         EventKind::Deleted(old) => {
-            let (uid, _) = view
-                .remove(old.name())
-                .expect("a delete of what the reader does not hold");
+            let (uid, _) = view.remove(old.name()).expect("a delete of what the reader does not hold");
             assert_eq!(uid, old.uid());
         }
         other => panic!("{other:?} was not offered"),

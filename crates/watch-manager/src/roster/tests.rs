@@ -40,10 +40,7 @@ impl Stage {
 
 fn any_wish() -> impl Strategy<Value = HashMap<Gvk, Epoch>> {
     prop::collection::hash_map(0..4usize, 0..3u64, 0..4).prop_map(|kinds| {
-        kinds
-            .into_iter()
-            .map(|(kind, epoch)| (gvk(["A", "B", "C", "D"][kind]), Epoch(epoch)))
-            .collect()
+        kinds.into_iter().map(|(kind, epoch)| (gvk(["A", "B", "C", "D"][kind]), Epoch(epoch))).collect()
     })
 }
 
@@ -102,8 +99,5 @@ fn removing_and_adding_again_joins_anew_without_a_restart() {
     let mut roster = Roster::default();
     roster.assign(id, HashMap::from([(a.clone(), Epoch(1))]));
     let changes = roster.assign(id, HashMap::from([(a.clone(), Epoch(2))]));
-    assert_eq!(
-        changes,
-        [Change::Leave(id, a.clone()), Change::Join(id, a, Epoch(2))]
-    );
+    assert_eq!(changes, [Change::Leave(id, a.clone()), Change::Join(id, a, Epoch(2))]);
 }

@@ -55,11 +55,7 @@ impl Source for KubeSource {
                 ..ListParams::default()
             };
             let request = endpoint(resource).list(&params).map_err(unavailable)?;
-            let list = self
-                .client
-                .request::<ObjectList<Box<RawValue>>>(request)
-                .await
-                .map_err(sort)?;
+            let list = self.client.request::<ObjectList<Box<RawValue>>>(request).await.map_err(sort)?;
             Ok(Listed {
                 items: list.items,
                 resource_version: list.metadata.resource_version.unwrap_or_default(),
@@ -77,17 +73,9 @@ impl Source for KubeSource {
     ) -> BoxFuture<'a, Result<Frames, SourceError>> {
         async move {
             let seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX);
-            let params = WatchParams {
-                timeout: Some(seconds),
-                bookmarks: true,
-                ..WatchParams::default()
-            };
+            let params = WatchParams { timeout: Some(seconds), bookmarks: true, ..WatchParams::default() };
             let request = endpoint(resource).watch(&params, version).map_err(unavailable)?;
-            let events = self
-                .client
-                .request_events::<Box<RawValue>>(request)
-                .await
-                .map_err(sort)?;
+            let events = self.client.request_events::<Box<RawValue>>(request).await.map_err(sort)?;
             Ok(events.map(frame).boxed())
         }
         .boxed()

@@ -1,9 +1,6 @@
 //! Tests of `store`: whatever is interrupted, the differences add up to the objects.
 
-#![expect(
-    clippy::arithmetic_side_effects,
-    reason = "an overflow fails the test, as it should"
-)]
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
 
 use std::collections::BTreeMap;
 
@@ -21,10 +18,8 @@ fn names(store: &Store) -> Vec<String> {
 fn listed(store: &mut Store, names: &[&str], version: u64) -> Vec<Change> {
     store.begin_list();
     let kind = gvk("A");
-    let mut changes: Vec<_> = names
-        .iter()
-        .filter_map(|name| store.apply(object(&kind, name, 1, version)))
-        .collect();
+    let mut changes: Vec<_> =
+        names.iter().filter_map(|name| store.apply(object(&kind, name, 1, version))).collect();
     changes.extend(store.finish_list());
     changes
 }
@@ -83,10 +78,7 @@ fn synced_means_a_complete_list_and_none_under_way() {
     store.clear();
     assert!(!store.is_synced());
     store.begin_list();
-    assert!(
-        !store.is_synced(),
-        "a kind that came back is not complete before its list is"
-    );
+    assert!(!store.is_synced(), "a kind that came back is not complete before its list is");
 }
 
 #[test]
@@ -94,15 +86,9 @@ fn a_closed_store_is_empty_and_says_so() {
     let handle = StoreHandle::new();
     listed(&mut handle.write(), &["a"], 1);
     assert_eq!(handle.get(None, "a").unwrap().name(), "a");
-    assert_eq!(
-        (handle.len(), handle.is_synced(), handle.is_closed()),
-        (1, true, false)
-    );
+    assert_eq!((handle.len(), handle.is_synced(), handle.is_closed()), (1, true, false));
     handle.write().close();
-    assert_eq!(
-        (handle.len(), handle.is_synced(), handle.is_closed()),
-        (0, false, true)
-    );
+    assert_eq!((handle.len(), handle.is_synced(), handle.is_closed()), (0, false, true));
     assert_eq!(handle.get(None, "a"), None);
 }
 
@@ -162,10 +148,7 @@ impl Reader {
 
     fn of(store: &Store) -> Self {
         let entry = |object: &Arc<WatchedObject>| {
-            (
-                object.name().to_owned(),
-                (object.uid().to_owned(), object.resource_version().to_owned()),
-            )
+            (object.name().to_owned(), (object.uid().to_owned(), object.resource_version().to_owned()))
         };
         Self(store.objects().map(entry).collect())
     }

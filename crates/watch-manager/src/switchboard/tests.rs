@@ -2,10 +2,7 @@
 //! depth. Two registrars and a small world find whatever a bigger one would: no rule of the switchboard
 //! counts beyond "another one".
 
-#![expect(
-    clippy::arithmetic_side_effects,
-    reason = "an overflow fails the test, as it should"
-)]
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
 
 mod world;
 
@@ -51,45 +48,21 @@ fn depth(default: usize) -> usize {
 
 #[test]
 fn two_registrars_and_two_kinds_in_every_order() {
-    let limits = Limits {
-        registrars: 2,
-        kinds: 2,
-        names: 1,
-        versions: 2,
-    };
+    let limits = Limits { registrars: 2, kinds: 2, names: 1, versions: 2 };
     let states = explore(&limits, depth(10));
-    assert!(
-        states > 10_000,
-        "only {states} states: the model has stopped moving"
-    );
+    assert!(states > 10_000, "only {states} states: the model has stopped moving");
 }
 
 #[test]
 fn two_registrars_and_two_objects_in_every_order() {
-    let limits = Limits {
-        registrars: 2,
-        kinds: 1,
-        names: 2,
-        versions: 2,
-    };
+    let limits = Limits { registrars: 2, kinds: 1, names: 2, versions: 2 };
     let states = explore(&limits, depth(11));
-    assert!(
-        states > 10_000,
-        "only {states} states: the model has stopped moving"
-    );
+    assert!(states > 10_000, "only {states} states: the model has stopped moving");
 }
 
 #[test]
 fn one_reader_and_one_object_far_and_deep() {
-    let limits = Limits {
-        registrars: 1,
-        kinds: 1,
-        names: 1,
-        versions: 3,
-    };
+    let limits = Limits { registrars: 1, kinds: 1, names: 1, versions: 3 };
     let states = explore(&limits, depth(17));
-    assert!(
-        states > 10_000,
-        "only {states} states: the model has stopped moving"
-    );
+    assert!(states > 10_000, "only {states} states: the model has stopped moving");
 }

@@ -71,19 +71,12 @@ impl Kind {
     }
 
     pub(super) fn served(&self) -> Served {
-        Served {
-            resource: self.resource.clone(),
-            missing: self.missing,
-        }
+        Served { resource: self.resource.clone(), missing: self.missing }
     }
 
     pub(super) fn apply(&mut self, mut object: Value, version: u64, fresh_uid: String) {
         let key = key_of(&object);
-        let uid = self
-            .objects
-            .get(&key)
-            .and_then(|old| old.pointer("/metadata/uid"))
-            .and_then(Value::as_str);
+        let uid = self.objects.get(&key).and_then(|old| old.pointer("/metadata/uid")).and_then(Value::as_str);
         let uid = uid.map_or(fresh_uid, ToOwned::to_owned);
         set_metadata(&mut object, "uid", uid);
         set_metadata(&mut object, "resourceVersion", version.to_string());
@@ -101,8 +94,7 @@ impl Kind {
     }
 
     pub(super) fn garbage(&mut self, version: u64) {
-        self.log
-            .insert(version, Frame::Applied(raw(&Value::from("not an object"))));
+        self.log.insert(version, Frame::Applied(raw(&Value::from("not an object"))));
     }
 
     pub(super) fn compact(&mut self, version: u64) {
@@ -118,15 +110,9 @@ impl Kind {
     pub(super) fn list(&mut self, page: &Page, version: u64) -> Result<Listed, SourceError> {
         let mut pending = match &page.continue_token {
             Some(token) => self.pages.remove(token).ok_or(SourceError::Expired)?,
-            None => Pending {
-                items: self.objects.values().cloned().collect(),
-                version,
-            },
+            None => Pending { items: self.objects.values().cloned().collect(), version },
         };
-        let limit = page
-            .limit
-            .map_or(usize::MAX, |limit| limit as usize)
-            .min(pending.items.len());
+        let limit = page.limit.map_or(usize::MAX, |limit| limit as usize).min(pending.items.len());
         let rest = pending.items.split_off(limit);
         let items = pending.items.iter().map(raw).collect();
         let version = pending.version;
@@ -135,25 +121,15 @@ impl Kind {
             self.pages.insert(token.clone(), Pending { items: rest, version });
             token
         });
-        Ok(Listed {
-            items,
-            resource_version: version.to_string(),
-            continue_token,
-        })
+        Ok(Listed { items, resource_version: version.to_string(), continue_token })
     }
 
     pub(super) fn watch(&self, version: &str) -> Result<ServedKind, SourceError> {
-        let seen: u64 = version
-            .parse()
-            .map_err(|_| SourceError::Unavailable("bad version".to_owned()))?;
+        let seen: u64 = version.parse().map_err(|_| SourceError::Unavailable("bad version".to_owned()))?;
         if seen < self.compacted {
             return Err(SourceError::Expired);
         }
-        Ok(ServedKind {
-            born: self.born,
-            seen,
-            interruptions: self.interruptions,
-        })
+        Ok(ServedKind { born: self.born, seen, interruptions: self.interruptions })
     }
 
     pub(super) fn next(&self, watch: &mut ServedKind) -> Next {
@@ -162,9 +138,7 @@ impl Kind {
         }
         if watch.interruptions != self.interruptions {
             watch.interruptions = self.interruptions;
-            return self
-                .interruption
-                .map_or(Next::End, |fault| Next::Error(fault.into()));
+            return self.interruption.map_or(Next::End, |fault| Next::Error(fault.into()));
         }
         let after = (std::ops::Bound::Excluded(watch.seen), std::ops::Bound::Unbounded);
         match self.log.range(after).next() {
@@ -179,10 +153,7 @@ impl Kind {
 
 fn key_of(object: &Value) -> ObjectKey {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
-    ObjectKey::new(
-        text("/metadata/namespace"),
-        text("/metadata/name").unwrap_or_default(),
-    )
+    ObjectKey::new(text("/metadata/namespace"), text("/metadata/name").unwrap_or_default())
 }
 
 fn set_metadata(object: &mut Value, field: &str, value: String) {

@@ -41,14 +41,8 @@ impl Bench {
 
     pub(crate) fn with(config: Config) -> Self {
         let api = FakeApi::new();
-        let (manager, driver) = WatchManager::builder_with_source(api.clone())
-            .config(config)
-            .build();
-        Self {
-            api,
-            manager,
-            driver: tokio::spawn(driver),
-        }
+        let (manager, driver) = WatchManager::builder_with_source(api.clone()).config(config).build();
+        Self { api, manager, driver: tokio::spawn(driver) }
     }
 
     pub(crate) fn registrar(&self, name: &str) -> Registrar {
@@ -79,12 +73,8 @@ impl Bench {
     }
 
     pub(crate) fn names(&self, kind: &str) -> Vec<String> {
-        let mut names: Vec<_> = self
-            .store(kind)
-            .objects()
-            .iter()
-            .map(|object| object.name().to_owned())
-            .collect();
+        let mut names: Vec<_> =
+            self.store(kind).objects().iter().map(|object| object.name().to_owned()).collect();
         names.sort();
         names
     }
@@ -93,9 +83,7 @@ impl Bench {
 /// The next event, in words. Whether a listing is seen depends on who runs first.
 pub(crate) async fn next(registrar: &mut Registrar) -> String {
     loop {
-        let event = timeout(PATIENCE, registrar.next())
-            .await
-            .expect("no event for an hour");
+        let event = timeout(PATIENCE, registrar.next()).await.expect("no event for an hour");
         let event = describe(&event.expect("the stream ended"));
         if event != "listing" {
             return event;

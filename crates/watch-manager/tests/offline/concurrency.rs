@@ -36,10 +36,7 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }
@@ -48,10 +45,7 @@ impl Dice {
 async fn readers_on_many_threads_end_up_with_what_the_server_has() {
     let mut config = config();
     config.page_size = 3;
-    config.retry = Delays {
-        min: Duration::from_millis(1),
-        max: Duration::from_millis(2),
-    };
+    config.retry = Delays { min: Duration::from_millis(1), max: Duration::from_millis(2) };
     let bench = Bench::with(config);
     for kind in kinds() {
         bench.api.serve(&kind, "things");
@@ -70,9 +64,7 @@ async fn readers_on_many_threads_end_up_with_what_the_server_has() {
         }
     });
     server.await.unwrap();
-    tokio::time::timeout(PATIENCE, settled(&bench))
-        .await
-        .expect("a store does not follow the server");
+    tokio::time::timeout(PATIENCE, settled(&bench)).await.expect("a store does not follow the server");
     // Arrives after everything else, because it happens after everything else has arrived.
     for kind in kinds() {
         bench.api.apply(&kind, object("the-last")).unwrap();
@@ -86,13 +78,7 @@ async fn readers_on_many_threads_end_up_with_what_the_server_has() {
                 .iter()
                 .map(|object| (object.name().to_owned(), object.uid().to_owned()))
                 .collect();
-            assert_eq!(
-                view[&kind.kind].objects,
-                truth,
-                "{} of {}",
-                kind.kind,
-                registrar.name()
-            );
+            assert_eq!(view[&kind.kind].objects, truth, "{} of {}", kind.kind, registrar.name());
         }
     }
 }
@@ -146,14 +132,11 @@ async fn read(mut registrar: Registrar, mut dice: Dice) -> (Registrar, View) {
     registrar.replace(kinds());
     let complete = |view: &View| {
         kinds().iter().all(|kind| {
-            view.get(&kind.kind)
-                .is_some_and(|known| known.synced && known.objects.contains_key("the-last"))
+            view.get(&kind.kind).is_some_and(|known| known.synced && known.objects.contains_key("the-last"))
         })
     };
     while !complete(&view) {
-        let event = tokio::time::timeout(PATIENCE, registrar.next())
-            .await
-            .expect("nobody woke the reader");
+        let event = tokio::time::timeout(PATIENCE, registrar.next()).await.expect("nobody woke the reader");
         take_in(&mut view, &event.unwrap());
     }
     (registrar, view)
@@ -164,10 +147,7 @@ fn take_in(view: &mut View, event: &WatchEvent) {
     match &event.kind {
         EventKind::Applied(new) => {
             let before = known.objects.insert(new.name().to_owned(), new.uid().to_owned());
-            assert!(
-                before.is_none_or(|uid| uid == new.uid()),
-                "another object without a delete in between"
-            );
+            assert!(before.is_none_or(|uid| uid == new.uid()), "another object without a delete in between");
         }
         EventKind::Deleted(old) => {
             let before = known.objects.remove(old.name());

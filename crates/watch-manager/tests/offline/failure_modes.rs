@@ -25,10 +25,7 @@ async fn a_kind_that_is_not_served_starts_by_itself_when_it_is() {
     bench.api.serve(&gvk("Gadget"), "gadgets");
     bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
     let served = Instant::now();
-    assert_eq!(
-        until(&mut registrar, "ready").await,
-        ["apply a", "synced", "ready"]
-    );
+    assert_eq!(until(&mut registrar, "ready").await, ["apply a", "synced", "ready"]);
     assert!(served.elapsed() <= MINUTE, "a look is due every 30 to 60 seconds");
 }
 
@@ -58,11 +55,7 @@ async fn a_hint_that_comes_too_early_makes_the_next_looks_frequent() {
     bench.api.serve(&gvk("Gadget"), "gadgets");
     let served = Instant::now();
     until(&mut registrar, "ready").await;
-    assert!(
-        served.elapsed() <= Duration::from_secs(4),
-        "{:?}",
-        served.elapsed()
-    );
+    assert!(served.elapsed() <= Duration::from_secs(4), "{:?}", served.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,10 +72,7 @@ async fn a_withdrawn_kind_loses_its_objects_and_comes_back_under_another_plural(
 
     bench.api.serve(&gvk("Gadget"), "gizmos");
     bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
-    assert_eq!(
-        until(&mut registrar, "ready").await,
-        ["apply a", "synced", "ready"]
-    );
+    assert_eq!(until(&mut registrar, "ready").await, ["apply a", "synced", "ready"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,10 +157,7 @@ async fn a_version_that_has_always_expired_is_listed_less_and_less() {
         bench.api.interrupt(&gvk("Gadget"), None);
         during(&mut registrar, 5 * MINUTE).await;
         let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
-        assert!(
-            (5..25).contains(&lists),
-            "{fault:?}: {lists} lists in five minutes"
-        );
+        assert!((5..25).contains(&lists), "{fault:?}: {lists} lists in five minutes");
     }
 }
 
@@ -222,17 +209,11 @@ async fn a_list_that_breaks_off_starts_over_and_loses_no_delete() {
     while bench.api.calls(&gvk("Gadget"), Verb::List) == lists {
         tokio::time::advance(Duration::from_millis(10)).await;
     }
-    bench
-        .api
-        .fail_next(&gvk("Gadget"), Verb::List, Fault::Unavailable);
+    bench.api.fail_next(&gvk("Gadget"), Verb::List, Fault::Unavailable);
     let mut said = until(&mut registrar, "ready").await;
     said.dedup(); // the state names the error, and there were two
     assert_eq!(said, ["stale", "delete c", "ready"]);
-    assert_eq!(
-        bench.api.calls(&gvk("Gadget"), Verb::List) - lists,
-        4,
-        "a page, an error, two pages"
-    );
+    assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::List) - lists, 4, "a page, an error, two pages");
 }
 
 #[tokio::test(start_paused = true)]
@@ -240,9 +221,7 @@ async fn a_server_that_closes_every_watch_at_once_is_not_hammered() {
     let bench = Bench::new();
     let mut registrar = bench.synced("Gadget", &["a"]).await;
     let before = bench.api.calls(&gvk("Gadget"), Verb::Watch);
-    bench
-        .api
-        .fail_always(&gvk("Gadget"), Verb::Watch, Fault::ClosedAtOnce);
+    bench.api.fail_always(&gvk("Gadget"), Verb::Watch, Fault::ClosedAtOnce);
     bench.api.interrupt(&gvk("Gadget"), None);
     during(&mut registrar, MINUTE).await;
     let watches = bench.api.calls(&gvk("Gadget"), Verb::Watch) - before;
@@ -251,20 +230,14 @@ async fn a_server_that_closes_every_watch_at_once_is_not_hammered() {
     bench.api.heal(&gvk("Gadget"), Verb::Watch);
     bench.api.apply(&gvk("Gadget"), object("b")).unwrap();
     let said = until(&mut registrar, "apply b").await;
-    assert!(
-        said.iter()
-            .all(|line| ["stale", "ready", "apply b"].contains(&line.as_str())),
-        "{said:?}"
-    );
+    assert!(said.iter().all(|line| ["stale", "ready", "apply b"].contains(&line.as_str())), "{said:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_always_fails_is_asked_for_less_and_less() {
     let bench = Bench::new();
     bench.api.serve(&gvk("Gadget"), "gadgets");
-    bench
-        .api
-        .fail_always(&gvk("Gadget"), Verb::List, Fault::Unavailable);
+    bench.api.fail_always(&gvk("Gadget"), Verb::List, Fault::Unavailable);
     let mut registrar = bench.registrar("r");
     registrar.add(gvk("Gadget"));
     assert_eq!(during(&mut registrar, 5 * MINUTE).await, ["degraded"]);
@@ -310,10 +283,7 @@ async fn when_all_watches_break_they_return_a_few_at_a_time_and_without_object_e
         bench.api.apply(kind, object("a")).unwrap();
         registrar.add(kind.clone());
     }
-    registrar
-        .wait_until(watch_manager::Readiness::is_ready)
-        .await
-        .unwrap();
+    registrar.wait_until(watch_manager::Readiness::is_ready).await.unwrap();
     while bench.api.open_watches() < kinds.len() {
         next(&mut registrar).await;
     }
@@ -326,16 +296,8 @@ async fn when_all_watches_break_they_return_a_few_at_a_time_and_without_object_e
     let said = during(&mut registrar, MINUTE).await;
     assert_eq!(bench.api.open_watches(), kinds.len());
     assert_eq!(bench.api.most_in_flight(), 16);
-    assert!(
-        said.iter()
-            .all(|line| ["stale", "ready"].contains(&line.as_str())),
-        "{said:?}"
-    );
-    assert!(
-        kinds
-            .iter()
-            .all(|kind| registrar.status(kind) == Some(GvkStatus::Ready))
-    );
+    assert!(said.iter().all(|line| ["stale", "ready"].contains(&line.as_str())), "{said:?}");
+    assert!(kinds.iter().all(|kind| registrar.status(kind) == Some(GvkStatus::Ready)));
 }
 
 // --- Access is refused.
@@ -345,9 +307,7 @@ async fn a_forbidden_kind_says_so_is_asked_for_slowly_and_starts_when_allowed() 
     let bench = Bench::new();
     bench.api.serve(&gvk("Secret"), "secrets");
     bench.api.apply(&gvk("Secret"), object("a")).unwrap();
-    bench
-        .api
-        .fail_always(&gvk("Secret"), Verb::List, Fault::Forbidden);
+    bench.api.fail_always(&gvk("Secret"), Verb::List, Fault::Forbidden);
     let mut registrar = bench.registrar("r");
     registrar.add(gvk("Secret"));
     assert_eq!(during(&mut registrar, 10 * MINUTE).await, ["forbidden list"]);
@@ -356,19 +316,14 @@ async fn a_forbidden_kind_says_so_is_asked_for_slowly_and_starts_when_allowed() 
     assert!((3..8).contains(&lists), "{lists} lists in ten minutes");
 
     bench.api.heal(&gvk("Secret"), Verb::List);
-    assert_eq!(
-        until(&mut registrar, "ready").await,
-        ["apply a", "synced", "ready"]
-    );
+    assert_eq!(until(&mut registrar, "ready").await, ["apply a", "synced", "ready"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn revoked_access_keeps_what_is_known() {
     let bench = Bench::new();
     let mut registrar = bench.synced("Secret", &["a"]).await;
-    bench
-        .api
-        .fail_always(&gvk("Secret"), Verb::Watch, Fault::Forbidden);
+    bench.api.fail_always(&gvk("Secret"), Verb::Watch, Fault::Forbidden);
     bench.api.interrupt(&gvk("Secret"), None);
     assert_eq!(next(&mut registrar).await, "forbidden watch");
     assert_eq!(bench.names("Secret"), ["a"]);
@@ -388,20 +343,11 @@ async fn one_kind_that_fails_holds_up_no_other() {
         bench.api.serve(&gvk(kind), "things");
         bench.api.apply(&gvk(kind), object("a")).unwrap();
     }
-    bench
-        .api
-        .fail_always(&gvk("Bad"), Verb::Discover, Fault::Forbidden);
+    bench.api.fail_always(&gvk("Bad"), Verb::Discover, Fault::Forbidden);
     let registrar = bench.registrar("r");
     registrar.replace([gvk("Bad"), gvk("Good"), gvk("Unknown")]);
-    let readiness = registrar
-        .wait_until(|readiness| readiness.waiting().len() == 2)
-        .await
-        .unwrap();
-    let waiting: Vec<_> = readiness
-        .waiting()
-        .iter()
-        .map(|(gvk, _)| gvk.kind.as_str())
-        .collect();
+    let readiness = registrar.wait_until(|readiness| readiness.waiting().len() == 2).await.unwrap();
+    let waiting: Vec<_> = readiness.waiting().iter().map(|(gvk, _)| gvk.kind.as_str()).collect();
     assert_eq!(waiting, ["Bad", "Unknown"]);
     assert_eq!(registrar.status(&gvk("Unknown")), Some(GvkStatus::Pending));
 }

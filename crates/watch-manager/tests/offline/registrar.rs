@@ -18,10 +18,7 @@ async fn the_roster_says_what_a_call_changed() {
     assert!(registrar.add(gvk("A")));
     assert!(!registrar.add(gvk("A")));
     let replaced = registrar.replace([gvk("B"), gvk("C")]);
-    assert_eq!(
-        (replaced.added, replaced.removed),
-        (vec![gvk("B"), gvk("C")], vec![gvk("A")])
-    );
+    assert_eq!((replaced.added, replaced.removed), (vec![gvk("B"), gvk("C")], vec![gvk("A")]));
     assert_eq!(registrar.replace([gvk("C"), gvk("B")]), Replaced::default());
     assert!(registrar.remove(&gvk("B")));
     assert!(!registrar.remove(&gvk("B")));
@@ -32,10 +29,7 @@ async fn the_roster_says_what_a_call_changed() {
 async fn a_name_is_taken_while_its_registrar_lives() {
     let bench = Bench::new();
     let first = bench.registrar("r");
-    assert_eq!(
-        bench.manager.registrar("r").unwrap_err(),
-        Error::DuplicateName { name: "r".to_owned() }
-    );
+    assert_eq!(bench.manager.registrar("r").unwrap_err(), Error::DuplicateName { name: "r".to_owned() });
     drop(first);
     assert_eq!(bench.registrar("r").name(), "r");
 }
@@ -47,10 +41,7 @@ async fn a_kept_kind_notices_nothing_and_a_removed_one_is_silent() {
     bench.api.serve(&gvk("Other"), "others");
     bench.api.apply(&gvk("Other"), object("o")).unwrap();
     registrar.replace([gvk("Kept"), gvk("Other")]);
-    assert_eq!(
-        until(&mut registrar, "ready").await,
-        ["apply o", "synced", "ready"]
-    );
+    assert_eq!(until(&mut registrar, "ready").await, ["apply o", "synced", "ready"]);
     assert_eq!(bench.api.calls(&gvk("Kept"), Verb::Watch), 1);
 
     // Events are waiting when the kind is removed.
@@ -107,17 +98,11 @@ async fn the_last_to_leave_ends_the_watch_and_closes_the_store() {
 
     first.remove(&gvk("Gadget"));
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(
-        (bench.api.open_watches(), store.len(), store.is_closed()),
-        (1, 1, false)
-    );
+    assert_eq!((bench.api.open_watches(), store.len(), store.is_closed()), (1, 1, false));
 
     drop(second);
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(
-        (bench.api.open_watches(), store.len(), store.is_closed()),
-        (0, 0, true)
-    );
+    assert_eq!((bench.api.open_watches(), store.len(), store.is_closed()), (0, 0, true));
     assert!(bench.manager.store(&gvk("Gadget")).is_none());
     assert!(bench.manager.watched().is_empty());
 }
@@ -141,16 +126,8 @@ async fn the_kind_on_an_object_is_the_kind_that_was_asked_for() {
     let registrar = bench.registrar("r");
     registrar.add(gvk("Gadget"));
     registrar.wait_until(Readiness::is_ready).await.unwrap();
-    let value = bench
-        .store("Gadget")
-        .get(Some("default"), "a")
-        .unwrap()
-        .to_value()
-        .unwrap();
-    assert_eq!(
-        (&value["apiVersion"], &value["kind"]),
-        (&"example.com/v1".into(), &"Gadget".into())
-    );
+    let value = bench.store("Gadget").get(Some("default"), "a").unwrap().to_value().unwrap();
+    assert_eq!((&value["apiVersion"], &value["kind"]), (&"example.com/v1".into(), &"Gadget".into()));
 }
 
 // --- Readers.
@@ -165,13 +142,8 @@ async fn a_reader_that_sleeps_holds_up_nobody_and_wakes_up_to_the_latest() {
 
     for round in 0..500 {
         bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
-        bench
-            .api
-            .apply(&gvk("Gadget"), object(&format!("short-lived-{round}")))
-            .unwrap();
-        bench
-            .api
-            .delete(&gvk("Gadget"), Some("default"), &format!("short-lived-{round}"));
+        bench.api.apply(&gvk("Gadget"), object(&format!("short-lived-{round}"))).unwrap();
+        bench.api.delete(&gvk("Gadget"), Some("default"), &format!("short-lived-{round}"));
         if round % 50 == 0 {
             assert!(!during(&mut awake, Duration::from_millis(1)).await.is_empty());
         }
@@ -180,9 +152,7 @@ async fn a_reader_that_sleeps_holds_up_nobody_and_wakes_up_to_the_latest() {
     let latest = bench.store("Gadget").get(Some("default"), "a").unwrap();
     let event = asleep.next().await.unwrap();
     assert_eq!(describe(&event), "apply a");
-    let watch_manager::EventKind::Applied(object) = event.kind else {
-        unreachable!()
-    };
+    let watch_manager::EventKind::Applied(object) = event.kind else { unreachable!() };
     assert_eq!(object, latest);
     assert_eq!(during(&mut asleep, MINUTE).await, Vec::<String>::new());
 }
@@ -195,10 +165,7 @@ async fn a_dropped_next_takes_no_event_with_it() {
         assert!(registrar.next().now_or_never().is_none(), "nothing has happened");
         bench.api.apply(&gvk("Gadget"), object(name)).unwrap();
     }
-    assert_eq!(
-        during(&mut registrar, MINUTE).await,
-        ["apply a", "apply b", "apply c"]
-    );
+    assert_eq!(during(&mut registrar, MINUTE).await, ["apply a", "apply b", "apply c"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,9 +197,7 @@ async fn a_snapshot_wakes_every_stream_that_can_have_a_part_of_it() {
     let late = bench.registrar("late");
     let (mut left, mut right) = (late.events(), late.events());
     let both = async { tokio::join!(left.next(), right.next()) };
-    let (both, _) = tokio::join!(tokio::time::timeout(MINUTE, both), async {
-        late.add(gvk("Gadget"))
-    });
+    let (both, _) = tokio::join!(tokio::time::timeout(MINUTE, both), async { late.add(gvk("Gadget")) });
     let (left, right) = both.expect("a stream slept through its part");
     let mut said = [describe(&left.unwrap()), describe(&right.unwrap())];
     said.sort();
@@ -257,10 +222,7 @@ async fn readiness_waits_for_the_complete_list() {
     assert_eq!(until(&mut registrar, "apply a").await, ["apply a"]);
     assert!(!registrar.readiness().is_ready(), "one page is not a list");
     registrar.wait_until(Readiness::is_ready).await.unwrap();
-    assert_eq!(
-        until(&mut registrar, "synced").await,
-        ["apply b", "apply c", "synced"]
-    );
+    assert_eq!(until(&mut registrar, "synced").await, ["apply b", "apply c", "synced"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,9 +230,8 @@ async fn who_removes_what_is_waited_for_is_ready() {
     let bench = Bench::new();
     let registrar = bench.registrar("r");
     registrar.add(gvk("Unknown"));
-    let (readiness, _) = tokio::join!(registrar.wait_until(Readiness::is_ready), async {
-        registrar.remove(&gvk("Unknown"))
-    });
+    let (readiness, _) =
+        tokio::join!(registrar.wait_until(Readiness::is_ready), async { registrar.remove(&gvk("Unknown")) });
     assert!(readiness.unwrap().is_ready());
 }
 
@@ -288,10 +249,7 @@ async fn shutdown_ends_the_driver_the_streams_and_the_stores() {
     assert_eq!(bench.api.open_watches(), 0);
     assert_eq!(bench.manager.registrar("late").unwrap_err(), Error::ShutDown);
     registrar.add(gvk("Other"));
-    assert_eq!(
-        registrar.wait_until(Readiness::is_ready).await.unwrap_err(),
-        Error::ShutDown
-    );
+    assert_eq!(registrar.wait_until(Readiness::is_ready).await.unwrap_err(), Error::ShutDown);
 }
 
 #[tokio::test(start_paused = true)]
@@ -305,10 +263,7 @@ async fn what_was_queued_at_the_end_is_still_delivered() {
     bench.manager.shutdown();
     bench.driver.await.unwrap();
     let said: Vec<_> = registrar.events().map(|event| describe(&event)).collect().await;
-    assert!(
-        said.contains(&"apply a".to_owned()) && said.contains(&"synced".to_owned()),
-        "{said:?}"
-    );
+    assert!(said.contains(&"apply a".to_owned()) && said.contains(&"synced".to_owned()), "{said:?}");
 }
 
 #[tokio::test(start_paused = true)]

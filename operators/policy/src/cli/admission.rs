@@ -4,18 +4,11 @@ use serde_json::{Value, json};
 
 /// The AdmissionReview for creating `object`; an AdmissionReview stands for itself.
 pub fn admission_review(object: &Value) -> Value {
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/kind") == "AdmissionReview" {
         return object.clone();
     }
-    let (group, version) = text("/apiVersion")
-        .rsplit_once('/')
-        .unwrap_or(("", text("/apiVersion")));
+    let (group, version) = text("/apiVersion").rsplit_once('/').unwrap_or(("", text("/apiVersion")));
     let kind = json!({"group": group, "version": version, "kind": text("/kind")});
     // Only the API server knows the plural; policies that look at it are rare, and this is right for most kinds.
     let resource =
@@ -42,14 +35,8 @@ mod tests {
     fn an_object_becomes_a_create_request() {
         let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"}});
         let request = &admission_review(&object)["request"];
-        assert_eq!(
-            request["kind"],
-            json!({"group": "apps", "version": "v1", "kind": "Deployment"})
-        );
-        assert_eq!(
-            (&request["resource"]["resource"], &request["object"]),
-            (&json!("deployments"), &object)
-        );
+        assert_eq!(request["kind"], json!({"group": "apps", "version": "v1", "kind": "Deployment"}));
+        assert_eq!((&request["resource"]["resource"], &request["object"]), (&json!("deployments"), &object));
     }
 
     #[test]

@@ -79,30 +79,16 @@ impl PolicyFolder {
                 Place::Constraint => self.put_constraint(&manifest.object, &mut seen),
                 Place::Elsewhere => Ok(()),
             };
-            problems.extend(
-                outcome
-                    .err()
-                    .map(|error| format!("{}: {error}", manifest.path.display())),
-            );
+            problems.extend(outcome.err().map(|error| format!("{}: {error}", manifest.path.display())));
         }
         let (templates, constraints) = (seen.templates.len(), seen.constraints.len());
         self.forget(seen, unreadable);
-        Reading {
-            policies: self.policies.build(),
-            templates,
-            constraints,
-            problems,
-            reviews,
-        }
+        Reading { policies: self.policies.build(), templates, constraints, problems, reviews }
     }
 
     fn place(&self, manifest: &Manifest) -> Place {
         let below = manifest.path.strip_prefix(&self.root).unwrap_or(&manifest.path);
-        let group = manifest
-            .object
-            .get("apiVersion")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let group = manifest.object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         match (below.components().next(), group.split('/').next()) {
             (Some(first), _) if first.as_os_str() == REVIEW => Place::Review,
             (Some(first), _) if first.as_os_str() == INVENTORY => Place::Inventory,
@@ -115,24 +101,18 @@ impl PolicyFolder {
     fn put_template(&mut self, manifest: &Value, seen: &mut Known) -> Result<(), String> {
         let template = ConstraintTemplate::from_value(manifest).map_err(|error| error.to_string())?;
         seen.templates.insert(template.constraint_kind().to_owned());
-        self.policies
-            .put_template(manifest)
-            .map_err(|error| error.to_string())
+        self.policies.put_template(manifest).map_err(|error| error.to_string())
     }
 
     fn put_constraint(&mut self, manifest: &Value, seen: &mut Known) -> Result<(), String> {
         let constraint = Constraint::from_value(manifest).map_err(|error| error.to_string())?;
         seen.constraints.insert(constraint.id.clone());
-        self.policies
-            .put_constraint(constraint)
-            .map_err(|error| error.to_string())
+        self.policies.put_constraint(constraint).map_err(|error| error.to_string())
     }
 
     fn put_object(&mut self, manifest: &Value, seen: &mut Known) -> Result<(), String> {
         let object = Document::from_value(manifest).map_err(|error| error.to_string())?;
-        self.policies
-            .put_object(&AdmissionTarget, object.clone())
-            .map_err(|error| error.to_string())?;
+        self.policies.put_object(&AdmissionTarget, object.clone()).map_err(|error| error.to_string())?;
         seen.objects.push(object);
         Ok(())
     }
@@ -152,21 +132,10 @@ impl PolicyFolder {
             self.policies.remove_constraint(id);
         }
         let identity = |object: &Document| {
-            [
-                object.api_version(),
-                object.kind(),
-                object.namespace(),
-                object.name(),
-            ]
-            .map(str::to_owned)
+            [object.api_version(), object.kind(), object.namespace(), object.name()].map(str::to_owned)
         };
         let present: BTreeSet<_> = seen.objects.iter().map(identity).collect();
-        for object in self
-            .known
-            .objects
-            .iter()
-            .filter(|object| !present.contains(&identity(object)))
-        {
+        for object in self.known.objects.iter().filter(|object| !present.contains(&identity(object))) {
             // It was put there under the path it is removed from, so it has one.
             let _ = self.policies.remove_object(&AdmissionTarget, object);
         }
@@ -185,11 +154,7 @@ enum Place {
 /// Templates first, so that no constraint is reported for coming before its own.
 fn order(mut manifests: Vec<Manifest>) -> Vec<Manifest> {
     manifests.sort_by_key(|manifest| {
-        manifest
-            .object
-            .get("kind")
-            .and_then(Value::as_str)
-            .is_none_or(|kind| kind != "ConstraintTemplate")
+        manifest.object.get("kind").and_then(Value::as_str).is_none_or(|kind| kind != "ConstraintTemplate")
     });
     manifests
 }

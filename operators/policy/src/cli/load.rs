@@ -49,10 +49,7 @@ pub fn load(root: &Path) -> (Vec<Manifest>, Vec<LoadError>) {
             Ok(_) => continue,
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_owned();
-                errors.push(LoadError::Read {
-                    path,
-                    source: error.into(),
-                });
+                errors.push(LoadError::Read { path, source: error.into() });
                 continue;
             }
         };
@@ -72,22 +69,12 @@ pub fn load(root: &Path) -> (Vec<Manifest>, Vec<LoadError>) {
 /// # Errors
 /// See [`LoadError`].
 pub fn load_file(path: &Path) -> Result<Vec<Manifest>, LoadError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    let documents = yaml::documents(&text).map_err(|source| LoadError::Syntax {
-        path: path.to_owned(),
-        source,
-    })?;
-    let manifest = |object| Manifest {
-        path: path.to_owned(),
-        object,
-    };
-    let values = documents
-        .into_iter()
-        .map(|placed| placed.value)
-        .filter(|value| !value.is_null());
+    let text =
+        std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let documents =
+        yaml::documents(&text).map_err(|source| LoadError::Syntax { path: path.to_owned(), source })?;
+    let manifest = |object| Manifest { path: path.to_owned(), object };
+    let values = documents.into_iter().map(|placed| placed.value).filter(|value| !value.is_null());
     Ok(values.flat_map(items).map(manifest).collect())
 }
 
@@ -100,10 +87,7 @@ fn items(document: Value) -> Vec<Value> {
 }
 
 fn is_manifest(path: &Path) -> bool {
-    let extension = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     matches!(extension, "yaml" | "yml" | "json")
 }
 
@@ -117,18 +101,12 @@ mod tests {
     fn documents_lists_and_json_are_all_manifests() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.yaml"), "kind: A\n---\n---\nkind: B\n").unwrap();
-        fs::write(
-            folder.path().join("b.json"),
-            r#"{"kind": "List", "items": [{"kind": "C"}]}"#,
-        )
-        .unwrap();
+        fs::write(folder.path().join("b.json"), r#"{"kind": "List", "items": [{"kind": "C"}]}"#).unwrap();
         fs::write(folder.path().join("c.txt"), "not: read").unwrap();
         let (manifests, errors) = load(folder.path());
         assert!(errors.is_empty(), "{errors:?}");
-        let kinds: Vec<_> = manifests
-            .iter()
-            .map(|manifest| manifest.object["kind"].as_str().unwrap())
-            .collect();
+        let kinds: Vec<_> =
+            manifests.iter().map(|manifest| manifest.object["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["A", "B", "C"]);
     }
 

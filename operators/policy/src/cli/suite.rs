@@ -81,11 +81,7 @@ impl Assertion {
         let matching = verdict
             .violations()
             .iter()
-            .filter(|violation| {
-                pattern
-                    .as_ref()
-                    .is_none_or(|pattern| pattern.is_match(&violation.message))
-            })
+            .filter(|violation| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&violation.message)))
             .count();
         let (holds, wanted) = match Expected::read(self.violations.as_ref())? {
             Expected::Some => (matching > 0, "at least 1".to_owned()),
@@ -94,16 +90,10 @@ impl Assertion {
         if holds {
             return Ok(());
         }
-        let messages: Vec<_> = verdict
-            .violations()
-            .iter()
-            .map(|violation| violation.message.as_str())
-            .collect();
-        let about = self
-            .message
-            .as_ref()
-            .map(|message| format!(" containing {message:?}"))
-            .unwrap_or_default();
+        let messages: Vec<_> =
+            verdict.violations().iter().map(|violation| violation.message.as_str()).collect();
+        let about =
+            self.message.as_ref().map(|message| format!(" containing {message:?}")).unwrap_or_default();
         Err(format!(
             "unexpected number of violations: got {matching} violations{about} but want {wanted}: got messages {messages:?}"
         ))
@@ -143,10 +133,7 @@ mod tests {
 
     fn verdict(messages: &[&str]) -> Verdict {
         let violation = |message: &&str| Violation {
-            constraint: ConstraintRef {
-                kind: "K".to_owned(),
-                name: "c".to_owned(),
-            },
+            constraint: ConstraintRef { kind: "K".to_owned(), name: "c".to_owned() },
             message: (*message).to_owned(),
             details: json!({}),
             actions: vec![Action::Deny],
@@ -157,11 +144,7 @@ mod tests {
     #[track_caller]
     fn check(assertion: Value, messages: &[&str], holds: bool) {
         let parsed: Assertion = serde_json::from_value(assertion.clone()).unwrap();
-        assert_eq!(
-            parsed.check(&verdict(messages)).is_ok(),
-            holds,
-            "{assertion} on {messages:?}"
-        );
+        assert_eq!(parsed.check(&verdict(messages)).is_ok(), holds, "{assertion} on {messages:?}");
     }
 
     #[test]
@@ -188,11 +171,8 @@ mod tests {
 
     #[test]
     fn nonsense_never_holds() {
-        for assertion in [
-            json!({"violations": "maybe"}),
-            json!({"violations": -1}),
-            json!({"message": "("}),
-        ] {
+        for assertion in [json!({"violations": "maybe"}), json!({"violations": -1}), json!({"message": "("})]
+        {
             check(assertion, &["a"], false);
         }
     }

@@ -52,9 +52,7 @@ fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result<bool, String> {
         for suite in suites(path)? {
             let report = run_suite(&suite, &filter);
             passed &= report.passed();
-            report
-                .print(out, args.verbose)
-                .map_err(|error| error.to_string())?;
+            report.print(out, args.verbose).map_err(|error| error.to_string())?;
         }
     }
     writeln!(out, "{}", if passed { "PASS" } else { "FAIL" }).map_err(|error| error.to_string())?;
@@ -64,25 +62,16 @@ fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result<bool, String> {
 /// The suite files that a path stands for: itself, those directly in a folder, or with `/...` all below it.
 fn suites(path: &Path) -> Result<Vec<PathBuf>, String> {
     let (root, depth) = match path.file_name() {
-        Some(name) if name == "..." => (
-            path.parent()
-                .filter(|p| *p != Path::new(""))
-                .unwrap_or(Path::new(".")),
-            usize::MAX,
-        ),
+        Some(name) if name == "..." => {
+            (path.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")), usize::MAX)
+        }
         _ => (path, 1),
     };
     let mut found = Vec::new();
-    for entry in WalkDir::new(root)
-        .max_depth(depth)
-        .sort_by_file_name()
-        .follow_links(true)
-    {
+    for entry in WalkDir::new(root).max_depth(depth).sort_by_file_name().follow_links(true) {
         let entry = entry.map_err(|error| format!("listing test files: {error}"))?;
-        let is_yaml = entry
-            .path()
-            .extension()
-            .is_some_and(|extension| extension == "yaml" || extension == "yml");
+        let is_yaml =
+            entry.path().extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
         if entry.file_type().is_file() && (is_yaml || entry.path() == root) && is_suite(entry.path()) {
             found.push(entry.into_path());
         }

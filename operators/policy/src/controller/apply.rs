@@ -19,14 +19,6 @@ pub(super) async fn apply(
     object: &Value,
 ) -> kube::Result<DynamicObject> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), resource);
-    let name = object
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    api.patch(
-        name,
-        &PatchParams::apply(FIELD_MANAGER).force(),
-        &Patch::Apply(object),
-    )
-    .await
+    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    api.patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(object)).await
 }

@@ -22,11 +22,7 @@ pub(super) async fn establish(
     template: ParentKey,
     mut crd: Value,
 ) -> Result<(), String> {
-    let name = crd
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let name = crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     refuse_strangers(&api, &name, &template).await?;
     if let Some(metadata) = crd.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -60,27 +56,18 @@ async fn refuse_strangers(
     name: &str,
     template: &ParentKey,
 ) -> Result<(), String> {
-    let existing = api
-        .get_opt(name)
-        .await
-        .map_err(|error| format!("the CRD {name} could not be read: {error}"))?;
+    let existing =
+        api.get_opt(name).await.map_err(|error| format!("the CRD {name} could not be read: {error}"))?;
     let Some(existing) = existing else { return Ok(()) };
     if existing.metadata.deletion_timestamp.is_some() {
-        return Err(format!(
-            "the CRD {name} is being deleted; it is created again when it is gone"
-        ));
+        return Err(format!("the CRD {name} is being deleted; it is created again when it is gone"));
     }
-    let controller = existing
-        .metadata
-        .owner_references
-        .into_iter()
-        .flatten()
-        .find(|owner| owner.controller == Some(true));
+    let controller =
+        existing.metadata.owner_references.into_iter().flatten().find(|owner| owner.controller == Some(true));
     match controller {
-        Some(owner) if owner.uid != template.uid => Err(format!(
-            "the CRD {name} belongs to {} {}; choose another kind",
-            owner.kind, owner.name
-        )),
+        Some(owner) if owner.uid != template.uid => {
+            Err(format!("the CRD {name} belongs to {} {}; choose another kind", owner.kind, owner.name))
+        }
         _ => Ok(()),
     }
 }

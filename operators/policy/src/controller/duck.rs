@@ -22,18 +22,13 @@ impl DuckType for ConstraintDuck {
 ///
 /// A constraint without a `spec` applies everywhere with no parameters, as in Gatekeeper.
 pub(super) fn constraint(object: &WatchedObject) -> Result<Constraint, String> {
-    let value = object
-        .to_value()
-        .map_err(|error| format!("not readable: {error}"))?;
+    let value = object.to_value().map_err(|error| format!("not readable: {error}"))?;
     let spec = match view::<ConstraintDuck>(&value) {
         Ok(ConstraintDuck(spec)) => spec,
         Err(DuckError::Absent { .. } | DuckError::Null { .. }) => Value::Null,
         Err(error) => return Err(error.to_string()),
     };
-    let id = ConstraintRef {
-        kind: object.gvk().kind.clone(),
-        name: object.name().to_owned(),
-    };
+    let id = ConstraintRef { kind: object.gvk().kind.clone(), name: object.name().to_owned() };
     let metadata = ObjectMeta {
         name: object.name().to_owned(),
         uid: object.uid().to_owned(),

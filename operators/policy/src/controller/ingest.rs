@@ -58,9 +58,7 @@ pub struct Ingest {
 
 impl std::fmt::Debug for Ingest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ingest")
-            .field("policies", &self.policies)
-            .finish_non_exhaustive()
+        f.debug_struct("Ingest").field("policies", &self.policies).finish_non_exhaustive()
     }
 }
 

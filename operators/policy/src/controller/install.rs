@@ -63,15 +63,8 @@ pub async fn install(
 }
 
 async fn install_one(client: &kube::Client, crd: &Value) -> Result<(), InstallError> {
-    let name = crd
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let failed = |source| InstallError::Apply {
-        name: name.clone(),
-        source: Box::new(source),
-    };
+    let name = crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let failed = |source| InstallError::Apply { name: name.clone(), source: Box::new(source) };
     apply(client, &crd_resource(), crd).await.map_err(failed)?;
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let established = await_condition(api, &name, conditions::is_crd_established());

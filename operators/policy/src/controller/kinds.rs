@@ -20,11 +20,7 @@ const CONSTRAINT_VERSION: &str = "v1beta1";
 
 /// The watch key of a constraint kind.
 pub(super) fn constraint(kind: &str) -> GroupVersionKind {
-    GroupVersionKind::gvk(
-        constraint_framework::api::CONSTRAINTS_GROUP,
-        CONSTRAINT_VERSION,
-        kind,
-    )
+    GroupVersionKind::gvk(constraint_framework::api::CONSTRAINTS_GROUP, CONSTRAINT_VERSION, kind)
 }
 
 /// The resource of a constraint kind: its CRD's plural is the kind in lower case.

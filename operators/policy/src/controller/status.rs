@@ -53,16 +53,11 @@ impl Outcome {
                 reason,
                 "not ingested"
             );
-            self.source
-                .fail(&self.parent, self.generation, Failure::Permanent, reason);
+            self.source.fail(&self.parent, self.generation, Failure::Permanent, reason);
         } else {
             self.source.observe(&self.parent, self.generation);
         }
-        let outcome = if self.errors.is_empty() {
-            Ok(())
-        } else {
-            Err(self.errors)
-        };
+        let outcome = if self.errors.is_empty() { Ok(()) } else { Err(self.errors) };
         reporter.ingested(&self.parent, self.generation, outcome, self.detail);
     }
 }
@@ -83,11 +78,7 @@ pub(super) fn pod_errors(error: &IngestError) -> Vec<PodError> {
 }
 
 pub(super) fn pod_error(code: &str, message: String) -> PodError {
-    PodError {
-        code: code.to_owned(),
-        message,
-        location: None,
-    }
+    PodError { code: code.to_owned(), message, location: None }
 }
 
 /// The detail of a constraint's report.

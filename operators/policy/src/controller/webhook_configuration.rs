@@ -72,11 +72,8 @@ impl WebhookConfiguration {
     /// # Errors
     /// When the API server refuses it or cannot be reached.
     pub async fn apply(&self, client: &kube::Client) -> kube::Result<()> {
-        let gvk = GroupVersionKind::gvk(
-            "admissionregistration.k8s.io",
-            "v1",
-            "ValidatingWebhookConfiguration",
-        );
+        let gvk =
+            GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration");
         let resource = ApiResource::from_gvk_with_plural(&gvk, "validatingwebhookconfigurations");
         apply(client, &resource, &self.object()).await.map(|_| ())
     }
@@ -138,10 +135,8 @@ mod tests {
 
     #[test]
     fn a_service_or_a_url_but_never_both() {
-        let service = configuration(WebhookClient::Service {
-            namespace: "system".to_owned(),
-            name: "s".to_owned(),
-        });
+        let service =
+            configuration(WebhookClient::Service { namespace: "system".to_owned(), name: "s".to_owned() });
         assert_eq!(service["clientConfig"]["service"]["path"], "/v1/admit");
         assert_eq!(service["clientConfig"]["caBundle"], "UEVN");
         assert_eq!(service["clientConfig"].get("url"), None);

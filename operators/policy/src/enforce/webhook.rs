@@ -30,9 +30,7 @@ pub struct Webhook {
 
 impl std::fmt::Debug for Webhook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Webhook")
-            .field("permits", &self.permits)
-            .finish_non_exhaustive()
+        f.debug_struct("Webhook").field("permits", &self.permits).finish_non_exhaustive()
     }
 }
 
@@ -44,12 +42,7 @@ impl Webhook {
         budget: Budget,
         concurrency: usize,
     ) -> Self {
-        Self {
-            policies,
-            namespaces,
-            budget,
-            permits: Semaphore::new(concurrency.max(1)),
-        }
+        Self { policies, namespaces, budget, permits: Semaphore::new(concurrency.max(1)) }
     }
 
     /// Answers one request body.
@@ -64,24 +57,15 @@ impl Webhook {
             Ok(verdict) => Answer::verdict(&request, &verdict),
             Err(reason) => Answer::error(&request, &reason),
         };
-        tracing::debug!(
-            uid = request.uid,
-            allowed = answer.is_allowed(),
-            "admission reviewed"
-        );
+        tracing::debug!(uid = request.uid, allowed = answer.is_allowed(), "admission reviewed");
         Ok(answer)
     }
 
     async fn judge(&self, request: &Request) -> Result<Verdict, String> {
-        let mut review = AdmissionTarget
-            .request(request.json.get())
-            .map_err(|error| chain(&error))?;
+        let mut review = AdmissionTarget.request(request.json.get()).map_err(|error| chain(&error))?;
         if let Some(namespace) = request.namespace() {
-            review.namespace_object = self
-                .namespaces
-                .get(namespace)
-                .await
-                .map_err(|error| error.to_string())?;
+            review.namespace_object =
+                self.namespaces.get(namespace).await.map_err(|error| error.to_string())?;
         }
         let _permit = self.permits.acquire().await.map_err(|error| error.to_string())?;
         let policies = self.policies.current();

@@ -40,17 +40,12 @@ type Refused = (StatusCode, String);
 impl AdmissionRoutes {
     async fn admit(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Refused> {
         if request.uri().path() != "/v1/admit" {
-            return Err((
-                StatusCode::NOT_FOUND,
-                "post an AdmissionReview to /v1/admit".to_owned(),
-            ));
+            return Err((StatusCode::NOT_FOUND, "post an AdmissionReview to /v1/admit".to_owned()));
         }
         if request.method() != Method::POST {
             let message = refusal(405, "post an AdmissionReview to /v1/admit");
             let mut response = json_response(StatusCode::METHOD_NOT_ALLOWED, message);
-            response
-                .headers_mut()
-                .insert(ALLOW, HeaderValue::from_static("POST"));
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
             return Ok(response);
         }
         if !is_json(&request) {
@@ -72,11 +67,8 @@ impl AdmissionRoutes {
 }
 
 fn is_json(request: &Request<Incoming>) -> bool {
-    let content_type = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+    let content_type =
+        request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     media_type.eq_ignore_ascii_case("application/json")
 }
@@ -89,10 +81,7 @@ async fn read(request: Request<Incoming>) -> Result<Bytes, Refused> {
             let message = format!("the body is larger than {MAX_BODY_BYTES} bytes");
             Err((StatusCode::PAYLOAD_TOO_LARGE, message))
         }
-        Ok(Err(error)) => Err((
-            StatusCode::BAD_REQUEST,
-            format!("the body could not be read: {error}"),
-        )),
+        Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, format!("the body could not be read: {error}"))),
         Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned())),
     }
 }
@@ -100,8 +89,6 @@ async fn read(request: Request<Incoming>) -> Result<Bytes, Refused> {
 fn json_response(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

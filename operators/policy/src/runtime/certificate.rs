@@ -45,9 +45,7 @@ impl ServingCertificate {
     pub fn generate(hosts: &[String]) -> Result<Self, CertificateError> {
         let authority_key = KeyPair::generate()?;
         let mut authority = CertificateParams::new(Vec::new())?;
-        authority
-            .distinguished_name
-            .push(DnType::CommonName, "webtroller-ca");
+        authority.distinguished_name.push(DnType::CommonName, "webtroller-ca");
         authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let authority_certificate = authority.self_signed(&authority_key)?;
@@ -122,19 +120,10 @@ mod tests {
     #[test]
     fn a_broken_certificate_is_an_error() {
         let good = ServingCertificate::generate(&["localhost".to_owned()]).unwrap();
-        let broken = ServingCertificate {
-            key: "no key".to_owned(),
-            ..good.clone()
-        };
+        let broken = ServingCertificate { key: "no key".to_owned(), ..good.clone() };
         assert!(matches!(broken.server_config(), Err(CertificateError::Pem(_))));
         let other = ServingCertificate::generate(&["localhost".to_owned()]).unwrap();
-        let mixed = ServingCertificate {
-            key: other.key,
-            ..good
-        };
-        assert!(matches!(
-            mixed.server_config(),
-            Err(CertificateError::Unusable(_))
-        ));
+        let mixed = ServingCertificate { key: other.key, ..good };
+        assert!(matches!(mixed.server_config(), Err(CertificateError::Unusable(_))));
     }
 }

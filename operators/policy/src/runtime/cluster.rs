@@ -40,11 +40,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
     let shutdown = Shutdown::default();
     let tasks = TaskTracker::new();
     // First of all, so that a signal during start-up ends the process in good order too.
-    tasks.spawn(
-        shutdown
-            .clone()
-            .on_signal(Duration::from_secs(args.shutdown_delay)),
-    );
+    tasks.spawn(shutdown.clone().on_signal(Duration::from_secs(args.shutdown_delay)));
     let cluster = Cluster::connect().await?;
     let serving = tokio::select! {
         started = cluster.start(args, &shutdown, &tasks) => Some(started?),
@@ -53,9 +49,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
     shutdown.drain.cancelled().await;
     tasks.close();
     if let Some(reporter) = serving
-        && tokio::time::timeout(LAST_REPORTS, reporter.shutdown())
-            .await
-            .is_err()
+        && tokio::time::timeout(LAST_REPORTS, reporter.shutdown()).await.is_err()
     {
         tracing::warn!("the last reports could not be stored");
     }
@@ -72,10 +66,7 @@ impl Cluster {
     async fn connect() -> Result<Self, RunError> {
         let config = kube::Config::infer().await.map_err(RunError::NoCluster)?;
         let client = kube::Client::try_from(config).map_err(RunError::Cluster)?;
-        Ok(Self {
-            client,
-            identity: identity::identity(),
-        })
+        Ok(Self { client, identity: identity::identity() })
     }
 
     /// Starts everything in the order in which one part needs the other. The sockets come first: what answers
@@ -104,20 +95,12 @@ impl Cluster {
         let server = Server {
             listener: webhook_listener,
             tls: Some(TlsAcceptor::from(certificate.server_config()?)),
-            routes: Arc::new(AdmissionRoutes {
-                webhook: Arc::new(webhook),
-                ready: ready.clone(),
-            }),
+            routes: Arc::new(AdmissionRoutes { webhook: Arc::new(webhook), ready: ready.clone() }),
         };
         let draining = shutdown.clone();
         tasks.spawn(async move { server.run(&draining).await });
         let configuration = self.webhook_configuration(args, &certificate, address);
-        tasks.spawn(register(
-            self.client.clone(),
-            configuration,
-            ready,
-            shutdown.clone(),
-        ));
+        tasks.spawn(register(self.client.clone(), configuration, ready, shutdown.clone()));
         tracing::info!(webhook = %address, "serving");
         Ok(reporter)
     }
@@ -125,9 +108,7 @@ impl Cluster {
     /// What must exist before anything is watched or served.
     async fn prepare(&self, args: &ServeArgs) -> Result<ServingCertificate, RunError> {
         let namespace = &self.identity.namespace;
-        identity::ensure_namespace(&self.client, namespace)
-            .await
-            .map_err(RunError::Cluster)?;
+        identity::ensure_namespace(&self.client, namespace).await.map_err(RunError::Cluster)?;
         install(&self.client, [ReportKind::default().crd()]).await?;
         secret::ensure(&self.client, namespace, &hosts(args, &self.identity)).await
     }
@@ -145,15 +126,7 @@ impl Cluster {
         let aggregator = self.aggregator();
         let registrars = Registrars::new(&manager)?;
         let (client, changes) = (self.client.clone(), aggregator.parent_changes());
-        let ingest = Ingest::new(
-            client,
-            manager,
-            registrars,
-            publisher,
-            reporter.clone(),
-            changes,
-            tracker,
-        );
+        let ingest = Ingest::new(client, manager, registrars, publisher, reporter.clone(), changes, tracker);
         tracker.seal();
         tasks.spawn(ingest.run(shutdown.drain.clone()));
         tasks.spawn(aggregator.run(shutdown.asked.clone()));
@@ -180,13 +153,8 @@ impl Cluster {
             }
             Err(tracker.explain().iter().map(ToString::to_string).collect())
         };
-        let server = Server {
-            listener,
-            tls: None,
-            routes: Arc::new(HealthRoutes {
-                readiness: Box::new(readiness),
-            }),
-        };
+        let server =
+            Server { listener, tls: None, routes: Arc::new(HealthRoutes { readiness: Box::new(readiness) }) };
         let draining = shutdown.clone();
         tasks.spawn(async move { server.run(&draining).await });
         tracing::info!(health = %address, "health");
@@ -196,11 +164,8 @@ impl Cluster {
     /// The registration must be stored before anything is listed, or an aggregator could count everybody without
     /// this pod while it still serves something old.
     async fn start_reports(&self, tasks: &TaskTracker) -> Result<StatusReporter, RunError> {
-        let (reporter, driver) = StatusReporter::new(
-            self.client.clone(),
-            self.identity.clone(),
-            pod_status::Config::default(),
-        );
+        let (reporter, driver) =
+            StatusReporter::new(self.client.clone(), self.identity.clone(), pod_status::Config::default());
         tasks.spawn(driver);
         reporter.registered().await?;
         Ok(reporter)
@@ -250,10 +215,7 @@ async fn listen(host: Option<IpAddr>, port: u16) -> Result<(TcpListener, SocketA
 fn hosts(args: &ServeArgs, identity: &PodIdentity) -> Vec<String> {
     let service = format!("{}.{}.svc", args.webhook.cert_service_name, identity.namespace);
     let url_host = args.webhook.webhook_url_host.clone();
-    url_host
-        .into_iter()
-        .chain([format!("{service}.cluster.local"), service])
-        .collect()
+    url_host.into_iter().chain([format!("{service}.cluster.local"), service]).collect()
 }
 
 /// Turns true once everything that existed at the start is in force.

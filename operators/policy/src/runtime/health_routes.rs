@@ -21,10 +21,9 @@ impl Routes for HealthRoutes {
             "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
             "/readyz" => match (self.readiness)() {
                 Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
-                Err(missing) => (
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    format!("not ready\n{}\n", missing.join("\n")),
-                ),
+                Err(missing) => {
+                    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready\n{}\n", missing.join("\n")))
+                }
             },
             _ => (StatusCode::NOT_FOUND, "ask /healthz or /readyz\n".to_owned()),
         };

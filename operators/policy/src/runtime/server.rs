@@ -142,25 +142,15 @@ where
             let version = request.version();
             let mut response = routes.route(request).await;
             if shutdown.asked.is_cancelled() && version <= Version::HTTP_11 {
-                response
-                    .headers_mut()
-                    .insert(CONNECTION, HeaderValue::from_static("close"));
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(response)
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HANDSHAKE);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(Some(Duration::from_secs(30)));
-    let connection = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .into_owned();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HANDSHAKE);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(30)));
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "connection ended");
     }

@@ -37,10 +37,7 @@ const QUIET: Duration = Duration::from_millis(200);
 /// Serves the policies of `folder` until a signal, judging its reviews at start and after each change.
 pub(super) async fn run(args: &ServeArgs, folder: &Path) -> Result<ExitCode, RunError> {
     let host = args.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let listen = |source| RunError::Listen {
-        port: args.port,
-        source,
-    };
+    let listen = |source| RunError::Listen { port: args.port, source };
     let listener = TcpListener::bind((host, args.port)).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
     let changed = Arc::new(Notify::new());
@@ -77,9 +74,7 @@ async fn judge_until(
         let reading = policies.read();
         publisher.publish(reading.policies.clone());
         let verdicts = client.judge(&reading.reviews).await;
-        screen
-            .show(&mut std::io::stdout().lock(), &reading, &verdicts)
-            .map_err(RunError::Screen)?;
+        screen.show(&mut std::io::stdout().lock(), &reading, &verdicts).map_err(RunError::Screen)?;
         tokio::select! {
             () = settled(changed) => {}
             () = shutdown.drain.cancelled() => return Ok(()),
@@ -93,29 +88,18 @@ fn server(
     certificate: &ServingCertificate,
     handle: PolicyHandle,
 ) -> Result<Server, RunError> {
-    let webhook = Webhook::new(
-        handle,
-        Arc::new(NoNamespaces),
-        Budget::default(),
-        concurrency(args),
-    );
+    let webhook = Webhook::new(handle, Arc::new(NoNamespaces), Budget::default(), concurrency(args));
     // Nothing has to be waited for: the first reading is published before anyone is told the address.
     let (_, ready) = watch::channel(true);
     Ok(Server {
         listener,
         tls: Some(TlsAcceptor::from(certificate.server_config()?)),
-        routes: Arc::new(AdmissionRoutes {
-            webhook: Arc::new(webhook),
-            ready,
-        }),
+        routes: Arc::new(AdmissionRoutes { webhook: Arc::new(webhook), ready }),
     })
 }
 
 fn watch_folder(folder: &Path, changed: Arc<Notify>) -> Result<RecommendedWatcher, RunError> {
-    let failed = |source| RunError::Folder {
-        folder: folder.to_owned(),
-        source,
-    };
+    let failed = |source| RunError::Folder { folder: folder.to_owned(), source };
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading the files is an event too, and must not lead to reading them again.
         if event.is_ok_and(|event| !event.kind.is_access()) {

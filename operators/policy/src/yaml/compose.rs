@@ -54,11 +54,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Placed>, YamlError> {
     let mut bytes = text.as_bytes();
     let mut parser = Parser::new();
     parser.set_input_string(&mut bytes);
-    let mut composer = Composer {
-        parser,
-        anchors: HashMap::new(),
-        values: 0,
-    };
+    let mut composer = Composer { parser, anchors: HashMap::new(), values: 0 };
     let mut found = Vec::new();
     loop {
         let event = composer.next()?;
@@ -78,9 +74,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Placed>, YamlError> {
 
 impl Composer<'_, '_> {
     fn next(&mut self) -> Result<Event, YamlError> {
-        self.parser
-            .parse()
-            .map_err(|error| YamlError::Syntax(error.to_string()))
+        self.parser.parse().map_err(|error| YamlError::Syntax(error.to_string()))
     }
 
     fn value(&mut self, event: Event, depth: usize) -> Result<Value, YamlError> {
@@ -88,13 +82,7 @@ impl Composer<'_, '_> {
         self.grow(1, depth, at)?;
         let (anchor, value) = match event.data {
             EventData::Alias { anchor } => return self.alias(&anchor, at, depth),
-            EventData::Scalar {
-                anchor,
-                tag,
-                value,
-                style,
-                ..
-            } => {
+            EventData::Scalar { anchor, tag, value, style, .. } => {
                 let quoted = style != ScalarStyle::Plain;
                 (anchor, scalar::resolve(value, quoted, tag.as_deref()))
             }
@@ -143,10 +131,7 @@ impl Composer<'_, '_> {
     }
 
     fn alias(&mut self, anchor: &str, at: Mark, depth: usize) -> Result<Value, YamlError> {
-        let unknown = || YamlError::UnknownAnchor {
-            line: line(at),
-            anchor: anchor.to_owned(),
-        };
+        let unknown = || YamlError::UnknownAnchor { line: line(at), anchor: anchor.to_owned() };
         let value = self.anchors.get(anchor).cloned().ok_or_else(unknown)?;
         self.grow(size(&value), depth.saturating_add(height(&value)), at)?;
         Ok(value)
@@ -154,11 +139,7 @@ impl Composer<'_, '_> {
 
     fn grow(&mut self, values: usize, depth: usize, at: Mark) -> Result<(), YamlError> {
         self.values = self.values.saturating_add(values);
-        if depth > DEPTH || self.values > VALUES {
-            Err(YamlError::TooLarge(line(at)))
-        } else {
-            Ok(())
-        }
+        if depth > DEPTH || self.values > VALUES { Err(YamlError::TooLarge(line(at))) } else { Ok(()) }
     }
 }
 

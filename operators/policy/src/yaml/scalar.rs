@@ -62,9 +62,8 @@ fn integer(text: &str) -> Option<Number> {
 /// Only what looks like a decimal number: Rust would also read `inf` and `nan`, which JSON cannot hold.
 fn float(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (mantissa, exponent) = unsigned
-        .split_once(['e', 'E'])
-        .map_or((unsigned, None), |(m, e)| (m, Some(e)));
+    let (mantissa, exponent) =
+        unsigned.split_once(['e', 'E']).map_or((unsigned, None), |(m, e)| (m, Some(e)));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let well_formed = digits(whole)

@@ -48,20 +48,14 @@ fn plain_words_mean_what_kubernetes_tools_say() {
 
 #[test]
 fn keys_become_text() {
-    assert_eq!(
-        one("1: a\nyes: b\n\"2\": c"),
-        json!({"1": "a", "true": "b", "2": "c"})
-    );
+    assert_eq!(one("1: a\nyes: b\n\"2\": c"), json!({"1": "a", "true": "b", "2": "c"}));
     assert_eq!(documents("? [a]\n: b"), Err(YamlError::Key(1)));
 }
 
 #[test]
 fn documents_have_lines() {
-    let lines: Vec<_> = documents("a: 1\n---\n\nb: 2\n---\n")
-        .unwrap()
-        .into_iter()
-        .map(|placed| placed.line)
-        .collect();
+    let lines: Vec<_> =
+        documents("a: 1\n---\n\nb: 2\n---\n").unwrap().into_iter().map(|placed| placed.line).collect();
     assert_eq!(lines, [1, 4, 6]);
 }
 
@@ -78,10 +72,7 @@ fn anchors_and_merge_keys_are_written_out() {
             "a": {"p": 1, "q": 2}, "b": {"p": 1, "q": 3}, "c": {"p": 1, "q": 2}
         })
     );
-    assert!(matches!(
-        documents("a: *nowhere"),
-        Err(YamlError::UnknownAnchor { line: 1, .. })
-    ));
+    assert!(matches!(documents("a: *nowhere"), Err(YamlError::UnknownAnchor { line: 1, .. })));
 }
 
 #[test]

@@ -32,29 +32,11 @@ async fn every_bad_request_is_answered_and_the_next_good_one_too() {
         (post(json, ""), 400, "not an AdmissionReview"),
         (post(json, "[]"), 400, "AdmissionReview"),
         (post(json, unknown), 400, "is not served: send an AdmissionReview"),
-        (
-            post(json, good.replace("\"request\"", "\"question\"")),
-            400,
-            "holds no request",
-        ),
+        (post(json, good.replace("\"request\"", "\"question\"")), 400, "holds no request"),
         (post("text/plain", good.clone()), 415, "application/json"),
         (post(json, vec![b' '; 8 * 1024 * 1024]), 413, "larger than"),
-        (
-            Request::get("/v1/admit")
-                .header("host", "a")
-                .body(Default::default())
-                .unwrap(),
-            405,
-            "post",
-        ),
-        (
-            Request::post("/nowhere")
-                .header("host", "a")
-                .body(Default::default())
-                .unwrap(),
-            404,
-            "/v1/admit",
-        ),
+        (Request::get("/v1/admit").header("host", "a").body(Default::default()).unwrap(), 405, "post"),
+        (Request::post("/nowhere").header("host", "a").body(Default::default()).unwrap(), 404, "/v1/admit"),
     ];
     for (request, code, text) in cases {
         let mut connection = Connection::open(&operator.webhook, &trusted).await.unwrap();
@@ -62,25 +44,15 @@ async fn every_bad_request_is_answered_and_the_next_good_one_too() {
         assert_eq!(status.as_u16(), code, "{body}");
         let review: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(review["response"]["allowed"], false);
-        assert!(
-            review["response"]["status"]["message"]
-                .as_str()
-                .unwrap()
-                .contains(text),
-            "{body}"
-        );
+        assert!(review["response"]["status"]["message"].as_str().unwrap().contains(text), "{body}");
     }
 
     // Garbage before TLS, and a body that breaks off, hurt only their own connection.
     let mut raw = tokio::net::TcpStream::connect(&operator.webhook).await.unwrap();
-    tokio::io::AsyncWriteExt::write_all(&mut raw, b"GET / HTTP/1.1\r\n\r\n")
-        .await
-        .unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut raw, b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     let mut connection = Connection::open(&operator.webhook, &trusted).await.unwrap();
-    let object_is_text = good.replace(
-        "{\"apiVersion\":\"apps/v1\"",
-        "\"text\", \"was\": {\"apiVersion\":\"apps/v1\"",
-    );
+    let object_is_text =
+        good.replace("{\"apiVersion\":\"apps/v1\"", "\"text\", \"was\": {\"apiVersion\":\"apps/v1\"");
     for (body, allowed) in [(good.clone(), true), (object_is_text, false), (good, true)] {
         let (status, _, answer) = connection.send(post(json, body)).await.unwrap();
         let review: Value = serde_json::from_str(&answer).unwrap();
@@ -98,60 +70,31 @@ async fn every_bad_request_is_answered_and_the_next_good_one_too() {
 async fn a_template_that_does_not_compile_says_so_and_nothing_else_changes() {
     let cluster = Cluster::start().await;
     let operator = cluster.operator().await;
-    cluster
-        .apply_file(&workspace("examples/quickstart/template.yaml"))
-        .await;
+    cluster.apply_file(&workspace("examples/quickstart/template.yaml")).await;
     cluster.enforced("constrainttemplate/k8sreplicalimits").await;
-    cluster
-        .apply_file(&workspace("examples/quickstart/constraint.yaml"))
-        .await;
+    cluster.apply_file(&workspace("examples/quickstart/constraint.yaml")).await;
     cluster.enforced("k8sreplicalimits/three-to-ten-replicas").await;
 
     cluster.apply(BROKEN).await;
     let broken = ["constrainttemplate", "broken"];
     cluster
-        .must(&[
-            "wait",
-            "--for=condition=Ingested=False",
-            "--timeout=120s",
-            "constrainttemplate/broken",
-        ])
+        .must(&["wait", "--for=condition=Ingested=False", "--timeout=120s", "constrainttemplate/broken"])
         .await;
-    assert!(
-        cluster
-            .get(&broken, "{.status.byPod[0].errors[*].code}")
-            .await
-            .contains("ingest_error")
-    );
+    assert!(cluster.get(&broken, "{.status.byPod[0].errors[*].code}").await.contains("ingest_error"));
     let message = cluster.get(&broken, "{.status.byPod[0].errors[*].message}").await;
     assert!(message.contains("no_such_function"), "{message}");
-    let location = cluster
-        .get(&broken, "{.status.byPod[0].errors[0].location}")
-        .await;
+    let location = cluster.get(&broken, "{.status.byPod[0].errors[0].location}").await;
     assert!(location.starts_with("template:2:"), "{location}");
-    assert!(
-        !cluster
-            .kubectl(&["get", "crd", "broken.constraints.gatekeeper.sh"])
-            .await
-            .success
-    );
+    assert!(!cluster.kubectl(&["get", "crd", "broken.constraints.gatekeeper.sh"]).await.success);
 
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
-    let refused = cluster
-        .kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()])
-        .await;
-    assert!(
-        refused.stderr.contains("[three-to-ten-replicas]"),
-        "{}",
-        refused.stderr
-    );
+    let refused = cluster.kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()]).await;
+    assert!(refused.stderr.contains("[three-to-ten-replicas]"), "{}", refused.stderr);
 
     // A mended template is taken in; a broken one also does not keep the next pod from becoming ready.
     operator.stop().await;
     let operator = cluster.operator().await;
-    cluster
-        .apply(&BROKEN.replace("no_such_function(input.review, msg)", "msg := \"hello\""))
-        .await;
+    cluster.apply(&BROKEN.replace("no_such_function(input.review, msg)", "msg := \"hello\"")).await;
     cluster.enforced("constrainttemplate/broken").await;
     assert_eq!(cluster.get(&broken, "{.status.byPod[0].errors}").await, "");
     operator.stop().await;

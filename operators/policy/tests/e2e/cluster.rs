@@ -27,22 +27,15 @@ pub(crate) struct Answer {
 impl Cluster {
     pub(crate) async fn start() -> Self {
         let plane = ControlPlane::start().await.unwrap();
-        let mut cluster = Self {
-            plane,
-            pod_uid: String::new(),
-        };
+        let mut cluster = Self { plane, pod_uid: String::new() };
         cluster.must(&["create", "namespace", NAMESPACE]).await;
         let pod = format!(
             "{{apiVersion: v1, kind: Pod, metadata: {{name: {POD}, namespace: {NAMESPACE}}}, \
              spec: {{automountServiceAccountToken: false, containers: [{{name: a, image: example.com/a}}]}}}}"
         );
-        cluster
-            .must(&["wait", "--for=create", "-n", NAMESPACE, "serviceaccount/default"])
-            .await;
+        cluster.must(&["wait", "--for=create", "-n", NAMESPACE, "serviceaccount/default"]).await;
         cluster.apply(&pod).await;
-        cluster.pod_uid = cluster
-            .get(&["pod", POD, "-n", NAMESPACE], "{.metadata.uid}")
-            .await;
+        cluster.pod_uid = cluster.get(&["pod", POD, "-n", NAMESPACE], "{.metadata.uid}").await;
         cluster
     }
 
@@ -52,15 +45,7 @@ impl Cluster {
     }
 
     pub(crate) async fn kubectl(&self, args: &[&str]) -> Answer {
-        answer(
-            self.plane
-                .kubectl()
-                .args(args)
-                .stdin(Stdio::null())
-                .output()
-                .await
-                .unwrap(),
-        )
+        answer(self.plane.kubectl().args(args).stdin(Stdio::null()).output().await.unwrap())
     }
 
     /// As [`Cluster::kubectl`], and it must succeed.
@@ -84,19 +69,9 @@ impl Cluster {
     /// `kubectl` with a text on its standard input.
     pub(crate) async fn feed(&self, args: &[&str], input: &str) -> Answer {
         let mut command = self.plane.kubectl();
-        command
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .await
-            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
         answer(child.wait_with_output().await.unwrap())
     }
 
@@ -106,25 +81,16 @@ impl Cluster {
 
     /// Waits until every pod enforces the object's present generation: the operator's own promise.
     pub(crate) async fn enforced(&self, object: &str) {
-        self.must(&["wait", "--for=condition=Enforced", "--timeout=120s", object])
-            .await;
+        self.must(&["wait", "--for=condition=Enforced", "--timeout=120s", object]).await;
     }
 }
 
 fn answer(output: Output) -> Answer {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Answer {
-        success: output.status.success(),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
+    Answer { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 /// A path in the workspace.
 pub(crate) fn workspace(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(path)
-        .canonicalize()
-        .unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path).canonicalize().unwrap()
 }

@@ -9,13 +9,9 @@ use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::https::{Connection, authority, deployment_review, post};
 
 async fn with_quickstart(cluster: &Cluster) {
-    cluster
-        .apply_file(&workspace("examples/quickstart/template.yaml"))
-        .await;
+    cluster.apply_file(&workspace("examples/quickstart/template.yaml")).await;
     cluster.enforced("constrainttemplate/k8sreplicalimits").await;
-    cluster
-        .apply_file(&workspace("examples/quickstart/constraint.yaml"))
-        .await;
+    cluster.apply_file(&workspace("examples/quickstart/constraint.yaml")).await;
     cluster.enforced("k8sreplicalimits/three-to-ten-replicas").await;
 }
 
@@ -23,9 +19,7 @@ async fn with_quickstart(cluster: &Cluster) {
 async fn written(cluster: &Cluster) -> Vec<String> {
     let kinds = "crd,constrainttemplates,k8sreplicalimits,validatingwebhookconfigurations,secrets";
     let columns = "custom-columns=K:.kind,N:.metadata.name,U:.metadata.uid,G:.metadata.generation";
-    let list = cluster
-        .must(&["get", kinds, "-A", "--no-headers", "-o", columns])
-        .await;
+    let list = cluster.must(&["get", kinds, "-A", "--no-headers", "-o", columns]).await;
     let mut lines: Vec<_> = list.lines().map(str::to_owned).collect();
     lines.sort();
     lines
@@ -43,27 +37,13 @@ async fn a_killed_operator_loses_nothing_and_creates_nothing_twice() {
     let second = cluster.operator().await;
     // Ready means in force, so there is nothing to wait for.
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
-    let refused = cluster
-        .kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()])
-        .await;
-    assert!(
-        refused.stderr.contains("[three-to-ten-replicas]"),
-        "{}",
-        refused.stderr
-    );
+    let refused = cluster.kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()]).await;
+    assert!(refused.stderr.contains("[three-to-ten-replicas]"), "{}", refused.stderr);
     cluster.enforced("k8sreplicalimits/three-to-ten-replicas").await;
     let port = |lines: &[String]| {
-        lines
-            .iter()
-            .filter(|line| !line.contains("WebhookConfiguration"))
-            .cloned()
-            .collect::<Vec<_>>()
+        lines.iter().filter(|line| !line.contains("WebhookConfiguration")).cloned().collect::<Vec<_>>()
     };
-    assert_eq!(
-        port(&written(&cluster).await),
-        port(&before),
-        "only the webhook's port may have changed"
-    );
+    assert_eq!(port(&written(&cluster).await), port(&before), "only the webhook's port may have changed");
     assert_eq!(cluster.must(&reports).await, reports_before);
     second.stop().await;
 }
@@ -80,10 +60,8 @@ async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
     let trusted = authority(&cluster).await;
     // Whatever moment this request hits, it is never admitted by a pod that does not know its policies.
     let mut connection = Connection::open(&second.webhook, &trusted).await.unwrap();
-    let (status, _, body) = connection
-        .send(post("application/json", deployment_review("u", 2)))
-        .await
-        .unwrap();
+    let (status, _, body) =
+        connection.send(post("application/json", deployment_review("u", 2))).await.unwrap();
     let review: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(review["response"]["allowed"], false, "{status}: {body}");
     second.log("ready").await;
@@ -94,10 +72,7 @@ async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
 
 async fn readyz(mut stream: tokio::net::TcpStream) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    stream
-        .write_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
-        .await
-        .unwrap();
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
@@ -116,10 +91,7 @@ async fn client(address: String, trusted: ServingCertificate, first: Cancellatio
     let mut seen = Seen::default();
     while let Ok(mut connection) = Connection::open(&address, &trusted).await {
         loop {
-            match connection
-                .send(post("application/json", deployment_review("u", 2)))
-                .await
-            {
+            match connection.send(post("application/json", deployment_review("u", 2))).await {
                 Ok((status, closes, body)) => {
                     assert_eq!(status.as_u16(), 200, "{body}");
                     assert!(body.contains("asks for 2 replicas"), "{body}");
@@ -148,10 +120,7 @@ async fn an_operator_that_is_asked_to_end_answers_every_request() {
     let running: Vec<_> = (0..4)
         .map(|_| {
             let begun = CancellationToken::new();
-            (
-                tokio::spawn(client(operator.webhook.clone(), trusted.clone(), begun.clone())),
-                begun,
-            )
+            (tokio::spawn(client(operator.webhook.clone(), trusted.clone(), begun.clone())), begun)
         })
         .collect();
     for (_, begun) in &running {

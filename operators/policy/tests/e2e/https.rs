@@ -24,11 +24,7 @@ pub(crate) async fn authority(cluster: &Cluster) -> ServingCertificate {
     let data: std::collections::BTreeMap<String, k8s_openapi::ByteString> =
         serde_json::from_str(&encoded).unwrap();
     let text = |key: &str| String::from_utf8(data[key].0.clone()).unwrap();
-    ServingCertificate {
-        authority: text("ca.crt"),
-        certificate: text("tls.crt"),
-        key: text("tls.key"),
-    }
+    ServingCertificate { authority: text("ca.crt"), certificate: text("tls.crt"), key: text("tls.key") }
 }
 
 impl Connection {
@@ -37,9 +33,7 @@ impl Connection {
         let connector = TlsConnector::from(Arc::clone(&trusted.client_config().unwrap()));
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let stream = connector.connect(name, stream).await?;
-        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .unwrap();
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
         Ok(Self(sender))
     }
@@ -51,10 +45,7 @@ impl Connection {
     ) -> hyper::Result<(StatusCode, bool, String)> {
         let answer = self.0.send_request(request).await?;
         let status = answer.status();
-        let closes = answer
-            .headers()
-            .get("connection")
-            .is_some_and(|value| value == "close");
+        let closes = answer.headers().get("connection").is_some_and(|value| value == "close");
         let body = answer.into_body().collect().await?.to_bytes();
         Ok((status, closes, String::from_utf8_lossy(&body).into_owned()))
     }
@@ -62,9 +53,7 @@ impl Connection {
 
 /// A POST to `/v1/admit`.
 pub(crate) fn post(content_type: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
-    let request = Request::post("/v1/admit")
-        .header("host", "127.0.0.1")
-        .header("content-type", content_type);
+    let request = Request::post("/v1/admit").header("host", "127.0.0.1").header("content-type", content_type);
     request.body(Full::from(body.into())).unwrap()
 }
 

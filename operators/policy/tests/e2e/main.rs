@@ -1,11 +1,6 @@
 //! The operator as its users run it: the real binary, a real API server, `kubectl`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says no by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(
     clippy::indexing_slicing,
     clippy::string_slice,

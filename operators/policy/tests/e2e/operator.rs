@@ -34,54 +34,17 @@ impl Operator {
     pub(crate) async fn start(kubeconfig: &Path, identity: [&str; 3]) -> Self {
         let mut command = webtroller();
         command
-            .args([
-                "--log",
-                "info",
-                "--log-format",
-                "json",
-                "serve",
-                "--host",
-                "127.0.0.1",
-                "--port",
-                "0",
-            ])
-            .args([
-                "--health-port",
-                "0",
-                "--webhook-url-host",
-                "127.0.0.1",
-                "--failure-policy",
-                "fail",
-            ])
-            .args([
-                "--shutdown-delay",
-                "1",
-                "--webhook-operations",
-                "CREATE,UPDATE,DELETE",
-            ])
+            .args(["--log", "info", "--log-format", "json", "serve", "--host", "127.0.0.1", "--port", "0"])
+            .args(["--health-port", "0", "--webhook-url-host", "127.0.0.1", "--failure-policy", "fail"])
+            .args(["--shutdown-delay", "1", "--webhook-operations", "CREATE,UPDATE,DELETE"])
             .env("KUBECONFIG", kubeconfig)
-            .envs([
-                ("POD_NAME", identity[0]),
-                ("POD_NAMESPACE", identity[1]),
-                ("POD_UID", identity[2]),
-            ])
+            .envs([("POD_NAME", identity[0]), ("POD_NAMESPACE", identity[1]), ("POD_UID", identity[2])])
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let logs = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut operator = Self {
-            child,
-            logs,
-            webhook: String::new(),
-            health: String::new(),
-        };
-        operator.health = operator.log("health").await["health"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        operator.webhook = operator.log("serving").await["webhook"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+        let mut operator = Self { child, logs, webhook: String::new(), health: String::new() };
+        operator.health = operator.log("health").await["health"].as_str().unwrap().to_owned();
+        operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
         operator
     }
 
@@ -103,35 +66,21 @@ impl Operator {
                 }
                 seen.push(line);
             }
-            panic!(
-                "the operator ended before it logged {message:?}:\n{}",
-                seen.join("\n")
-            )
+            panic!("the operator ended before it logged {message:?}:\n{}", seen.join("\n"))
         };
-        timeout(PATIENCE, search)
-            .await
-            .unwrap_or_else(|_| panic!("no {message:?} in the log"))
+        timeout(PATIENCE, search).await.unwrap_or_else(|_| panic!("no {message:?} in the log"))
     }
 
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         let id = self.child.id().unwrap().to_string();
-        assert!(
-            std::process::Command::new("kill")
-                .args(["-TERM", &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     }
 
     /// Sends SIGTERM and waits for a clean exit.
     pub(crate) async fn stop(mut self) {
         self.terminate();
-        let status = timeout(PATIENCE, self.child.wait())
-            .await
-            .expect("the operator must end")
-            .unwrap();
+        let status = timeout(PATIENCE, self.child.wait()).await.expect("the operator must end").unwrap();
         assert!(status.success(), "{status}");
     }
 

@@ -33,45 +33,24 @@ impl Policy {
         let suite = object(&folder.join("suite.yaml"));
         let test = &suite["tests"][0];
         let file = |name: &Value| folder.join(name.as_str().unwrap());
-        let files = |case: &Value| {
-            case["inventory"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(file)
-                .collect::<Vec<_>>()
-        };
+        let files =
+            |case: &Value| case["inventory"].as_array().into_iter().flatten().map(file).collect::<Vec<_>>();
         let cases: Vec<&Value> = test["cases"].as_array().unwrap().iter().collect();
         let violated = |case: &Value| {
-            case["assertions"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .any(|assertion| !is_no(&assertion["violations"]))
+            case["assertions"].as_array().unwrap().iter().any(|assertion| !is_no(&assertion["violations"]))
         };
-        let inventory = cases
-            .iter()
-            .find(|case| violated(case) && !files(case).is_empty())
-            .map(|case| files(case));
+        let inventory =
+            cases.iter().find(|case| violated(case) && !files(case).is_empty()).map(|case| files(case));
         let inventory = inventory.unwrap_or_default();
         let tried = cases
             .iter()
             .filter(|case| files(case) == inventory || inventory.is_empty() && files(case).is_empty());
         let constraint = file(&test["constraint"]);
         Self {
-            template: object(&file(&test["template"]))["metadata"]["name"]
-                .as_str()
-                .unwrap()
-                .to_owned(),
-            constraint_name: object(&constraint)["metadata"]["name"]
-                .as_str()
-                .unwrap()
-                .to_owned(),
+            template: object(&file(&test["template"]))["metadata"]["name"].as_str().unwrap().to_owned(),
+            constraint_name: object(&constraint)["metadata"]["name"].as_str().unwrap().to_owned(),
             cases: tried
-                .map(|case| Case {
-                    object: file(&case["object"]),
-                    violates: violated(case),
-                })
+                .map(|case| Case { object: file(&case["object"]), violates: violated(case) })
                 .collect(),
             constraint,
             inventory,
@@ -92,11 +71,7 @@ pub(crate) async fn check(policies: Vec<Policy>) {
     let cluster = Cluster::start().await;
     // What is there before the operator is what the referential policies must see.
     for policy in &policies {
-        for path in policy
-            .inventory
-            .iter()
-            .chain(policy.cases.iter().map(|case| &case.object))
-        {
+        for path in policy.inventory.iter().chain(policy.cases.iter().map(|case| &case.object)) {
             ensure_namespace(&cluster, path).await;
         }
         for path in &policy.inventory {
@@ -108,9 +83,7 @@ pub(crate) async fn check(policies: Vec<Policy>) {
         cluster.apply_file(&policy.folder.join("template.yaml")).await;
     }
     for policy in &policies {
-        cluster
-            .enforced(&format!("constrainttemplate/{}", policy.template))
-            .await;
+        cluster.enforced(&format!("constrainttemplate/{}", policy.template)).await;
         cluster.apply_file(&policy.constraint).await;
     }
     cluster.apply(SYNC_SET).await;
@@ -124,10 +97,7 @@ pub(crate) async fn check(policies: Vec<Policy>) {
 }
 
 async fn ensure_namespace(cluster: &Cluster, path: &Path) {
-    let namespace = object(path)["metadata"]["namespace"]
-        .as_str()
-        .unwrap_or("default")
-        .to_owned();
+    let namespace = object(path)["metadata"]["namespace"].as_str().unwrap_or("default").to_owned();
     let manifest = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}");
     cluster.apply(&manifest).await;
 }
@@ -140,9 +110,8 @@ async fn try_cases(cluster: &Cluster, policy: &Policy) {
         if object(&case.object)["kind"] == "AdmissionReview" {
             continue;
         }
-        let answer = cluster
-            .kubectl(&["create", "--dry-run=server", "-f", case.object.to_str().unwrap()])
-            .await;
+        let answer =
+            cluster.kubectl(&["create", "--dry-run=server", "-f", case.object.to_str().unwrap()]).await;
         let reached = answer.success
             || answer.stderr.contains("denied the request")
             || answer.stderr.contains("AlreadyExists");
@@ -150,18 +119,8 @@ async fn try_cases(cluster: &Cluster, policy: &Policy) {
             continue;
         }
         let objects = answer.stderr.contains(&format!("[{}] ", policy.constraint_name));
-        assert_eq!(
-            objects,
-            case.violates,
-            "{}: {}",
-            case.object.display(),
-            answer.stderr
-        );
+        assert_eq!(objects, case.violates, "{}: {}", case.object.display(), answer.stderr);
         tried[usize::from(objects)] += 1;
     }
-    assert!(
-        tried[0] > 0 && tried[1] > 0,
-        "{}: tried {tried:?}",
-        policy.folder.display()
-    );
+    assert!(tried[0] > 0 && tried[1] > 0, "{}: tried {tried:?}", policy.folder.display());
 }

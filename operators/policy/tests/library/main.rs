@@ -3,12 +3,7 @@
 //! The library is data that lies beside this workspace. Where it does not, the test counts as ignored, by name: the
 //! standard harness cannot say that at run time.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says no by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(
     clippy::indexing_slicing,
     clippy::string_slice,
@@ -64,8 +59,5 @@ fn main() -> ExitCode {
 fn library() -> Option<PathBuf> {
     let named = std::env::var_os("GATEKEEPER_LIBRARY").map(PathBuf::from);
     let beside = cluster::workspace(".").join("../shared/corpus/gatekeeper-library");
-    named
-        .into_iter()
-        .chain([beside])
-        .find(|path| path.join("library").is_dir())
+    named.into_iter().chain([beside]).find(|path| path.join("library").is_dir())
 }

@@ -34,11 +34,7 @@ pub(super) fn input(random: &mut Random) -> Json {
             "allowed": { "a": true, "app": [1, 2], "b": {"key": text(random)} },
         },
     });
-    if random.once_in(4) {
-        mutated(&input, random)
-    } else {
-        input
-    }
+    if random.once_in(4) { mutated(&input, random) } else { input }
 }
 
 fn container(random: &mut Random) -> Json {
@@ -50,23 +46,15 @@ fn container(random: &mut Random) -> Json {
         return container;
     };
     if random.once_in(2) {
-        fields.insert(
-            "ports".to_owned(),
-            json!([{"containerPort": random.below(100)}, {"containerPort": 80}]),
-        );
+        fields
+            .insert("ports".to_owned(), json!([{"containerPort": random.below(100)}, {"containerPort": 80}]));
     }
     if random.once_in(2) {
         let cpu = random.pick(&["100m", "1", "2Gi", ""]);
-        fields.insert(
-            "resources".to_owned(),
-            json!({"limits": {"cpu": cpu, "memory": random.below(10)}}),
-        );
+        fields.insert("resources".to_owned(), json!({"limits": {"cpu": cpu, "memory": random.below(10)}}));
     }
     if random.once_in(3) {
-        fields.insert(
-            "securityContext".to_owned(),
-            json!({"privileged": random.once_in(2)}),
-        );
+        fields.insert("securityContext".to_owned(), json!({"privileged": random.once_in(2)}));
     }
     container
 }

@@ -31,15 +31,7 @@ pub(super) const COLLECTIONS: &[&str] = &[
     "input.parameters.absent",
 ];
 
-const FIELDS: &[&str] = &[
-    "name",
-    "image",
-    "ports",
-    "resources",
-    "securityContext",
-    "key",
-    "containerPort",
-];
+const FIELDS: &[&str] = &["name", "image", "ports", "resources", "securityContext", "key", "containerPort"];
 const TEXTS: &[&str] = &["a", "x/", "app", "", "web", "latest", "100m", "é\\n"];
 const FORMATS: &[&str] = &[
     "%v",
@@ -67,18 +59,9 @@ impl Author {
             Kind::Any | Kind::Text => format!("\"{text}\""),
             Kind::Number => number.to_owned(),
             Kind::Bool => self.random.pick(&["true", "false"]).to_owned(),
-            Kind::Array => self
-                .random
-                .pick(&["[]", "[1, \"a\"]", "[null, {\"a\": 1}]"])
-                .to_owned(),
-            Kind::Set => self
-                .random
-                .pick(&["set()", "{\"a\", \"b\"}", "{1, 2}"])
-                .to_owned(),
-            Kind::Object => self
-                .random
-                .pick(&["{}", "{\"a\": 1}", "{\"a\": {\"b\": []}}"])
-                .to_owned(),
+            Kind::Array => self.random.pick(&["[]", "[1, \"a\"]", "[null, {\"a\": 1}]"]).to_owned(),
+            Kind::Set => self.random.pick(&["set()", "{\"a\", \"b\"}", "{1, 2}"]).to_owned(),
+            Kind::Object => self.random.pick(&["{}", "{\"a\": 1}", "{\"a\": {\"b\": []}}"]).to_owned(),
         }
     }
 
@@ -128,30 +111,20 @@ impl Author {
         if !self.random.once_in(4) {
             return None;
         }
-        let rules: Vec<String> = self
-            .rules
-            .iter()
-            .filter(|(_, known)| *known == kind)
-            .map(|(name, _)| name.clone())
-            .collect();
+        let rules: Vec<String> =
+            self.rules.iter().filter(|(_, known)| *known == kind).map(|(name, _)| name.clone()).collect();
         if self.random.once_in(2) {
             return rules.get(self.random.below(rules.len())).cloned();
         }
-        let functions: Vec<_> = self
-            .functions
-            .iter()
-            .filter(|function| function.kind == kind)
-            .cloned()
-            .collect();
+        let functions: Vec<_> =
+            self.functions.iter().filter(|function| function.kind == kind).cloned().collect();
         let function = functions.get(self.random.below(functions.len()))?;
         Some(self.call(&function.name, function.arity, scope, depth))
     }
 
     pub(super) fn call(&mut self, name: &str, arity: usize, scope: &Scope, depth: usize) -> String {
         let depth = depth.saturating_sub(1);
-        let arguments: Vec<String> = (0..arity)
-            .map(|_| self.expression(Kind::Any, scope, depth))
-            .collect();
+        let arguments: Vec<String> = (0..arity).map(|_| self.expression(Kind::Any, scope, depth)).collect();
         format!("{name}({})", arguments.join(", "))
     }
 
@@ -200,9 +173,7 @@ impl Author {
     }
 
     fn number(&mut self, scope: &Scope, depth: usize) -> String {
-        let kind = self
-            .random
-            .pick(&[Kind::Array, Kind::Set, Kind::Object, Kind::Text]);
+        let kind = self.random.pick(&[Kind::Array, Kind::Set, Kind::Object, Kind::Text]);
         match self.random.below(6) {
             0 | 1 => format!("count({})", self.expression(kind, scope, depth)),
             2 => format!("to_number({})", self.expression(Kind::Text, scope, depth)),
@@ -217,10 +188,7 @@ impl Author {
     }
 
     fn pair(&mut self, kind: Kind, scope: &Scope, depth: usize) -> (String, String) {
-        (
-            self.expression(kind, scope, depth),
-            self.expression(kind, scope, depth),
-        )
+        (self.expression(kind, scope, depth), self.expression(kind, scope, depth))
     }
 
     /// A call that answers true or false.

@@ -6,9 +6,7 @@ use super::{Author, KINDS, Kind, Scope};
 impl Author {
     /// One to `most` statements; the variables they bind are added to the scope.
     pub(super) fn statements(&mut self, scope: &mut Scope, most: usize) -> Vec<String> {
-        (0..=self.random.below(most))
-            .map(|_| self.statement(scope))
-            .collect()
+        (0..=self.random.below(most)).map(|_| self.statement(scope)).collect()
     }
 
     fn statement(&mut self, scope: &mut Scope) -> String {
@@ -26,10 +24,7 @@ impl Author {
     fn iteration(&mut self, scope: &mut Scope) -> String {
         let name = self.fresh("x");
         let source = self.random.pick(COLLECTIONS);
-        let elements = scope
-            .iter()
-            .find(|(_, kind)| *kind == Kind::Any)
-            .map(|(name, _)| name.clone());
+        let elements = scope.iter().find(|(_, kind)| *kind == Kind::Any).map(|(name, _)| name.clone());
         let source = match elements {
             Some(variable) if self.random.once_in(3) => format!("{variable}.ports"),
             _ => source.to_owned(),
@@ -55,11 +50,7 @@ impl Author {
         let source = self.random.pick(COLLECTIONS);
         let other = self.expression(Kind::Any, scope, 1);
         let operator = self.random.pick(&["==", "!=", "="]);
-        let declared = if self.random.once_in(2) {
-            format!("some {index}\n  ")
-        } else {
-            String::new()
-        };
+        let declared = if self.random.once_in(2) { format!("some {index}\n  ") } else { String::new() };
         format!("{declared}{source}[{index}] {operator} {other}")
     }
 
@@ -81,9 +72,7 @@ impl Author {
             return self.condition(scope, 2);
         };
         let value = self.expression(Kind::Any, scope, 0);
-        let target = self
-            .random
-            .pick(&["input", "input.parameters", "input.review.object"]);
+        let target = self.random.pick(&["input", "input.parameters", "input.review.object"]);
         let object = format!("{{\"a\": {value}, \"name\": \"web\"}}");
         format!("{rule} with {target} as {object}")
     }
@@ -101,7 +90,10 @@ impl Author {
             2 => {
                 let element = self.expression(Kind::Any, scope, 0);
                 let elements = self.expression(Kind::Set, scope, depth);
-                if self.v0 {
+                // OPA 1.22 finds nothing in a set literal that holds a constant and a call (its rule index
+                // looks at the constant only), which is a defect and not asked about.
+                let literal = elements.starts_with('{') && !elements.contains(" | ");
+                if self.v0 || literal {
                     format!("count({elements}) > 0")
                 } else {
                     format!("{element} in {elements}")

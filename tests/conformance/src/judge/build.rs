@@ -21,8 +21,7 @@ pub(super) fn once(name: &str) -> Result<PathBuf, Error> {
     fs::create_dir_all(&folder).map_err(Error::io(format!("create {}", folder.display())))?;
     let path = folder.join(format!("{name}.lock"));
     let lock = File::create(&path).map_err(Error::io(format!("create {}", path.display())))?;
-    lock.lock()
-        .map_err(Error::io(format!("lock {}", path.display())))?;
+    lock.lock().map_err(Error::io(format!("lock {}", path.display())))?;
     if !finished.is_file() {
         let fresh =
             tempfile::tempdir_in(&folder).map_err(Error::io(format!("write in {}", folder.display())))?;
@@ -30,15 +29,7 @@ pub(super) fn once(name: &str) -> Result<PathBuf, Error> {
         let output = format!("-o={}", program.display());
         go(
             &source,
-            &[
-                "build",
-                "-mod=readonly",
-                "-trimpath",
-                "-buildvcs=false",
-                "-ldflags=-s -w",
-                &output,
-                ".",
-            ],
+            &["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", &output, "."],
         )?;
         fs::rename(&program, &finished).map_err(Error::io(format!("rename to {}", finished.display())))?;
     }
@@ -60,11 +51,7 @@ fn source_of(name: &str) -> PathBuf {
 fn go(folder: &Path, arguments: &[&str]) -> Result<Output, Error> {
     let mut command = Command::new("go");
     command.args(arguments).current_dir(folder);
-    command
-        .env("CGO_ENABLED", "0")
-        .env("GOWORK", "off")
-        .env_remove("GOOS")
-        .env_remove("GOARCH");
+    command.env("CGO_ENABLED", "0").env("GOWORK", "off").env_remove("GOOS").env_remove("GOARCH");
     let output = command.output().map_err(Error::GoMissing)?;
     if output.status.success() {
         return Ok(output);
@@ -86,16 +73,10 @@ fn stamp(folder: &Path) -> Result<u64, Error> {
     files.sort();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for file in files {
-        let name = file
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let content = fs::read(&file).map_err(Error::io(format!("read {}", file.display())))?;
         let bytes = name.into_bytes().into_iter().chain([0]).chain(content).chain([0]);
-        hash = bytes.fold(hash, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        hash = bytes.fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     }
     Ok(hash)
 }
@@ -104,14 +85,9 @@ fn stamp(folder: &Path) -> Result<u64, Error> {
 /// say where the executable is elsewhere (a doctest).
 fn target_folder() -> PathBuf {
     let running = std::env::current_exe().unwrap_or_default();
-    let tagged = running
-        .ancestors()
-        .find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    let tagged = running.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    match (
-        tagged,
-        std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()),
-    ) {
+    match (tagged, std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty())) {
         (Some(tagged), _) => tagged.to_path_buf(),
         (None, Some(configured)) => workspace.join(configured),
         (None, None) => workspace.join("target"),

@@ -9,10 +9,7 @@ use kube::{Api, Resource, ResourceExt};
 
 fn config_map(name: &str) -> ConfigMap {
     ConfigMap {
-        metadata: ObjectMeta {
-            name: Some(name.to_owned()),
-            ..ObjectMeta::default()
-        },
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
         ..ConfigMap::default()
     }
 }
@@ -35,19 +32,10 @@ async fn the_server_is_the_pinned_release() {
 #[tokio::test]
 async fn kubectl_is_the_pinned_release_and_reaches_the_server() {
     let plane = ControlPlane::shared().await.unwrap();
-    let output = plane
-        .kubectl()
-        .args(["version", "--output=json"])
-        .output()
-        .await
-        .unwrap();
+    let output = plane.kubectl().args(["version", "--output=json"]).output().await.unwrap();
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     for side in ["clientVersion", "serverVersion"] {
-        assert_eq!(
-            answer[side]["gitVersion"],
-            ControlPlane::pinned_version(),
-            "{side}"
-        );
+        assert_eq!(answer[side]["gitVersion"], ControlPlane::pinned_version(), "{side}");
     }
 }
 
@@ -55,18 +43,11 @@ async fn kubectl_is_the_pinned_release_and_reaches_the_server() {
 async fn rbac_denies_an_impersonated_nobody() {
     let plane = ControlPlane::shared().await.unwrap();
     let nobody = plane.client_as("nobody", &[]).unwrap();
-    let error = Api::<Namespace>::all(nobody)
-        .list(&ListParams::default())
-        .await
-        .unwrap_err();
-    let kube::Error::Api(status) = error else {
-        panic!("{error}")
-    };
+    let error = Api::<Namespace>::all(nobody).list(&ListParams::default()).await.unwrap_err();
+    let kube::Error::Api(status) = error else { panic!("{error}") };
     assert_eq!(status.code, 403);
     assert!(
-        status
-            .message
-            .contains(r#"User "nobody" cannot list resource "namespaces""#),
+        status.message.contains(r#"User "nobody" cannot list resource "namespaces""#),
         "{}",
         status.message
     );
@@ -76,10 +57,7 @@ async fn rbac_denies_an_impersonated_nobody() {
 async fn groups_are_impersonated_too() {
     let plane = ControlPlane::shared().await.unwrap();
     let master = plane.client_as("somebody", &["system:masters"]).unwrap();
-    Api::<Namespace>::all(master)
-        .list(&ListParams::default())
-        .await
-        .unwrap();
+    Api::<Namespace>::all(master).list(&ListParams::default()).await.unwrap();
 }
 
 #[tokio::test]
@@ -92,12 +70,8 @@ async fn a_deleted_namespace_goes_with_what_is_in_it() {
     let namespaces = Api::<Namespace>::all(client);
     let uid = namespaces.get(&name).await.unwrap().uid().unwrap();
     namespaces.delete(&name, &DeleteParams::default()).await.unwrap();
-    await_condition(maps, "inside", is_deleted(&map.uid().unwrap()))
-        .await
-        .unwrap();
-    await_condition(namespaces, &name, is_deleted(&uid))
-        .await
-        .unwrap();
+    await_condition(maps, "inside", is_deleted(&map.uid().unwrap())).await.unwrap();
+    await_condition(namespaces, &name, is_deleted(&uid)).await.unwrap();
 }
 
 #[tokio::test]
@@ -110,9 +84,7 @@ async fn a_dependent_is_collected_with_its_owner() {
     dependent.metadata.owner_references = Some(vec![owner.owner_ref(&()).unwrap()]);
     let dependent = create(&maps, &dependent).await;
     maps.delete("owner", &DeleteParams::default()).await.unwrap();
-    await_condition(maps, "dependent", is_deleted(&dependent.uid().unwrap()))
-        .await
-        .unwrap();
+    await_condition(maps, "dependent", is_deleted(&dependent.uid().unwrap())).await.unwrap();
 }
 
 #[tokio::test]
@@ -136,14 +108,10 @@ async fn an_answered_request_is_in_the_audit_log() {
     let maps = Api::<ConfigMap>::namespaced(plane.client_as("witness", &["system:masters"]).unwrap(), &name);
     create(&maps, &config_map("seen")).await;
     let log = plane.audit_log().unwrap();
-    let events: Vec<_> = log
-        .iter()
-        .filter(|event| event["objectRef"]["namespace"] == name.as_str())
-        .collect();
-    let by_witness: Vec<_> = events
-        .iter()
-        .filter(|event| event["impersonatedUser"]["username"] == "witness")
-        .collect();
+    let events: Vec<_> =
+        log.iter().filter(|event| event["objectRef"]["namespace"] == name.as_str()).collect();
+    let by_witness: Vec<_> =
+        events.iter().filter(|event| event["impersonatedUser"]["username"] == "witness").collect();
     assert_eq!(by_witness.len(), 1, "{events:#?}");
     assert_eq!(by_witness[0]["verb"], "create");
     assert_eq!(by_witness[0]["responseStatus"]["code"], 201);

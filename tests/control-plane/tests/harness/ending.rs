@@ -10,23 +10,14 @@ use control_plane::{Component, ControlPlane};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-const COMPONENTS: [Component; 3] = [
-    Component::Etcd,
-    Component::ApiServer,
-    Component::ControllerManager,
-];
+const COMPONENTS: [Component; 3] = [Component::Etcd, Component::ApiServer, Component::ControllerManager];
 
 /// Handles that tell the processes themselves from later ones with the same number.
 struct Processes(Vec<OwnedFd>);
 
 impl Processes {
     fn open(ids: impl IntoIterator<Item = u32>) -> Self {
-        let open = |id: u32| {
-            pidfd_open(
-                Pid::from_raw(id.try_into().unwrap()).unwrap(),
-                PidfdFlags::empty(),
-            )
-        };
+        let open = |id: u32| pidfd_open(Pid::from_raw(id.try_into().unwrap()).unwrap(), PidfdFlags::empty());
         Self(ids.into_iter().map(|id| open(id).unwrap()).collect())
     }
 
@@ -53,10 +44,7 @@ async fn a_drop_ends_the_processes_and_removes_the_folder() {
     let (processes, folder) = (Processes::of(&plane), folder(plane.kubeconfig()));
     assert!(folder.is_dir() && !processes.end_within(Duration::ZERO));
     drop(plane);
-    assert!(
-        processes.end_within(Duration::ZERO),
-        "already gone when drop returns"
-    );
+    assert!(processes.end_within(Duration::ZERO), "already gone when drop returns");
     assert!(!folder.exists());
 }
 
@@ -76,11 +64,7 @@ async fn a_panic_ends_the_processes() {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let panicking = tokio::spawn(async move {
         let plane = ControlPlane::start().await.unwrap();
-        assert!(
-            sender
-                .send((Processes::of(&plane), folder(plane.kubeconfig())))
-                .is_ok()
-        );
+        assert!(sender.send((Processes::of(&plane), folder(plane.kubeconfig()))).is_ok());
         panic!("as a failing test does");
     });
     let (processes, folder) = receiver.await.unwrap();
@@ -96,31 +80,17 @@ fn a_killed_owner_takes_everything_along() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(owner.stdout.take().unwrap())
-        .lines()
-        .map(Result::unwrap);
-    let ids: Vec<u32> = lines
-        .by_ref()
-        .take(3)
-        .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
-        .collect();
+    let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let ids: Vec<u32> =
+        lines.by_ref().take(3).map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
     let processes = Processes::open(ids);
-    let folder = folder(Path::new(
-        lines.next().unwrap().strip_prefix("export KUBECONFIG=").unwrap(),
-    ));
+    let folder = folder(Path::new(lines.next().unwrap().strip_prefix("export KUBECONFIG=").unwrap()));
     assert!(folder.is_dir() && !processes.end_within(Duration::ZERO));
 
     owner.kill().unwrap();
     owner.wait().unwrap();
-    assert!(
-        processes.end_within(Duration::from_secs(60)),
-        "the watchers saw the pipe close"
-    );
-    assert!(
-        is_removed_within(&folder, Duration::from_secs(60)),
-        "{}",
-        folder.display()
-    );
+    assert!(processes.end_within(Duration::from_secs(60)), "the watchers saw the pipe close");
+    assert!(is_removed_within(&folder, Duration::from_secs(60)), "{}", folder.display());
 }
 
 /// The kernel says when a name disappears from a folder; the check before it covers the time until the watch.

@@ -1,10 +1,5 @@
 //! The harness itself, on real processes: one binary, so that most tests share one control plane.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(missing_docs, reason = "tests document themselves by their names")]
 
 mod cluster;

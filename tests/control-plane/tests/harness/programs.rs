@@ -22,9 +22,7 @@ struct Machine {
 impl Machine {
     /// `go` is the script that stands for Go; without one there is no Go.
     fn with(go: Option<&str>) -> Self {
-        let machine = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let machine = Self { folder: tempfile::tempdir().unwrap() };
         // Outside of this workspace's target folder, which would be found from the program's own place.
         fs::copy(env!("CARGO_BIN_EXE_control-plane"), machine.path("control-plane")).unwrap();
         fs::create_dir(machine.path("bin")).unwrap();
@@ -41,22 +39,14 @@ impl Machine {
 
     fn command(&self) -> Command {
         let mut command = Command::new(self.path("control-plane"));
-        command
-            .arg("build")
-            .env("PATH", self.path("bin"))
-            .env("CALLS", self.path("calls"));
-        command
-            .env("CARGO_TARGET_DIR", self.path("target"))
-            .env_remove("KUBEBUILDER_ASSETS");
+        command.arg("build").env("PATH", self.path("bin")).env("CALLS", self.path("calls"));
+        command.env("CARGO_TARGET_DIR", self.path("target")).env_remove("KUBEBUILDER_ASSETS");
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
     fn builds(&self) -> usize {
-        fs::read_to_string(self.path("calls"))
-            .unwrap_or_default()
-            .lines()
-            .count()
+        fs::read_to_string(self.path("calls")).unwrap_or_default().lines().count()
     }
 }
 
@@ -94,10 +84,7 @@ fn a_failed_build_shows_what_go_said_and_leaves_nothing() {
 #[test]
 fn two_processes_share_one_build_and_a_third_needs_none() {
     let machine = Machine::with(Some(BUILDS));
-    let both = [
-        machine.command().spawn().unwrap(),
-        machine.command().spawn().unwrap(),
-    ];
+    let both = [machine.command().spawn().unwrap(), machine.command().spawn().unwrap()];
     let [one, other] = both.map(|process| process.wait_with_output().unwrap());
     assert_eq!(printed(&one), printed(&other));
     let third = machine.command().output().unwrap();
@@ -131,20 +118,14 @@ fn a_killed_build_is_begun_again() {
     fs::write(machine.path("bin/go"), format!("#!/bin/sh\n{BUILDS}")).unwrap();
     let second = machine.command().output().unwrap();
     assert!(printed(&second).join("kubectl").is_file());
-    let left = fs::read_dir(machine.path("target/control-plane"))
-        .unwrap()
-        .count();
+    let left = fs::read_dir(machine.path("target/control-plane")).unwrap().count();
     assert_eq!(left, 2, "the lock and the finished build");
 }
 
 #[test]
 fn incomplete_assets_are_named() {
     let assets = tempfile::tempdir().unwrap();
-    let output = Machine::with(None)
-        .command()
-        .env("KUBEBUILDER_ASSETS", assets.path())
-        .output()
-        .unwrap();
+    let output = Machine::with(None).command().env("KUBEBUILDER_ASSETS", assets.path()).output().unwrap();
     assert!(
         said(&output).contains("no etcd, kube-apiserver, kube-controller-manager, kubectl there"),
         "{}",

@@ -20,13 +20,8 @@ fn acceptor(serving: &ServingCertificate) -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_slice(serving.certificate.as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(serving.key.as_bytes()).unwrap();
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap();
-    let config = config
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
     TlsAcceptor::from(Arc::new(config))
 }
 
@@ -43,10 +38,7 @@ async fn deny_one(acceptor: TlsAcceptor, connection: TcpStream) {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.unwrap();
     let review: Value = serde_json::from_slice(&body).unwrap();
-    let message = format!(
-        "not from {}",
-        review["request"]["userInfo"]["username"].as_str().unwrap()
-    );
+    let message = format!("not from {}", review["request"]["userInfo"]["username"].as_str().unwrap());
     let answer = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "response": {"uid": review["request"]["uid"], "allowed": false, "status": {"message": message}},
@@ -92,34 +84,22 @@ async fn a_webhook_on_the_loopback_address_is_called() {
     };
     let asking = async {
         let configuration = configuration(port, &serving.authority, &namespace);
-        Api::all(plane.client().unwrap())
-            .create(&PostParams::default(), &configuration)
-            .await
-            .unwrap();
+        Api::all(plane.client().unwrap()).create(&PostParams::default(), &configuration).await.unwrap();
         first_denial(Api::namespaced(plane.client().unwrap(), &namespace)).await
     };
     let message = tokio::select! {
         message = asking => message,
         () = server => unreachable!("the server never ends"),
     };
-    assert!(
-        message.contains("denied the request: not from admin"),
-        "{message}"
-    );
+    assert!(message.contains("denied the request: not from admin"), "{message}");
 }
 
 /// The API server learns of a new webhook through a watch of its own, which nothing announces: it is
 /// there when the first request is denied.
 async fn first_denial(maps: Api<ConfigMap>) -> String {
     loop {
-        let metadata = ObjectMeta {
-            generate_name: Some("map-".to_owned()),
-            ..ObjectMeta::default()
-        };
-        let map = ConfigMap {
-            metadata,
-            ..ConfigMap::default()
-        };
+        let metadata = ObjectMeta { generate_name: Some("map-".to_owned()), ..ObjectMeta::default() };
+        let map = ConfigMap { metadata, ..ConfigMap::default() };
         match maps.create(&PostParams::default(), &map).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) => return status.message,

@@ -30,11 +30,7 @@ fn a_template_of_each_version_is_accepted() {
     for (version, legacy) in [("v1", false), ("v1beta1", true), ("v1alpha1", true)] {
         let value =
             template(|value| value["apiVersion"] = json!(format!("templates.gatekeeper.sh/{version}")));
-        assert_eq!(
-            ConstraintTemplate::from_value(&value).unwrap().legacy_schema(),
-            legacy,
-            "{version}"
-        );
+        assert_eq!(ConstraintTemplate::from_value(&value).unwrap().legacy_schema(), legacy, "{version}");
     }
 }
 
@@ -72,10 +68,7 @@ fn operations_are_known_words_and_the_star_stands_alone() {
 
 #[test]
 fn a_value_of_a_wrong_type_is_named_by_its_pointer() {
-    refused(
-        |value| value["spec"]["targets"][0]["libs"] = json!(["a", 1]),
-        &["/spec/targets/0/libs/1"],
-    );
+    refused(|value| value["spec"]["targets"][0]["libs"] = json!(["a", 1]), &["/spec/targets/0/libs/1"]);
 }
 
 #[test]
@@ -90,20 +83,12 @@ fn the_shorthand_replaces_the_rego_code_block() {
     let sources = template.target().unwrap().sources();
     let engines: Vec<_> = sources.iter().map(|code| code.engine.as_str()).collect();
     assert_eq!(engines, ["K8sNativeValidation", "Rego"]);
-    assert!(
-        RegoSource::from_value(&sources[1].source)
-            .unwrap()
-            .rego
-            .starts_with("package x")
-    );
+    assert!(RegoSource::from_value(&sources[1].source).unwrap().rego.starts_with("package x"));
 }
 
 #[test]
 fn operations_filter_by_exact_word() {
-    let only_delete = TargetSpec {
-        operations: vec!["DELETE".to_owned()],
-        ..TargetSpec::default()
-    };
+    let only_delete = TargetSpec { operations: vec!["DELETE".to_owned()], ..TargetSpec::default() };
     assert!(only_delete.wants("DELETE") && !only_delete.wants("CREATE"));
     assert!(TargetSpec::default().wants("CREATE"));
 }

@@ -24,10 +24,7 @@ fn template(kind: &str, rego: &str) -> Value {
 
 /// Complains about every object, with the constraint's own word.
 fn echo(kind: &str) -> Value {
-    template(
-        kind,
-        "package p\nviolation[{\"msg\": msg}] { msg := input.parameters.say }",
-    )
+    template(kind, "package p\nviolation[{\"msg\": msg}] { msg := input.parameters.say }")
 }
 
 fn constraint(kind: &str, name: &str, spec: Value) -> Constraint {
@@ -47,9 +44,7 @@ fn pod() -> Review {
 }
 
 fn verdict(policies: &PolicySetBuilder) -> Verdict {
-    policies
-        .build()
-        .review(&pod(), EnforcementPoint::AUDIT, &Budget::default())
+    policies.build().review(&pod(), EnforcementPoint::AUDIT, &Budget::default())
 }
 
 fn builder() -> PolicySetBuilder {
@@ -60,22 +55,13 @@ fn builder() -> PolicySetBuilder {
 fn a_constraint_waits_for_its_template() {
     let mut policies = builder();
     let early = policies.put_constraint(say("Echo", "c", "hello"));
-    assert!(
-        matches!(early, Err(IngestError::MissingTemplate { .. })),
-        "{early:?}"
-    );
+    assert!(matches!(early, Err(IngestError::MissingTemplate { .. })), "{early:?}");
     assert!(policies.build().is_empty());
     policies.put_template(&echo("Echo")).unwrap();
     assert_eq!(verdict(&policies).denial(), "[c] hello");
     policies.remove_template("Echo");
     assert!(policies.build().is_empty());
-    assert_eq!(
-        policies
-            .constraints_of("Echo")
-            .filter(|(_, error)| error.is_some())
-            .count(),
-        1
-    );
+    assert_eq!(policies.constraints_of("Echo").filter(|(_, error)| error.is_some()).count(), 1);
 }
 
 #[test]
@@ -83,18 +69,10 @@ fn a_broken_template_leaves_the_last_good_one_in_force() {
     let mut policies = builder();
     policies.put_template(&echo("Echo")).unwrap();
     policies.put_constraint(say("Echo", "c", "hello")).unwrap();
-    let broken = policies.put_template(&template(
-        "Echo",
-        "package p\nviolation[{\"msg\": msg}] { msg := ",
-    ));
+    let broken = policies.put_template(&template("Echo", "package p\nviolation[{\"msg\": msg}] { msg := "));
     assert!(matches!(broken, Err(IngestError::Compile(_))), "{broken:?}");
     assert_eq!(verdict(&policies).denial(), "[c] hello");
-    policies
-        .put_template(&template(
-            "Echo",
-            "package p\nviolation[{\"msg\": \"new\"}] { true }",
-        ))
-        .unwrap();
+    policies.put_template(&template("Echo", "package p\nviolation[{\"msg\": \"new\"}] { true }")).unwrap();
     assert_eq!(verdict(&policies).denial(), "[c] new");
 }
 
@@ -104,19 +82,10 @@ fn a_broken_constraint_leaves_the_last_good_one_in_force() {
     policies.put_template(&echo("Echo")).unwrap();
     policies.put_constraint(say("Echo", "c", "hello")).unwrap();
     let spec = json!({"match": {"scope": "nowhere"}, "enforcementAction": "explode"});
-    let errors = policies
-        .put_constraint(constraint("Echo", "c", spec))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        errors.contains("/spec/enforcementAction") && errors.contains("/spec/match/scope"),
-        "{errors}"
-    );
+    let errors = policies.put_constraint(constraint("Echo", "c", spec)).unwrap_err().to_string();
+    assert!(errors.contains("/spec/enforcementAction") && errors.contains("/spec/match/scope"), "{errors}");
     assert_eq!(verdict(&policies).denial(), "[c] hello");
-    policies.remove_constraint(&ConstraintRef {
-        kind: "Echo".to_owned(),
-        name: "c".to_owned(),
-    });
+    policies.remove_constraint(&ConstraintRef { kind: "Echo".to_owned(), name: "c".to_owned() });
     assert!(policies.build().is_empty());
 }
 
@@ -124,22 +93,10 @@ fn a_broken_constraint_leaves_the_last_good_one_in_force() {
 fn what_a_template_may_not_hold_is_refused_with_a_place() {
     for (rego, expected) in [
         ("package p\nother[{\"msg\": \"m\"}] { true }", "violation"),
-        (
-            "package p\nviolation[{\"msg\": \"m\"}] { data.secrets.x }",
-            "secrets",
-        ),
-        (
-            "package p\nviolation[{\"msg\": \"m\"}] { f(1) }\nf(x) { f(x) }",
-            "recurs",
-        ),
-        (
-            "package p\nviolation[{\"msg\": \"m\"}] { no_such_function(1) }",
-            "no_such_function",
-        ),
-        (
-            "package p\nviolation[{\"msg\": \"m\"}] { http.send({}) }",
-            "http.send",
-        ),
+        ("package p\nviolation[{\"msg\": \"m\"}] { data.secrets.x }", "secrets"),
+        ("package p\nviolation[{\"msg\": \"m\"}] { f(1) }\nf(x) { f(x) }", "recurs"),
+        ("package p\nviolation[{\"msg\": \"m\"}] { no_such_function(1) }", "no_such_function"),
+        ("package p\nviolation[{\"msg\": \"m\"}] { http.send({}) }", "http.send"),
     ] {
         let error = builder().put_template(&template("Echo", rego)).unwrap_err();
         assert!(matches!(error, IngestError::Compile(_)), "{error:?}");
@@ -150,10 +107,8 @@ fn what_a_template_may_not_hold_is_refused_with_a_place() {
 #[test]
 fn a_library_lies_below_lib() {
     let mut manifest = echo("Echo");
-    manifest["spec"]["targets"][0]["libs"] = json!([
-        "package lib\nf(x) = x { true }",
-        "package lib.a\nf(x) = x { true }"
-    ]);
+    manifest["spec"]["targets"][0]["libs"] =
+        json!(["package lib\nf(x) = x { true }", "package lib.a\nf(x) = x { true }"]);
     let error = builder().put_template(&manifest).unwrap_err().to_string();
     assert!(error.contains("libs[0]") && !error.contains("libs[1]"), "{error}");
 }
@@ -162,17 +117,11 @@ fn a_library_lies_below_lib() {
 fn unknown_targets_and_engines_are_refused() {
     let mut manifest = echo("Echo");
     manifest["spec"]["targets"][0]["target"] = json!("elsewhere");
-    assert!(matches!(
-        builder().put_template(&manifest),
-        Err(IngestError::UnknownTarget { .. })
-    ));
+    assert!(matches!(builder().put_template(&manifest), Err(IngestError::UnknownTarget { .. })));
     let mut manifest = echo("Echo");
     manifest["spec"]["targets"][0] =
         json!({"target": "admission.k8s.gatekeeper.sh", "code": [{"engine": "Lua", "source": {}}]});
-    assert!(matches!(
-        builder().put_template(&manifest),
-        Err(IngestError::NoDriver { .. })
-    ));
+    assert!(matches!(builder().put_template(&manifest), Err(IngestError::NoDriver { .. })));
 }
 
 #[test]
@@ -192,19 +141,9 @@ fn one_failing_constraint_leaves_the_other_verdicts_as_they_are() {
         ))
         .unwrap();
     policies.put_constraint(say("Echo", "good", "hello")).unwrap();
+    policies.put_constraint(constraint("Shapeless", "number", json!({"enforcementAction": "warn"}))).unwrap();
     policies
-        .put_constraint(constraint(
-            "Shapeless",
-            "number",
-            json!({"enforcementAction": "warn"}),
-        ))
-        .unwrap();
-    policies
-        .put_constraint(constraint(
-            "Conflict",
-            "conflict",
-            json!({"enforcementAction": "dryrun"}),
-        ))
+        .put_constraint(constraint("Conflict", "conflict", json!({"enforcementAction": "dryrun"})))
         .unwrap();
     policies
         .put_constraint(constraint(
@@ -222,11 +161,8 @@ fn one_failing_constraint_leaves_the_other_verdicts_as_they_are() {
         warnings.contains("[number] ") && warnings.contains("[undecided] unable to match constraints: "),
         "{warnings}"
     );
-    let conflict = verdict
-        .violations()
-        .iter()
-        .find(|violation| violation.constraint.kind == "Conflict")
-        .unwrap();
+    let conflict =
+        verdict.violations().iter().find(|violation| violation.constraint.kind == "Conflict").unwrap();
     assert_eq!(conflict.actions, [Action::Dryrun]);
 }
 
@@ -237,12 +173,7 @@ fn operations_of_a_template_count_at_the_webhook_only() {
     let mut policies = builder();
     policies.put_template(&manifest).unwrap();
     policies.put_constraint(say("Echo", "c", "hello")).unwrap();
-    let at = |point| {
-        policies
-            .build()
-            .review(&pod(), point, &Budget::default())
-            .is_denied()
-    };
+    let at = |point| policies.build().review(&pod(), point, &Budget::default()).is_denied();
     assert!(at(EnforcementPoint::AUDIT) && !at(EnforcementPoint::WEBHOOK));
 }
 
@@ -256,11 +187,8 @@ fn details_and_duplicates_are_gatekeepers() {
     policies.put_template(&template("Echo", rego)).unwrap();
     policies.put_constraint(say("Echo", "c", "")).unwrap();
     let verdict = verdict(&policies);
-    let details: Vec<_> = verdict
-        .violations()
-        .iter()
-        .map(|violation| violation.details.to_string())
-        .collect();
+    let details: Vec<_> =
+        verdict.violations().iter().map(|violation| violation.details.to_string()).collect();
     assert_eq!(details, [r#"{"n":1}"#, "{}"]);
 }
 

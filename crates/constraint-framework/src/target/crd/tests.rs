@@ -41,10 +41,7 @@ fn build(template: &Template) -> Result<Value, Vec<CrdError>> {
 #[track_caller]
 fn errors(template: &Template) -> Vec<(String, String)> {
     let errors = build(template).expect_err("the template should be refused");
-    errors
-        .iter()
-        .map(|error| (error.pointer(), error.to_string()))
-        .collect()
+    errors.iter().map(|error| (error.pointer(), error.to_string())).collect()
 }
 
 #[test]
@@ -52,29 +49,19 @@ fn a_kind_of_59_characters_passes_and_one_of_60_is_refused_with_the_reason() {
     let kind = |length: usize| format!("K{}", "a".repeat(length - 1));
     assert!(build(&template(&kind(59))).is_ok());
     let refused = errors(&template(&kind(60)));
-    let [(pointer, text)] = &*refused else {
-        panic!("{refused:?}")
-    };
+    let [(pointer, text)] = &*refused else { panic!("{refused:?}") };
     assert_eq!(pointer, "/spec/crd/spec/names/kind");
-    assert!(
-        text.contains("has 60 characters, and 59 is the longest") && text.contains("\"List\""),
-        "{text}"
-    );
+    assert!(text.contains("has 60 characters, and 59 is the longest") && text.contains("\"List\""), "{text}");
 }
 
 #[test]
 fn the_label_of_constraints_wins_and_the_callers_labels_stay_as_they_are() {
     let mut template = template("Foo");
-    template
-        .labels
-        .insert("gatekeeper.sh/constraint".to_owned(), "no".to_owned());
+    template.labels.insert("gatekeeper.sh/constraint".to_owned(), "no".to_owned());
     template.labels.insert("team".to_owned(), "a".to_owned());
     let before = template.labels.clone();
     let crd = build(&template).unwrap();
-    assert_eq!(
-        crd["metadata"]["labels"],
-        json!({"gatekeeper.sh/constraint": "yes", "team": "a"})
-    );
+    assert_eq!(crd["metadata"]["labels"], json!({"gatekeeper.sh/constraint": "yes", "team": "a"}));
     assert_eq!(template.labels, before);
 }
 
@@ -89,10 +76,7 @@ fn without_a_schema_there_are_no_parameters_unless_the_template_is_a_legacy_one(
     let mut template = template("Foo");
     assert_eq!(parameters(&template), None);
     template.legacy = true;
-    assert_eq!(
-        parameters(&template),
-        Some(json!({"x-kubernetes-preserve-unknown-fields": true}))
-    );
+    assert_eq!(parameters(&template), Some(json!({"x-kubernetes-preserve-unknown-fields": true})));
 }
 
 #[test]
@@ -106,20 +90,11 @@ fn legacy_schemas_keep_unknown_fields_in_objects_and_in_what_has_no_type() {
     let any = json!({"x-kubernetes-preserve-unknown-fields": true});
     check(json!({}), any.clone());
     check(json!({"x-kubernetes-preserve-unknown-fields": true}), any.clone());
-    check(
-        json!({"x-kubernetes-preserve-unknown-fields": false}),
-        any.clone(),
-    );
-    check(
-        json!({"type": "object"}),
-        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
-    );
+    check(json!({"x-kubernetes-preserve-unknown-fields": false}), any.clone());
+    check(json!({"type": "object"}), json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}));
     check(json!({"type": "string"}), json!({"type": "string"}));
     check(json!({"type": "array"}), json!({"type": "array", "items": any}));
-    check(
-        json!({"type": "array", "items": {}}),
-        json!({"type": "array", "items": any}),
-    );
+    check(json!({"type": "array", "items": {}}), json!({"type": "array", "items": any}));
     check(
         json!({"type": "array", "items": {"type": "string"}}),
         json!({"type": "array", "items": {"type": "string"}}),
@@ -137,10 +112,7 @@ fn legacy_schemas_keep_unknown_fields_in_objects_and_in_what_has_no_type() {
             },
         }),
     );
-    check(
-        json!({"anyOf": [{}]}),
-        json!({"anyOf": [{}], "x-kubernetes-preserve-unknown-fields": true}),
-    );
+    check(json!({"anyOf": [{}]}), json!({"anyOf": [{}], "x-kubernetes-preserve-unknown-fields": true}));
 }
 
 #[test]
@@ -151,11 +123,7 @@ fn names_are_refused_all_at_once() {
     let pointers: Vec<_> = errors(&bad).into_iter().map(|(pointer, _)| pointer).collect();
     assert_eq!(
         pointers,
-        [
-            "/metadata/name",
-            "/spec/crd/spec/names/kind",
-            "/spec/crd/spec/names/shortNames/1"
-        ]
+        ["/metadata/name", "/spec/crd/spec/names/kind", "/spec/crd/spec/names/shortNames/1"]
     );
     assert_eq!(build(&template("")), Err(vec![CrdError::KindMissing]));
 }
@@ -167,10 +135,7 @@ fn parameters_that_are_not_an_object_are_refused_at_the_templates_own_schema() {
     let refused = errors(&bad);
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert_eq!(refused[0].0, "/spec/crd/spec/validation/openAPIV3Schema");
-    assert!(
-        refused[0].1.contains("template foo") && refused[0].1.contains("type object"),
-        "{refused:?}"
-    );
+    assert!(refused[0].1.contains("template foo") && refused[0].1.contains("type object"), "{refused:?}");
 }
 
 /// What OPA's constraint framework and Gatekeeper 3.23 make of templates, without `status`: first the target's match
@@ -222,10 +187,7 @@ fn crds_are_those_of_the_constraint_framework_byte_for_byte() {
 fn the_framework_says_as_much(errors: &[CrdError], recorded: &str) {
     for error in errors {
         if let CrdError::Schema(MergeError::NotStructural { finding, .. }) = error {
-            assert!(
-                recorded.contains(&finding.to_string()),
-                "{finding}\nis not in\n{recorded}"
-            );
+            assert!(recorded.contains(&finding.to_string()), "{finding}\nis not in\n{recorded}");
         }
     }
 }

@@ -32,58 +32,26 @@ fn ask(spec: Value, object: &Value, in_namespace: Option<&Value>) -> Result<bool
 
 #[track_caller]
 fn check(spec: Value, object: &Value, expected: bool) {
-    assert_eq!(
-        ask(spec.clone(), object, None),
-        Ok(expected),
-        "{spec} on {object}"
-    );
+    assert_eq!(ask(spec.clone(), object, None), Ok(expected), "{spec} on {object}");
 }
 
 #[test]
 fn no_block_and_an_empty_one_match_everything() {
-    for spec in [
-        None,
-        Some(json!(null)),
-        Some(json!({})),
-        Some(json!({"kinds": []})),
-    ] {
+    for spec in [None, Some(json!(null)), Some(json!({})), Some(json!({"kinds": []}))] {
         let matcher = KubernetesMatcher::compile(spec.as_ref()).unwrap();
-        let review = Review {
-            object: document(&pod("a")),
-            ..Review::default()
-        };
+        let review = Review { object: document(&pod("a")), ..Review::default() };
         assert_eq!(matcher.matches(&review), Ok(true), "{spec:?}");
     }
 }
 
 #[test]
 fn kinds_are_pairs_and_a_star_or_an_empty_list_means_any() {
-    check(
-        json!({"kinds": [{"apiGroups": [""], "kinds": ["Pod"]}]}),
-        &pod("a"),
-        true,
-    );
-    check(
-        json!({"kinds": [{"apiGroups": ["apps"], "kinds": ["Pod"]}]}),
-        &pod("a"),
-        false,
-    );
-    check(
-        json!({"kinds": [{"apiGroups": ["*"], "kinds": ["Pod", "Service"]}]}),
-        &pod("a"),
-        true,
-    );
+    check(json!({"kinds": [{"apiGroups": [""], "kinds": ["Pod"]}]}), &pod("a"), true);
+    check(json!({"kinds": [{"apiGroups": ["apps"], "kinds": ["Pod"]}]}), &pod("a"), false);
+    check(json!({"kinds": [{"apiGroups": ["*"], "kinds": ["Pod", "Service"]}]}), &pod("a"), true);
     check(json!({"kinds": [{"kinds": ["Pod"]}]}), &pod("a"), true);
-    check(
-        json!({"kinds": [{"apiGroups": [""], "kinds": ["pod"]}]}),
-        &pod("a"),
-        false,
-    );
-    check(
-        json!({"kinds": [{"kinds": ["Service"]}, {"apiGroups": [""]}]}),
-        &pod("a"),
-        true,
-    );
+    check(json!({"kinds": [{"apiGroups": [""], "kinds": ["pod"]}]}), &pod("a"), false);
+    check(json!({"kinds": [{"kinds": ["Service"]}, {"apiGroups": [""]}]}), &pod("a"), true);
 }
 
 #[test]
@@ -109,26 +77,14 @@ fn namespace_lists_pass_other_cluster_scoped_objects() {
     check(json!({"namespaces": ["kube-*"]}), &namespace("kube-system"), true);
     check(json!({"namespaces": ["kube-*"]}), &namespace("shop"), false);
     check(json!({"namespaces": ["kube-*"]}), &cluster_role(), true);
-    check(
-        json!({"excludedNamespaces": ["*-system"]}),
-        &pod("kube-system"),
-        false,
-    );
+    check(json!({"excludedNamespaces": ["*-system"]}), &pod("kube-system"), false);
     check(json!({"excludedNamespaces": ["*"]}), &cluster_role(), true);
 }
 
 #[test]
 fn label_selector_reads_the_object() {
-    check(
-        json!({"labelSelector": {"matchLabels": {"app": "web"}}}),
-        &pod("a"),
-        true,
-    );
-    check(
-        json!({"labelSelector": {"matchLabels": {"app": "db"}}}),
-        &pod("a"),
-        false,
-    );
+    check(json!({"labelSelector": {"matchLabels": {"app": "web"}}}), &pod("a"), true);
+    check(json!({"labelSelector": {"matchLabels": {"app": "db"}}}), &pod("a"), false);
 }
 
 #[test]
@@ -137,10 +93,7 @@ fn namespace_selector_reads_the_namespace_or_cannot_decide() {
     check(spec.clone(), &namespace("a"), true);
     check(spec.clone(), &cluster_role(), true);
     assert_eq!(ask(spec.clone(), &pod("a"), Some(&namespace("a"))), Ok(true));
-    assert_eq!(
-        ask(spec, &pod("a"), None),
-        Err(MatchError::NamespaceUnknown("a".to_owned()))
-    );
+    assert_eq!(ask(spec, &pod("a"), None), Err(MatchError::NamespaceUnknown("a".to_owned())));
 }
 
 #[test]
@@ -167,11 +120,7 @@ fn source_matches_or_cannot_be_decided() {
         (Some(ReviewSource::Generated), Ok(false)),
         (None, Err(MatchError::SourceUnknown("web-1".to_owned()))),
     ] {
-        let review = Review {
-            object: document(&pod("a")),
-            source,
-            ..Review::default()
-        };
+        let review = Review { object: document(&pod("a")), source, ..Review::default() };
         assert_eq!(matcher.matches(&review), expected);
     }
 }
@@ -182,11 +131,8 @@ fn the_old_object_counts_as_much_as_the_new_one() {
         KubernetesMatcher::compile(Some(&json!({"labelSelector": {"matchLabels": {"app": "web"}}}))).unwrap();
     let mut unlabelled = pod("a");
     unlabelled["metadata"]["labels"] = json!({});
-    let review = Review {
-        object: document(&unlabelled),
-        old_object: document(&pod("a")),
-        ..Review::default()
-    };
+    let review =
+        Review { object: document(&unlabelled), old_object: document(&pod("a")), ..Review::default() };
     assert_eq!(matcher.matches(&review), Ok(true));
     assert_eq!(matcher.matches(&Review::default()), Err(MatchError::NoObject));
 }

@@ -7,16 +7,8 @@ use proptest::prelude::*;
 use super::*;
 
 fn key(name: &str, uid: u32) -> ParentKey {
-    let reference = ParentRef {
-        group: "g".into(),
-        kind: "K".into(),
-        namespace: None,
-        name: name.into(),
-    };
-    ParentKey {
-        reference,
-        uid: format!("{name}-{uid}"),
-    }
+    let reference = ParentRef { group: "g".into(), kind: "K".into(), namespace: None, name: name.into() };
+    ParentKey { reference, uid: format!("{name}-{uid}") }
 }
 
 fn sealed(policy: Policy) -> (Board, SourceId) {
@@ -169,18 +161,11 @@ fn ready_is_final_and_holds_no_memory() {
 #[test]
 fn a_permanent_failure_is_given_up_or_blocks_as_configured() {
     for (permanent, ready) in [(OnError::GiveUp, true), (OnError::Block, false)] {
-        let (mut board, id) = listed(Policy {
-            permanent,
-            ..Policy::default()
-        });
+        let (mut board, id) = listed(Policy { permanent, ..Policy::default() });
         board.fail(id, &key("a", 0), 2, Failure::Permanent, "no such function".into());
         assert_eq!(board.settle(), ready);
         if !ready {
-            assert!(
-                board.explain()[0]
-                    .to_string()
-                    .ends_with("generation 2: no such function")
-            );
+            assert!(board.explain()[0].to_string().ends_with("generation 2: no such function"));
             board.observe(id, &key("a", 0), 3);
             is_ready(&mut board);
         }
@@ -209,10 +194,7 @@ fn a_transient_failure_blocks_and_is_explained() {
     let (mut board, id) = listed(Policy::default());
     board.fail(id, &key("a", 0), 2, Failure::Transient, "timeout".into());
     waits(&mut board);
-    assert_eq!(
-        board.explain()[0].to_string(),
-        "things: K a not ingested at generation 2: timeout"
-    );
+    assert_eq!(board.explain()[0].to_string(), "things: K a not ingested at generation 2: timeout");
 }
 
 #[test]
@@ -231,10 +213,7 @@ fn one_broken_object_does_not_excuse_the_others() {
 #[test]
 fn an_unlistable_kind_is_given_up_or_blocks_as_configured() {
     for (unlistable, ready) in [(OnError::GiveUp, true), (OnError::Block, false)] {
-        let (mut board, id) = sealed(Policy {
-            unlistable,
-            ..Policy::default()
-        });
+        let (mut board, id) = sealed(Policy { unlistable, ..Policy::default() });
         board.list_fails(id, "the server could not find the resource".into());
         assert_eq!(board.settle(), ready);
         if !ready {
@@ -257,17 +236,10 @@ fn giving_up_says_what_was_missing() {
 fn a_child_is_waited_for_with_its_owner() {
     let (mut board, id) = listed(Policy::default());
     let child = board.child(id, &key("a", 0), "constraints".into());
-    assert_eq!(
-        board.child(id, &key("a", 0), "constraints".into()),
-        child,
-        "declared once"
-    );
+    assert_eq!(board.child(id, &key("a", 0), "constraints".into()), child, "declared once");
     board.observe(id, &key("a", 0), 2);
     waits(&mut board);
-    assert_eq!(
-        board.explain()[0].to_string(),
-        "things/a/constraints: not listed yet"
-    );
+    assert_eq!(board.explain()[0].to_string(), "things/a/constraints: not listed yet");
     board.list_begins(child);
     board.expect(child, &key("c", 0), 1);
     board.list_ends(child);
@@ -344,30 +316,12 @@ fn name(number: u8) -> String {
 fn play(board: &mut Board, id: SourceId, event: &Event) {
     match event {
         Event::ListBegins => board.list_begins(id),
-        Event::Listed {
-            name: n,
-            uid,
-            generation,
-        } => board.expect(id, &key(&name(*n), *uid), *generation),
+        Event::Listed { name: n, uid, generation } => board.expect(id, &key(&name(*n), *uid), *generation),
         Event::ListEnds => board.list_ends(id),
         Event::Deleted { name: n, uid } => board.cancel(id, &key(&name(*n), *uid)),
-        Event::Ingested {
-            name: n,
-            uid,
-            generation,
-        } => board.observe(id, &key(&name(*n), *uid), *generation),
-        Event::Failed {
-            name: n,
-            uid,
-            generation,
-        } => {
-            board.fail(
-                id,
-                &key(&name(*n), *uid),
-                *generation,
-                Failure::Permanent,
-                "broken".into(),
-            );
+        Event::Ingested { name: n, uid, generation } => board.observe(id, &key(&name(*n), *uid), *generation),
+        Event::Failed { name: n, uid, generation } => {
+            board.fail(id, &key(&name(*n), *uid), *generation, Failure::Permanent, "broken".into());
         }
     }
 }
@@ -426,11 +380,7 @@ impl Model {
     fn play(&mut self, event: &Event) {
         match event {
             Event::ListBegins => self.listing = Some(BTreeMap::new()),
-            Event::Listed {
-                name,
-                uid,
-                generation,
-            } => {
+            Event::Listed { name, uid, generation } => {
                 if let Some(listing) = &mut self.listing {
                     listing.insert(*name, (*uid, *generation));
                 }
@@ -450,16 +400,7 @@ impl Model {
                     self.expected.remove(name);
                 }
             }
-            Event::Ingested {
-                name,
-                uid,
-                generation,
-            }
-            | Event::Failed {
-                name,
-                uid,
-                generation,
-            } => {
+            Event::Ingested { name, uid, generation } | Event::Failed { name, uid, generation } => {
                 self.outcomes.push((*name, *uid, *generation));
             }
         }
@@ -467,9 +408,7 @@ impl Model {
 
     fn is_ready(&self) -> bool {
         let met = |(name, (uid, generation)): (&u8, &(u32, i64))| {
-            self.outcomes
-                .iter()
-                .any(|(n, u, g)| n == name && u == uid && g >= generation)
+            self.outcomes.iter().any(|(n, u, g)| n == name && u == uid && g >= generation)
         };
         self.populated && self.expected.iter().all(met)
     }

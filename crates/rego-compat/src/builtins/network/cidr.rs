@@ -66,20 +66,12 @@ impl Cidr {
 
     fn new(address: u128, prefix: u32, wide: bool) -> Self {
         let ones = if wide { prefix } else { prefix.saturating_add(96) };
-        Self {
-            first: address & mask(ones),
-            prefix,
-            wide,
-        }
+        Self { first: address & mask(ones), prefix, wide }
     }
 
     /// A network of 128-bit addresses with `ones` leading bits in common, in the family of its first address.
     pub(super) fn of_bits(first: u128, ones: u32, wide: bool) -> Self {
-        Self {
-            first,
-            prefix: if wide { ones } else { ones.saturating_sub(96) },
-            wide,
-        }
+        Self { first, prefix: if wide { ones } else { ones.saturating_sub(96) }, wide }
     }
 
     /// The network of the class of an IPv4 address, as it was before CIDR.
@@ -91,11 +83,7 @@ impl Cidr {
             _ => 24,
         };
         // Go keeps the address and applies the mask later: the network prints with its own address.
-        Some(Self {
-            first: address,
-            prefix,
-            wide: false,
-        })
+        Some(Self { first: address, prefix, wide: false })
     }
 
     /// The first address, IPv4-mapped.
@@ -105,11 +93,7 @@ impl Cidr {
 
     /// The leading bits that are fixed, counted in 128 bits.
     pub(super) fn ones(&self) -> u32 {
-        if self.wide {
-            self.prefix
-        } else {
-            self.prefix.saturating_add(96)
-        }
+        if self.wide { self.prefix } else { self.prefix.saturating_add(96) }
     }
 
     /// First and last address of the range, whatever bits the network carries beyond its prefix.
@@ -124,11 +108,7 @@ impl Cidr {
             return false;
         }
         // A wide network whose first address is IPv4-mapped has a mask of which Go takes the last 32 bits.
-        let ones = if is_v4(self.first) {
-            self.ones().max(96)
-        } else {
-            self.ones()
-        };
+        let ones = if is_v4(self.first) { self.ones().max(96) } else { self.ones() };
         address & mask(ones) == self.first & mask(ones)
     }
 
@@ -151,11 +131,8 @@ impl Cidr {
 
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prefix = if self.wide && is_v4(self.first) {
-            self.prefix.saturating_sub(96)
-        } else {
-            self.prefix
-        };
+        let prefix =
+            if self.wide && is_v4(self.first) { self.prefix.saturating_sub(96) } else { self.prefix };
         write!(f, "{}/{prefix}", text(self.first))
     }
 }

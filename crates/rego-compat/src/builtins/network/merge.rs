@@ -15,11 +15,7 @@ pub(super) fn merged(networks: Vec<Cidr>) -> Vec<Cidr> {
         .into_iter()
         .map(|network| {
             let (first, last) = network.range();
-            Range {
-                first,
-                last,
-                origin: Some(network),
-            }
+            Range { first, last, origin: Some(network) }
         })
         .collect();
     ranges.sort_by_key(|range| (range.last, range.first));
@@ -35,22 +31,14 @@ pub(super) fn merged(networks: Vec<Cidr>) -> Vec<Cidr> {
     }
     joined
         .iter()
-        .flat_map(|range| {
-            range
-                .origin
-                .map_or_else(|| networks_of(range), |origin| vec![origin])
-        })
+        .flat_map(|range| range.origin.map_or_else(|| networks_of(range), |origin| vec![origin]))
         .collect()
 }
 
 /// Whether the range before a later one reaches up to it. The address before the first of all is itself.
 fn touches(earlier: &Range, later: &Range) -> bool {
     let first_of_all = later.first == 0 || (is_v4(later.first) && later.first & 0xffff_ffff == 0);
-    let before = if first_of_all {
-        later.first
-    } else {
-        later.first.saturating_sub(1)
-    };
+    let before = if first_of_all { later.first } else { later.first.saturating_sub(1) };
     before <= earlier.last
 }
 
@@ -62,9 +50,7 @@ fn networks_of(range: &Range) -> Vec<Cidr> {
     loop {
         let span = range.last.saturating_sub(first);
         let free = first.trailing_zeros().min(128);
-        let fitting = span
-            .checked_add(1)
-            .map_or(128, |count| 127_u32.saturating_sub(count.leading_zeros()));
+        let fitting = span.checked_add(1).map_or(128, |count| 127_u32.saturating_sub(count.leading_zeros()));
         let bits = free.min(fitting);
         networks.push(Cidr::of_bits(first, 128_u32.saturating_sub(bits), wide));
         let next = 1_u128.checked_shl(bits).and_then(|size| first.checked_add(size));

@@ -10,11 +10,8 @@ const MOST_REPEATS: u32 = 1000;
 
 /// Writes a Go pattern in Rust's syntax.
 pub(super) fn translate(pattern: &str) -> Result<String, Refusal> {
-    let mut translator = Translator {
-        rest: pattern,
-        out: String::with_capacity(pattern.len()),
-        repeated: false,
-    };
+    let mut translator =
+        Translator { rest: pattern, out: String::with_capacity(pattern.len()), repeated: false };
     while let Some(character) = translator.next() {
         translator.element(character)?;
     }
@@ -61,8 +58,7 @@ impl Translator<'_> {
     }
 
     fn literal(&mut self, character: char) -> Result<(), Refusal> {
-        self.out
-            .push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
+        self.out.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
         Ok(())
     }
 
@@ -83,9 +79,8 @@ impl Translator<'_> {
         let Some((inside, rest)) = self.rest.split_once('}') else {
             return Ok(None);
         };
-        let (least, most) = inside
-            .split_once(',')
-            .map_or((inside, None), |(least, most)| (least, Some(most)));
+        let (least, most) =
+            inside.split_once(',').map_or((inside, None), |(least, most)| (least, Some(most)));
         let is_number = |text: &str| {
             !text.is_empty()
                 && text.bytes().all(|b| b.is_ascii_digit())
@@ -97,9 +92,7 @@ impl Translator<'_> {
         let count = |text: &str| text.parse::<u32>().ok().filter(|count| *count <= MOST_REPEATS);
         let least_count = count(least).ok_or("invalid repeat count")?;
         if let Some(most) = most.filter(|most| !most.is_empty()) {
-            count(most)
-                .filter(|most| *most >= least_count)
-                .ok_or("invalid repeat count")?;
+            count(most).filter(|most| *most >= least_count).ok_or("invalid repeat count")?;
         }
         let counts = format!("{{{inside}}}");
         self.rest = rest;
@@ -114,11 +107,7 @@ impl Translator<'_> {
         }
         if self.take("P<") || self.take("<") {
             let (name, rest) = self.rest.split_once('>').ok_or("invalid named capture")?;
-            if name.is_empty()
-                || !name
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-            {
+            if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
                 return Err("invalid named capture");
             }
             self.out.push_str("(?P<");
@@ -130,9 +119,7 @@ impl Translator<'_> {
         let end = self.rest.find([':', ')']).ok_or("missing closing )")?;
         let (flags, rest) = self.rest.split_at_checked(end).ok_or("missing closing )")?;
         let known = flags.bytes().all(|flag| b"imsU-".contains(&flag));
-        let (on, off) = flags
-            .split_once('-')
-            .map_or((flags, None), |(on, off)| (on, Some(off)));
+        let (on, off) = flags.split_once('-').map_or((flags, None), |(on, off)| (on, Some(off)));
         if !known || off.is_some_and(|off| off.is_empty() || off.contains('-')) {
             return Err("invalid or unsupported Perl syntax");
         }

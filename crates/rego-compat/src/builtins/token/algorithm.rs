@@ -37,10 +37,7 @@ impl Algorithm {
     /// The algorithm of a name that OPA knows.
     pub(super) fn named(name: &str) -> Option<Self> {
         if name == "EdDSA" {
-            return Some(Self {
-                family: Family::Edwards,
-                hash: Hash::Sha512,
-            });
+            return Some(Self { family: Family::Edwards, hash: Hash::Sha512 });
         }
         let (family, hash) = name.split_at_checked(2)?;
         let family = match family {

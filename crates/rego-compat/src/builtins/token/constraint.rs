@@ -54,12 +54,8 @@ impl Constraints {
 
     /// Seconds since 1970 to compare a token's times with.
     fn seconds(&self) -> f64 {
-        let now = || {
-            SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map(|age| age.as_nanos() as f64)
-                .unwrap_or(0.0)
-        };
+        let now =
+            || SystemTime::now().duration_since(UNIX_EPOCH).map(|age| age.as_nanos() as f64).unwrap_or(0.0);
         self.time.unwrap_or_else(now) / 1e9
     }
 
@@ -89,11 +85,7 @@ impl Constraints {
         let expires = claimed_time(payload, "exp")?;
         let begins = claimed_time(payload, "nbf")?;
         let now = self.seconds();
-        Ok(
-            for_us
-                && expires.is_none_or(|expires| now < expires)
-                && begins.is_none_or(|begins| begins <= now),
-        )
+        Ok(for_us && expires.is_none_or(|expires| now < expires) && begins.is_none_or(|begins| begins <= now))
     }
 }
 
@@ -130,9 +122,7 @@ pub(super) fn any_verifies(
     }
     let announced = Algorithm::named(&header.algorithm);
     let fits = |key: &&Key| key.algorithm.is_none() || key.algorithm == announced;
-    keys.iter()
-        .filter(fits)
-        .any(|key| key.verifies(algorithm, signed, signature))
+    keys.iter().filter(fits).any(|key| key.verifies(algorithm, signed, signature))
 }
 
 /// `io.jwt.decode_verify(token, constraints)`: whether the token is as required, its header and its payload.

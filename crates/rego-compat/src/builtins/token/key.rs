@@ -54,11 +54,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Key>, Fault> {
         }
         _ => return Err("failed to extract a Key from the PEM certificate".to_owned()),
     };
-    Ok(vec![Key {
-        id: None,
-        algorithm: None,
-        material,
-    }])
+    Ok(vec![Key { id: None, algorithm: None, material }])
 }
 
 fn of_info(info: &SubjectPublicKeyInfo<'_>) -> Material {
@@ -67,10 +63,9 @@ fn of_info(info: &SubjectPublicKeyInfo<'_>) -> Material {
         return Material::Edwards(info.subject_public_key.data.to_vec());
     }
     match info.parsed() {
-        Ok(PublicKey::RSA(key)) => Material::Rsa {
-            modulus: unsigned(key.modulus),
-            exponent: unsigned(key.exponent),
-        },
+        Ok(PublicKey::RSA(key)) => {
+            Material::Rsa { modulus: unsigned(key.modulus), exponent: unsigned(key.exponent) }
+        }
         Ok(PublicKey::EC(point)) => Material::Elliptic(point.data().to_vec()),
         _ => Material::Other,
     }
@@ -91,11 +86,8 @@ fn json_keys(text: &str) -> Result<Vec<Key>, Fault> {
     };
     let mut keys = Vec::new();
     for jwk in &list {
-        let text = |name| {
-            field(jwk, name)
-                .and_then(|value| value.as_string().ok())
-                .map(|text| text.to_string())
-        };
+        let text =
+            |name| field(jwk, name).and_then(|value| value.as_string().ok()).map(|text| text.to_string());
         let material = of_jwk(jwk).ok_or_else(unreadable)?;
         let algorithm = match text("alg").as_deref() {
             None | Some("") => None,
@@ -104,11 +96,7 @@ fn json_keys(text: &str) -> Result<Vec<Key>, Fault> {
                 None => continue,
             },
         };
-        keys.push(Key {
-            id: text("kid"),
-            algorithm,
-            material,
-        });
+        keys.push(Key { id: text("kid"), algorithm, material });
     }
     Ok(keys)
 }
@@ -121,10 +109,7 @@ fn of_jwk(jwk: &Value) -> Option<Material> {
         return Some(Material::Other);
     }
     match &**text("kty")? {
-        "RSA" => Some(Material::Rsa {
-            modulus: unsigned(&bytes("n")?),
-            exponent: unsigned(&bytes("e")?),
-        }),
+        "RSA" => Some(Material::Rsa { modulus: unsigned(&bytes("n")?), exponent: unsigned(&bytes("e")?) }),
         "EC" => {
             let width = match &**text("crv")? {
                 "P-256" => 32,
@@ -154,23 +139,14 @@ impl Key {
         let Algorithm { family, hash } = algorithm;
         match (&self.material, family) {
             (Material::Rsa { modulus, exponent }, Family::Pkcs1 | Family::Pss) => {
-                let key = RsaPublicKeyComponents {
-                    n: modulus,
-                    e: exponent,
-                };
-                key.verify(rsa_parameters(family, hash), signed, signature)
-                    .is_ok()
+                let key = RsaPublicKeyComponents { n: modulus, e: exponent };
+                key.verify(rsa_parameters(family, hash), signed, signature).is_ok()
             }
-            (Material::Elliptic(point), Family::Elliptic) => {
-                elliptic(point.len(), hash).is_some_and(|curve| {
-                    UnparsedPublicKey::new(curve, point)
-                        .verify(signed, signature)
-                        .is_ok()
-                })
+            (Material::Elliptic(point), Family::Elliptic) => elliptic(point.len(), hash)
+                .is_some_and(|curve| UnparsedPublicKey::new(curve, point).verify(signed, signature).is_ok()),
+            (Material::Edwards(point), Family::Edwards) => {
+                UnparsedPublicKey::new(&signature::ED25519, point).verify(signed, signature).is_ok()
             }
-            (Material::Edwards(point), Family::Edwards) => UnparsedPublicKey::new(&signature::ED25519, point)
-                .verify(signed, signature)
-                .is_ok(),
             _ => false,
         }
     }

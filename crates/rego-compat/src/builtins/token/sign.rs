@@ -46,10 +46,7 @@ fn token(header: &str, payload: &str, key: &str) -> Result<Value, Fault> {
     let signed = format!("{}.{}", encode(header), encode(payload));
     let signature =
         signature_of(signed.as_bytes(), algorithm, &key).ok_or("the key does not fit the algorithm")?;
-    Ok(Value::from(format!(
-        "{signed}.{}",
-        BASE64URL_NOPAD.encode(&signature)
-    )))
+    Ok(Value::from(format!("{signed}.{}", BASE64URL_NOPAD.encode(&signature))))
 }
 
 fn signature_of(signed: &[u8], algorithm: Algorithm, key: &Value) -> Option<Vec<u8>> {
@@ -77,10 +74,7 @@ fn rsa(
     bytes: &dyn Fn(&'static str) -> Option<Vec<u8>>,
 ) -> Option<Vec<u8>> {
     let pair = RsaKeyPair::from_components(&KeyPairComponents {
-        public_key: PublicKeyComponents {
-            n: bytes("n")?,
-            e: bytes("e")?,
-        },
+        public_key: PublicKeyComponents { n: bytes("n")?, e: bytes("e")? },
         d: bytes("d")?,
         p: bytes("p")?,
         q: bytes("q")?,
@@ -98,8 +92,7 @@ fn rsa(
     };
     let pair = pair.ok()?;
     let mut signature = vec![0; pair.public().modulus_len()];
-    pair.sign(encoding, &SystemRandom::new(), signed, &mut signature)
-        .ok()?;
+    pair.sign(encoding, &SystemRandom::new(), signed, &mut signature).ok()?;
     Some(signature)
 }
 

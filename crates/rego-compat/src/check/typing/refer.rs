@@ -119,8 +119,7 @@ impl Checker<'_> {
     }
 
     fn inner_references(&mut self, body: &[Statement]) {
-        body.iter()
-            .for_each(|statement| self.references(&statement.action));
+        body.iter().for_each(|statement| self.references(&statement.action));
     }
 
     fn references_in(&mut self, operand: &Operand) {
@@ -144,8 +143,7 @@ impl Checker<'_> {
             self.vars.entry(slot).or_insert(ANY);
         }
         if self.names_function(reference) {
-            self.errors
-                .push((reference.at, "a function is no value: call it".to_owned()));
+            self.errors.push((reference.at, "a function is no value: call it".to_owned()));
             return;
         }
         let Some((mut of, rest)) = self.base_type(reference) else {
@@ -174,16 +172,14 @@ impl Checker<'_> {
     fn check_part(&mut self, of: &Type, part: &Operand, at: Pos) -> Option<Type> {
         let wanted = keys(Some(of));
         if of.is_empty_collection() || wanted.is_none() {
-            self.errors
-                .push((at, "undefined ref: nothing can be selected here".to_owned()));
+            self.errors.push((at, "undefined ref: nothing can be selected here".to_owned()));
             return None;
         }
         let fits = match part {
             Operand::Const(key) if is_scalar(key) => {
                 let child = select(Some(of), key);
                 if child.is_none() {
-                    self.errors
-                        .push((at, format!("undefined ref: there is no {key} here")));
+                    self.errors.push((at, format!("undefined ref: there is no {key} here")));
                 }
                 return child;
             }
@@ -201,8 +197,7 @@ impl Checker<'_> {
             part => self.unify_one(part, wanted.as_ref(), false),
         };
         if !fits {
-            self.errors
-                .push((at, "undefined ref: no key of this type here".to_owned()));
+            self.errors.push((at, "undefined ref: no key of this type here".to_owned()));
             return None;
         }
         values(Some(of))

@@ -12,26 +12,18 @@ pub(super) fn outputs(statement: &Statement, safe: &SlotSet) -> SlotSet {
         return made;
     }
     let mut inputs = SlotSet::default();
-    statement
-        .with
-        .iter()
-        .for_each(|with| all_vars(&with.value, &mut inputs));
+    statement.with.iter().for_each(|with| all_vars(&with.value, &mut inputs));
     if !inputs.is_subset(safe) {
         return made;
     }
     match &statement.action {
         Action::Term(operand) => reference_outputs(operand, safe, &mut made),
         Action::Every { domain, .. } => reference_outputs(domain, safe, &mut made),
-        Action::Unify {
-            left,
-            right,
-            assigned,
-        } => {
+        Action::Unify { left, right, assigned } => {
             unify_outputs(left, right, *assigned, safe, &mut made);
         }
         Action::Call { args, output, .. } => {
-            args.iter()
-                .for_each(|arg| reference_outputs(arg, safe, &mut made));
+            args.iter().for_each(|arg| reference_outputs(arg, safe, &mut made));
             let mut needed = SlotSet::default();
             args.iter().for_each(|arg| pattern_vars(arg, &mut needed));
             needed.subtract(&made);

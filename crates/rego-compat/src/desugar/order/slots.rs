@@ -77,9 +77,7 @@ impl SlotSet {
     }
 
     pub(crate) fn len(&self) -> u32 {
-        self.high.iter().fold(self.low.count_ones(), |sum, word| {
-            sum.saturating_add(word.count_ones())
-        })
+        self.high.iter().fold(self.low.count_ones(), |sum, word| sum.saturating_add(word.count_ones()))
     }
 
     /// The slots in ascending order.

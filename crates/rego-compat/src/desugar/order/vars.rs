@@ -33,10 +33,7 @@ fn each_var(operand: &Operand, tell: &mut dyn FnMut(Slot)) {
 pub(super) fn visible_vars(statement: &Statement, found: &mut SlotSet) {
     each_operand(statement, &mut |operand| all_vars(operand, found));
     match &statement.action {
-        Action::Not {
-            body,
-            explicit: false,
-        } => implicit_vars(body, found),
+        Action::Not { body, explicit: false } => implicit_vars(body, found),
         Action::And(left, right) | Action::Or(left, right) => {
             for branch in [left, right] {
                 if !branch.explicit {
@@ -71,17 +68,11 @@ fn implicit_vars(body: &[Statement], found: &mut SlotSet) {
         visible_vars(statement, &mut vars);
         own.push(vars);
         if !statement.negated
-            && let Action::Call {
-                output: Some(output), ..
-            } = &statement.action
+            && let Action::Call { output: Some(output), .. } = &statement.action
         {
             all_vars(output, &mut bound);
         }
-        if let Action::Unify {
-            left: Operand::Var(slot),
-            ..
-        } = &statement.action
-        {
+        if let Action::Unify { left: Operand::Var(slot), .. } = &statement.action {
             bound.insert(*slot);
         }
     }
@@ -136,10 +127,7 @@ fn operand_closures(operand: &Operand, found: &mut SlotSet) {
                 operand_closures(value, found);
             }
         }
-        Operand::Ref(reference) => reference
-            .path
-            .iter()
-            .for_each(|part| operand_closures(part, found)),
+        Operand::Ref(reference) => reference.path.iter().for_each(|part| operand_closures(part, found)),
         Operand::Collect(collect) => {
             body_vars(&collect.body, found);
             match &collect.kind {
@@ -156,10 +144,7 @@ fn operand_closures(operand: &Operand, found: &mut SlotSet) {
 /// Variables that have values once the statement holds.
 pub(crate) fn bound_by(statement: &Statement, bound: &mut SlotSet) {
     if !statement.negated
-        && !matches!(
-            statement.action,
-            Action::Not { .. } | Action::And(..) | Action::Or(..)
-        )
+        && !matches!(statement.action, Action::Not { .. } | Action::And(..) | Action::Or(..))
     {
         each_operand(statement, &mut |operand| all_vars(operand, bound));
     }

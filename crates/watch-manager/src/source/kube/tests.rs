@@ -42,36 +42,18 @@ async fn a_list_is_paged_and_its_items_are_left_as_they_are() {
         "metadata":{"resourceVersion":"7","continue":"more"},
         "items":[{"metadata":{"name":"a"},"spec":{"n":1.50}}]}"#;
     let (source, requests) = answering(200, body);
-    let page = Page {
-        limit: Some(500),
-        continue_token: Some("to ken".to_owned()),
-    };
+    let page = Page { limit: Some(500), continue_token: Some("to ken".to_owned()) };
     let listed = source.list(&gadgets(), &page).await.unwrap();
-    assert_eq!(
-        listed.items[0].get(),
-        r#"{"metadata":{"name":"a"},"spec":{"n":1.50}}"#
-    );
-    assert_eq!(
-        (listed.resource_version.as_str(), listed.continue_token.as_deref()),
-        ("7", Some("more"))
-    );
+    assert_eq!(listed.items[0].get(), r#"{"metadata":{"name":"a"},"spec":{"n":1.50}}"#);
+    assert_eq!((listed.resource_version.as_str(), listed.continue_token.as_deref()), ("7", Some("more")));
     let requests = requests.lock().unwrap();
-    assert!(
-        requests[0].starts_with("/apis/example.com/v1/gadgets?"),
-        "{requests:?}"
-    );
-    assert!(
-        requests[0].contains("limit=500") && requests[0].contains("continue=to+ken"),
-        "{requests:?}"
-    );
+    assert!(requests[0].starts_with("/apis/example.com/v1/gadgets?"), "{requests:?}");
+    assert!(requests[0].contains("limit=500") && requests[0].contains("continue=to+ken"), "{requests:?}");
 }
 
 #[tokio::test]
 async fn the_last_page_has_an_empty_token_or_none() {
-    for metadata in [
-        r#"{"resourceVersion":"7","continue":""}"#,
-        r#"{"resourceVersion":"7"}"#,
-    ] {
+    for metadata in [r#"{"resourceVersion":"7","continue":""}"#, r#"{"resourceVersion":"7"}"#] {
         let body = format!(r#"{{"kind":"List","apiVersion":"v1","metadata":{metadata},"items":null}}"#);
         let listed = list(200, &body).await.unwrap();
         assert_eq!((listed.items.len(), listed.continue_token), (0, None));
@@ -80,18 +62,9 @@ async fn the_last_page_has_an_empty_token_or_none() {
 
 #[tokio::test]
 async fn answers_are_told_apart_by_what_to_do_about_them() {
-    assert!(matches!(
-        list(404, "404 page not found\n").await,
-        Err(SourceError::NotServed)
-    ));
-    assert!(matches!(
-        list(404, &status(404, "gone")).await,
-        Err(SourceError::NotServed)
-    ));
-    assert!(matches!(
-        list(410, &status(410, "too old")).await,
-        Err(SourceError::Expired)
-    ));
+    assert!(matches!(list(404, "404 page not found\n").await, Err(SourceError::NotServed)));
+    assert!(matches!(list(404, &status(404, "gone")).await, Err(SourceError::NotServed)));
+    assert!(matches!(list(410, &status(410, "too old")).await, Err(SourceError::Expired)));
     let forbidden = list(403, &status(403, "user x cannot list")).await.unwrap_err();
     assert!(matches!(&forbidden, SourceError::Forbidden(message) if message == "user x cannot list"));
     let unavailable = list(503, &status(503, "starting")).await.unwrap_err();
@@ -102,9 +75,7 @@ async fn answers_are_told_apart_by_what_to_do_about_them() {
 async fn a_kind_that_its_group_lacks_is_not_served() {
     let body = r#"{"kind":"APIResourceList","groupVersion":"example.com/v1","resources":[]}"#;
     let (source, _) = answering(200, body);
-    let resolved = source
-        .resolve(&GroupVersionKind::gvk("example.com", "v1", "Gadget"))
-        .await;
+    let resolved = source.resolve(&GroupVersionKind::gvk("example.com", "v1", "Gadget")).await;
     assert!(matches!(resolved, Err(SourceError::NotServed)), "{resolved:?}");
 }
 
@@ -114,14 +85,8 @@ async fn a_kind_is_resolved_with_its_plural_and_what_it_lacks() {
         {"name":"gadgetoj","singularName":"gadget","namespaced":true,"kind":"Gadget","verbs":["get","list"]},
         {"name":"gadgetoj/status","singularName":"","namespaced":true,"kind":"Gadget","verbs":["get"]}]}"#;
     let (source, _) = answering(200, body);
-    let served = source
-        .resolve(&GroupVersionKind::gvk("example.com", "v1", "Gadget"))
-        .await
-        .unwrap();
-    assert_eq!(
-        (served.resource.plural.as_str(), served.missing),
-        ("gadgetoj", Some(Verb::Watch))
-    );
+    let served = source.resolve(&GroupVersionKind::gvk("example.com", "v1", "Gadget")).await.unwrap();
+    assert_eq!((served.resource.plural.as_str(), served.missing), ("gadgetoj", Some(Verb::Watch)));
 }
 
 #[tokio::test]
@@ -136,10 +101,7 @@ async fn a_watch_begins_where_it_is_told_and_survives_nonsense() {
     ]
     .join("\n");
     let (source, requests) = answering(200, &body);
-    let frames = source
-        .watch(&gadgets(), "7", Duration::from_secs(290))
-        .await
-        .unwrap();
+    let frames = source.watch(&gadgets(), "7", Duration::from_secs(290)).await.unwrap();
     let seen: Vec<String> = frames
         .map(|frame| match frame {
             Ok(Frame::Applied(raw)) => format!("apply {raw}"),
@@ -162,24 +124,14 @@ async fn a_watch_begins_where_it_is_told_and_survives_nonsense() {
         ]
     );
     let requests = requests.lock().unwrap();
-    for part in [
-        "watch=true",
-        "resourceVersion=7",
-        "timeoutSeconds=290",
-        "allowWatchBookmarks=true",
-    ] {
+    for part in ["watch=true", "resourceVersion=7", "timeoutSeconds=290", "allowWatchBookmarks=true"] {
         assert!(requests[0].contains(part), "{part} is missing in {requests:?}");
     }
 }
 
 #[tokio::test]
 async fn a_watch_that_may_not_open_says_why() {
-    let opened = answering(410, &status(410, "too old"))
-        .0
-        .watch(&gadgets(), "1", Duration::from_secs(1))
-        .await;
-    assert!(matches!(
-        opened.map(|frames| frames.into_stream().boxed()),
-        Err(SourceError::Expired)
-    ));
+    let opened =
+        answering(410, &status(410, "too old")).0.watch(&gadgets(), "1", Duration::from_secs(1)).await;
+    assert!(matches!(opened.map(|frames| frames.into_stream().boxed()), Err(SourceError::Expired)));
 }

@@ -128,11 +128,7 @@ impl World {
 
     /// Copies the world, sharing nothing with the original.
     pub(super) fn fork(&self) -> Self {
-        let readers: Vec<_> = self
-            .readers
-            .iter()
-            .map(|reader| reader.as_ref().map(Reader::fork))
-            .collect();
+        let readers: Vec<_> = self.readers.iter().map(|reader| reader.as_ref().map(Reader::fork)).collect();
         let stores: HashMap<_, _> = self
             .kinds
             .iter()
@@ -146,11 +142,7 @@ impl World {
         };
         for (gvk, kind) in &self.switchboard.kinds {
             let (incarnation, joined) = (kind.incarnation, kind.joined.clone());
-            let kind = crate::switchboard::Kind {
-                incarnation,
-                store: stores[gvk].clone(),
-                joined,
-            };
+            let kind = crate::switchboard::Kind { incarnation, store: stores[gvk].clone(), joined };
             switchboard.kinds.insert(gvk.clone(), kind);
         }
         for (id, mailbox) in &self.switchboard.mailboxes {
@@ -164,12 +156,7 @@ impl World {
                 run.store = stores[&kind.gvk].clone();
             }
         }
-        Self {
-            switchboard,
-            readers,
-            kinds,
-            ..*self
-        }
+        Self { switchboard, readers, kinds, ..*self }
     }
 
     /// The world in words, equal for worlds that behave alike from here.
@@ -186,18 +173,12 @@ impl World {
                 .kinds
                 .iter()
                 .map(|kind| {
-                    let joined = self
-                        .switchboard
-                        .kinds
-                        .get(&kind.gvk)
-                        .and_then(|kind| kind.joined.get(&reader.id));
+                    let joined =
+                        self.switchboard.kinds.get(&kind.gvk).and_then(|kind| kind.joined.get(&reader.id));
                     joined == wishes.get(&kind.gvk)
                 })
                 .collect();
-            text.push_str(&format!(
-                " {} {backlog} {known:?} {:?}",
-                reader.dirty, reader.views
-            ));
+            text.push_str(&format!(" {} {backlog} {known:?} {:?}", reader.dirty, reader.views));
         }
         for kind in &self.kinds {
             text.push_str(&format!(" {:?} {} {}", kind.server, kind.made, kind.changed));
@@ -307,10 +288,7 @@ impl World {
             }
         });
         let left = self.switchboard.mailboxes.len();
-        assert!(
-            left <= self.readers.iter().flatten().count(),
-            "a dropped registrar is remembered"
-        );
+        assert!(left <= self.readers.iter().flatten().count(), "a dropped registrar is remembered");
     }
 
     fn change_roster(&mut self, r: usize, change: impl FnOnce(&mut Backlog, &[Gvk]) -> bool) {
@@ -320,11 +298,7 @@ impl World {
         let mut changed = false;
         reader.mailbox.deliver(|backlog| changed = change(backlog, &gvks));
         let after = look(&reader.mailbox, |backlog| (backlog.wishes(), backlog.picture()));
-        assert_eq!(
-            before != after,
-            changed,
-            "a call that changes nothing must do nothing"
-        );
+        assert_eq!(before != after, changed, "a call that changes nothing must do nothing");
         reader.dirty |= changed;
         for (k, gvk) in gvks.iter().enumerate() {
             if before.0.get(gvk) != after.0.get(gvk) {
@@ -345,11 +319,7 @@ impl World {
         self.isolated(r, |world| world.run(Command::Wish(id, mailbox.clone())));
         let again = look(&mailbox, Backlog::picture);
         self.run(Command::Wish(id, mailbox.clone()));
-        assert_eq!(
-            look(&mailbox, Backlog::picture),
-            again,
-            "the same wishes again changed something"
-        );
+        assert_eq!(look(&mailbox, Backlog::picture), again, "the same wishes again changed something");
         self.note_snapshots();
     }
 
@@ -358,10 +328,8 @@ impl World {
         let others = |world: &Self| {
             let readers = world.readers.iter().enumerate().filter(|(other, _)| *other != r);
             let readers = readers.filter_map(|(_, reader)| reader.as_ref());
-            let backlogs: Vec<_> = readers
-                .clone()
-                .map(|reader| look(&reader.mailbox, Backlog::picture))
-                .collect();
+            let backlogs: Vec<_> =
+                readers.clone().map(|reader| look(&reader.mailbox, Backlog::picture)).collect();
             let joined = |gvk: &Gvk| {
                 let kind = world.switchboard.kinds.get(gvk)?;
                 let wanted = readers.clone().any(|reader| kind.joined.contains_key(&reader.id));
@@ -418,19 +386,12 @@ impl World {
                 Effect::Start(gvk, incarnation, store) => {
                     let kind = self.kinds.iter_mut().find(|kind| kind.gvk == gvk).unwrap();
                     assert!(kind.run.is_none(), "two watches of one kind");
-                    kind.run = Some(Run {
-                        incarnation,
-                        store,
-                        phase: Phase::Idle,
-                    });
+                    kind.run = Some(Run { incarnation, store, phase: Phase::Idle });
                 }
                 Effect::Stop(gvk) => {
                     let kind = self.kinds.iter_mut().find(|kind| kind.gvk == gvk).unwrap();
                     let run = kind.run.take().expect("stopped what does not run");
-                    assert!(
-                        run.store.is_closed() && run.store.is_empty(),
-                        "a stopped kind keeps objects"
-                    );
+                    assert!(run.store.is_closed() && run.store.is_empty(), "a stopped kind keeps objects");
                 }
             }
         }
@@ -444,10 +405,7 @@ impl World {
                 let synced = look(&reader.mailbox, |backlog| backlog.is_synced(&kind.gvk));
                 if synced && !view.synced {
                     let run = kind.run.as_ref().expect("synced with a kind that is not watched");
-                    assert!(
-                        matches!(run.phase, Phase::Following | Phase::Broken),
-                        "synced in mid-list"
-                    );
+                    assert!(matches!(run.phase, Phase::Following | Phase::Broken), "synced in mid-list");
                     view.snapshot = Some(stored(&run.store));
                     view.synced = true;
                 }
@@ -461,10 +419,7 @@ impl World {
         reader.mailbox.deliver(|backlog| event = backlog.pop());
         let event = event.unwrap();
         let k = self.kinds.iter().position(|kind| *kind.gvk == event.gvk).unwrap();
-        let view = reader
-            .views
-            .get_mut(&k)
-            .expect("an event of a kind that is not in the roster");
+        let view = reader.views.get_mut(&k).expect("an event of a kind that is not in the roster");
         view.take_in(&event, self.kinds[k].run.as_ref());
     }
 
@@ -473,18 +428,9 @@ impl World {
         for reader in self.readers.iter().flatten() {
             look(&reader.mailbox, Backlog::check);
         }
-        let granted: BTreeSet<_> = self
-            .switchboard
-            .kinds
-            .keys()
-            .map(|gvk| gvk.kind.clone())
-            .collect();
-        let running: BTreeSet<_> = self
-            .kinds
-            .iter()
-            .filter(|kind| kind.run.is_some())
-            .map(|kind| kind.gvk.kind.clone())
-            .collect();
+        let granted: BTreeSet<_> = self.switchboard.kinds.keys().map(|gvk| gvk.kind.clone()).collect();
+        let running: BTreeSet<_> =
+            self.kinds.iter().filter(|kind| kind.run.is_some()).map(|kind| kind.gvk.kind.clone()).collect();
         assert_eq!(granted, running);
         if self.readers.iter().flatten().all(|reader| !reader.dirty) {
             let wanted: BTreeSet<_> = self
@@ -506,21 +452,14 @@ impl World {
             if world.readers[r].as_ref().is_some_and(|reader| reader.dirty) {
                 world.grant(r);
             }
-            while world.readers[r]
-                .as_ref()
-                .is_some_and(|reader| look(&reader.mailbox, |b| !b.is_empty()))
-            {
+            while world.readers[r].as_ref().is_some_and(|reader| look(&reader.mailbox, |b| !b.is_empty())) {
                 world.deliver(r);
             }
         }
         for reader in world.readers.iter().flatten() {
             for (k, view) in &reader.views {
                 let run = world.kinds[*k].run.as_ref().expect("a wish that nobody watches");
-                assert_eq!(
-                    view.held,
-                    stored(&run.store),
-                    "a reader knows something else than the store"
-                );
+                assert_eq!(view.held, stored(&run.store), "a reader knows something else than the store");
                 assert_eq!(view.snapshot, None, "the end of a snapshot was not said");
                 if run.phase == Phase::Following {
                     assert!(view.synced, "a complete kind is not synced");
@@ -535,22 +474,12 @@ impl World {
 
 impl Reader {
     fn new(id: RegistrarId) -> Self {
-        Self {
-            id,
-            mailbox: Arc::default(),
-            dirty: false,
-            views: BTreeMap::new(),
-        }
+        Self { id, mailbox: Arc::default(), dirty: false, views: BTreeMap::new() }
     }
 
     fn fork(&self) -> Self {
         let mailbox = fork_mailbox(&self.mailbox);
-        Self {
-            id: self.id,
-            mailbox,
-            dirty: self.dirty,
-            views: self.views.clone(),
-        }
+        Self { id: self.id, mailbox, dirty: self.dirty, views: self.views.clone() }
     }
 }
 
@@ -569,10 +498,7 @@ impl View {
                 }
             }
             EventKind::Deleted(old) => {
-                let (uid, _) = self
-                    .held
-                    .remove(old.name())
-                    .expect("a delete of what is not held");
+                let (uid, _) = self.held.remove(old.name()).expect("a delete of what is not held");
                 assert_eq!(uid, parse(old.uid()), "a delete of another object");
             }
             EventKind::Synced => {
@@ -604,11 +530,7 @@ impl Kind {
             Some(Phase::Following) => actions.push(Action::Break(k)),
             Some(Phase::Listing { left, .. }) => {
                 actions.push(Action::ListStart(k));
-                actions.push(if left.is_empty() {
-                    Action::ListEnd(k)
-                } else {
-                    Action::ListOne(k)
-                });
+                actions.push(if left.is_empty() { Action::ListEnd(k) } else { Action::ListOne(k) });
             }
         }
         // A list shows one moment, so the server holds still meanwhile. What nobody watches need not move.

@@ -40,10 +40,7 @@ fn folder() -> tempfile::TempDir {
 fn denial(reading: &Reading) -> String {
     let object = Document::from_value(&serde_json::json!({"apiVersion": "v1", "kind": "Pod"})).unwrap();
     let review = AdmissionTarget.object(object, None);
-    reading
-        .policies
-        .review(&review, EnforcementPoint::WEBHOOK, &Budget::default())
-        .denial()
+    reading.policies.review(&review, EnforcementPoint::WEBHOOK, &Budget::default()).denial()
 }
 
 #[test]
@@ -51,10 +48,7 @@ fn each_object_goes_where_it_belongs() {
     let folder = folder();
     let reading = PolicyFolder::new(folder.path()).read();
     assert_eq!(reading.problems, [""; 0]);
-    assert_eq!(
-        (reading.templates, reading.constraints, reading.reviews.len()),
-        (1, 1, 1)
-    );
+    assert_eq!((reading.templates, reading.constraints, reading.reviews.len()), (1, 1, 1));
     assert_eq!(denial(&reading), "[c] shop");
 }
 
@@ -80,10 +74,6 @@ fn what_broke_keeps_its_last_good_version_and_is_reported() {
         let reading = policies.read();
         assert_eq!(denial(&reading), "[c] shop");
         assert_eq!(reading.problems.len(), 1, "{:?}", reading.problems);
-        assert!(
-            reading.problems[0].contains("template.yaml"),
-            "{:?}",
-            reading.problems
-        );
+        assert!(reading.problems[0].contains("template.yaml"), "{:?}", reading.problems);
     }
 }

@@ -18,12 +18,8 @@ pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Result<Report, Sour
                     check_structural(schema, &Options::default().status_subresource(args.status))
                 }
             };
-            let kept = findings
-                .into_iter()
-                .map(|finding| note(&finding, &source.file, source.line));
-            report
-                .notes
-                .extend(kept.filter(|note| note.level == Level::Error || !args.errors_only));
+            let kept = findings.into_iter().map(|finding| note(&finding, &source.file, source.line));
+            report.notes.extend(kept.filter(|note| note.level == Level::Error || !args.errors_only));
         }
     }
     report.settle();

@@ -15,14 +15,8 @@ pub(super) fn run(args: &DiffArgs, input: &mut dyn Read) -> Result<Report, Sourc
         (Content::Schema(old), Content::Schema(new)) => compat(old, new),
         _ => return Err(SourceError::Mixed),
     };
-    let notes = changes
-        .iter()
-        .map(|change| note(change, &new.file, new.line))
-        .collect();
-    let mut report = Report {
-        notes,
-        verdict: Some(verdict(&changes)),
-    };
+    let notes = changes.iter().map(|change| note(change, &new.file, new.line)).collect();
+    let mut report = Report { notes, verdict: Some(verdict(&changes)) };
     report.settle();
     Ok(report)
 }

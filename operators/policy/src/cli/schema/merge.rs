@@ -18,39 +18,29 @@ pub(super) enum Outcome {
 
 pub(super) fn run(args: &MergeArgs, input: &mut dyn Read) -> Result<Outcome, SourceError> {
     let mut report = Report::default();
-    let mut merger = Merger::new()
-        .status_subresource(args.status)
-        .strip_descriptions(args.strip_descriptions);
+    let mut merger =
+        Merger::new().status_subresource(args.status).strip_descriptions(args.strip_descriptions);
     for argument in &args.fragments {
         let (at, file) = place(argument)?;
         let source = read_one(Path::new(file), input)?;
         let Content::Schema(mut schema) = source.content else {
             let found = "a CustomResourceDefinition, which is no fragment,".to_owned();
-            return Err(SourceError::Kind {
-                file: source.file,
-                line: source.line,
-                found,
-            });
+            return Err(SourceError::Kind { file: source.file, line: source.line, found });
         };
         if args.structuralize {
             match structuralize(&schema, Style::default()) {
                 Ok(done) => schema = done.schema,
-                Err(obstacles) => report.notes.extend(
-                    obstacles
-                        .iter()
-                        .map(|obstacle| in_the_way(obstacle, &source.file, source.line)),
-                ),
+                Err(obstacles) => report
+                    .notes
+                    .extend(obstacles.iter().map(|obstacle| in_the_way(obstacle, &source.file, source.line))),
             }
         }
         for property in args.grant.iter().cloned().chain(at.names().first().cloned()) {
             merger = merger.grant(property, &source.file);
         }
         let root = at.names().is_empty();
-        merger = merger.mount(
-            Fragment::new(source.file, at, schema)
-                .any_type()
-                .sharing(sharing(args.shared, root)),
-        );
+        merger = merger
+            .mount(Fragment::new(source.file, at, schema).any_type().sharing(sharing(args.shared, root)));
     }
     if !report.notes.is_empty() {
         report.settle();

@@ -51,25 +51,16 @@ pub(super) enum SourceError {
 /// Reads all documents of a file; `-` is `input`.
 pub(super) fn read(path: &Path, input: &mut dyn Read) -> Result<Vec<Source>, SourceError> {
     let standard = path == Path::new("-");
-    let file = if standard {
-        "<stdin>".to_owned()
-    } else {
-        path.display().to_string()
-    };
+    let file = if standard { "<stdin>".to_owned() } else { path.display().to_string() };
     let mut text = String::new();
     let read = if standard {
         input.read_to_string(&mut text)
     } else {
         std::fs::File::open(path).and_then(|mut opened| opened.read_to_string(&mut text))
     };
-    read.map_err(|source| SourceError::Read {
-        file: file.clone(),
-        source,
-    })?;
-    let documents = yaml::documents(&text).map_err(|source| SourceError::Syntax {
-        file: file.clone(),
-        source,
-    })?;
+    read.map_err(|source| SourceError::Read { file: file.clone(), source })?;
+    let documents =
+        yaml::documents(&text).map_err(|source| SourceError::Syntax { file: file.clone(), source })?;
     let mut sources = Vec::new();
     for document in documents.into_iter().filter(|document| !document.value.is_null()) {
         for value in items(document.value) {
@@ -78,11 +69,7 @@ pub(super) fn read(path: &Path, input: &mut dyn Read) -> Result<Vec<Source>, Sou
                 line: document.line,
                 found,
             })?;
-            sources.push(Source {
-                file: file.clone(),
-                line: document.line,
-                content,
-            });
+            sources.push(Source { file: file.clone(), line: document.line, content });
         }
     }
     Ok(sources)
@@ -95,19 +82,13 @@ pub(super) fn read_one(path: &Path, input: &mut dyn Read) -> Result<Source, Sour
         (Some(source), 0) => Ok(source),
         (last, rest) => {
             let found = rest.saturating_add(usize::from(last.is_some()));
-            Err(SourceError::Count {
-                file: path.display().to_string(),
-                found,
-            })
+            Err(SourceError::Count { file: path.display().to_string(), found })
         }
     }
 }
 
 fn items(document: Value) -> Vec<Value> {
-    match (
-        document.get("kind").and_then(Value::as_str),
-        document.get("items"),
-    ) {
+    match (document.get("kind").and_then(Value::as_str), document.get("items")) {
         (Some("List" | "CustomResourceDefinitionList"), Some(Value::Array(items))) => items.clone(),
         _ => vec![document],
     }

@@ -34,11 +34,7 @@ fn run(files: &[(&str, &str)], line: &[&str], input: &str) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let code = schema(&line.args, &mut input.as_bytes(), &mut out, &mut err);
     let text = |bytes| String::from_utf8(bytes).unwrap().replace(&here, "");
-    Ran {
-        code,
-        out: text(out),
-        err: text(err),
-    }
+    Ran { code, out: text(out), err: text(err) }
 }
 
 const CRD: &str = r"
@@ -64,10 +60,9 @@ fn a_sound_crd_is_clean() {
 
 #[test]
 fn errors_stand_in_the_servers_words_and_lints_come_after_them() {
-    let bad = CRD.replace("{type: integer}", "{type: array}").replace(
-        "spec: {type: object,",
-        "status: {type: object}, spec: {type: object,",
-    );
+    let bad = CRD
+        .replace("{type: integer}", "{type: array}")
+        .replace("spec: {type: object,", "status: {type: object}, spec: {type: object,");
     let ran = run(&[("crd.yaml", &bad)], &["check", "crd.yaml"], "");
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!(
@@ -84,11 +79,7 @@ fn errors_stand_in_the_servers_words_and_lints_come_after_them() {
 
 #[test]
 fn bare_schemas_and_standard_input_are_checked_too() {
-    let ran = run(
-        &[],
-        &["check", "-"],
-        r#"{"type": "object", "properties": {"a": {}}}"#,
-    );
+    let ran = run(&[], &["check", "-"], r#"{"type": "object", "properties": {"a": {}}}"#);
     assert_eq!(ran.code, 1);
     assert_eq!(
         ran.out,
@@ -102,15 +93,9 @@ fn every_version_and_every_document_is_checked() {
         "\n  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: string}}}\n";
     let both = format!("{}{second}---\ntype: object\nnullable: true\n", CRD.trim_end());
     let ran = run(&[("all.yaml", &both)], &["check", "all.yaml"], "");
+    assert!(ran.out.contains("spec.versions[1].schema.openAPIV3Schema.type: Invalid value"), "{}", ran.out);
     assert!(
-        ran.out
-            .contains("spec.versions[1].schema.openAPIV3Schema.type: Invalid value"),
-        "{}",
-        ran.out
-    );
-    assert!(
-        ran.out
-            .contains("openAPIV3Schema.nullable: Forbidden: nullable cannot be true at the root"),
+        ran.out.contains("openAPIV3Schema.nullable: Forbidden: nullable cannot be true at the root"),
         "{}",
         ran.out
     );
@@ -136,41 +121,19 @@ fn json_and_sarif_carry_the_same_findings() {
     assert_eq!(sarif["version"], "2.1.0");
     let result = &sarif["runs"][0]["results"][0];
     assert_eq!(result["message"]["text"], json[0]["text"]);
-    assert_eq!(
-        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
-        "crd.yaml"
-    );
-    assert_eq!(
-        result["ruleId"],
-        sarif["runs"][0]["tool"]["driver"]["rules"][0]["id"]
-    );
+    assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "crd.yaml");
+    assert_eq!(result["ruleId"], sarif["runs"][0]["tool"]["driver"]["rules"][0]["id"]);
 }
 
 #[test]
 fn what_cannot_be_read_exits_with_2() {
     for (files, line, expected) in [
-        (
-            &[][..],
-            &["check", "nowhere.yaml"][..],
-            "nowhere.yaml: cannot be read",
-        ),
+        (&[][..], &["check", "nowhere.yaml"][..], "nowhere.yaml: cannot be read"),
         (&[("a.yaml", "a: [")], &["check", "a.yaml"], "a.yaml: "),
-        (
-            &[("a.yaml", "apiVersion: v1\nkind: Pod")],
-            &["check", "a.yaml"],
-            "Pod of v1 is neither",
-        ),
+        (&[("a.yaml", "apiVersion: v1\nkind: Pod")], &["check", "a.yaml"], "Pod of v1 is neither"),
         (&[("a.yaml", CRD)], &["merge", "a.yaml"], "which is no fragment"),
-        (
-            &[("a.yaml", CRD), ("b.yaml", "type: object")],
-            &["diff", "a.yaml", "b.yaml"],
-            "cannot be compared",
-        ),
-        (
-            &[("a.yaml", "{}\n---\n{}")],
-            &["diff", "a.yaml", "a.yaml"],
-            "holds 2 documents",
-        ),
+        (&[("a.yaml", CRD), ("b.yaml", "type: object")], &["diff", "a.yaml", "b.yaml"], "cannot be compared"),
+        (&[("a.yaml", "{}\n---\n{}")], &["diff", "a.yaml", "a.yaml"], "holds 2 documents"),
         (&[("a.yaml", "{}")], &["merge", "/spec~=a.yaml"], "mount path"),
     ] {
         let ran = run(files, line, "");
@@ -187,20 +150,9 @@ fn what_cannot_be_read_exits_with_2() {
 fn fragments_are_mounted_where_the_command_line_says() {
     let files = [
         ("match.yaml", "type: object"),
-        (
-            "parameters.json",
-            r#"{"type": "object", "properties": {"n": {"type": "integer"}}}"#,
-        ),
+        ("parameters.json", r#"{"type": "object", "properties": {"n": {"type": "integer"}}}"#),
     ];
-    let ran = run(
-        &files,
-        &[
-            "merge",
-            "/spec/match=match.yaml",
-            "/spec/parameters=parameters.json",
-        ],
-        "",
-    );
+    let ran = run(&files, &["merge", "/spec/match=match.yaml", "/spec/parameters=parameters.json"], "");
     let schema: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(
@@ -211,60 +163,32 @@ fn fragments_are_mounted_where_the_command_line_says() {
 
 #[test]
 fn conflicts_name_both_files() {
-    let files = [
-        ("a.yaml", "type: object"),
-        ("b.yaml", "{type: object, properties: {x: {type: string}}}"),
-    ];
+    let files = [("a.yaml", "type: object"), ("b.yaml", "{type: object, properties: {x: {type: string}}}")];
     let ran = run(&files, &["merge", "/spec=a.yaml", "/spec/x=b.yaml"], "");
     assert_eq!(ran.code, 1);
     assert!(
-        ran.out
-            .starts_with("a.yaml,b.yaml: error: /properties/spec: b.yaml contributes here"),
+        ran.out.starts_with("a.yaml,b.yaml: error: /properties/spec: b.yaml contributes here"),
         "{}",
         ran.out
     );
-    let shared = run(
-        &files,
-        &["merge", "--shared", "intersect", "/spec=a.yaml", "/spec=b.yaml"],
-        "",
-    );
+    let shared = run(&files, &["merge", "--shared", "intersect", "/spec=a.yaml", "/spec=b.yaml"], "");
     assert_eq!((shared.code, shared.err.as_str()), (0, ""));
 }
 
 #[test]
 fn generated_schemas_can_be_made_structural_on_the_way() {
     let emitted = r#"{"type": "object", "properties": {"a": {"type": ["string", "null"]}}}"#;
-    assert_eq!(
-        run(&[("a.json", emitted)], &["merge", "/spec=a.json"], "").code,
-        1
-    );
-    let ran = run(
-        &[("a.json", emitted)],
-        &["merge", "--structuralize", "/spec=a.json"],
-        "",
-    );
+    assert_eq!(run(&[("a.json", emitted)], &["merge", "/spec=a.json"], "").code, 1);
+    let ran = run(&[("a.json", emitted)], &["merge", "--structuralize", "/spec=a.json"], "");
     assert_eq!(ran.code, 0, "{}", ran.out);
     let tuple = r#"{"type": "array", "prefixItems": [{"type": "string"}]}"#;
-    let ran = run(
-        &[("a.json", tuple)],
-        &["merge", "--structuralize", "/spec/x=a.json"],
-        "",
-    );
-    assert!(
-        ran.code == 1 && ran.out.contains("a tuple has a type per position"),
-        "{}",
-        ran.out
-    );
+    let ran = run(&[("a.json", tuple)], &["merge", "--structuralize", "/spec/x=a.json"], "");
+    assert!(ran.code == 1 && ran.out.contains("a tuple has a type per position"), "{}", ran.out);
 }
 
 #[test]
 fn a_diff_says_whether_stored_objects_survive_and_which_rule_breaks() {
-    let files = |new: &str| {
-        [
-            ("old.yaml", CRD.to_owned()),
-            ("new.yaml", CRD.replace("{type: integer}", new)),
-        ]
-    };
+    let files = |new: &str| [("old.yaml", CRD.to_owned()), ("new.yaml", CRD.replace("{type: integer}", new))];
     let diff = |new: &str| {
         let files = files(new);
         let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();

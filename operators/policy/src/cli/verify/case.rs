@@ -41,11 +41,7 @@ pub(super) fn run_test(folder: &Path, test: &Test, filter: &Filter) -> Outcome {
 fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Outcome {
     let started = Instant::now();
     let error = run().err();
-    Outcome {
-        error,
-        elapsed: started.elapsed(),
-        ..Outcome::new(name)
-    }
+    Outcome { error, elapsed: started.elapsed(), ..Outcome::new(name) }
 }
 
 /// The template and the constraint, both proven to be accepted; `None` when the test was about a refusal.
@@ -53,9 +49,7 @@ fn set_up(folder: &Path, test: &Test) -> Result<Option<(Value, Value)>, String> 
     let template = required(folder, test.template.as_deref(), "template")?;
     let constraint = required(folder, test.constraint.as_deref(), "constraint")?;
     let mut policies = PolicySetBuilder::new(Compiler::default());
-    policies
-        .put_template(&template)
-        .map_err(|error| format!("adding template: {error}"))?;
+    policies.put_template(&template).map_err(|error| format!("adding template: {error}"))?;
     match (put_constraint(&mut policies, &constraint), test.invalid) {
         (Ok(()), false) => Ok(Some((template, constraint))),
         (Err(error), false) => Err(format!("adding constraint: {error}")),
@@ -71,40 +65,25 @@ fn run_case(folder: &Path, template: &Value, constraint: &Value, case: &Case) ->
     }
     let object = case.object.as_deref().ok_or("invalid Case: must define object")?;
     let mut policies = PolicySetBuilder::new(Compiler::default());
-    policies
-        .put_template(template)
-        .map_err(|error| error.to_string())?;
+    policies.put_template(template).map_err(|error| error.to_string())?;
     put_constraint(&mut policies, constraint).map_err(|error| error.to_string())?;
     for path in &case.inventory {
         for manifest in load_file(&folder.join(path)).map_err(|error| error.to_string())? {
             let object =
                 Document::from_value(&manifest.object).map_err(|error| format!("{path}: {error}"))?;
-            policies
-                .put_object(&AdmissionTarget, object)
-                .map_err(|error| format!("{path}: {error}"))?;
+            policies.put_object(&AdmissionTarget, object).map_err(|error| format!("{path}: {error}"))?;
         }
     }
     let review = review(&required(folder, Some(object), "object")?)?;
     let verdict = judge(&policies, review);
-    let failures: Vec<_> = case
-        .assertions
-        .iter()
-        .filter_map(|assertion| assertion.check(&verdict).err())
-        .collect();
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("; "))
-    }
+    let failures: Vec<_> =
+        case.assertions.iter().filter_map(|assertion| assertion.check(&verdict).err()).collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
 }
 
 fn judge(policies: &PolicySetBuilder, mut review: Review) -> Verdict {
     let policies = policies.build();
-    let namespace = review
-        .object
-        .as_ref()
-        .map(|object| object.namespace().to_owned())
-        .unwrap_or_default();
+    let namespace = review.object.as_ref().map(|object| object.namespace().to_owned()).unwrap_or_default();
     let path = ["cluster", "v1", "Namespace", namespace.as_str()].map(str::to_owned);
     review.namespace_object = policies.inventory().get(&path).cloned();
     policies.review(&review, EnforcementPoint::GATOR, &Budget::default())
@@ -112,19 +91,12 @@ fn judge(policies: &PolicySetBuilder, mut review: Review) -> Verdict {
 
 fn put_constraint(policies: &mut PolicySetBuilder, manifest: &Value) -> Result<(), String> {
     let constraint = Constraint::from_value(manifest).map_err(|error| error.to_string())?;
-    policies
-        .put_constraint(constraint)
-        .map_err(|error| error.to_string())
+    policies.put_constraint(constraint).map_err(|error| error.to_string())
 }
 
 /// An object is reviewed as it lies there; an AdmissionReview as the request that it holds.
 fn review(object: &Value) -> Result<Review, String> {
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/kind") == "AdmissionReview" && text("/apiVersion").starts_with("admission.k8s.io/") {
         let request = object.get("request").filter(|request| request.is_object());
         let request = request.ok_or("invalid AdmissionReview: must hold a request")?;
@@ -133,9 +105,7 @@ fn review(object: &Value) -> Result<Review, String> {
         {
             return Err("invalid AdmissionReview: must hold an object or an old object".to_owned());
         }
-        return AdmissionTarget
-            .request(&request.to_string())
-            .map_err(|error| error.to_string());
+        return AdmissionTarget.request(&request.to_string()).map_err(|error| error.to_string());
     }
     let document =
         Document::from_value(object).map_err(|error| format!("not a Kubernetes object: {error}"))?;

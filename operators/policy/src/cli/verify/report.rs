@@ -35,10 +35,7 @@ impl Outcome {
     }
 
     pub(super) fn skipped(name: &str) -> Self {
-        Self {
-            skipped: true,
-            ..Self::new(name)
-        }
+        Self { skipped: true, ..Self::new(name) }
     }
 
     pub(super) fn passed(&self) -> bool {
@@ -47,11 +44,7 @@ impl Outcome {
 
     fn print(&self, out: &mut dyn Write, verbose: bool, indent: &str) -> io::Result<()> {
         if self.skipped {
-            return if verbose {
-                writeln!(out, "{indent}=== SKIP  {}", self.name)
-            } else {
-                Ok(())
-            };
+            return if verbose { writeln!(out, "{indent}=== SKIP  {}", self.name) } else { Ok(()) };
         }
         if verbose {
             writeln!(out, "{indent}=== RUN   {}", self.name)?;
@@ -75,12 +68,7 @@ impl Outcome {
 
 impl SuiteReport {
     pub(super) fn new(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            error: None,
-            tests: Vec::new(),
-            elapsed: Duration::ZERO,
-        }
+        Self { path: path.to_owned(), error: None, tests: Vec::new(), elapsed: Duration::ZERO }
     }
 
     pub(super) fn fail(&mut self, reason: String) {
@@ -99,11 +87,6 @@ impl SuiteReport {
             writeln!(out, "  {error}")?;
         }
         let word = if self.passed() { "ok" } else { "FAIL" };
-        writeln!(
-            out,
-            "{word}\t{}\t{:.3}s",
-            self.path.display(),
-            self.elapsed.as_secs_f64()
-        )
+        writeln!(out, "{word}\t{}\t{:.3}s", self.path.display(), self.elapsed.as_secs_f64())
     }
 }

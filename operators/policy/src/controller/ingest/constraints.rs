@@ -22,15 +22,12 @@ impl Ingest {
         match event.kind {
             EventKind::Applied(object) => self.constraint_applied(&object),
             EventKind::Deleted(object) => {
-                let id = ConstraintRef {
-                    kind: object.gvk().kind.clone(),
-                    name: object.name().to_owned(),
-                };
+                let id = ConstraintRef { kind: object.gvk().kind.clone(), name: object.name().to_owned() };
                 self.forget_constraint(&id);
             }
-            EventKind::Synced => self
-                .lists
-                .extend(self.templates.constraints_source(&event.gvk.kind).cloned()),
+            EventKind::Synced => {
+                self.lists.extend(self.templates.constraints_source(&event.gvk.kind).cloned())
+            }
             EventKind::Status(status) if status.is_stuck() => {
                 if let Some(source) = self.templates.constraints_source(&event.gvk.kind) {
                     source.list_fails(status.to_string());
@@ -44,10 +41,7 @@ impl Ingest {
         let key = parent_key(object);
         let generation = object.metadata().generation.unwrap_or_default();
         self.parent_changed(&key.reference);
-        let id = ConstraintRef {
-            kind: object.gvk().kind.clone(),
-            name: object.name().to_owned(),
-        };
+        let id = ConstraintRef { kind: object.gvk().kind.clone(), name: object.name().to_owned() };
         let known = (key.clone(), generation);
         if self.constraints.0.get(&id) == Some(&known) {
             return;
@@ -79,13 +73,7 @@ impl Ingest {
     }
 
     pub(super) fn forget_constraints(&mut self, kind: &str) {
-        let ids: Vec<_> = self
-            .constraints
-            .0
-            .keys()
-            .filter(|id| id.kind == kind)
-            .cloned()
-            .collect();
+        let ids: Vec<_> = self.constraints.0.keys().filter(|id| id.kind == kind).cloned().collect();
         ids.iter().for_each(|id| self.forget_constraint(id));
     }
 
@@ -101,10 +89,9 @@ impl Ingest {
     }
 
     fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
-        let (Some((key, generation)), Some(source)) = (
-            self.constraints.0.get(id),
-            self.templates.constraints_source(&id.kind),
-        ) else {
+        let (Some((key, generation)), Some(source)) =
+            (self.constraints.0.get(id), self.templates.constraints_source(&id.kind))
+        else {
             return;
         };
         let errors = match error {
@@ -114,12 +101,6 @@ impl Ingest {
         };
         let detail = enforced(errors.is_empty());
         let (parent, generation, source) = (key.clone(), *generation, source.clone());
-        self.outcomes.push(Outcome {
-            parent,
-            generation,
-            source,
-            errors,
-            detail,
-        });
+        self.outcomes.push(Outcome { parent, generation, source, errors, detail });
     }
 }

@@ -34,12 +34,7 @@ impl Synced {
     pub(super) fn new(source: ReadinessSource) -> Self {
         source.list_begins();
         let pending_lists = ["SyncSet", "Config"].map(str::to_owned).into();
-        Self {
-            source,
-            sources: SyncSources::default(),
-            pending_lists,
-            kinds: BTreeMap::new(),
-        }
+        Self { source, sources: SyncSources::default(), pending_lists, kinds: BTreeMap::new() }
     }
 }
 
@@ -71,21 +66,13 @@ impl Ingest {
         let generation = object.metadata().generation.unwrap_or_default();
         self.sync.source.expect(&key, generation);
         if let Err(reason) = self.sync.sources.put(object) {
-            tracing::warn!(
-                kind = key.reference.kind,
-                name = key.reference.name,
-                reason,
-                "not understood"
-            );
+            tracing::warn!(kind = key.reference.kind, name = key.reference.name, reason, "not understood");
         }
         self.follow_sync();
         for gvk in self.sync.sources.kinds() {
             let kind = self.sync.kinds.entry(gvk_key(&gvk)).or_default();
             if !kind.synced {
-                let data = self
-                    .sync
-                    .source
-                    .child(&key, format!("objects of kind {}", gvk.kind));
+                let data = self.sync.source.child(&key, format!("objects of kind {}", gvk.kind));
                 data.list_begins();
                 kind.waiting.push(data);
             }
@@ -99,20 +86,9 @@ impl Ingest {
         let wanted = self.sync.sources.kinds();
         let keys: BTreeSet<_> = wanted.iter().map(gvk_key).collect();
         self.registrars.inventory.replace(wanted);
-        let gone: Vec<_> = self
-            .sync
-            .kinds
-            .keys()
-            .filter(|key| !keys.contains(*key))
-            .cloned()
-            .collect();
+        let gone: Vec<_> = self.sync.kinds.keys().filter(|key| !keys.contains(*key)).cloned().collect();
         for key in gone {
-            for object in self
-                .sync
-                .kinds
-                .remove(&key)
-                .into_iter()
-                .flat_map(|kind| kind.objects.into_values())
+            for object in self.sync.kinds.remove(&key).into_iter().flat_map(|kind| kind.objects.into_values())
             {
                 self.drop_object(&object);
             }
@@ -130,12 +106,7 @@ impl Ingest {
                 self.lists.append(&mut kind.waiting);
             }
             EventKind::Status(status) if status.is_stuck() => {
-                let waiting = self
-                    .sync
-                    .kinds
-                    .get(&key)
-                    .into_iter()
-                    .flat_map(|kind| &kind.waiting);
+                let waiting = self.sync.kinds.get(&key).into_iter().flat_map(|kind| &kind.waiting);
                 waiting.for_each(|source| source.list_fails(status.to_string()));
             }
             _ => {}
@@ -149,27 +120,14 @@ impl Ingest {
         }
         let document = object.to_value().and_then(|value| Document::from_value(&value));
         let Ok(document) = document else { return };
-        if self
-            .policies
-            .put_object(&AdmissionTarget, document.clone())
-            .is_ok()
-        {
-            self.sync
-                .kinds
-                .entry(key)
-                .or_default()
-                .objects
-                .insert(name(object), document);
+        if self.policies.put_object(&AdmissionTarget, document.clone()).is_ok() {
+            self.sync.kinds.entry(key).or_default().objects.insert(name(object), document);
             self.changed = true;
         }
     }
 
     fn object_gone(&mut self, key: &GvkKey, object: &WatchedObject) {
-        let stored = self
-            .sync
-            .kinds
-            .get_mut(key)
-            .and_then(|kind| kind.objects.remove(&name(object)));
+        let stored = self.sync.kinds.get_mut(key).and_then(|kind| kind.objects.remove(&name(object)));
         if let Some(document) = stored {
             self.drop_object(&document);
         }

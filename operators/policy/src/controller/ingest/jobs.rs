@@ -32,11 +32,7 @@ pub(super) async fn compile(compiler: Compiler, template: ParentKey, version: u6
         compiler.compile(&template)
     });
     let compiled = work.await.unwrap_or_else(|_| Err(IngestError::CompilerFailed));
-    Done {
-        template,
-        version,
-        result: JobResult::Compiled(Box::new(compiled)),
-    }
+    Done { template, version, result: JobResult::Compiled(Box::new(compiled)) }
 }
 
 /// Applies a constraint CRD, after a wait that grows with the attempts that failed before.
@@ -52,9 +48,5 @@ pub(super) async fn apply_crd(
         tokio::time::sleep(first.saturating_mul(2_u32.saturating_pow(previous)).min(longest)).await;
     }
     let established = establish(client, template.clone(), crd).await;
-    Done {
-        template,
-        version,
-        result: JobResult::Established(established),
-    }
+    Done { template, version, result: JobResult::Established(established) }
 }

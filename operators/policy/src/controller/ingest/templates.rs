@@ -38,19 +38,13 @@ struct Known {
 impl Templates {
     pub(super) fn new(source: ReadinessSource) -> Self {
         source.list_begins();
-        Self {
-            source,
-            known: BTreeMap::new(),
-        }
+        Self { source, known: BTreeMap::new() }
     }
 
     /// The readiness source of a constraint kind.
     pub(super) fn constraints_source(&self, kind: &str) -> Option<&ReadinessSource> {
         let watched = self.known.values().filter_map(|known| known.watched.as_ref());
-        watched
-            .filter(|(watched, _)| watched == kind)
-            .map(|(_, source)| source)
-            .next()
+        watched.filter(|(watched, _)| watched == kind).map(|(_, source)| source).next()
     }
 }
 
@@ -75,17 +69,10 @@ impl Ingest {
         if object.metadata().deletion_timestamp.is_some() {
             return;
         }
-        let fingerprint = json!([
-            key.uid,
-            manifest.get("spec"),
-            manifest.pointer("/metadata/labels")
-        ]);
+        let fingerprint = json!([key.uid, manifest.get("spec"), manifest.pointer("/metadata/labels")]);
         let before = self.templates.known.remove(object.name());
         if let Some(before) = before.as_ref().filter(|before| before.fingerprint == fingerprint) {
-            let known = Known {
-                generation,
-                ..before.clone()
-            };
+            let known = Known { generation, ..before.clone() };
             self.templates.known.insert(object.name().to_owned(), known);
             return;
         }
@@ -111,8 +98,7 @@ impl Ingest {
             watched,
         };
         self.templates.known.insert(object.name().to_owned(), known);
-        self.jobs
-            .push(compile(self.policies.compiler().clone(), key, version, manifest).boxed());
+        self.jobs.push(compile(self.policies.compiler().clone(), key, version, manifest).boxed());
     }
 
     fn template_deleted(&mut self, object: &WatchedObject) {
@@ -141,11 +127,7 @@ impl Ingest {
         if known.version != done.version || known.key != done.template {
             return;
         }
-        let Done {
-            template,
-            version,
-            result,
-        } = done;
+        let Done { template, version, result } = done;
         let name = template.reference.name.clone();
         match result {
             JobResult::Compiled(compiled) => match *compiled {
@@ -174,10 +156,7 @@ impl Ingest {
         self.changed = true;
         if known.watched.is_none() {
             // Declared before the template is observed, so that readiness waits for its constraints too.
-            let source = self
-                .templates
-                .source
-                .child(&known.key, format!("constraints of kind {kind}"));
+            let source = self.templates.source.child(&known.key, format!("constraints of kind {kind}"));
             source.list_begins();
             known.watched = Some((kind.clone(), source));
             let gvk = constraint(&kind);
@@ -197,13 +176,7 @@ impl Ingest {
             return;
         };
         known.attempts = known.attempts.saturating_add(1);
-        let job = apply_crd(
-            self.client.clone(),
-            template,
-            version,
-            compiled.crd().clone(),
-            known.attempts,
-        );
+        let job = apply_crd(self.client.clone(), template, version, compiled.crd().clone(), known.attempts);
         self.jobs.push(job.boxed());
         self.template_outcome(&name, vec![pod_error("create_error", reason)]);
     }
@@ -230,8 +203,5 @@ pub(super) fn parent_key(object: &WatchedObject) -> ParentKey {
         namespace: object.namespace().map(str::to_owned),
         name: object.name().to_owned(),
     };
-    ParentKey {
-        reference,
-        uid: object.uid().to_owned(),
-    }
+    ParentKey { reference, uid: object.uid().to_owned() }
 }

@@ -70,23 +70,13 @@ impl Request {
     pub(super) fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let review: AdmissionReview = serde_json::from_slice(body).map_err(DecodeError::Malformed)?;
         if review.kind != "AdmissionReview" || !VERSIONS.contains(&review.api_version.as_str()) {
-            return Err(DecodeError::UnknownVersion {
-                api_version: review.api_version,
-                kind: review.kind,
-            });
+            return Err(DecodeError::UnknownVersion { api_version: review.api_version, kind: review.kind });
         }
         let json = review.request.ok_or(DecodeError::NoRequest)?;
         let head: RequestHead = serde_json::from_str(json.get()).map_err(DecodeError::Malformed)?;
-        let is_namespace = head
-            .kind
-            .is_some_and(|kind| kind.kind == "Namespace" && kind.group.is_empty());
+        let is_namespace = head.kind.is_some_and(|kind| kind.kind == "Namespace" && kind.group.is_empty());
         let namespace = head.namespace.filter(|name| !name.is_empty() && !is_namespace);
-        Ok(Self {
-            api_version: review.api_version,
-            uid: head.uid,
-            json,
-            namespace,
-        })
+        Ok(Self { api_version: review.api_version, uid: head.uid, json, namespace })
     }
 
     /// The namespace whose object policies may ask about; a Namespace has none but itself.
@@ -115,10 +105,7 @@ mod tests {
     fn both_versions_are_read() {
         for version in VERSIONS {
             let request = decode(&review(version)).unwrap();
-            assert_eq!(
-                (request.api_version.as_str(), request.uid.as_str()),
-                (version, "u")
-            );
+            assert_eq!((request.api_version.as_str(), request.uid.as_str()), (version, "u"));
             assert_eq!(request.namespace(), Some("shop"));
         }
     }
@@ -132,19 +119,10 @@ mod tests {
 
     #[test]
     fn every_other_body_is_refused_with_its_reason() {
-        assert!(matches!(
-            Request::decode(b"not json"),
-            Err(DecodeError::Malformed(_))
-        ));
+        assert!(matches!(Request::decode(b"not json"), Err(DecodeError::Malformed(_))));
         assert!(matches!(decode(&json!([])), Err(DecodeError::Malformed(_))));
-        assert!(matches!(
-            decode(&review("admission.k8s.io/v2")),
-            Err(DecodeError::UnknownVersion { .. })
-        ));
-        assert!(matches!(
-            decode(&json!({})),
-            Err(DecodeError::UnknownVersion { .. })
-        ));
+        assert!(matches!(decode(&review("admission.k8s.io/v2")), Err(DecodeError::UnknownVersion { .. })));
+        assert!(matches!(decode(&json!({})), Err(DecodeError::UnknownVersion { .. })));
         let bare = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"});
         assert!(matches!(decode(&bare), Err(DecodeError::NoRequest)));
     }

@@ -71,53 +71,34 @@ mod tests {
         let body = json!({"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview", "request": {"uid": "u"}});
         let request = Request::decode(body.to_string().as_bytes()).unwrap();
         let violation = |(position, action): (usize, &Action)| Violation {
-            constraint: ConstraintRef {
-                kind: "K".to_owned(),
-                name: format!("c{position}"),
-            },
+            constraint: ConstraintRef { kind: "K".to_owned(), name: format!("c{position}") },
             message: "no".to_owned(),
             details: json!({}),
             actions: vec![*action],
         };
-        Answer::verdict(
-            &request,
-            &Verdict::new(actions.iter().enumerate().map(violation).collect()),
-        )
-        .0
+        Answer::verdict(&request, &Verdict::new(actions.iter().enumerate().map(violation).collect())).0
     }
 
     #[test]
     fn uid_and_version_are_the_requests_own() {
         let answer = answer(&[]);
         assert_eq!(answer["apiVersion"], "admission.k8s.io/v1beta1");
-        assert_eq!(
-            answer["response"],
-            json!({"uid": "u", "allowed": true, "status": {"code": 200}})
-        );
+        assert_eq!(answer["response"], json!({"uid": "u", "allowed": true, "status": {"code": 200}}));
     }
 
     #[test]
     fn a_denial_keeps_the_warnings() {
         let response = &answer(&[Action::Deny, Action::Warn, Action::Dryrun])["response"];
         assert_eq!(response["allowed"], false);
-        assert_eq!(
-            response["status"],
-            json!({"code": 403, "reason": "Forbidden", "message": "[c0] no"})
-        );
+        assert_eq!(response["status"], json!({"code": 403, "reason": "Forbidden", "message": "[c0] no"}));
         assert_eq!(response["warnings"], json!(["[c1] no"]));
     }
 
     #[test]
     fn a_warning_admits_and_a_dry_run_is_silent() {
         let response = &answer(&[Action::Warn])["response"];
-        assert_eq!(
-            (&response["allowed"], &response["status"]["code"]),
-            (&json!(true), &json!(299))
-        );
+        assert_eq!((&response["allowed"], &response["status"]["code"]), (&json!(true), &json!(299)));
         let response = &answer(&[Action::Dryrun])["response"];
-        assert_eq!(
-            (&response["status"]["code"], response.get("warnings")),
-            (&json!(200), None)
-        );
+        assert_eq!((&response["status"]["code"], response.get("warnings")), (&json!(200), None));
     }
 }

@@ -25,20 +25,8 @@ pub(super) async fn ensure_namespace(client: &kube::Client, name: &str) -> kube:
     if api.get_opt(name).await?.is_some() {
         return Ok(());
     }
-    let metadata = ObjectMeta {
-        name: Some(name.to_owned()),
-        ..ObjectMeta::default()
-    };
-    match api
-        .create(
-            &PostParams::default(),
-            &Namespace {
-                metadata,
-                ..Namespace::default()
-            },
-        )
-        .await
-    {
+    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    match api.create(&PostParams::default(), &Namespace { metadata, ..Namespace::default() }).await {
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
         other => other.map(|_| ()),
     }

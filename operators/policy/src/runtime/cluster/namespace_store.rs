@@ -18,10 +18,7 @@ pub(super) struct NamespaceStore {
 
 impl NamespaceStore {
     pub(super) fn new(manager: WatchManager, client: kube::Client) -> Self {
-        Self {
-            manager,
-            api: Api::all(client),
-        }
+        Self { manager, api: Api::all(client) }
     }
 
     fn watched(&self, name: &str) -> Option<Document> {
@@ -30,20 +27,11 @@ impl NamespaceStore {
     }
 
     async fn live(&self, name: &str) -> Result<Option<Document>, NamespaceError> {
-        let unavailable = |reason: String| NamespaceError::Unavailable {
-            name: name.to_owned(),
-            reason,
-        };
-        let namespace = self
-            .api
-            .get_opt(name)
-            .await
-            .map_err(|error| unavailable(error.to_string()))?;
+        let unavailable = |reason: String| NamespaceError::Unavailable { name: name.to_owned(), reason };
+        let namespace = self.api.get_opt(name).await.map_err(|error| unavailable(error.to_string()))?;
         let namespace = namespace.ok_or_else(|| NamespaceError::NotFound(name.to_owned()))?;
         let value = serde_json::to_value(&namespace).map_err(|error| unavailable(error.to_string()))?;
-        Document::from_value(&value)
-            .map(Some)
-            .map_err(|error| unavailable(error.to_string()))
+        Document::from_value(&value).map(Some).map_err(|error| unavailable(error.to_string()))
     }
 }
 

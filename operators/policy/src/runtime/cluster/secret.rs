@@ -42,17 +42,12 @@ pub(super) async fn ensure(
             Err(error) => return Err(RunError::Cluster(error)),
         }
     }
-    Err(RunError::CertificateContended {
-        name: NAME.to_owned(),
-    })
+    Err(RunError::CertificateContended { name: NAME.to_owned() })
 }
 
 fn read(secret: &Secret, hosts: &[String]) -> Option<ServingCertificate> {
     let valid_for = secret.metadata.annotations.as_ref()?.get(HOSTS)?;
-    if hosts
-        .iter()
-        .any(|host| !valid_for.split(',').any(|valid| valid == host))
-    {
+    if hosts.iter().any(|host| !valid_for.split(',').any(|valid| valid == host)) {
         return None;
     }
     let data = secret.data.as_ref()?;
@@ -80,12 +75,7 @@ fn secret(certificate: &ServingCertificate, hosts: &[String], replaced: Option<&
             resource_version: replaced.and_then(|secret| secret.metadata.resource_version.clone()),
             ..ObjectMeta::default()
         },
-        data: Some(
-            files
-                .into_iter()
-                .map(|(key, text)| (key.to_owned(), bytes(text)))
-                .collect(),
-        ),
+        data: Some(files.into_iter().map(|(key, text)| (key.to_owned(), bytes(text))).collect()),
         ..Secret::default()
     }
 }

@@ -34,10 +34,7 @@ impl Client {
     pub(super) fn new(address: SocketAddr, certificate: &ServingCertificate) -> Result<Self, RunError> {
         let mut config = certificate.client_config()?.as_ref().clone();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self {
-            address,
-            connector: TlsConnector::from(std::sync::Arc::new(config)),
-        })
+        Ok(Self { address, connector: TlsConnector::from(std::sync::Arc::new(config)) })
     }
 
     pub(super) fn url(&self) -> String {
@@ -48,21 +45,15 @@ impl Client {
     pub(super) async fn judge(&self, reviews: &[Manifest]) -> Vec<Result<Judged, String>> {
         let mut answers = Vec::new();
         for review in reviews {
-            answers.push(
-                self.send(&admission_review(&review.object))
-                    .await
-                    .map_err(|error| error.to_string()),
-            );
+            answers
+                .push(self.send(&admission_review(&review.object)).await.map_err(|error| error.to_string()));
         }
         answers
     }
 
     async fn send(&self, review: &Value) -> Result<Judged, Box<dyn std::error::Error + Send + Sync>> {
         let stream = TcpStream::connect(self.address).await?;
-        let stream = self
-            .connector
-            .connect(ServerName::from(self.address.ip()), stream)
-            .await?;
+        let stream = self.connector.connect(ServerName::from(self.address.ip()), stream).await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let request = Request::builder()
             .method(Method::POST)
@@ -85,23 +76,13 @@ impl Client {
 
 impl Judged {
     fn read(answer: &Value) -> Self {
-        let text = |pointer: &str| {
-            answer
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text =
+            |pointer: &str| answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let warnings = answer.pointer("/response/warnings").and_then(Value::as_array);
         Self {
             allowed: answer.pointer("/response/allowed") == Some(&Value::Bool(true)),
             message: text("/response/status/message"),
-            warnings: warnings
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
+            warnings: warnings.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
         }
     }
 }

@@ -23,11 +23,7 @@ impl Screen {
     pub(super) fn new(folder: &Path, url: String, certificate: &ServingCertificate) -> io::Result<Self> {
         let files = tempfile::Builder::new().prefix("webtroller-").tempdir()?;
         std::fs::write(files.path().join("ca.crt"), &certificate.authority)?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            url,
-            files,
-        })
+        Ok(Self { folder: folder.to_owned(), url, files })
     }
 
     pub(super) fn show(
@@ -70,11 +66,7 @@ impl Screen {
             body.display(),
             self.url
         )?;
-        writeln!(
-            out,
-            "\nWatching {} for changes; Ctrl-C ends.\n",
-            self.folder.display()
-        )?;
+        writeln!(out, "\nWatching {} for changes; Ctrl-C ends.\n", self.folder.display())?;
         out.flush()
     }
 }
@@ -84,15 +76,9 @@ fn show_verdict(out: &mut dyn Write, review: &Manifest, verdict: &Result<Judged,
     let (word, lines) = match verdict {
         Err(error) => ("FAILED  ", vec![error.clone()]),
         Ok(judged) => {
-            let warnings = judged
-                .warnings
-                .iter()
-                .map(|warning| format!("warning: {warning}"));
+            let warnings = judged.warnings.iter().map(|warning| format!("warning: {warning}"));
             let denials = judged.message.lines().map(str::to_owned);
-            (
-                if judged.allowed { "ADMITTED" } else { "DENIED  " },
-                denials.chain(warnings).collect(),
-            )
+            (if judged.allowed { "ADMITTED" } else { "DENIED  " }, denials.chain(warnings).collect())
         }
     };
     writeln!(out, "{word}  {subject}  ({})", review.path.display())?;
@@ -104,22 +90,9 @@ fn show_verdict(out: &mut dyn Write, review: &Manifest, verdict: &Result<Judged,
 
 /// Kind and name of an object, or of the object that an AdmissionReview is about.
 fn subject(object: &Value) -> String {
-    let candidates = [
-        object.pointer("/request/object"),
-        object.pointer("/request/oldObject"),
-        Some(object),
-    ];
-    let object = candidates
-        .into_iter()
-        .flatten()
-        .find(|candidate| candidate.is_object())
-        .unwrap_or(object);
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let candidates = [object.pointer("/request/object"), object.pointer("/request/oldObject"), Some(object)];
+    let object = candidates.into_iter().flatten().find(|candidate| candidate.is_object()).unwrap_or(object);
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     match text("/metadata/namespace") {
         "" => format!("{} {}", text("/kind"), text("/metadata/name")),
         namespace => format!("{} {namespace}/{}", text("/kind"), text("/metadata/name")),

@@ -112,10 +112,7 @@ impl Translator<'_> {
             name
         });
         // Go's tables are called by short category or by script; Rust would take any property.
-        let named = !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+        let named = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
         if !named || !name.starts_with(|first: char| first.is_ascii_uppercase()) {
             return Err(range);
         }
@@ -172,10 +169,7 @@ impl Translator<'_> {
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(invalid);
         }
-        u32::from_str_radix(digits, 16)
-            .ok()
-            .and_then(char::from_u32)
-            .ok_or(invalid)
+        u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).ok_or(invalid)
     }
 }
 
