@@ -93,8 +93,12 @@ impl Cluster {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &shape.resource),
             None => Api::all_with(self.client.clone(), &shape.resource),
         };
-        let Some(object) = api.get_opt(&reference.name).await? else {
-            return Ok(Written::Done);
+        let object = match api.get_opt(&reference.name).await {
+            Ok(Some(object)) => object,
+            Ok(None) => return Ok(Written::Done),
+            // A kind that is not served any more is answered without a Status object: only the code tells.
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Written::Done),
+            Err(error) => return Err(error),
         };
         let parent = Parent {
             key: ParentKey {
@@ -112,7 +116,7 @@ impl Cluster {
         match api.patch_status(&reference.name, &self.params, &Patch::Apply(&body)).await {
             Ok(_) => Ok(Written::Done),
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Written::Done),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Done),
             Err(error) => Err(error),
         }
     }

@@ -11,11 +11,15 @@ mod standalone;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 pub use args::{Args, Command, FailurePolicy, LogFormat, ServeArgs, WebhookArgs};
 pub use certificate::{CertificateError, ServingCertificate};
 
 use crate::controller::InstallError;
+
+/// Every request has been answered when the process ends; threads beyond that have nobody to answer.
+const LAST_THREADS: Duration = Duration::from_secs(1);
 
 /// What kept the process from doing its work.
 #[derive(Debug, thiserror::Error)]
@@ -87,12 +91,15 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
                 .enable_all()
                 .build()
                 .map_err(RunError::Runtime)?;
-            runtime.block_on(async {
+            let ended = runtime.block_on(async {
                 match serve.standalone.clone() {
                     Some(folder) => standalone::run(&serve, &folder).await,
                     None => cluster::run(&serve).await,
                 }
-            })
+            });
+            // A policy may still be computing for a client that is gone; it must not keep the process alive.
+            runtime.shutdown_timeout(LAST_THREADS);
+            ended
         }
     }
 }

@@ -79,8 +79,6 @@ impl Author {
         let mut text = String::from("package generated\n");
         if self.v0 && self.random.once_in(3) {
             text.push_str("\nimport future.keywords.in\n");
-        } else if self.v0 {
-            // Without the import, `in` is not a keyword.
         }
         for _ in 0..self.random.below(3) {
             text.push_str(&self.function());

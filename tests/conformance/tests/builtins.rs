@@ -3,8 +3,15 @@
 //! `divergent.txt` lists the functions that may still differ, with a reason each; like `unclaimed.txt` it may
 //! only shrink.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test says no by panicking"
+)]
 
 use std::collections::BTreeMap;
 

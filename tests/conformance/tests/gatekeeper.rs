@@ -2,8 +2,15 @@
 //!
 //! What our own framework answers to the same questions is compared where that framework is tested.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test says no by panicking"
+)]
 
 use conformance::Judge;
 use serde_json::{Value as Json, json};

@@ -1,7 +1,14 @@
 //! Modules that a grammar writes: OPA and we evaluate them on the same inputs.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test says no by panicking"
+)]
 
 use conformance::generator::{Generated, generate};
 use conformance::{Judge, Verdict, ours, scale};
@@ -12,16 +19,32 @@ use serde_json::{Value as Json, json};
 /// Modules asked about at once, which bounds what is held in memory.
 const BATCH: usize = 500;
 
+/// Modules asked about every day.
+const EVERYDAY: usize = 20_000;
+
+/// Known differences; see the file.
+const CONTESTED: &str = include_str!("contested.txt");
+
+fn contested() -> impl Iterator<Item = u64> {
+    let listed = CONTESTED.lines().filter_map(|line| line.split_once(" -- "));
+    listed.filter_map(|(seed, _)| seed.parse::<u64>().ok())
+}
+
+fn is_contested(seed: u64) -> bool {
+    contested().any(|listed| listed == seed)
+}
+
 #[derive(Default)]
 struct Tally {
     refused: usize,
     defined: usize,
+    contested: usize,
     differences: Vec<String>,
 }
 
 #[test]
 fn generated_modules_answer_as_in_opa() {
-    let count = scale::from_env("CONFORMANCE_MODULES", 20_000);
+    let count = scale::from_env("CONFORMANCE_MODULES", EVERYDAY);
     let first = scale::from_env("CONFORMANCE_SEED", 1);
     let mut judge = Judge::opa().expect("a judge");
     let mut tally = Tally::default();
@@ -33,6 +56,10 @@ fn generated_modules_answer_as_in_opa() {
             .ask_all(questions, |position, answer| {
                 let (seed, module) = &modules[position];
                 if let Err(difference) = compare(module, &answer, &mut tally) {
+                    if is_contested(*seed) {
+                        tally.contested += 1;
+                        return;
+                    }
                     let text = &module.sources.modules[0].1;
                     tally
                         .differences
@@ -47,6 +74,13 @@ fn generated_modules_answer_as_in_opa() {
         tally.defined,
         tally.differences.len()
     );
+    if first == 1 && count == EVERYDAY {
+        assert_eq!(
+            tally.contested,
+            contested().count(),
+            "a listed seed agrees: remove it from contested.txt"
+        );
+    }
     // A generator whose modules hardly compile asks nothing.
     assert!(tally.refused * 2 < count, "OPA refuses {} of {count} modules", tally.refused);
     assert!(

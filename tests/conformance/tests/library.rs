@@ -3,8 +3,15 @@
 //!
 //! Where there is no policy library its tests count as ignored, under a name that says what to set.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test says no by panicking"
+)]
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,7 +1,14 @@
 //! `sprintf` prints what OPA prints: random formats on random values, compared text by text.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
-#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "as above")]
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test says no by panicking"
+)]
 
 use conformance::random::Random;
 use conformance::{Judge, scale, tagged};

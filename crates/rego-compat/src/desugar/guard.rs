@@ -5,22 +5,19 @@
 //! the front of bodies in which something can fail; a conjunction means the same in any order but for that.
 
 use crate::check::Dependencies;
-use crate::ir::{
-    Action, Collect, CollectKind, Group, GroupId, Kind, Operand, Reference, Root, Rulebook, Statement,
-};
+use crate::ir::{Action, Collect, CollectKind, Group, Kind, Operand, Reference, Root, Rulebook, Statement};
 
 /// Moves the questions of every body that needs it.
 pub(crate) fn hoist_guards(book: &mut Rulebook, dependencies: &Dependencies) {
-    let own: Vec<GroupId> =
-        book.groups.iter().enumerate().filter(|(_, group)| can_conflict(group)).map(|(id, _)| id).collect();
-    if own.is_empty() && !book.groups.iter().any(collects_objects) {
+    let conflicts: Vec<bool> = book.groups.iter().map(can_conflict).collect();
+    let collects: Vec<bool> = book.groups.iter().map(collects_objects).collect();
+    let risky: Vec<bool> = conflicts.iter().zip(&collects).map(|(a, b)| *a || *b).collect();
+    if !risky.contains(&true) {
         return;
     }
-    for id in 0..book.groups.len() {
-        let uses = dependencies.closure(vec![id]);
-        let exposed = uses.iter().any(|used| *used != id && own.contains(used))
-            || uses.iter().filter_map(|used| book.groups.get(*used)).any(collects_objects);
-        if exposed && let Some(group) = book.groups.get_mut(id) {
+    let users = dependencies.users(&risky);
+    for ((group, uses_risk), collects) in book.groups.iter_mut().zip(users).zip(collects) {
+        if uses_risk || collects {
             for branch in group.rules.iter_mut().flat_map(|rule| &mut rule.branches) {
                 let body = std::mem::take(&mut branch.body);
                 let (guards, rest): (Vec<_>, Vec<_>) = body.into_iter().partition(is_guard);

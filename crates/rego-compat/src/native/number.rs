@@ -12,7 +12,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
         "plus" => |args, _| plus(args),
         "minus" => |args, meter| minus(args, meter),
-        "mul" => |args, _| mul(args),
+        "mul" => mul,
         "div" => |args, _| div(args),
         "rem" => |args, _| rem(args),
         "or" => |args, meter| sets(args, meter, Set::union),
@@ -80,10 +80,18 @@ fn minus(args: &[&Value], meter: &Meter) -> Answer {
     }
 }
 
-fn mul(args: &[&Value]) -> Answer {
-    let [Value::Number(a), Value::Number(b)] = args else {
-        return Ok(None);
-    };
+fn mul(args: &[&Value], meter: &Meter) -> Answer {
+    let [Value::Number(a), Value::Number(b)] = args else { return Ok(None) };
+    // Squaring a number over and over doubles its digits each time: the work is paid for before it is done.
+    if a.as_i64().is_none() && b.as_i64().is_none() && a.is_integer() && b.is_integer() {
+        let bits = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let width = a
+            .to_big()
+            .map_or(0, |big| bits(big.bits()))
+            .saturating_add(b.to_big().map_or(0, |big| bits(big.bits())));
+        let words = width / 64;
+        meter.charge(words.saturating_mul(words))?;
+    }
     Ok(a.mul(b).ok().map(Value::from))
 }
 
@@ -157,7 +165,9 @@ fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
     let Ok(bits) = usize::try_from(by) else {
         return Ok(None);
     };
-    meter.charge(bits / 8)?;
+    // Whoever prints the number pays for its square in words; it is paid for here, before the number exists.
+    let words = bits / 64;
+    meter.charge(words.saturating_mul(words).max(bits / 8))?;
     let Some(Value::Number(by)) = args.get(1) else {
         return Ok(None);
     };

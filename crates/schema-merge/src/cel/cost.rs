@@ -4,7 +4,7 @@
 //! budget. Here only the terms are counted that are certain to be in that estimate, so a rule refused here is refused there
 //! as well; the reverse does not hold.
 
-use cel::common::ast::{Expr, IdedExpr};
+use cel::common::ast::{CallExpr, Expr, IdedExpr};
 
 use super::check::{Scope, literal_type, outcome, variables};
 use super::decl::Decl;
@@ -22,27 +22,7 @@ pub(super) fn least(expr: &IdedExpr, scope: &Scope) -> (u64, Decl) {
             };
             (cost, if select.test { Decl::Bool } else { field })
         }
-        Expr::Call(call) => {
-            let target = call.target.as_ref().map(|target| least(target, scope));
-            let args: Vec<(u64, Decl)> = call.args.iter().map(|arg| least(arg, scope)).collect();
-            let mut cost = target.as_ref().map_or(0, |(cost, _)| *cost);
-            if call.func_name == "_?_:_" {
-                let most = args.iter().map(|(cost, _)| *cost).max().unwrap_or(0);
-                return (cost.saturating_add(most), Decl::Dyn);
-            }
-            cost = args.iter().fold(cost, |sum, (cost, _)| sum.saturating_add(*cost));
-            if let ("_==_" | "_!=_", [(_, left), (_, right)]) = (&*call.func_name, &*args) {
-                cost = cost.saturating_add(equality(left, right));
-            }
-            (
-                cost,
-                outcome(
-                    &call.func_name,
-                    target.map(|(_, decl)| decl),
-                    args.into_iter().map(|(_, decl)| decl).collect(),
-                ),
-            )
-        }
+        Expr::Call(call) => called(call, scope),
         Expr::Comprehension(comprehension) => {
             let (range_cost, range) = least(&comprehension.iter_range, scope);
             let mut inner = scope.clone();
@@ -68,6 +48,29 @@ pub(super) fn least(expr: &IdedExpr, scope: &Scope) -> (u64, Decl) {
         Expr::Literal(literal) => (0, literal_type(literal)),
         _ => (0, Decl::Dyn),
     }
+}
+
+/// A call costs what its operands cost; a choice costs its dearest branch.
+fn called(call: &CallExpr, scope: &Scope) -> (u64, Decl) {
+    let target = call.target.as_ref().map(|target| least(target, scope));
+    let args: Vec<(u64, Decl)> = call.args.iter().map(|arg| least(arg, scope)).collect();
+    let mut cost = target.as_ref().map_or(0, |(cost, _)| *cost);
+    if call.func_name == "_?_:_" {
+        let most = args.iter().map(|(cost, _)| *cost).max().unwrap_or(0);
+        return (cost.saturating_add(most), Decl::Dyn);
+    }
+    cost = args.iter().fold(cost, |sum, (cost, _)| sum.saturating_add(*cost));
+    if let ("_==_" | "_!=_", [(_, left), (_, right)]) = (&*call.func_name, &*args) {
+        cost = cost.saturating_add(equality(left, right));
+    }
+    (
+        cost,
+        outcome(
+            &call.func_name,
+            target.map(|(_, decl)| decl),
+            args.into_iter().map(|(_, decl)| decl).collect(),
+        ),
+    )
 }
 
 /// Two texts are compared character by character, ten for one unit of cost, as far as the shorter one goes. `oldSelf` has

@@ -62,12 +62,22 @@ async fn refuse_strangers(
     if existing.metadata.deletion_timestamp.is_some() {
         return Err(format!("the CRD {name} is being deleted; it is created again when it is gone"));
     }
-    let controller =
-        existing.metadata.owner_references.into_iter().flatten().find(|owner| owner.controller == Some(true));
-    match controller {
-        Some(owner) if owner.uid != template.uid => {
+    let owner =
+        existing.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+    match owner {
+        Some(owner) if owner.uid == template.uid => Ok(()),
+        Some(owner) => {
             Err(format!("the CRD {name} belongs to {} {}; choose another kind", owner.kind, owner.name))
         }
-        _ => Ok(()),
+        None if is_constraint_crd(&existing) => Ok(()),
+        None => {
+            Err(format!("the CRD {name} exists and is no constraint's; delete it, or choose another kind"))
+        }
     }
+}
+
+/// The label that every constraint CRD carries, Gatekeeper's too.
+fn is_constraint_crd(crd: &CustomResourceDefinition) -> bool {
+    let labels = crd.metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get("gatekeeper.sh/constraint")).is_some_and(|value| value == "yes")
 }

@@ -50,6 +50,8 @@ pub struct Ingest {
     sync: inventory::Synced,
     namespaces: ReadinessSource,
     jobs: FuturesUnordered<BoxFuture<'static, jobs::Done>>,
+    /// Questions to the API server whether a synced kind is served.
+    looks: FuturesUnordered<BoxFuture<'static, inventory::Look>>,
     /// The policy set has changed since it was last published.
     changed: bool,
     outcomes: Vec<Outcome>,
@@ -108,6 +110,7 @@ impl Ingest {
             sync: inventory::Synced::new(tracker.source("sync sources")),
             namespaces,
             jobs: FuturesUnordered::new(),
+            looks: FuturesUnordered::new(),
             changed: false,
             outcomes: Vec::new(),
             lists: Vec::new(),
@@ -131,6 +134,7 @@ impl Ingest {
                     None => return,
                 },
                 Some(done) = self.jobs.next() => self.on_done(done),
+                Some(look) = self.looks.next() => self.on_look(look),
                 Some(event) = self.registrars.constraints.next() => self.on_constraint(event),
                 Some(event) = self.registrars.sync.next() => self.on_sync(event),
                 Some(event) = self.registrars.inventory.next() => self.on_inventory(event),

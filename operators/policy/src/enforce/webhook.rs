@@ -25,7 +25,7 @@ pub struct Webhook {
     policies: PolicyHandle,
     namespaces: Arc<dyn Namespaces>,
     budget: Budget,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Webhook {
@@ -42,7 +42,7 @@ impl Webhook {
         budget: Budget,
         concurrency: usize,
     ) -> Self {
-        Self { policies, namespaces, budget, permits: Semaphore::new(concurrency.max(1)) }
+        Self { policies, namespaces, budget, permits: Arc::new(Semaphore::new(concurrency.max(1))) }
     }
 
     /// Answers one request body.
@@ -67,14 +67,18 @@ impl Webhook {
             review.namespace_object =
                 self.namespaces.get(namespace).await.map_err(|error| error.to_string())?;
         }
-        let _permit = self.permits.acquire().await.map_err(|error| error.to_string())?;
+        let permit = self.permits.clone().acquire_owned().await.map_err(|error| error.to_string())?;
         let policies = self.policies.current();
         let budget = self.budget;
         // Policies compute for milliseconds, and may panic where an engine is wrong: neither must reach the
         // threads that keep connections alive.
-        tokio::task::spawn_blocking(move || verdict(&policies, &review, &budget))
-            .await
-            .map_err(|_| "the policies could not be evaluated: an engine failed".to_owned())
+        tokio::task::spawn_blocking(move || {
+            // Kept by the thread, not by the request: a client that gives up does not make room for another thread.
+            let _permit = permit;
+            verdict(&policies, &review, &budget)
+        })
+        .await
+        .map_err(|_| "the policies could not be evaluated: an engine failed".to_owned())
     }
 }
 

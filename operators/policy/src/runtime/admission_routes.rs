@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -17,6 +17,9 @@ use super::server::Routes;
 
 /// The API server gives a webhook at most 30 s; a body that takes longer has no reader left.
 const BODY: Duration = Duration::from_secs(30);
+
+/// How much of a body that is too large is read before its client is cut off after all.
+const DISCARDED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The routes of the webhook's port.
 pub(super) struct AdmissionRoutes {
@@ -73,17 +76,35 @@ fn is_json(request: &Request<Incoming>) -> bool {
     media_type.eq_ignore_ascii_case("application/json")
 }
 
+/// Reads a body up to its limit. What is beyond the limit is read too, and thrown away: a client that is cut off
+/// while it still writes would see a broken connection, and never the answer that tells it why.
 async fn read(request: Request<Incoming>) -> Result<Bytes, Refused> {
-    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
-    match timeout(BODY, body).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+    match timeout(BODY, collect(request.into_body())).await {
+        Ok(Ok(Some(body))) => Ok(body),
+        Ok(Ok(None)) => {
             let message = format!("the body is larger than {MAX_BODY_BYTES} bytes");
             Err((StatusCode::PAYLOAD_TOO_LARGE, message))
         }
         Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, format!("the body could not be read: {error}"))),
         Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned())),
     }
+}
+
+/// The whole body, or `None` when it is too large.
+async fn collect(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
+    let mut kept = Vec::new();
+    let mut size = 0_usize;
+    while let Some(frame) = body.frame().await {
+        let frame = frame?;
+        let Some(chunk) = frame.data_ref() else { continue };
+        size = size.saturating_add(chunk.len());
+        match size {
+            0..=MAX_BODY_BYTES => kept.extend_from_slice(chunk),
+            _ if size > DISCARDED_BYTES => return Ok(None),
+            _ => kept.clear(),
+        }
+    }
+    Ok((size <= MAX_BODY_BYTES).then(|| Bytes::from(kept)))
 }
 
 fn json_response(status: StatusCode, body: String) -> Response<Full<Bytes>> {

@@ -46,6 +46,10 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
         started = cluster.start(args, &shutdown, &tasks) => Some(started?),
         () = shutdown.asked.cancelled() => None,
     };
+    if serving.is_none() {
+        // Nobody has been told to send anything here, so there is nothing to wait for.
+        shutdown.drain.cancel();
+    }
     shutdown.drain.cancelled().await;
     tasks.close();
     if let Some(reporter) = serving

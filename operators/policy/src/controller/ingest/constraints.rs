@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use constraint_framework::IngestError;
 use constraint_framework::api::ConstraintRef;
 use pod_status::ParentKey;
-use watch_manager::{EventKind, WatchEvent, WatchedObject};
+use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
 use crate::controller::status::{Outcome, enforced, pod_error, pod_errors};
@@ -28,6 +28,7 @@ impl Ingest {
             EventKind::Synced => {
                 self.lists.extend(self.templates.constraints_source(&event.gvk.kind).cloned())
             }
+            EventKind::Status(GvkStatus::Pending) => self.constraint_kind_lost(&event.gvk.kind),
             EventKind::Status(status) if status.is_stuck() => {
                 if let Some(source) = self.templates.constraints_source(&event.gvk.kind) {
                     source.list_fails(status.to_string());

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use constraint_framework::review::Document;
 use constraint_framework::target::AdmissionTarget;
+use futures::FutureExt;
 use kube::core::GroupVersionKind;
 use pod_status::readiness::ReadinessSource;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
@@ -21,6 +22,8 @@ pub(super) struct Synced {
     kinds: BTreeMap<GvkKey, Kind>,
 }
 
+/// A kind, and why it is not served, if it is not.
+pub(super) type Look = (GroupVersionKind, Option<String>);
 type GvkKey = (String, String, String);
 
 #[derive(Default)]
@@ -75,6 +78,7 @@ impl Ingest {
                 let data = self.sync.source.child(&key, format!("objects of kind {}", gvk.kind));
                 data.list_begins();
                 kind.waiting.push(data);
+                self.looks.push(look(self.client.clone(), gvk).boxed());
             }
         }
         self.sync.source.observe(&key, generation);
@@ -93,6 +97,14 @@ impl Ingest {
                 self.drop_object(&object);
             }
         }
+    }
+
+    /// A kind that is not served keeps no pod from becoming ready; it is watched as soon as it is served.
+    pub(super) fn on_look(&mut self, (gvk, missing): Look) {
+        let Some(reason) = missing else { return };
+        tracing::warn!(kind = gvk.kind, reason, "cannot be referred to");
+        let waiting = self.sync.kinds.get(&gvk_key(&gvk)).into_iter().flat_map(|kind| &kind.waiting);
+        waiting.for_each(|source| source.list_fails(reason.clone()));
     }
 
     pub(super) fn on_inventory(&mut self, event: WatchEvent) {
@@ -138,6 +150,12 @@ impl Ingest {
         let _ = self.policies.remove_object(&AdmissionTarget, document);
         self.changed = true;
     }
+}
+
+/// Whether the API server serves a kind; why not, if it says so.
+async fn look(client: kube::Client, gvk: GroupVersionKind) -> Look {
+    let missing = kube::discovery::pinned_kind(&client, &gvk).await.err().map(|error| error.to_string());
+    (gvk, missing)
 }
 
 fn name(object: &WatchedObject) -> (Option<String>, String) {

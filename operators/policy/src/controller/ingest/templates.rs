@@ -72,8 +72,7 @@ impl Ingest {
         let fingerprint = json!([key.uid, manifest.get("spec"), manifest.pointer("/metadata/labels")]);
         let before = self.templates.known.remove(object.name());
         if let Some(before) = before.as_ref().filter(|before| before.fingerprint == fingerprint) {
-            let known = Known { generation, ..before.clone() };
-            self.templates.known.insert(object.name().to_owned(), known);
+            self.template_unchanged(object.name(), Known { generation, ..before.clone() }, before.generation);
             return;
         }
         let recreated = before.as_ref().is_some_and(|before| before.key.uid != key.uid);
@@ -99,6 +98,15 @@ impl Ingest {
         };
         self.templates.known.insert(object.name().to_owned(), known);
         self.jobs.push(compile(self.policies.compiler().clone(), key, version, manifest).boxed());
+    }
+
+    /// A generation may rise while nothing changes that counts here. It is in force all the same, and says so.
+    fn template_unchanged(&mut self, name: &str, known: Known, before: i64) {
+        let in_force = known.watched.is_some() && known.generation != before;
+        self.templates.known.insert(name.to_owned(), known);
+        if in_force {
+            self.template_outcome(name, Vec::new());
+        }
     }
 
     fn template_deleted(&mut self, object: &WatchedObject) {
@@ -178,6 +186,20 @@ impl Ingest {
         known.attempts = known.attempts.saturating_add(1);
         let job = apply_crd(self.client.clone(), template, version, compiled.crd().clone(), known.attempts);
         self.jobs.push(job.boxed());
+        self.template_outcome(&name, vec![pod_error("create_error", reason)]);
+    }
+
+    /// The CRD was served and is no longer: somebody deleted it. The template says so, and it is made again.
+    pub(super) fn constraint_kind_lost(&mut self, kind: &str) {
+        let is_watched =
+            |known: &&mut Known| known.watched.as_ref().is_some_and(|(watched, _)| watched == kind);
+        let Some(known) = self.templates.known.values_mut().find(is_watched) else { return };
+        let Some(compiled) = known.compiled.clone() else { return };
+        let (template, version) = (known.key.clone(), known.version);
+        let name = template.reference.name.clone();
+        let job = apply_crd(self.client.clone(), template, version, compiled.crd().clone(), 1);
+        self.jobs.push(job.boxed());
+        let reason = format!("the CRD of kind {kind} is not served any more; it is being created again");
         self.template_outcome(&name, vec![pod_error("create_error", reason)]);
     }
 
