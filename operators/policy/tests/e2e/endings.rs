@@ -70,6 +70,33 @@ async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
     second.stop().await;
 }
 
+#[tokio::test]
+async fn a_constraint_crd_deleted_by_hand_comes_back() {
+    let cluster = Cluster::start().await;
+    let operator = cluster.operator().await;
+    with_quickstart(&cluster).await;
+    let crd = "crd/k8sreplicalimits.constraints.gatekeeper.sh";
+    cluster.must(&["delete", crd]).await;
+    cluster.must(&["wait", "--for=create", "--timeout=120s", crd]).await;
+    cluster.must(&["wait", "--for=condition=Established", "--timeout=120s", crd]).await;
+    with_quickstart(&cluster).await;
+    let bad = workspace("examples/quickstart/review/two-replicas.yaml");
+    let refused = cluster.kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()]).await;
+    assert!(refused.stderr.contains("[three-to-ten-replicas]"), "{}", refused.stderr);
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn a_synced_kind_that_nobody_serves_keeps_no_pod_from_becoming_ready() {
+    let cluster = Cluster::start().await;
+    cluster.operator().await.stop().await;
+    let sync = "{apiVersion: syncset.gatekeeper.sh/v1alpha1, kind: SyncSet, metadata: {name: s}, \
+                spec: {gvks: [{group: nope.example.com, version: v1, kind: Nope}]}}";
+    cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
+    cluster.apply(sync).await;
+    cluster.operator().await.stop().await;
+}
+
 async fn readyz(mut stream: tokio::net::TcpStream) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await.unwrap();

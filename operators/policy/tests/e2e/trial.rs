@@ -42,14 +42,19 @@ impl Policy {
         let inventory =
             cases.iter().find(|case| violated(case) && !files(case).is_empty()).map(|case| files(case));
         let inventory = inventory.unwrap_or_default();
-        let tried = cases
-            .iter()
-            .filter(|case| files(case) == inventory || inventory.is_empty() && files(case).is_empty());
+        let shares = |case: &&&Value| files(case) == inventory;
+        let passes_alone = |case: &&&Value| files(case).is_empty() && !violated(case);
+        let mut tried: Vec<&Value> = cases.iter().filter(shares).copied().collect();
+        // Where no case passes beside that inventory, those that pass without any do: their objects share nothing.
+        if tried.iter().all(|case| violated(case)) {
+            tried.extend(cases.iter().filter(passes_alone));
+        }
         let constraint = file(&test["constraint"]);
         Self {
             template: object(&file(&test["template"]))["metadata"]["name"].as_str().unwrap().to_owned(),
             constraint_name: object(&constraint)["metadata"]["name"].as_str().unwrap().to_owned(),
             cases: tried
+                .iter()
                 .map(|case| Case { object: file(&case["object"]), violates: violated(case) })
                 .collect(),
             constraint,
