@@ -3,8 +3,8 @@
 //! A module has helper functions, helper rules and `violation` rules over `input.review` and
 //! `input.parameters`. What it does with types is what OPA's type checker accepts (most of the time), so that
 //! the questions are about evaluation: undefined values inside `not`, calls and comprehensions; partial
-//! rules; `else`; iteration; formatting. Expressions are in [`expression`], bodies in [`statement`], the
-//! inputs in [`document`].
+//! rules; `else`; iteration; formatting. Expressions are in `expression`, bodies in `statement`, the
+//! inputs in `document`.
 
 mod document;
 mod expression;

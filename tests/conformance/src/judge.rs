@@ -1,6 +1,6 @@
 //! A judge: a Go program of ours that answers questions with the reference implementation, over a pipe.
 //!
-//! [`build`] makes the program; this file starts it and speaks JSON lines with it. It does not know what the
+//! `build` makes the program; this file starts it and speaks JSON lines with it. It does not know what the
 //! questions mean.
 
 use std::io::{BufRead, BufReader, Write};

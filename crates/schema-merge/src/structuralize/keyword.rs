@@ -201,7 +201,7 @@ impl<'s> Walk<'s> {
     }
 
     /// The server never accepts null where there is an enum, so null in it only misleads.
-    fn without_null(&mut self, node: &mut Map<String, Value>, at: &SchemaPath) {
+    pub(super) fn without_null(&mut self, node: &mut Map<String, Value>, at: &SchemaPath) {
         let Some(Value::Array(values)) = node.get_mut("enum") else {
             return;
         };

@@ -42,6 +42,7 @@ impl<'s> Walk<'s> {
         if let Err(name) = variant::absorb(&mut node, rest) {
             self.obstacle(at, Reason::Collision(name));
         }
+        self.without_null(&mut node, at);
         node
     }
 
