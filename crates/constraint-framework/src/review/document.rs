@@ -53,6 +53,14 @@ impl Document {
         Ok(Self(Arc::new(Inner { head, body: Json::from_raw(raw) })))
     }
 
+    /// Takes JSON text, without parsing more of it than type and metadata.
+    ///
+    /// # Errors
+    /// When it is no JSON, and as [`Document::from_raw`].
+    pub fn from_text(text: String) -> serde_json::Result<Self> {
+        Self::from_raw(RawValue::from_string(text)?)
+    }
+
     /// Takes a parsed JSON object.
     ///
     /// # Errors

@@ -70,10 +70,7 @@ async fn every_bad_request_is_answered_and_the_next_good_one_too() {
 async fn a_template_that_does_not_compile_says_so_and_nothing_else_changes() {
     let cluster = Cluster::start().await;
     let operator = cluster.operator().await;
-    cluster.apply_file(&workspace("examples/quickstart/template.yaml")).await;
-    cluster.enforced("constrainttemplate/k8sreplicalimits").await;
-    cluster.apply_file(&workspace("examples/quickstart/constraint.yaml")).await;
-    cluster.enforced("k8sreplicalimits/three-to-ten-replicas").await;
+    cluster.quickstart().await;
 
     cluster.apply(BROKEN).await;
     let broken = ["constrainttemplate", "broken"];

@@ -79,6 +79,14 @@ impl Cluster {
         self.must(&["apply", "-f", path.to_str().unwrap()]).await;
     }
 
+    /// Puts the quickstart policy in force, waiting for the template before its constraint.
+    pub(crate) async fn quickstart(&self) {
+        self.apply_file(&workspace("examples/quickstart/template.yaml")).await;
+        self.enforced("constrainttemplate/k8sreplicalimits").await;
+        self.apply_file(&workspace("examples/quickstart/constraint.yaml")).await;
+        self.enforced("k8sreplicalimits/three-to-ten-replicas").await;
+    }
+
     /// Waits until every pod enforces the object's present generation: the operator's own promise.
     pub(crate) async fn enforced(&self, object: &str) {
         self.must(&["wait", "--for=condition=Enforced", "--timeout=120s", object]).await;

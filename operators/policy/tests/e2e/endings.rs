@@ -8,13 +8,6 @@ use webtroller::runtime::ServingCertificate;
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::https::{Connection, authority, deployment_review, post};
 
-async fn with_quickstart(cluster: &Cluster) {
-    cluster.apply_file(&workspace("examples/quickstart/template.yaml")).await;
-    cluster.enforced("constrainttemplate/k8sreplicalimits").await;
-    cluster.apply_file(&workspace("examples/quickstart/constraint.yaml")).await;
-    cluster.enforced("k8sreplicalimits/three-to-ten-replicas").await;
-}
-
 /// Everything that the operator writes, by name, with what tells one writing from another.
 async fn written(cluster: &Cluster) -> Vec<String> {
     let kinds = "crd,constrainttemplates,k8sreplicalimits,validatingwebhookconfigurations,secrets";
@@ -29,7 +22,7 @@ async fn written(cluster: &Cluster) -> Vec<String> {
 async fn a_killed_operator_loses_nothing_and_creates_nothing_twice() {
     let cluster = Cluster::start().await;
     let first = cluster.operator().await;
-    with_quickstart(&cluster).await;
+    cluster.quickstart().await;
     let reports = ["get", "podreports", "-n", NAMESPACE, "-o", "name"];
     let (before, reports_before) = (written(&cluster).await, cluster.must(&reports).await);
     first.kill().await;
@@ -52,7 +45,7 @@ async fn a_killed_operator_loses_nothing_and_creates_nothing_twice() {
 async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
     let cluster = Cluster::start().await;
     let first = cluster.operator().await;
-    with_quickstart(&cluster).await;
+    cluster.quickstart().await;
     first.stop().await;
 
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
@@ -74,12 +67,12 @@ async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
 async fn a_constraint_crd_deleted_by_hand_comes_back() {
     let cluster = Cluster::start().await;
     let operator = cluster.operator().await;
-    with_quickstart(&cluster).await;
+    cluster.quickstart().await;
     let crd = "crd/k8sreplicalimits.constraints.gatekeeper.sh";
     cluster.must(&["delete", crd]).await;
     cluster.must(&["wait", "--for=create", "--timeout=120s", crd]).await;
     cluster.must(&["wait", "--for=condition=Established", "--timeout=120s", crd]).await;
-    with_quickstart(&cluster).await;
+    cluster.quickstart().await;
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
     let refused = cluster.kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()]).await;
     assert!(refused.stderr.contains("[three-to-ten-replicas]"), "{}", refused.stderr);
@@ -142,7 +135,7 @@ async fn client(address: String, trusted: ServingCertificate, first: Cancellatio
 async fn an_operator_that_is_asked_to_end_answers_every_request() {
     let cluster = Cluster::start().await;
     let operator = cluster.operator().await;
-    with_quickstart(&cluster).await;
+    cluster.quickstart().await;
     let trusted = authority(&cluster).await;
     let running: Vec<_> = (0..4)
         .map(|_| {

@@ -6,10 +6,7 @@ use crate::cluster::{Cluster, workspace};
 async fn a_policy_denies_a_bad_deployment() {
     let cluster = Cluster::start().await;
     let operator = cluster.operator().await;
-    cluster.apply_file(&workspace("examples/quickstart/template.yaml")).await;
-    cluster.enforced("constrainttemplate/k8sreplicalimits").await;
-    cluster.apply_file(&workspace("examples/quickstart/constraint.yaml")).await;
-    cluster.enforced("k8sreplicalimits/three-to-ten-replicas").await;
+    cluster.quickstart().await;
 
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
     let refused = cluster.kubectl(&["create", "-f", bad.to_str().unwrap()]).await;
@@ -34,9 +31,7 @@ async fn a_policy_denies_a_bad_deployment() {
 async fn warnings_and_dry_runs_admit_and_a_deleted_policy_is_gone() {
     let cluster = Cluster::start().await;
     let operator = cluster.operator().await;
-    cluster.apply_file(&workspace("examples/quickstart/template.yaml")).await;
-    cluster.enforced("constrainttemplate/k8sreplicalimits").await;
-    cluster.apply_file(&workspace("examples/quickstart/constraint.yaml")).await;
+    cluster.quickstart().await;
     let constraint = "k8sreplicalimits/three-to-ten-replicas";
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
     let create = ["create", "--dry-run=server", "-f", bad.to_str().unwrap()];

@@ -130,7 +130,7 @@ impl Ingest {
         if object.metadata().deletion_timestamp.is_some() {
             return self.object_gone(&key, object);
         }
-        let document = object.to_value().and_then(|value| Document::from_value(&value));
+        let document = Document::from_text(object.json().to_owned());
         let Ok(document) = document else { return };
         if self.policies.put_object(&AdmissionTarget, document.clone()).is_ok() {
             self.sync.kinds.entry(key).or_default().objects.insert(name(object), document);
