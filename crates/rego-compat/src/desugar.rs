@@ -2,13 +2,14 @@
 //!
 //! `names` finds out which rules exist, `scope` and `term` resolve variables and flatten calls, `statement` and
 //! `head` do the same for bodies and heads, `with` for modifiers, `order` sorts bodies so that nothing is read
-//! before it has a value, `dynamic` takes references out of calls, and `guard` asks the input first. Nothing here evaluates.
+//! before it has a value, `dynamic` takes references out of calls, `query` makes a rule of a query, and `guard` asks the input first. Nothing here evaluates.
 
 mod dynamic;
 mod guard;
 mod head;
 mod names;
 mod order;
+mod query;
 mod scope;
 mod statement;
 mod term;
@@ -21,7 +22,8 @@ use crate::rules::Rules;
 
 pub(crate) use guard::hoist_guards;
 pub(crate) use names::rule_on;
-pub(crate) use order::{SlotSet, same_key};
+pub(crate) use order::{SlotSet, all_vars, bound_by, same_key};
+pub(crate) use query::{Asked, add_query};
 
 /// Resolves and flattens all modules. Findings do not stop the rest from being looked at.
 pub(crate) fn desugar(modules: &[Module], rules: &Rules, findings: &mut Vec<Finding>) -> Rulebook {

@@ -2,7 +2,7 @@
 //!
 //! Bodies are run with a continuation, which is called once for each way they hold; `step` runs them, `expr`
 //! computes values, `rule` answers rules and functions, `document` joins rules with data, `world` holds what
-//! `with` may replace. Nothing here parses or checks.
+//! `with` may replace, `witness` is told what happens. Nothing here parses or checks.
 
 mod collect;
 mod document;
@@ -10,6 +10,7 @@ mod expr;
 mod rule;
 mod step;
 mod with;
+mod witness;
 mod world;
 
 use regorus::Value;
@@ -19,6 +20,7 @@ use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::Plan;
 
+pub(crate) use witness::Witness;
 pub(crate) use world::World;
 
 /// Whether more ways for a body to hold are wanted.
@@ -51,4 +53,42 @@ pub(crate) fn run(
         meter.check_output(value)?;
     }
     Ok(answer)
+}
+
+/// Every way the bodies of a rule hold, as the values of its elements.
+pub(crate) fn solutions(
+    plan: &Plan,
+    group: usize,
+    documents: [Value; 2],
+    meter: &Meter,
+    externals: &dyn Externals,
+) -> Result<Vec<Value>, EvalError> {
+    let [input, data] = documents;
+    let world = World::new(plan, input, data, meter, externals);
+    let mut found = Vec::new();
+    if let Some(group) = plan.groups.get(group) {
+        world.each_result(group, &mut |branch, frame| {
+            if let Some(value) = world.value(&branch.value, frame)? {
+                meter.check_output(&value)?;
+                meter.charge_value(&value)?;
+                found.push(value.into_owned());
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// The value of a rule. `witness` is told of the run.
+pub(crate) fn rule(
+    plan: &Plan,
+    group: usize,
+    documents: [Value; 2],
+    meter: &Meter,
+    externals: &dyn Externals,
+    witness: &Witness,
+) -> Result<Option<Value>, EvalError> {
+    let [input, data] = documents;
+    let world = World::new(plan, input, data, meter, externals).with_witness(witness);
+    Ok(world.rule_value(group)?.cloned())
 }

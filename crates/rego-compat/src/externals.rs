@@ -13,12 +13,16 @@ pub trait Externals {
     /// # Errors
     /// The call failed, and the evaluation with it.
     fn call(&self, function: &str, argument: &Value) -> Result<Option<Value>, EvalError>;
+
+    /// Takes a line that a module prints, where [`crate::Rules::with_print`] lets it. Does nothing unless overridden.
+    fn print(&self, _: &str) {}
 }
 
-/// No function has a value.
-pub(crate) struct NoExternals;
+/// A host without functions, who does not hear what is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
 
-impl Externals for NoExternals {
+impl Externals for Silent {
     fn call(&self, function: &str, _: &Value) -> Result<Option<Value>, EvalError> {
         let message = "the host does not answer this function here".to_owned();
         Err(EvalError::External { function: function.to_owned(), message })

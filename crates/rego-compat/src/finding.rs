@@ -4,9 +4,10 @@
 
 use std::fmt;
 
-/// Position of a piece of source text: a byte offset, turned into line and column only when a finding is reported.
+/// Where a piece of source text is: the byte offsets of its start and end, turned into line and column only when
+/// somebody asks. Findings show the start; the end is what coverage needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Pos(pub(crate) u32);
+pub(crate) struct Pos(pub(crate) u32, pub(crate) u32);
 
 /// The family a finding belongs to, named as OPA names its compiler errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,9 +149,14 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Line and column (in characters) of a position, both from 1.
+    /// Line and column (in characters) of a position's start, both from 1.
     pub(crate) fn locate(&self, at: Pos) -> (u32, u32) {
-        let end = usize::try_from(at.0).unwrap_or(usize::MAX).min(self.text.len());
+        self.place(at.0)
+    }
+
+    /// Line and column (in characters) of an offset, both from 1.
+    pub(crate) fn place(&self, offset: u32) -> (u32, u32) {
+        let end = usize::try_from(offset).unwrap_or(usize::MAX).min(self.text.len());
         let before = self.text.get(..end).unwrap_or(&self.text);
         let line = before.matches('\n').count().saturating_add(1);
         let column = before.chars().rev().take_while(|c| *c != '\n').count().saturating_add(1);
@@ -188,16 +194,16 @@ mod tests {
     #[test]
     fn positions_count_lines_and_characters() {
         let source = Source { name: "a.rego".into(), text: "ab\nçd e".into() };
-        assert_eq!(source.locate(Pos(0)), (1, 1));
-        assert_eq!(source.locate(Pos(3)), (2, 1));
-        assert_eq!(source.locate(Pos(5)), (2, 2));
-        assert_eq!(source.locate(Pos(999)), (2, 5));
+        assert_eq!(source.locate(Pos(0, 0)), (1, 1));
+        assert_eq!(source.locate(Pos(3, 3)), (2, 1));
+        assert_eq!(source.locate(Pos(5, 5)), (2, 2));
+        assert_eq!(source.locate(Pos(999, 999)), (2, 5));
     }
 
     #[test]
     fn a_finding_says_where_what_and_how_to_mend_it() {
         let source = Source { name: "a.rego".into(), text: "x".into() };
-        let finding = source.finding(Pos(0), Code::Refused, "no".into(), "do this");
+        let finding = source.finding(Pos(0, 0), Code::Refused, "no".into(), "do this");
         assert_eq!(finding.to_string(), "a.rego:1:1: rego_refused_error: no (do this)");
     }
 }

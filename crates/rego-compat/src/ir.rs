@@ -114,8 +114,18 @@ pub(crate) enum Callee {
     Function(GroupId),
     /// A host function, by its index among the program's.
     External(usize),
+    Hook(Hook),
     /// An unknown name; reported, and never evaluated.
     Unknown,
+}
+
+/// What tells somebody about a run, and always holds. Its argument is an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hook {
+    /// `print(…)`; each element is a set, empty where the argument is undefined.
+    Print,
+    /// A case of a test with cases; the elements are its name.
+    Case,
 }
 
 /// `with target as value`.

@@ -62,7 +62,7 @@ impl Lexer<'_> {
     }
 
     fn error<T>(&self, message: &'static str) -> Result<T, LexError> {
-        Err(LexError { at: Pos(offset(self.at)), message })
+        Err(LexError { at: Pos(offset(self.at), offset(self.at)), message })
     }
 
     /// Skips white space and comments; answers whether there was any, and whether a line ended.

@@ -47,10 +47,20 @@ impl Module {
         version: RegoVersion,
         bounds: Bounds,
     ) -> Result<Self, Findings> {
-        let source = Arc::new(Source { name: name.to_owned(), text: source.to_owned() });
-        let tree = Arc::new(parser::parse(&source, version, bounds)?);
+        let source = Source { name: name.to_owned(), text: source.to_owned() };
+        let tree = parser::parse(&source, version, bounds)?;
+        Ok(Self::of(source, tree))
+    }
+
+    /// A module of a tree that was read from a text.
+    pub(crate) fn of(source: Source, tree: Tree) -> Self {
         let package = tree.package.iter().map(ToString::to_string).collect();
-        Ok(Self { source, tree, package })
+        Self { source: Arc::new(source), tree: Arc::new(tree), package }
+    }
+
+    /// The module with another tree of the same text.
+    pub(crate) fn with_tree(&self, tree: Tree) -> Self {
+        Self { tree: Arc::new(tree), ..self.clone() }
     }
 
     /// The package's path, without `data`: `["k8srequiredlabels"]`, `["lib", "helpers"]`.

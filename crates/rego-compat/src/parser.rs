@@ -1,13 +1,14 @@
 //! Tokens to a syntax tree: the grammar of Rego v0 and v1 as OPA's parser reads it.
 //!
 //! A recursive descent with bounded depth and a bounded number of steps, so its cost is linear in the size of the
-//! text. One file per family: `module`, `rule`, `literal`, `logic`, `operator`, `term`, `collection`, `text`.
+//! text. One file per family: `module`, `query`, `rule`, `literal`, `logic`, `operator`, `term`, `collection`, `text`.
 
 mod collection;
 mod literal;
 mod logic;
 mod module;
 mod operator;
+mod query;
 mod rule;
 mod term;
 #[cfg(test)]
@@ -21,8 +22,20 @@ use crate::module::RegoVersion;
 use crate::rules::Bounds;
 use crate::token::{Kind, Token};
 
+pub(crate) use query::parse_query;
+
 /// Reads a module; reports the first syntax error, as everything behind it would be a guess.
 pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Result<Tree, Findings> {
+    parse_with(source, version, bounds, |parser| parser.module())
+}
+
+/// Reads a text by one rule of the grammar.
+fn parse_with<T>(
+    source: &Source,
+    version: RegoVersion,
+    bounds: Bounds,
+    read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>,
+) -> Result<T, Findings> {
     let report =
         |at, code, message: String, help: &str| Findings::new(vec![source.finding(at, code, message, help)]);
     check_size(source, bounds).map_err(|(at, message)| {
@@ -30,20 +43,21 @@ pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Re
     })?;
     let tokens = lex(&source.text).map_err(|e| report(e.at, Code::Parse, e.message.to_owned(), ""))?;
     let mut parser = Parser::new(&source.text, &tokens, version, bounds);
-    parser.module().map_err(|e| report(e.at, e.code, e.message, e.help))
+    read(&mut parser).map_err(|e| report(e.at, e.code, e.message, e.help))
 }
 
 fn check_size(source: &Source, bounds: Bounds) -> Result<(), (Pos, String)> {
     if source.text.len() > bounds.size {
         return Err((
-            Pos(0),
+            Pos(0, 0),
             format!("module has {} bytes, the bound is {}", source.text.len(), bounds.size),
         ));
     }
     let mut start = 0usize;
     for line in source.text.split_inclusive('\n') {
         if line.len() > bounds.columns && line.chars().count() > bounds.columns {
-            let at = Pos(u32::try_from(start).unwrap_or(u32::MAX));
+            let start = u32::try_from(start).unwrap_or(u32::MAX);
+            let at = Pos(start, start);
             return Err((at, format!("line is longer than {} characters", bounds.columns)));
         }
         start = start.saturating_add(line.len());
@@ -152,9 +166,16 @@ impl<'a> Parser<'a> {
         self.token().kind
     }
 
+    /// Where the current token is.
     fn pos(&self) -> Pos {
-        let start = usize::try_from(self.token().start).unwrap_or(usize::MAX).min(self.text.len());
-        Pos(u32::try_from(start).unwrap_or(u32::MAX))
+        let within = |offset| u32::try_from(self.text.len()).unwrap_or(u32::MAX).min(offset);
+        Pos(within(self.token().start), within(self.token().end))
+    }
+
+    /// From the start of a position to the end of the last token read.
+    fn since(&self, at: Pos) -> Pos {
+        let last = self.at.checked_sub(1).and_then(|last| self.tokens.get(last));
+        Pos(at.0, last.map_or(at.1, |token| token.end.max(at.0)))
     }
 
     fn text_of(&self, token: Token) -> &'a str {

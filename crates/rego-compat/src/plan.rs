@@ -8,13 +8,16 @@ mod compile;
 mod fuse;
 mod pattern;
 
+use std::sync::Arc;
+
 use regorus::Value;
 
 use crate::ast::Name;
-use crate::ir::{GroupId, Kind};
+use crate::finding::{Pos, Source};
+use crate::ir::{GroupId, Hook, Kind};
 use crate::native::Builtin;
 
-pub(crate) use compile::plan;
+pub(crate) use compile::{plan, plan_rules};
 
 /// Index into a frame.
 pub(crate) type SlotIndex = usize;
@@ -27,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) query: Option<Expr>,
     /// Names of the host's functions.
     pub(crate) externals: Vec<String>,
+    /// What [`Step::Mark`] names.
+    pub(crate) marks: Vec<Mark>,
 }
 
 /// A level of `data` that has rules below it.
@@ -86,6 +91,15 @@ pub(crate) enum Step {
     With(Vec<Override>, Vec<Step>),
     And(Vec<Step>, Vec<Step>),
     Or(Vec<Step>, Vec<Step>),
+    /// Notes that the run got here; only in plans that are traced.
+    Mark(usize),
+}
+
+/// A place in a module's text that a run can pass.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    pub(crate) source: Arc<Source>,
+    pub(crate) at: Pos,
 }
 
 /// `base[path]…` where the path gives values to variables.
@@ -158,6 +172,7 @@ pub(crate) enum Callee {
     Builtin(usize),
     Function(GroupId),
     External(usize),
+    Hook(Hook),
 }
 
 /// An expression whose variables all have values; it has one value or none.

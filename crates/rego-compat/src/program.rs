@@ -11,7 +11,7 @@ use crate::check;
 use crate::desugar::{desugar, hoist_guards, rule_on};
 use crate::error::EvalError;
 use crate::eval;
-use crate::externals::{Externals, NoExternals};
+use crate::externals::{Externals, Silent};
 use crate::finding::{Code, Finding, Findings};
 use crate::ir::{GroupId, Rulebook};
 use crate::meter::Meter;
@@ -96,7 +96,7 @@ impl Program {
     /// # Errors
     /// The budget ran out, or OPA would have reported an evaluation error.
     pub fn evaluate(&self, input: &Value, data: &Value, budget: &Budget) -> Result<Option<Value>, EvalError> {
-        self.evaluate_with(input, data, budget, &NoExternals)
+        self.evaluate_with(input, data, budget, &Silent)
     }
 
     /// As [`Self::evaluate`], with the host's functions.

@@ -45,6 +45,7 @@ pub struct Rules {
     required_rules: BTreeSet<String>,
     disabled_builtins: BTreeSet<String>,
     external_functions: BTreeSet<String>,
+    prints: bool,
     bounds: Bounds,
 }
 
@@ -56,6 +57,7 @@ impl Default for Rules {
             required_rules: BTreeSet::new(),
             disabled_builtins: DISABLED_BUILTINS.iter().map(ToString::to_string).collect(),
             external_functions: BTreeSet::new(),
+            prints: false,
             bounds: Bounds::default(),
         }
     }
@@ -100,6 +102,13 @@ impl Rules {
     #[must_use]
     pub fn with_external_functions<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.external_functions = owned(names).collect();
+        self
+    }
+
+    /// Keeps calls of `print`, whose lines go to [`crate::Externals::print`]. Without this call they are dropped.
+    #[must_use]
+    pub const fn with_print(mut self) -> Self {
+        self.prints = true;
         self
     }
 
@@ -151,6 +160,10 @@ impl Rules {
 
     pub(crate) fn disables(&self, builtin: &str) -> bool {
         self.disabled_builtins.contains(builtin)
+    }
+
+    pub(crate) const fn prints(&self) -> bool {
+        self.prints
     }
 
     /// Names of the functions the host answers, in order.

@@ -6,6 +6,14 @@ use crate::ast::{Body, ComprehensionKind, HeadValue, Literal, LiteralKind, Node,
 pub(crate) trait Visit {
     /// Called for every term.
     fn term(&mut self, term: &Term);
+
+    /// Called for every literal of every body.
+    fn literal(&mut self, _: &Literal) {}
+
+    /// Whether to go on to the terms in a term.
+    fn enters(&mut self, _: &Term) -> bool {
+        true
+    }
 }
 
 /// Visits the terms of a rule's head, bodies and `else` branches.
@@ -35,6 +43,7 @@ pub(crate) fn walk_body(body: &Body, visit: &mut impl Visit) {
 
 /// Visits the terms of a literal, its `with` modifiers included.
 pub(crate) fn walk_literal(literal: &Literal, visit: &mut impl Visit) {
+    visit.literal(literal);
     match &literal.kind {
         LiteralKind::Term(term) => walk_term(term, visit),
         LiteralKind::Unify(left, right) | LiteralKind::Assign(left, right) => {
@@ -68,6 +77,9 @@ pub(crate) fn walk_literal(literal: &Literal, visit: &mut impl Visit) {
 /// Visits a term and the terms in it.
 pub(crate) fn walk_term(term: &Term, visit: &mut impl Visit) {
     visit.term(term);
+    if !visit.enters(term) {
+        return;
+    }
     match &term.node {
         Node::Scalar(_) | Node::Var(_) => {}
         Node::Ref(terms) | Node::Array(terms) | Node::Set(terms) => {

@@ -119,7 +119,7 @@ impl<'a> Scan<'a> {
     fn callee(&mut self, callee: Callee) {
         match callee {
             Callee::Builtin(signature) if !signature.pure => self.deterministic = false,
-            Callee::External(_) => self.deterministic = false,
+            Callee::External(_) | Callee::Hook(_) => self.deterministic = false,
             _ => {}
         }
     }

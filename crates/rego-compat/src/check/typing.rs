@@ -154,7 +154,7 @@ impl<'a> Checker<'a> {
                 }
                 _ => None,
             },
-            Callee::Function(_) | Callee::External(_) | Callee::Unknown => None,
+            Callee::Function(_) | Callee::External(_) | Callee::Hook(_) | Callee::Unknown => None,
         }
     }
 

@@ -149,7 +149,7 @@ impl Lowering<'_> {
     }
 
     /// Orders the body, reports what is never given a value, and takes references out of calls.
-    fn finish(&mut self, branch: &mut Definition, args: &[Operand]) {
+    pub(super) fn finish(&mut self, branch: &mut Definition, args: &[Operand]) {
         let mut given = SlotSet::default();
         for arg in args {
             order::all_vars(arg, &mut given);

@@ -11,11 +11,11 @@ use crate::finding::Pos;
 use crate::ir::{Action, Branch, Collect, CollectKind, Operand, Slot, Statement};
 
 pub(crate) use slots::SlotSet;
-pub(crate) use vars::{all_vars, bound_by};
+pub(crate) use vars::{all_vars, bound_by, visible_vars};
 
 use output::outputs;
 pub(crate) use output::same_key;
-use vars::{closure_vars, visible_vars};
+use vars::closure_vars;
 
 /// Variables that are read without ever getting a value, and where.
 type Unsafe = Vec<(Slot, Pos)>;

@@ -1,8 +1,8 @@
 //! Bodies: every literal becomes one statement and those that compute its parts.
 
-use crate::ast::{Body, Every, Literal, LiteralKind, Name, Node, Operand as Side, Term};
+use crate::ast::{Body, Call, Every, Literal, LiteralKind, Name, Node, Operand as Side, Term};
 use crate::finding::{Code, Pos};
-use crate::ir::{Action, Branch, Operand, Reference, Root, Statement};
+use crate::ir::{Action, Branch, Callee, Collect, CollectKind, Hook, Operand, Reference, Root, Statement};
 
 use super::scope::{Lowering, Origin, declarations, pattern_names};
 use super::term::unify;
@@ -30,8 +30,11 @@ impl Lowering<'_> {
         statements
     }
 
-    fn literal(&mut self, literal: &Literal, statements: &mut Vec<Statement>) {
-        if is_print(literal) {
+    pub(super) fn literal(&mut self, literal: &Literal, statements: &mut Vec<Statement>) {
+        if let Some(call) = printing(literal) {
+            if self.rules.prints() {
+                self.print(call, literal, statements);
+            }
             return;
         }
         let mut before = Vec::new();
@@ -47,6 +50,24 @@ impl Lowering<'_> {
             }
             statements.push(part);
         }
+    }
+
+    /// Each argument becomes a set, empty where it is undefined: printing never fails.
+    fn print(&mut self, call: &Call, literal: &Literal, statements: &mut Vec<Statement>) {
+        let with = self.with(&literal.with, statements);
+        let mut items = Vec::with_capacity(call.args.len());
+        for arg in &call.args {
+            self.push(Vec::new());
+            let mut body = Vec::new();
+            let value = self.term(arg, &mut body);
+            let slot = Operand::Var(self.temporary());
+            body.push(unify(slot.clone(), value, arg.at));
+            self.pop();
+            items.push(Operand::Collect(Box::new(Collect { kind: CollectKind::Set(slot), body })));
+        }
+        let callee = Callee::Hook(Hook::Print);
+        let action = Action::Call { callee, args: vec![Operand::Array(items)], output: None };
+        statements.push(Statement { negated: false, action, with, at: literal.at });
     }
 
     fn action(&mut self, literal: &Literal, before: &mut Vec<Statement>) -> Option<Action> {
@@ -226,7 +247,10 @@ impl Lowering<'_> {
     }
 }
 
-/// `print` has no effect on a server; OPA drops it too.
-fn is_print(literal: &Literal) -> bool {
-    matches!(&literal.kind, LiteralKind::Term(Term { node: Node::Call(call), .. }) if call.name() == "print")
+/// The call in a literal that prints. It has no effect on a server, where OPA drops it too.
+pub(super) fn printing(literal: &Literal) -> Option<&Call> {
+    match &literal.kind {
+        LiteralKind::Term(Term { node: Node::Call(call), .. }) if call.name() == "print" => Some(call),
+        _ => None,
+    }
 }

@@ -130,7 +130,7 @@ impl Lowering<'_> {
         match callee {
             Callee::Builtin(signature) if signature.is_variadic() => None,
             Callee::Builtin(signature) => Some(signature.args.len()),
-            Callee::External(_) => Some(1),
+            Callee::External(_) | Callee::Hook(_) => Some(1),
             Callee::Function(group) => match self.book.groups.get(group).map(|group| group.kind) {
                 Some(Kind::Function { arity }) => Some(arity),
                 Some(_) => Some(0),
@@ -165,7 +165,7 @@ impl Lowering<'_> {
                 self.report(at, Code::Type, message, "define it, or mend its name");
             }
             Callee::Builtin(signature) => self.check_builtin(signature, at),
-            Callee::Function(_) | Callee::External(_) => {}
+            Callee::Function(_) | Callee::External(_) | Callee::Hook(_) => {}
         }
         found
     }

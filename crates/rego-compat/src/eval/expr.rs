@@ -273,6 +273,10 @@ impl World<'_> {
                 let borrowed: Vec<&Value> = args.iter().collect();
                 native::call(native::implementation(id), &borrowed, self.meter)
             }
+            Callee::Hook(hook) => {
+                self.tell(hook, &args)?;
+                Ok(Some(true.into()))
+            }
             Callee::External(index) => {
                 let borrowed: Vec<&Value> = args.iter().collect();
                 if let Some(known) = self.recall(callee, &borrowed) {

@@ -183,7 +183,7 @@ impl World<'_> {
     }
 
     /// Tells of each way each definition holds, `else` branches only where those before them did not.
-    fn each_result(
+    pub(super) fn each_result(
         &self,
         group: &Group,
         tell: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,

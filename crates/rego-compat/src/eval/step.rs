@@ -26,6 +26,10 @@ impl World<'_> {
                 Step::Every(every) => self.every(every, frame)?,
                 Step::And(left, right) => self.any(left, frame)? && self.any(right, frame)?,
                 Step::Or(left, right) => self.any(left, frame)? || self.any(right, frame)?,
+                Step::Mark(mark) => {
+                    self.pass(*mark);
+                    true
+                }
                 Step::Each(each) => return self.each(each, behind, frame, next),
                 Step::Walk(subject, target) => {
                     return self.walk(subject, target, behind, frame, next);

@@ -9,6 +9,8 @@ use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::{Callee, Plan};
 
+use super::witness::Witness;
+
 /// One state of the documents. `with` makes another one for what it modifies.
 pub(crate) struct World<'p> {
     pub(super) plan: &'p Plan,
@@ -24,6 +26,8 @@ pub(crate) struct World<'p> {
     pub(super) mocks: Vec<(Callee, Mock)>,
     /// Paths under `data` that were replaced, and hide the rules there.
     pub(super) replaced: Vec<Vec<Name>>,
+    /// Who is told of the run, if anybody.
+    pub(super) witness: Option<&'p Witness>,
     /// Frames to use again.
     frames: RefCell<Vec<Vec<Value>>>,
     /// Results of functions that must answer alike within one evaluation, shared by all worlds of it.
@@ -62,9 +66,16 @@ impl<'p> World<'p> {
             packages: RefCell::default(),
             mocks: Vec::new(),
             replaced: Vec::new(),
+            witness: None,
             frames: RefCell::default(),
             remembered: std::rc::Rc::default(),
         }
+    }
+
+    /// A world that tells of its run.
+    pub(crate) const fn with_witness(mut self, witness: &'p Witness) -> Self {
+        self.witness = Some(witness);
+        self
     }
 
     /// The same world with nothing computed yet, to be modified.
@@ -79,6 +90,7 @@ impl<'p> World<'p> {
             packages: RefCell::default(),
             mocks: self.mocks.clone(),
             replaced: self.replaced.clone(),
+            witness: self.witness,
             frames: RefCell::default(),
             remembered: self.remembered.clone(),
         }

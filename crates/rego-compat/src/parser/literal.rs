@@ -30,7 +30,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn literal(&mut self) -> Parsed<Literal> {
-        self.nested(Self::literal_unchecked)
+        self.nested(|parser| {
+            let mut literal = parser.literal_unchecked()?;
+            literal.at = parser.since(literal.at);
+            Ok(literal)
+        })
     }
 
     fn literal_unchecked(&mut self) -> Parsed<Literal> {

@@ -55,9 +55,9 @@ impl Parser<'_> {
         let entry = self.depth;
         while self.is_keyword("in") && !self.in_starts_reference() {
             self.enter()?;
-            let at = left.at;
             self.bump();
             let domain = self.infix(None, 0)?;
+            let at = self.since(left.at);
             left = call("internal.member_2", vec![left, domain], at);
         }
         self.depth = entry;
@@ -77,7 +77,7 @@ impl Parser<'_> {
         {
             self.bump();
             let domain = self.infix(None, 0)?;
-            let at = key.at;
+            let at = self.since(key.at);
             return Ok(call("internal.member_3", vec![key, value, domain], at));
         }
         (self.at, self.depth) = (start, depth);
@@ -100,7 +100,7 @@ impl Parser<'_> {
             self.enter()?;
             self.bump();
             let right = self.infix(None, next)?;
-            let at = left.at;
+            let at = self.since(left.at);
             left = call(name, vec![left, right], at);
         }
         self.depth = entry;

@@ -20,6 +20,7 @@ impl Parser<'_> {
             return self.unexpected("expected rule");
         }
         let (mut head, contains) = self.head()?;
+        let at = self.since(at);
         // `if.x := 1` on the next line is a rule of its own.
         let conditional = !self.starts_reference() && self.take_keyword("if");
         let written = Written { contains, conditional, body: false };
@@ -188,6 +189,7 @@ impl Parser<'_> {
         } else if self.kind() != Kind::LBrace && !self.is_keyword("if") {
             return self.unexpected("expected else value term or rule body");
         }
+        branch.at = self.since(at);
         branch.written.conditional = self.take_keyword("if");
         if self.kind() == Kind::LBrace {
             self.bump();

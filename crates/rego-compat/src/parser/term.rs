@@ -24,6 +24,7 @@ impl Parser<'_> {
             Kind::LParen => self.parenthesized()?,
             _ => return self.unexpected("expected term"),
         };
+        let at = self.since(at);
         self.reference(Term::new(head, at))
     }
 
@@ -65,10 +66,10 @@ impl Parser<'_> {
         if self.is_reference_head() || (self.kind() == Kind::Ident && self.word() == "contains") {
             let operand = self.word_term()?;
             let zero = Term::new(Node::Scalar(0u64.into()), at);
-            return Ok(call("minus", vec![zero, operand], at));
+            return Ok(call("minus", vec![zero, operand], self.since(at)));
         }
         let number = self.number(true)?;
-        self.reference(Term::new(number, at))
+        self.reference(Term::new(number, self.since(at)))
     }
 
     fn parenthesized(&mut self) -> Parsed<Node> {
@@ -115,7 +116,7 @@ impl Parser<'_> {
             (1, Some(only)) => root(only),
             (_, Some(last)) => {
                 components.push(last);
-                Term::new(Node::Ref(components), at)
+                Term::new(Node::Ref(components), self.since(at))
             }
             (_, None) => Term::new(Node::Ref(components), at),
         })
@@ -154,9 +155,9 @@ impl Parser<'_> {
         self.bump();
         let args = self.elements(Kind::RParen)?;
         if args.is_empty() && operator.len() == 1 && operator.first().is_some_and(|name| &**name == "set") {
-            return Ok(Term::new(Node::Set(Vec::new()), at));
+            return Ok(Term::new(Node::Set(Vec::new()), self.since(at)));
         }
-        Ok(Term::new(Node::Call(Box::new(Call { operator, args })), at))
+        Ok(Term::new(Node::Call(Box::new(Call { operator, args })), self.since(at)))
     }
 }
 

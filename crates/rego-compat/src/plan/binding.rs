@@ -2,10 +2,11 @@
 
 use crate::ast::Name;
 use crate::desugar::SlotSet;
+use crate::finding::Pos;
 use crate::ir::{self, Kind, Operand, Reference, Root, Rulebook, Slot};
 use crate::native;
 
-use super::{BuiltinCall, Call, Callee, Expr, Get, Hop, SlotIndex};
+use super::{BuiltinCall, Call, Callee, Expr, Get, Hop, Mark, SlotIndex, Step};
 
 /// State while a definition is planned.
 pub(super) struct Binder<'a> {
@@ -14,6 +15,14 @@ pub(super) struct Binder<'a> {
     pub(super) nodes: &'a std::collections::HashMap<Vec<Name>, usize>,
     pub(super) bound: SlotSet,
     pub(super) slots: usize,
+    /// Where marks go, if the plan is traced.
+    pub(super) marks: Option<Marks<'a>>,
+}
+
+/// The marks of a plan, for a rule of one source.
+pub(super) struct Marks<'a> {
+    pub(super) source: std::sync::Arc<crate::finding::Source>,
+    pub(super) made: &'a mut Vec<Mark>,
 }
 
 pub(super) fn index(slot: Slot) -> SlotIndex {
@@ -21,6 +30,14 @@ pub(super) fn index(slot: Slot) -> SlotIndex {
 }
 
 impl Binder<'_> {
+    /// Marks a place of the text, if the plan is traced.
+    pub(super) fn mark(&mut self, at: Pos, steps: &mut Vec<Step>) {
+        if let Some(marks) = self.marks.as_mut().filter(|_| at.1 > at.0) {
+            steps.push(Step::Mark(marks.made.len()));
+            marks.made.push(Mark { source: marks.source.clone(), at });
+        }
+    }
+
     /// A slot for a value the plan passes on.
     pub(super) fn temporary(&mut self) -> Slot {
         let slot = Slot::try_from(self.slots).unwrap_or(Slot::MAX);
@@ -140,6 +157,7 @@ impl Binder<'_> {
             ir::Callee::Builtin(signature) => crate::signature::index_of(signature.name).map(Callee::Builtin),
             ir::Callee::Function(group) => Some(Callee::Function(group)),
             ir::Callee::External(index) => Some(Callee::External(index)),
+            ir::Callee::Hook(hook) => Some(Callee::Hook(hook)),
             ir::Callee::Unknown => None,
         }
     }

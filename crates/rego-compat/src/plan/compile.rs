@@ -8,27 +8,38 @@ use crate::ast::Name;
 use crate::desugar::SlotSet;
 use crate::ir::{self, Action, Leaf, Operand, Reference, Root, Rulebook, Statement};
 
-use super::binding::{Binder, index};
+use super::binding::{Binder, Marks, index};
 use super::fuse::fuse;
 use super::pattern::matched;
 use super::{
-    Branch, Collect, CollectKind, Each, Every, Expr, Group, Node, Override, Pattern, Plan, Replacement, Rule,
-    Step, Target,
+    Branch, Collect, CollectKind, Each, Every, Expr, Group, Mark, Node, Override, Pattern, Plan, Replacement,
+    Rule, Step, Target,
 };
 
 /// Plans every rule; the query is a path of names under `data`.
 pub(crate) fn plan(book: &Rulebook, query: &[Name]) -> Plan {
-    let mut plan = Plan { externals: book.externals.clone(), ..Plan::default() };
-    let mut nodes = HashMap::new();
-    add_node(&book.tree, &mut Vec::new(), &mut plan.nodes, &mut nodes);
-    for group in &book.groups {
-        plan.groups.push(plan_group(book, &nodes, group));
-    }
-    let binder = Binder { book, nodes: &nodes, bound: SlotSet::default(), slots: 0 };
+    let (mut plan, nodes) = plan_groups(book, false);
+    let binder = Binder { book, nodes: &nodes, bound: SlotSet::default(), slots: 0, marks: None };
     let path = query.iter().map(|name| Operand::Const(Value::from(&**name))).collect();
     let reference = Reference { root: Root::Data, path, at: crate::finding::Pos::default() };
     plan.query = Some(binder.expr(&Operand::Ref(Box::new(reference))));
     plan
+}
+
+/// Plans every rule, and no query. A traced plan notes each place it passes.
+pub(crate) fn plan_rules(book: &Rulebook, traced: bool) -> Plan {
+    plan_groups(book, traced).0
+}
+
+fn plan_groups(book: &Rulebook, traced: bool) -> (Plan, HashMap<Vec<Name>, usize>) {
+    let mut plan = Plan { externals: book.externals.clone(), ..Plan::default() };
+    let mut nodes = HashMap::new();
+    add_node(&book.tree, &mut Vec::new(), &mut plan.nodes, &mut nodes);
+    for group in &book.groups {
+        let marks = traced.then_some(&mut plan.marks);
+        plan.groups.push(plan_group(book, &nodes, group, marks));
+    }
+    (plan, nodes)
 }
 
 fn add_node(
@@ -51,11 +62,16 @@ fn add_node(
     id
 }
 
-fn plan_group(book: &Rulebook, nodes: &HashMap<Vec<Name>, usize>, group: &ir::Group) -> Group {
+fn plan_group(
+    book: &Rulebook,
+    nodes: &HashMap<Vec<Name>, usize>,
+    group: &ir::Group,
+    mut marks: Option<&mut Vec<Mark>>,
+) -> Group {
     let mut rules = Vec::new();
     let mut default = None;
     for rule in &group.rules {
-        let planned = plan_rule(book, nodes, rule);
+        let planned = plan_rule(book, nodes, rule, marks.as_deref_mut());
         if rule.default {
             default = Some(planned);
         } else {
@@ -78,14 +94,21 @@ fn is_settled(rules: &[Rule]) -> bool {
     }
 }
 
-fn plan_rule(book: &Rulebook, nodes: &HashMap<Vec<Name>, usize>, rule: &ir::Rule) -> Rule {
-    let mut binder = Binder { book, nodes, bound: SlotSet::default(), slots: rule.slots.len() };
+fn plan_rule(
+    book: &Rulebook,
+    nodes: &HashMap<Vec<Name>, usize>,
+    rule: &ir::Rule,
+    marks: Option<&mut Vec<Mark>>,
+) -> Rule {
+    let marks = marks.map(|made| Marks { source: rule.source.clone(), made });
+    let mut binder = Binder { book, nodes, bound: SlotSet::default(), slots: rule.slots.len(), marks };
     let args: Vec<Pattern> = rule.args.iter().map(|arg| binder.pattern(arg)).collect();
     let given = binder.bound.clone();
     let mut branches = Vec::with_capacity(rule.branches.len());
     for definition in &rule.branches {
         binder.bound = given.clone();
-        let body = binder.block(&definition.body);
+        let mut body = binder.block(&definition.body);
+        binder.mark(definition.at, &mut body);
         branches.push(Branch {
             body,
             keys: definition.keys.iter().map(|key| binder.expr(key)).collect(),
@@ -119,6 +142,7 @@ impl Binder<'_> {
     }
 
     fn statement(&mut self, statement: &Statement, steps: &mut Vec<Step>) {
+        self.mark(statement.at, steps);
         if statement.with.is_empty() {
             self.maybe_negated(statement, steps);
             return;
@@ -238,10 +262,9 @@ impl Binder<'_> {
     /// A comprehension matched with a term.
     pub(super) fn collect(&mut self, collect: &ir::Collect, target: &Operand, steps: &mut Vec<Step>) {
         // The body is planned first: it must not see what the match is about to bind.
-        let at = steps.len();
         self.push_collect(collect, Pattern::Any, steps);
         let target = self.pattern(target);
-        if let Some(Step::Collect(step)) = steps.get_mut(at) {
+        if let Some(Step::Collect(step)) = steps.last_mut() {
             step.target = target;
         }
     }

@@ -44,8 +44,13 @@ fn join_nested(step: &mut Step, uses: &Uses) {
             inner(left);
             inner(right);
         }
-        Step::Test(_) | Step::Let(..) | Step::Match(..) | Step::Each(_) | Step::Walk(..) | Step::With(..) => {
-        }
+        Step::Test(_)
+        | Step::Let(..)
+        | Step::Match(..)
+        | Step::Each(_)
+        | Step::Walk(..)
+        | Step::With(..)
+        | Step::Mark(_) => {}
     }
 }
 
@@ -55,7 +60,9 @@ fn leading(step: &Step) -> Option<&Expr> {
         Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => Some(expr),
         Step::Each(each) => Some(&each.base),
         Step::Every(every) => Some(&every.domain),
-        Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) => None,
+        Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) | Step::Mark(_) => {
+            None
+        }
     }
 }
 
@@ -75,7 +82,7 @@ fn substitute(step: &mut Step, slot: SlotIndex, with: Expr) {
         }
         Step::Each(each) => replace(&mut each.base, slot, &mut with),
         Step::Every(every) => replace(&mut every.domain, slot, &mut with),
-        Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) => {}
+        Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) | Step::Mark(_) => {}
     }
 }
 
@@ -160,6 +167,7 @@ fn count_steps(steps: &[Step], uses: &mut Uses) {
                 count_expr(expr, uses);
                 count_pattern(pattern, uses);
             }
+            Step::Mark(_) => {}
             Step::Each(each) => count_each(each, uses),
             Step::Collect(collect) => count_collect(collect, uses),
             Step::Not(block) => count_steps(block, uses),

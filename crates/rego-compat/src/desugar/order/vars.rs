@@ -30,7 +30,7 @@ fn each_var(operand: &Operand, tell: &mut dyn FnMut(Slot)) {
 }
 
 /// Variables a statement mentions, not those only bodies inside it mention.
-pub(super) fn visible_vars(statement: &Statement, found: &mut SlotSet) {
+pub(crate) fn visible_vars(statement: &Statement, found: &mut SlotSet) {
     each_operand(statement, &mut |operand| all_vars(operand, found));
     match &statement.action {
         Action::Not { body, explicit: false } => implicit_vars(body, found),

@@ -1,0 +1,163 @@
+//! Ad-hoc queries: several expressions with variables, answered with every solution.
+//!
+//! `crate::program` answers one fixed document, over and over and fast; this is what people ask at a prompt.
+
+use std::sync::Arc;
+
+use regorus::Value;
+
+use crate::budget::Budget;
+use crate::check;
+use crate::desugar::{Asked, add_query, desugar, hoist_guards};
+use crate::error::EvalError;
+use crate::eval;
+use crate::externals::Externals;
+use crate::finding::{Finding, Findings, Source};
+use crate::meter::Meter;
+use crate::module::{Module, RegoVersion};
+use crate::parser;
+use crate::plan::{self, Plan};
+use crate::rules::Rules;
+
+/// What the names in a query mean.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// The package whose rules the query sees by their bare names, as `a.b`.
+    pub package: Option<String>,
+    /// What the query imports, as written behind `import`: `data.lib`, `input.user as u`, `rego.v1`.
+    pub imports: Vec<String>,
+    /// The language of the query.
+    pub version: RegoVersion,
+}
+
+/// A compiled query. Immutable, cheap to clone, `Send + Sync`.
+///
+/// ```
+/// use rego_compat::{Budget, Module, Query, RegoVersion, Rules, Scope, Silent, Value};
+///
+/// let module = Module::parse("m.rego", "package m\nsizes := [1, 5, 9]", RegoVersion::V1)?;
+/// let rules = Rules::default();
+/// let query = Query::compile(&[module], "some size in data.m.sizes; size > 3", &Scope::default(), &rules)?;
+/// let found = query.solve(&Value::Undefined, &Value::new_object(), &Budget::default(), &Silent)?;
+/// let sizes: Vec<Value> = found.iter().map(|solution| solution.bindings["size"].clone()).collect();
+/// assert_eq!(sizes, [Value::from(5u64), Value::from(9u64)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Query {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    plan: Plan,
+    asked: Asked,
+    expressions: Vec<Expression>,
+}
+
+/// An expression of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression {
+    /// As it is written.
+    pub text: String,
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1.
+    pub column: u32,
+}
+
+/// One way in which all of a query's expressions hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// The values of [`Query::expressions`], in their order. An expression that only compares or binds is `true`.
+    pub values: Vec<Value>,
+    /// The values of the query's variables.
+    pub bindings: std::collections::BTreeMap<String, Value>,
+}
+
+impl Query {
+    /// Compiles a query over modules. Where a host restricts what modules may read, the query itself is free of it.
+    ///
+    /// # Errors
+    /// What is wrong with the modules; if nothing is, what is wrong with the query. The query's file is nameless.
+    pub fn compile(modules: &[Module], text: &str, scope: &Scope, rules: &Rules) -> Result<Self, Findings> {
+        let (module, body) = read(text, scope, rules)?;
+        let mut findings: Vec<Finding> = Vec::new();
+        for module in modules {
+            if let Err(found) = module.check(rules) {
+                findings.extend(found.into_vec());
+            }
+        }
+        let mut book = desugar(modules, rules, &mut findings);
+        check::verdict(std::mem::take(&mut findings))?;
+        let asked = add_query(&mut book, &module, &body, modules, rules, &mut findings);
+        let dependencies = check::program(&book, &mut findings);
+        if findings.iter().any(|finding| !finding.file.is_empty()) {
+            findings.retain(|finding| !finding.file.is_empty());
+        }
+        check::verdict(findings)?;
+        hoist_guards(&mut book, &dependencies);
+        let expressions = asked.expressions.iter().map(|at| expression(&module.source, *at)).collect();
+        Ok(Self { shared: Arc::new(Shared { plan: plan::plan_rules(&book, false), asked, expressions }) })
+    }
+
+    /// The query's expressions, in their order. `some x` alone is none.
+    #[must_use]
+    pub fn expressions(&self) -> &[Expression] {
+        &self.shared.expressions
+    }
+
+    /// Every solution, in the order OPA finds them; none where the query is undefined. An `input` that is
+    /// [`Value::Undefined`] is none. What the modules print goes to `externals`.
+    ///
+    /// # Errors
+    /// The budget ran out, or OPA would have reported an evaluation error.
+    pub fn solve(
+        &self,
+        input: &Value,
+        data: &Value,
+        budget: &Budget,
+        externals: &dyn Externals,
+    ) -> Result<Vec<Solution>, EvalError> {
+        let Shared { plan, asked, .. } = &*self.shared;
+        let documents = [input.clone(), data.clone()];
+        let rows = eval::solutions(plan, asked.group, documents, &Meter::new(budget), externals)?;
+        Ok(rows.iter().map(|row| self.solution(row)).collect())
+    }
+
+    fn solution(&self, row: &Value) -> Solution {
+        let elements: Vec<Value> = match row {
+            Value::Array(items) => items.iter().cloned().collect(),
+            _ => Vec::new(),
+        };
+        let mut values = elements.into_iter();
+        let expressions = values.by_ref().take(self.shared.expressions.len()).collect();
+        let names = self.shared.asked.variables.iter().map(|name| name.to_string());
+        Solution { values: expressions, bindings: names.zip(values).collect() }
+    }
+}
+
+fn read(text: &str, scope: &Scope, rules: &Rules) -> Result<(Module, crate::ast::Body), Findings> {
+    let mut header = format!("package {}", scope.package.as_deref().unwrap_or("query"));
+    for import in &scope.imports {
+        header.push_str("\nimport ");
+        header.push_str(import);
+    }
+    let header = Source { name: String::new(), text: header };
+    let source = Source { name: String::new(), text: text.to_owned() };
+    let (mut tree, body) = parser::parse_query(&source, &header, scope.version, rules.bounds())?;
+    if scope.package.is_none() {
+        tree.package.clear();
+    }
+    Ok((Module::of(source, tree), body))
+}
+
+fn expression(source: &Source, at: crate::finding::Pos) -> Expression {
+    let (line, column) = source.locate(at);
+    let offset = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
+    let text = source.text.get(offset(at.0)..offset(at.1)).unwrap_or_default().to_owned();
+    Expression { text, line, column }
+}
+
+#[cfg(test)]
+mod tests;

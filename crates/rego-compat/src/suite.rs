@@ -1,0 +1,191 @@
+//! Unit tests written in Rego: rules whose names begin with `test_`, found and run as `opa test` does.
+//!
+//! All modules are compiled once, with the tests in them; each test is one evaluation. What is printed of the
+//! outcome, and how, is the host's affair. `coverage` reports which places of the modules the tests passed.
+
+mod case;
+mod coverage;
+mod discover;
+
+use std::sync::Arc;
+
+use regorus::Value;
+
+use crate::budget::Budget;
+use crate::check;
+use crate::desugar::{desugar, hoist_guards};
+use crate::error::EvalError;
+use crate::eval::{self, Witness};
+use crate::externals::Externals;
+use crate::finding::{Finding, Findings};
+use crate::ir::GroupId;
+use crate::meter::Meter;
+use crate::module::Module;
+use crate::plan::{self, Plan};
+use crate::rules::Rules;
+
+pub use case::Case;
+pub use coverage::{Coverage, FileCoverage, Range};
+
+/// Modules with their tests, compiled. Immutable, cheap to clone, `Send + Sync`.
+///
+/// ```
+/// use rego_compat::{Budget, Module, RegoVersion, Rules, Silent, Suite, Value};
+///
+/// let text = "package m\nallow if input.x == 1\ntest_allow if allow with input as {\"x\": 1}";
+/// let module = Module::parse("m.rego", text, RegoVersion::V1)?;
+/// let suite = Suite::compile(&[module], &Rules::default())?;
+/// let test = &suite.tests()[0];
+/// assert_eq!((test.package.as_str(), test.name.as_str()), ("data.m", "test_allow"));
+/// assert!(suite.run(test, &Value::new_object(), &Budget::default(), &Silent)?.passed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Suite {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    plan: Plan,
+    tests: Vec<Test>,
+    modules: Vec<Module>,
+}
+
+/// A test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// The package, as `data.a.b`.
+    pub package: String,
+    /// The rule's name; the second and later rules of one name have a number behind it.
+    pub name: String,
+    /// Name of the module it is in.
+    pub file: String,
+    /// Line of the rule, counted from 1.
+    pub line: u32,
+    /// Column of the rule in characters, counted from 1.
+    pub column: u32,
+    /// Its name begins with `todo_`: it is not to be run.
+    pub skipped: bool,
+    group: Option<GroupId>,
+    keyed: bool,
+}
+
+/// What came of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The rule is `true`, or all its cases are.
+    pub passed: bool,
+    /// The cases of a rule with cases (`test_x[name] if …`), by name.
+    pub cases: Vec<Case>,
+}
+
+impl Suite {
+    /// Compiles modules with their tests.
+    ///
+    /// # Errors
+    /// Everything that keeps the modules from being evaluated as OPA would.
+    pub fn compile(modules: &[Module], rules: &Rules) -> Result<Self, Findings> {
+        Self::build(modules, rules, false)
+    }
+
+    /// As [`Self::compile`], with notes of each place a test passes, for [`Self::run_covered`].
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn compile_covered(modules: &[Module], rules: &Rules) -> Result<Self, Findings> {
+        Self::build(modules, rules, true)
+    }
+
+    fn build(modules: &[Module], rules: &Rules, traced: bool) -> Result<Self, Findings> {
+        let modules = discover::numbered(modules);
+        let mut findings: Vec<Finding> = Vec::new();
+        for module in &modules {
+            if let Err(found) = module.check(rules) {
+                findings.extend(found.into_vec());
+            }
+        }
+        let mut book = desugar(&modules, rules, &mut findings);
+        let dependencies = check::program(&book, &mut findings);
+        check::verdict(findings)?;
+        // What OPA evaluates in which order is what coverage is about.
+        if !traced {
+            hoist_guards(&mut book, &dependencies);
+        }
+        let tests = discover::tests(&modules, &book);
+        for test in tests.iter().filter(|test| test.keyed) {
+            if let Some(group) = test.group.and_then(|group| book.groups.get_mut(group)) {
+                case::announce(group);
+            }
+        }
+        let plan = plan::plan_rules(&book, traced);
+        Ok(Self { shared: Arc::new(Shared { plan, tests, modules }) })
+    }
+
+    /// The tests, in the order of the modules and of the rules in them.
+    #[must_use]
+    pub fn tests(&self) -> &[Test] {
+        &self.shared.tests
+    }
+
+    /// Runs a test of this suite. There is no `input` but what the test puts there. What it prints goes to `externals`.
+    ///
+    /// # Errors
+    /// The budget ran out, or OPA would have reported an evaluation error.
+    pub fn run(
+        &self,
+        test: &Test,
+        data: &Value,
+        budget: &Budget,
+        externals: &dyn Externals,
+    ) -> Result<Outcome, EvalError> {
+        self.witnessed(test, data, budget, externals, &Witness::default())
+    }
+
+    /// As [`Self::run`], and adds the places it passes to `coverage`, those before an error too.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_covered(
+        &self,
+        test: &Test,
+        data: &Value,
+        budget: &Budget,
+        externals: &dyn Externals,
+        coverage: &mut Coverage,
+    ) -> Result<Outcome, EvalError> {
+        let witness = Witness::new(self.shared.plan.marks.len());
+        let outcome = self.witnessed(test, data, budget, externals, &witness);
+        coverage.add(&self.shared.plan, &witness);
+        outcome
+    }
+
+    /// The modules' places that `coverage` does not have.
+    #[must_use]
+    pub fn report(&self, coverage: &Coverage) -> std::collections::BTreeMap<String, FileCoverage> {
+        coverage.report(&self.shared.modules)
+    }
+
+    fn witnessed(
+        &self,
+        test: &Test,
+        data: &Value,
+        budget: &Budget,
+        externals: &dyn Externals,
+        witness: &Witness,
+    ) -> Result<Outcome, EvalError> {
+        let Some(group) = test.group else {
+            return Ok(Outcome { passed: false, cases: Vec::new() });
+        };
+        let documents = [Value::Undefined, data.clone()];
+        let meter = Meter::new(budget);
+        let value = eval::rule(&self.shared.plan, group, documents, &meter, externals, witness)?;
+        Ok(match value {
+            Some(value) if test.keyed => case::outcome(&value, &witness.cases.borrow()),
+            value => Outcome { passed: value == Some(Value::from(true)), cases: Vec::new() },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Tests with cases: `test_x[name] if { some name, tc in cases; … }` is an object with `true` for each case that held.
+//!
+//! A case that did not hold is not in the object. So that it can be told, the rule announces a case as soon as its
+//! name is known, which is what `opa test` compiles into such rules.
+
+use regorus::Value;
+
+use crate::desugar::{SlotSet, all_vars, bound_by};
+use crate::finding::Pos;
+use crate::fmt_go::literal;
+use crate::ir::{Action, Callee, Definition, Group, Hook, Operand, Statement};
+
+use super::Outcome;
+
+/// A case of a test, or a group of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The key it stands under.
+    pub name: String,
+    /// It held, and so did all cases below it.
+    pub passed: bool,
+    /// Cases below it, by name.
+    pub cases: Vec<Case>,
+}
+
+/// Makes the rules of a test announce their cases.
+pub(super) fn announce(group: &mut Group) {
+    for branch in group.rules.iter_mut().flat_map(|rule| &mut rule.branches) {
+        raise_names(branch);
+        let mut bound = SlotSet::default();
+        let known = |branch: &Definition, bound: &SlotSet| {
+            let mut needed = SlotSet::default();
+            branch.keys.iter().for_each(|key| all_vars(key, &mut needed));
+            needed.is_subset(bound)
+        };
+        let mut place = 0usize;
+        while !known(branch, &bound) {
+            let Some(statement) = branch.body.get(place) else { break };
+            bound_by(statement, &mut bound);
+            place = place.saturating_add(1);
+        }
+        let args = vec![Operand::Array(branch.keys.clone())];
+        let action = Action::Call { callee: Callee::Hook(Hook::Case), args, output: None };
+        let place = place.min(branch.body.len());
+        branch.body.insert(place, Statement { negated: false, action, with: Vec::new(), at: Pos::default() });
+    }
+}
+
+/// Moves the statements that compute a name from the end of the body to where all they read is known.
+fn raise_names(branch: &mut Definition) {
+    let mut names = SlotSet::default();
+    branch.keys.iter().for_each(|key| all_vars(key, &mut names));
+    for from in (0..branch.body.len()).rev() {
+        let Some(Action::Unify { left: Operand::Var(slot), right, assigned: false }) =
+            branch.body.get(from).map(|statement| &statement.action)
+        else {
+            continue;
+        };
+        if !names.contains(*slot) {
+            continue;
+        }
+        let mut needed = SlotSet::default();
+        all_vars(right, &mut needed);
+        let mut bound = SlotSet::default();
+        let ahead = branch.body.iter().take(from);
+        let to = ahead
+            .take_while(|statement| {
+                let open = !needed.is_subset(&bound);
+                bound_by(statement, &mut bound);
+                open
+            })
+            .count();
+        if to < from {
+            let statement = branch.body.remove(from);
+            branch.body.insert(to, statement);
+        }
+    }
+}
+
+/// What came of a test with cases: those in its value, and those announced that are not.
+pub(super) fn outcome(value: &Value, announced: &[Vec<Value>]) -> Outcome {
+    let mut cases = of_value(value);
+    for names in announced {
+        let names: Vec<String> = names.iter().map(name).collect();
+        add(&mut cases, &names);
+    }
+    let passed = cases.iter().all(|case| case.passed);
+    Outcome { passed, cases }
+}
+
+fn of_value(value: &Value) -> Vec<Case> {
+    let Value::Object(pairs) = value else {
+        return Vec::new();
+    };
+    let mut cases: Vec<Case> = pairs
+        .iter()
+        .map(|(key, value)| {
+            let cases = of_value(value);
+            let passed = match value {
+                Value::Object(_) => cases.iter().all(|case| case.passed),
+                other => *other == Value::from(true),
+            };
+            Case { name: name(key), passed, cases }
+        })
+        .collect();
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    cases
+}
+
+/// Adds an announced case unless it is there; answers whether it holds.
+fn add(cases: &mut Vec<Case>, names: &[String]) -> bool {
+    let Some((name, rest)) = names.split_first() else {
+        return true;
+    };
+    let place = match cases.binary_search_by(|case| case.name.cmp(name)) {
+        Ok(place) => place,
+        Err(place) => {
+            cases.insert(place, Case { name: name.clone(), passed: false, cases: Vec::new() });
+            place
+        }
+    };
+    let Some(case) = cases.get_mut(place) else {
+        return false;
+    };
+    if !rest.is_empty() && !add(&mut case.cases, rest) {
+        case.passed = false;
+    }
+    case.passed
+}
+
+/// A string as it is, anything else as JSON.
+fn name(key: &Value) -> String {
+    match key {
+        Value::String(text) => text.to_string(),
+        other => serde_json::to_string(other).unwrap_or_else(|_| literal::of(other)),
+    }
+}

@@ -1,0 +1,120 @@
+//! Which places of modules were passed: heads of rules that held, and expressions that were tried.
+//!
+//! Places are those of OPA's coverage: a range is covered once a run passed it or one around it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ast::{Body, HeadValue, Literal, LiteralKind, Rule, Term};
+use crate::eval::Witness;
+use crate::finding::{Pos, Source};
+use crate::module::Module;
+use crate::plan::Plan;
+use crate::walk::{Visit, walk_rule};
+
+/// The places passed so far, by file.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    passed: BTreeMap<String, BTreeSet<Pos>>,
+}
+
+/// A range of a file; lines and columns count from 1, columns in characters, the end is behind the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Range {
+    /// Line and column of the start.
+    pub start: (u32, u32),
+    /// Line and column of the end.
+    pub end: (u32, u32),
+}
+
+/// What was passed of a file, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileCoverage {
+    /// Ranges passed, in order.
+    pub covered: Vec<Range>,
+    /// Ranges not passed, in order.
+    pub not_covered: Vec<Range>,
+}
+
+impl Coverage {
+    pub(super) fn add(&mut self, plan: &Plan, witness: &Witness) {
+        for (mark, passed) in plan.marks.iter().zip(&witness.passed) {
+            if passed.get() {
+                self.passed.entry(mark.source.name.clone()).or_default().insert(mark.at);
+            }
+        }
+    }
+
+    pub(super) fn report(&self, modules: &[Module]) -> BTreeMap<String, FileCoverage> {
+        let none = BTreeSet::new();
+        let report = modules.iter().map(|module| {
+            let covered = self.passed.get(module.name()).unwrap_or(&none);
+            (module.name().to_owned(), file(module, covered))
+        });
+        report.collect()
+    }
+}
+
+fn file(module: &Module, covered: &BTreeSet<Pos>) -> FileCoverage {
+    let mut places = Places::default();
+    for rule in &module.tree.rules {
+        places.rule(rule);
+    }
+    let missed =
+        places.found.into_iter().filter(|place| !covered.iter().any(|around| contains(*around, *place)));
+    let ranges = |places: &mut dyn Iterator<Item = Pos>| -> Vec<Range> {
+        let mut ranges: Vec<Range> = places.map(|place| range(&module.source, place)).collect();
+        ranges.sort();
+        ranges.dedup();
+        ranges
+    };
+    FileCoverage {
+        covered: ranges(&mut covered.iter().copied()),
+        not_covered: ranges(&mut missed.filter(|place| place.1 > place.0)),
+    }
+}
+
+const fn contains(around: Pos, place: Pos) -> bool {
+    around.0 <= place.0 && place.1 <= around.1
+}
+
+fn range(source: &Source, at: Pos) -> Range {
+    Range { start: source.place(at.0), end: source.place(at.1) }
+}
+
+/// Collects the places of a module that a run can pass.
+#[derive(Default)]
+struct Places {
+    found: BTreeSet<Pos>,
+}
+
+impl Places {
+    fn rule(&mut self, rule: &Rule) {
+        if rule.default {
+            return;
+        }
+        self.found.insert(rule.at);
+        self.body(&rule.body, &rule.head.value);
+        for branch in &rule.otherwise {
+            self.found.insert(branch.at);
+            self.body(&branch.body, &HeadValue::True);
+        }
+        walk_rule(rule, self);
+    }
+
+    /// A rule without body holds by its value.
+    fn body(&mut self, body: &Body, value: &HeadValue) {
+        if let (true, HeadValue::Single(term)) = (body.is_empty(), value) {
+            self.found.insert(term.at);
+        }
+    }
+}
+
+impl Visit for Places {
+    fn term(&mut self, _: &Term) {}
+
+    fn literal(&mut self, literal: &Literal) {
+        if !matches!(literal.kind, LiteralKind::Some(_) | LiteralKind::SomeIn { .. }) {
+            self.found.insert(literal.at);
+        }
+    }
+}
