@@ -9,6 +9,7 @@ mod server;
 mod shutdown;
 mod standalone;
 
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub use args::{Args, Command, FailurePolicy, LogFormat, ServeArgs, WebhookArgs};
 pub use certificate::{CertificateError, ServingCertificate};
 
+use crate::cli::StandardInput;
 use crate::controller::InstallError;
 
 /// Every request has been answered when the process ends; threads beyond that have nobody to answer.
@@ -86,6 +88,10 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stdout().lock(),
             &mut std::io::stderr().lock(),
         ))),
+        Command::Test(test) => Ok(with_streams(|input, out, err| crate::cli::test(&test, input, out, err))),
+        Command::Function(function) => {
+            Ok(with_streams(|input, out, err| crate::cli::function(&function, input, out, err)))
+        }
         Command::Serve(serve) => {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
@@ -102,6 +108,15 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             ended
         }
     }
+}
+
+/// Runs a command that reads and writes the process's own streams.
+fn with_streams(command: impl FnOnce(StandardInput<'_>, &mut dyn Write, &mut dyn Write) -> u8) -> ExitCode {
+    let mut stdin = std::io::stdin().lock();
+    let is_terminal = stdin.is_terminal();
+    let input = StandardInput { reader: &mut stdin, is_terminal };
+    // Standard error is not locked: a progress bar writes there, too.
+    ExitCode::from(command(input, &mut std::io::stdout().lock(), &mut std::io::stderr()))
 }
 
 /// Reviews judged at once: as many as there are cores, unless the arguments say otherwise.

@@ -3,26 +3,36 @@
 //! `kubectl` and `gator` read manifests through a port of libyaml, so `enabled: no` is false and `mode: 0644` is a
 //! number. A stricter or newer reader would give policies other objects than the cluster gets.
 
+mod block;
 mod compose;
+mod json;
 mod scalar;
 
-use serde_json::Value;
-
-pub use compose::{Placed, YamlError};
+pub use block::block;
+pub use compose::{DuplicateKey, Placed, YamlError};
+pub use scalar::Words;
 
 /// All documents of a text, each with the line it starts at. JSON is read as what it is.
 ///
 /// # Errors
 /// The first place that is neither.
 pub fn documents(text: &str) -> Result<Vec<Placed>, YamlError> {
-    if text.trim_start().starts_with(['{', '[']) {
-        let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
-        if let Ok(values) = values {
-            return Ok(values.into_iter().map(|value| Placed { line: 1, value }).collect());
-        }
-    }
-    compose::documents(text)
+    documents_with(text, Words::Yaml11)
 }
 
+/// As [`documents`], with other words for booleans.
+///
+/// # Errors
+/// The first place that is neither YAML nor JSON.
+pub fn documents_with(text: &str, words: Words) -> Result<Vec<Placed>, YamlError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match json::documents(text) {
+        Some(documents) => Ok(documents),
+        None => compose::documents(text, words),
+    }
+}
+
+#[cfg(test)]
+use serde_json::Value;
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,20 @@
 //! Manifests from files and folders: YAML with several documents, JSON, and lists.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use crate::yaml::{self, YamlError};
+use crate::yaml::{self, Placed, YamlError};
 
-/// One object and the file it came from.
+/// One object and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     /// The file.
     pub path: PathBuf,
+    /// The line at which the object starts, from 1.
+    pub line: u64,
     /// The object.
     pub object: Value,
 }
@@ -69,20 +72,49 @@ pub fn load(root: &Path) -> (Vec<Manifest>, Vec<LoadError>) {
 /// # Errors
 /// See [`LoadError`].
 pub fn load_file(path: &Path) -> Result<Vec<Manifest>, LoadError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
-    let documents =
-        yaml::documents(&text).map_err(|source| LoadError::Syntax { path: path.to_owned(), source })?;
-    let manifest = |object| Manifest { path: path.to_owned(), object };
-    let values = documents.into_iter().map(|placed| placed.value).filter(|value| !value.is_null());
-    Ok(values.flat_map(items).map(manifest).collect())
+    let file = std::fs::File::open(path);
+    load_reader(path, &mut file.map_err(|source| LoadError::Read { path: path.to_owned(), source })?)
 }
 
-fn items(document: Value) -> Vec<Value> {
-    let is_list = document.get("kind").and_then(Value::as_str) == Some("List");
-    match document.get("items").and_then(Value::as_array) {
-        Some(items) if is_list => items.clone(),
-        _ => vec![document],
+/// Reads the objects of an open file, which is called `path` in manifests and errors.
+///
+/// # Errors
+/// See [`LoadError`].
+pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manifest>, LoadError> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let documents =
+        yaml::documents(&text).map_err(|source| LoadError::Syntax { path: path.to_owned(), source })?;
+    let mut manifests = Vec::new();
+    for document in documents.into_iter().filter(|document| !document.value.is_null()) {
+        for (line, object) in items(document) {
+            manifests.push(Manifest { path: path.to_owned(), line, object });
+        }
+    }
+    Ok(manifests)
+}
+
+/// The items of a `List` stand for themselves, and so do those of a list in a list.
+fn items(document: Placed) -> Vec<(u64, Value)> {
+    let Placed { line, mut value, item_lines, .. } = document;
+    if value.get("kind").and_then(Value::as_str) != Some("List") {
+        return vec![(line, value)];
+    }
+    match value.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => {
+            let lines = item_lines.into_iter().chain(std::iter::repeat(line));
+            let inner =
+                items.into_iter().zip(lines).map(|(value, line)| Placed { line, value, ..Placed::default() });
+            inner.flat_map(self::items).collect()
+        }
+        // A list without items holds nothing; the text is as it was.
+        Some(Value::Null) | None => Vec::new(),
+        Some(other) => {
+            if let Some(items) = value.get_mut("items") {
+                *items = other;
+            }
+            vec![(line, value)]
+        }
     }
 }
 
@@ -108,6 +140,18 @@ mod tests {
         let kinds: Vec<_> =
             manifests.iter().map(|manifest| manifest.object["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["A", "B", "C"]);
+    }
+
+    #[test]
+    fn lists_in_lists_stand_where_the_outer_item_does() {
+        let text =
+            "kind: List\nitems:\n- kind: A\n- kind: List\n  items: [{kind: B}, {kind: C}]\n---\nkind: List\n";
+        let manifests = load_reader(Path::new("x"), &mut text.as_bytes()).unwrap();
+        let places: Vec<_> = manifests
+            .iter()
+            .map(|manifest| (manifest.line, manifest.object["kind"].as_str().unwrap()))
+            .collect();
+        assert_eq!(places, [(3, "A"), (4, "B"), (4, "C")]);
     }
 
     #[test]

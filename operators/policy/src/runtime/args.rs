@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::cli::{SchemaArgs, VerifyArgs};
+use crate::cli::{FunctionArgs, SchemaArgs, TestArgs, VerifyArgs};
 
 /// A policy operator for Kubernetes: Gatekeeper's templates and constraints, enforced.
 #[derive(Debug, Parser)]
@@ -36,6 +36,11 @@ pub enum LogFormat {
 pub enum Command {
     /// Enforce policies: in a cluster, or from a folder with --standalone.
     Serve(ServeArgs),
+    /// Judge objects in files by the templates and constraints beside them.
+    Test(TestArgs),
+    /// Validate a package as a KRM function: a ResourceList in, and out again with results.
+    #[command(name = "fn")]
+    Function(FunctionArgs),
     /// Run Gatekeeper test suites.
     Verify(VerifyArgs),
     /// Check, merge and compare CRD schemas; touches no cluster.

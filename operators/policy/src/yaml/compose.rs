@@ -5,15 +5,29 @@ use std::collections::HashMap;
 use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-use super::scalar;
+use super::scalar::{self, Words};
 
 /// A document and where it starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placed {
     /// First line, counted from 1.
     pub line: u64,
     /// What it holds.
     pub value: Value,
+    /// The lines at which the entries of a field `items` at the top start: a `List` places its objects with it.
+    pub item_lines: Vec<u64>,
+    /// A key that a mapping has twice, the first one. The last value counts, as for `kubectl`.
+    pub duplicate: Option<DuplicateKey>,
+}
+
+/// A key that stands twice in one mapping.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: the key {key:?} is already defined in this mapping")]
+pub struct DuplicateKey {
+    /// The line of its repetition.
+    pub line: u64,
+    /// The key.
+    pub key: String,
 }
 
 /// Why a text is no YAML that Kubernetes could use.
@@ -41,6 +55,8 @@ pub enum YamlError {
 
 /// Nesting that any Kubernetes object stays far below; serde_json reads no deeper than 128 either.
 const DEPTH: usize = 100;
+/// The depth of what the fields of a document hold.
+const BELOW_TOP: usize = 1;
 /// Values of one text with all aliases written out. The API server takes no object over 3 MiB.
 const VALUES: usize = 2_000_000;
 
@@ -48,13 +64,35 @@ struct Composer<'a, 'b> {
     parser: Parser<&'a mut &'b [u8]>,
     anchors: HashMap<String, Value>,
     values: usize,
+    words: Words,
+    /// Where the entries of the last sequence directly below the top start.
+    entry_lines: Vec<u64>,
+    item_lines: Vec<u64>,
+    duplicate: Option<DuplicateKey>,
 }
 
-pub(super) fn documents(text: &str) -> Result<Vec<Placed>, YamlError> {
-    let mut bytes = text.as_bytes();
+pub(super) fn documents(text: &str, words: Words) -> Result<Vec<Placed>, YamlError> {
+    // The parser panics where a tag ends at a comma (`[!!str, a]`, libyaml-safer 0.3.0) instead of reading on. Nothing
+    // that it worked on outlives it.
+    std::panic::catch_unwind(|| composed(text, words))
+        .unwrap_or_else(|_| Err(YamlError::Syntax("a tag must be followed by a space".to_owned())))
+}
+
+fn composed(text: &str, words: Words) -> Result<Vec<Placed>, YamlError> {
+    // The reader takes the first byte of U+F000 to U+FFFF for that of a byte order mark, unless there is one before.
+    let marked = if text.as_bytes().first() == Some(&0xef) { Some(format!("\u{feff}{text}")) } else { None };
+    let mut bytes = marked.as_deref().unwrap_or(text).as_bytes();
     let mut parser = Parser::new();
     parser.set_input_string(&mut bytes);
-    let mut composer = Composer { parser, anchors: HashMap::new(), values: 0 };
+    let mut composer = Composer {
+        parser,
+        anchors: HashMap::new(),
+        values: 0,
+        words,
+        entry_lines: Vec::new(),
+        item_lines: Vec::new(),
+        duplicate: None,
+    };
     let mut found = Vec::new();
     loop {
         let event = composer.next()?;
@@ -65,7 +103,12 @@ pub(super) fn documents(text: &str) -> Result<Vec<Placed>, YamlError> {
                 let first = composer.next()?;
                 let line = line(first.start_mark);
                 let value = composer.value(first, 0)?;
-                found.push(Placed { line, value });
+                found.push(Placed {
+                    line,
+                    value,
+                    item_lines: std::mem::take(&mut composer.item_lines),
+                    duplicate: composer.duplicate.take(),
+                });
             }
             _ => {}
         }
@@ -84,7 +127,7 @@ impl Composer<'_, '_> {
             EventData::Alias { anchor } => return self.alias(&anchor, at, depth),
             EventData::Scalar { anchor, tag, value, style, .. } => {
                 let quoted = style != ScalarStyle::Plain;
-                (anchor, scalar::resolve(value, quoted, tag.as_deref()))
+                (anchor, scalar::resolve(value, quoted, tag.as_deref(), self.words))
             }
             EventData::SequenceStart { anchor, .. } => (anchor, self.sequence(depth)?),
             EventData::MappingStart { anchor, .. } => (anchor, self.mapping(depth)?),
@@ -98,10 +141,17 @@ impl Composer<'_, '_> {
 
     fn sequence(&mut self, depth: usize) -> Result<Value, YamlError> {
         let mut items = Vec::new();
+        let mut lines = Vec::new();
         loop {
             let event = self.next()?;
             if event.data == EventData::SequenceEnd {
+                if depth == BELOW_TOP {
+                    self.entry_lines = lines;
+                }
                 return Ok(Value::Array(items));
+            }
+            if depth == BELOW_TOP {
+                lines.push(line(event.start_mark));
             }
             items.push(self.value(event, depth.saturating_add(1))?);
         }
@@ -119,11 +169,18 @@ impl Composer<'_, '_> {
             let is_merge = matches!(&event.data, EventData::Scalar { value, style: ScalarStyle::Plain, .. } if value == "<<");
             let key = self.value(event, depth.saturating_add(1))?;
             let following = self.next()?;
+            self.entry_lines.clear();
             let value = self.value(following, depth.saturating_add(1))?;
             if is_merge {
                 merged.push(value);
-            } else {
-                fields.insert(scalar::key(key).ok_or(YamlError::Key(line(at)))?, value);
+                continue;
+            }
+            let key = scalar::key(key).ok_or(YamlError::Key(line(at)))?;
+            if depth.saturating_add(1) == BELOW_TOP && key == "items" {
+                self.item_lines = std::mem::take(&mut self.entry_lines);
+            }
+            if fields.insert(key.clone(), value).is_some() {
+                self.duplicate.get_or_insert(DuplicateKey { line: line(at), key });
             }
         }
         merged.into_iter().for_each(|value| merge(&mut fields, value));

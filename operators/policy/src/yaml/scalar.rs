@@ -2,17 +2,26 @@
 
 use serde_json::{Number, Value};
 
+/// Which plain words are booleans. Numbers are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// YAML 1.1, which `kubectl` reads: `yes`, `no`, `on`, `off`, `y` and `n` are booleans.
+    Yaml11,
+    /// YAML 1.2, which `gator verify` reads suites in: they are text.
+    Yaml12,
+}
+
 /// The value of a scalar. Quoted text is text; a plain word may be null, a boolean or a number.
-pub(super) fn resolve(text: String, quoted: bool, tag: Option<&str>) -> Value {
+pub(super) fn resolve(text: String, quoted: bool, tag: Option<&str>, words: Words) -> Value {
     if quoted || tag == Some("tag:yaml.org,2002:str") || tag == Some("!") {
         return Value::String(text);
     }
     match text.as_str() {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" | "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => {
-            Value::Bool(true)
-        }
-        "false" | "False" | "FALSE" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => {
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" if words == Words::Yaml11 => Value::Bool(true),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" if words == Words::Yaml11 => {
             Value::Bool(false)
         }
         _ => number(&text).map_or(Value::String(text), Value::Number),

@@ -60,6 +60,58 @@ fn documents_have_lines() {
 }
 
 #[test]
+fn items_of_a_list_have_lines() {
+    let lines = |text: &str| documents(text).unwrap().remove(0).item_lines;
+    assert_eq!(lines("kind: List\nitems:\n- a: 1\n\n- b: [\n  1]\n- c\nother: [1]\n"), [3, 5, 7]);
+    assert_eq!(lines("other: [1]\nitems: []\n"), [0; 0]);
+    assert_eq!(lines("x: &x [1, 2]\nitems: *x\n"), [0; 0], "an alias has no lines of its own");
+    assert_eq!(lines("{\"kind\": \"List\",\n\"items\": [{},\n{\"items\": [1]}]}"), [2, 3]);
+}
+
+#[test]
+fn json_lines_have_lines() {
+    let lines: Vec<_> = documents("{\"a\": 1}\n\n{\"b\":\n2} {}\n[]")
+        .unwrap()
+        .into_iter()
+        .map(|placed| placed.line)
+        .collect();
+    assert_eq!(lines, [1, 3, 4, 5]);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_text() {
+    assert_eq!(one("\u{feff}a: 1"), json!({"a": 1}));
+    assert_eq!(one("\u{feff}{\"a\": 1}"), json!({"a": 1}));
+    assert_eq!(one("\u{ff03}: 1"), json!({"\u{ff03}": 1}), "shares its first byte with the mark");
+}
+
+#[test]
+fn a_key_that_stands_twice_is_noted_and_the_last_value_counts() {
+    let placed = documents("a: 1\nb: {c: 1,\n  c: 2}\n").unwrap().remove(0);
+    assert_eq!(placed.duplicate, Some(DuplicateKey { line: 3, key: "c".to_owned() }));
+    assert_eq!(placed.value, json!({"a": 1, "b": {"c": 2}}));
+    assert_eq!(documents("a: &a {b: 1}\nc: {<<: *a, b: 2}").unwrap()[0].duplicate, None);
+}
+
+#[test]
+fn a_suite_reads_words_as_text() {
+    let words = |text: &str| documents_with(text, Words::Yaml12).unwrap().remove(0).value;
+    assert_eq!(words("[yes, No, on, y, true, 1, 0x1]"), json!(["yes", "No", "on", "y", true, 1, 1]));
+}
+
+#[test]
+fn blocks_read_back_as_what_they_were() {
+    let value = json!({
+        "words": ["yes", "true", "null", "~", "", "1", "0644", "1e3", "2020-01-01", "a: b", "- x", "#", "é", "v1", "12:30"],
+        "text": "two\nlines\n", "tail": "no newline\nat the end", "spaces": "  first\n", "control": "\u{7}\u{feff}\r\n",
+        "empty": {"list": [], "map": {}}, "numbers": [0, -1, 1.5, true, null], "nested": [[1, [2]], {"a": [{"b": 1}]}]
+    });
+    let text = block(&value.to_string()).unwrap();
+    assert_eq!(one(&text), value, "{text}");
+    assert!(text.contains("- v1\n") && text.contains("- 'yes'\n") && text.contains("text: |\n"), "{text}");
+}
+
+#[test]
 fn quoted_text_may_hang_over_the_margin() {
     assert_eq!(one("a:\n  b: \"x\n  y\""), json!({"a": {"b": "x y"}}));
 }
@@ -81,6 +133,13 @@ fn json_is_read_as_json() {
 }
 
 #[test]
+fn a_tag_at_a_comma_is_refused() {
+    for text in ["[!,", "[!!str, a]", "{a: !b,}"] {
+        assert!(matches!(documents(text), Err(YamlError::Syntax(_))), "{text}");
+    }
+}
+
+#[test]
 fn what_grows_without_bound_is_refused() {
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..9 {
@@ -99,8 +158,15 @@ proptest! {
     }
 
     #[test]
+    fn any_text_survives_a_block(text in any::<String>(), key in any::<String>()) {
+        let value = json!({key: [text]});
+        let written = block(&value.to_string()).unwrap();
+        prop_assert_eq!(&documents(&written).unwrap().remove(0).value, &value, "{}", written);
+    }
+
+    #[test]
     fn json_and_yaml_agree_on_json(number in any::<i64>(), text in "[a-z \\\\\"]{0,12}", flag in any::<bool>()) {
         let value = json!({"n": number, "t": text, "f": flag, "l": [null, {"x": []}]});
-        prop_assert_eq!(compose::documents(&value.to_string()).unwrap().remove(0).value, value);
+        prop_assert_eq!(compose::documents(&value.to_string(), Words::Yaml11).unwrap().remove(0).value, value);
     }
 }

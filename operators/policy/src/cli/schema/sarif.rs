@@ -1,39 +1,26 @@
-//! SARIF 2.1.0, which code scanning services read.
+//! Findings about schemas as SARIF; the document itself is `cli/sarif.rs`.
 
-use std::collections::BTreeSet;
-
-use serde_json::{Value, json};
+use crate::cli::sarif::{Log, Note as Entry};
 
 use super::report::{Level, Note, Report};
 
 pub(super) fn render(report: &Report) -> String {
-    let rules: BTreeSet<&str> = report.notes.iter().map(|note| note.rule).collect();
-    let rules: Vec<Value> = rules.into_iter().map(|id| json!({ "id": id })).collect();
-    let results: Vec<Value> = report.notes.iter().map(result).collect();
-    let sarif = json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {"name": "webtroller schema", "version": env!("CARGO_PKG_VERSION"), "rules": rules}},
-            "results": results,
-        }],
-    });
-    format!("{sarif:#}\n")
+    let rules = report.notes.iter().map(|note| (note.rule.to_owned(), String::new())).collect();
+    let results = report.notes.iter().map(entry).collect();
+    Log { tool: "webtroller schema", rules, results, failures: Vec::new() }.render()
 }
 
-fn result(note: &Note) -> Value {
+fn entry(note: &Note) -> Entry {
     let level = match note.level {
         Level::Error => "error",
         Level::Warning | Level::Lint => "warning",
         Level::Note => "note",
     };
-    json!({
-        "ruleId": note.rule,
-        "level": level,
-        "message": {"text": note.text},
-        "locations": [{
-            "physicalLocation": {"artifactLocation": {"uri": note.file}, "region": {"startLine": note.line.max(1)}},
-            "logicalLocations": [{"fullyQualifiedName": note.pointer}],
-        }],
-    })
+    Entry {
+        rule: note.rule.to_owned(),
+        level,
+        message: note.text.clone(),
+        place: Some((note.file.clone(), note.line)),
+        about: note.pointer.clone(),
+    }
 }

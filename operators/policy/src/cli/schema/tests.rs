@@ -121,7 +121,8 @@ fn json_and_sarif_carry_the_same_findings() {
     assert_eq!(sarif["version"], "2.1.0");
     let result = &sarif["runs"][0]["results"][0];
     assert_eq!(result["message"]["text"], json[0]["text"]);
-    assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "crd.yaml");
+    let uri = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert_eq!(uri, "file://crd.yaml", "an absolute path, whose folder the test has taken out");
     assert_eq!(result["ruleId"], sarif["runs"][0]["tool"]["driver"]["rules"][0]["id"]);
 }
 

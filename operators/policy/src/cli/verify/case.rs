@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use constraint_framework::api::Constraint;
-use constraint_framework::driver::Budget;
 use constraint_framework::policyset::{Compiler, PolicySetBuilder};
-use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSource, Verdict};
+use constraint_framework::review::{Document, Review, ReviewSource, Verdict};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
+use crate::cli::judge::{namespace_of, verdict};
 use crate::cli::load::load_file;
 use crate::cli::suite::{Case, Test};
 
@@ -83,10 +83,8 @@ fn run_case(folder: &Path, template: &Value, constraint: &Value, case: &Case) ->
 
 fn judge(policies: &PolicySetBuilder, mut review: Review) -> Verdict {
     let policies = policies.build();
-    let namespace = review.object.as_ref().map(|object| object.namespace().to_owned()).unwrap_or_default();
-    let path = ["cluster", "v1", "Namespace", namespace.as_str()].map(str::to_owned);
-    review.namespace_object = policies.inventory().get(&path).cloned();
-    policies.review(&review, EnforcementPoint::GATOR, &Budget::default())
+    review.namespace_object = review.object.as_ref().and_then(|object| namespace_of(object, &policies));
+    verdict(&review, &policies)
 }
 
 fn put_constraint(policies: &mut PolicySetBuilder, manifest: &Value) -> Result<(), String> {

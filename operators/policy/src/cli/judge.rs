@@ -1,0 +1,122 @@
+//! Asks a policy set about objects, on all cores, and puts what it finds in the order of `gator test`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use constraint_framework::driver::Budget;
+use constraint_framework::policyset::PolicySet;
+use constraint_framework::review::{
+    Action, Document, EnforcementPoint, Review, ReviewSource, Verdict, Violation,
+};
+use constraint_framework::target::AdmissionTarget;
+use serde_json::Value;
+
+use super::assemble::{Assembly, LoadedConstraint, Subject};
+use super::progress::Progress;
+
+/// One violation, and what it is a violation of.
+#[derive(Clone, Debug)]
+pub(super) struct Offence<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) constraint: &'a LoadedConstraint,
+    pub(super) violation: Violation,
+}
+
+impl Offence<'_> {
+    /// `deny`, `warn`, `dryrun` or `scoped`, as the constraint has it.
+    pub(super) fn enforcement_action(&self) -> &str {
+        let written = self.constraint.manifest.pointer("/spec/enforcementAction").and_then(Value::as_str);
+        written.unwrap_or(Action::Deny.name())
+    }
+
+    /// The actions of a scoped constraint on the command line, in the constraint's order.
+    pub(super) fn scoped_actions(&self) -> Option<Vec<&str>> {
+        if self.enforcement_action() != "scoped" {
+            return None;
+        }
+        let entries =
+            self.constraint.manifest.pointer("/spec/scopedEnforcementActions").and_then(Value::as_array);
+        let here = |entry: &&Value| {
+            let points = entry.get("enforcementPoints").and_then(Value::as_array).into_iter().flatten();
+            let mut names = points.filter_map(|point| point.get("name")?.as_str());
+            names.any(|name| name == "*" || name == EnforcementPoint::GATOR.name())
+        };
+        Some(
+            entries
+                .into_iter()
+                .flatten()
+                .filter(here)
+                .filter_map(|entry| entry.get("action")?.as_str())
+                .collect(),
+        )
+    }
+
+    /// Whether the command fails because of it.
+    pub(super) fn denies(&self) -> bool {
+        self.violation.actions.contains(&Action::Deny)
+    }
+}
+
+/// The review of an object in a file, with its Namespace where that is in the inventory.
+pub(super) fn review_of(object: Document, policies: &PolicySet) -> Review {
+    let namespace = namespace_of(&object, policies);
+    let mut review = AdmissionTarget.object(object, Some(ReviewSource::Original));
+    review.namespace_object = namespace;
+    review
+}
+
+/// The Namespace that an object lies in, as far as the inventory has it.
+pub(super) fn namespace_of(object: &Document, policies: &PolicySet) -> Option<Document> {
+    let path = ["cluster", "v1", "Namespace", object.namespace()].map(str::to_owned);
+    policies.inventory().get(&path).cloned()
+}
+
+/// What the command line makes of a review.
+pub(super) fn verdict(review: &Review, policies: &PolicySet) -> Verdict {
+    policies.review(review, EnforcementPoint::GATOR, &Budget::default())
+}
+
+/// Judges every object. Sorted by action and message, then by the order of the inputs and the constraint.
+pub(super) fn judge<'a>(assembly: &'a Assembly, progress: &Progress) -> Vec<Offence<'a>> {
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        loop {
+            let position = next.fetch_add(1, Ordering::Relaxed);
+            let Some(subject) = assembly.subjects.get(position) else {
+                return found;
+            };
+            found.extend(offences(assembly, subject).map(|offence| (position, offence)));
+            progress.advance();
+        }
+    };
+    let mut found = thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores.min(assembly.subjects.len())).map(|_| scope.spawn(work)).collect();
+        let joined = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.flatten().collect::<Vec<_>>()
+    });
+    found.sort_by(|(a, one), (b, other)| {
+        let key = |position: usize, offence: &Offence<'_>| {
+            (
+                offence.enforcement_action().to_owned(),
+                offence.violation.message.clone(),
+                position,
+                offence.violation.constraint.clone(),
+            )
+        };
+        key(*a, one).cmp(&key(*b, other))
+    });
+    found.into_iter().map(|(_, offence)| offence).collect()
+}
+
+fn offences<'a>(assembly: &'a Assembly, subject: &'a Subject) -> impl Iterator<Item = Offence<'a>> {
+    let review = review_of(subject.object.clone(), &assembly.policies);
+    let violations = verdict(&review, &assembly.policies).violations().to_vec();
+    violations.into_iter().filter_map(|violation| {
+        let constraint = assembly.constraints.get(&violation.constraint)?;
+        Some(Offence { subject, constraint, violation })
+    })
+}

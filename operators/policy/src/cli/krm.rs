@@ -1,0 +1,115 @@
+//! `webtroller fn`: the KRM function that kpt and kustomize run to validate a package.
+//!
+//! It reads a ResourceList, judges its items by the templates and constraints among them (and those of `--filename`),
+//! and writes the list back with `results`. The items are written as they were read, comments and all: this function
+//! changes nothing. How objects are judged is `assemble.rs` and `judge.rs`.
+
+mod list;
+mod result;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use list::ResourceList;
+use result::FunctionResult;
+
+use super::assemble::{Problem, assemble};
+use super::input::{STANDARD_INPUT, StandardInput};
+use super::judge::judge;
+use super::load::{Manifest, load};
+use super::progress::Progress;
+
+/// Validated: no result is an error.
+const VALID: u8 = 0;
+/// A result is an error, or the input cannot be used.
+const INVALID: u8 = 1;
+
+/// Run as a KRM function (kpt, kustomize): a ResourceList on standard input, and out again with results.
+///
+/// Exits with 0 unless a result is an error.
+#[derive(Clone, Debug, clap::Args)]
+pub struct FunctionArgs {
+    /// Take templates and constraints from here as well, beside those in the list; repeat it for several.
+    #[arg(long = "filename", short = 'f', value_name = "PATH")]
+    pub filenames: Vec<PathBuf>,
+}
+
+/// Runs the function and gives its exit code. The list goes to `out`; `err` gets a line per error, which kpt shows.
+pub fn function(
+    args: &FunctionArgs,
+    standard: StandardInput<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let mut text = String::new();
+    let list = standard.reader.read_to_string(&mut text).map_err(|error| error.to_string());
+    let list = match list.and_then(|_| ResourceList::read(&text)) {
+        Ok(list) => list,
+        Err(reason) => {
+            let _ = writeln!(err, "webtroller fn: standard input is no ResourceList: {reason}");
+            return INVALID;
+        }
+    };
+    let results = results(args, &list);
+    for result in results.iter().filter(|result| result.is_error()) {
+        let _ = writeln!(err, "{}", result.line());
+    }
+    let code = if results.iter().any(FunctionResult::is_error) { INVALID } else { VALID };
+    match out.write_all(list.with_results(&results).as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(err, "webtroller fn: cannot write: {error}");
+            INVALID
+        }
+        _ => code,
+    }
+}
+
+fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> {
+    let mut manifests = Vec::new();
+    let mut problems = Vec::new();
+    for path in &args.filenames {
+        let (found, errors) = load(path);
+        // Objects beside the policies are not in the package, and are not its fault.
+        manifests.extend(found.into_iter().filter(is_policy));
+        problems.extend(errors.into_iter().map(|error| FunctionResult::failure(error.to_string())));
+    }
+    let package =
+        list.items().map(|(line, item)| Manifest { path: STANDARD_INPUT.into(), line, object: item.clone() });
+    let policies = manifests.len();
+    manifests.extend(package);
+    match assemble(&manifests) {
+        Ok(assembly) => {
+            let progress = Progress::new(assembly.subjects.len(), "objects");
+            let offences = judge(&assembly, &progress);
+            let own = assembly.subjects.get(policies..).unwrap_or_default();
+            let of_package = |subject| own.iter().any(|item| std::ptr::eq(item, subject));
+            problems.extend(
+                offences.iter().filter(|offence| of_package(offence.subject)).map(FunctionResult::violation),
+            );
+        }
+        Err(found) => {
+            let package = manifests.get(policies..).unwrap_or_default();
+            problems.extend(found.iter().map(|problem| FunctionResult::problem(problem, package)));
+        }
+    }
+    problems.sort();
+    problems
+}
+
+fn is_policy(manifest: &Manifest) -> bool {
+    let version = manifest.object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let groups = [constraint_framework::api::TEMPLATES_GROUP, constraint_framework::api::CONSTRAINTS_GROUP];
+    version.rsplit_once('/').is_some_and(|(group, _)| groups.contains(&group))
+}
+
+/// The item of the package that a problem is about.
+fn item_of<'a>(problem: &Problem, package: &'a [Manifest]) -> Option<&'a Value> {
+    let place = problem.place.as_ref()?;
+    let found = package.iter().find(|manifest| manifest.path == place.file && manifest.line == place.line)?;
+    Some(&found.object)
+}
+
+#[cfg(test)]
+mod tests;

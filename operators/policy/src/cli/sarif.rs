@@ -1,0 +1,121 @@
+//! SARIF 2.1.0, which code scanning services read: the document, for whoever has something to say about files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+/// Everything one run of a command has to say.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    /// The command, such as `webtroller test`.
+    pub(super) tool: &'static str,
+    /// What the rules are about, by identifier.
+    pub(super) rules: BTreeMap<String, String>,
+    /// What was found.
+    pub(super) results: Vec<Note>,
+    /// What kept the command from doing its work.
+    pub(super) failures: Vec<Note>,
+}
+
+/// One thing to say, about one place.
+#[derive(Debug)]
+pub(super) struct Note {
+    /// The rule that says it; empty for failures.
+    pub(super) rule: String,
+    /// `error`, `warning` or `note`.
+    pub(super) level: &'static str,
+    pub(super) message: String,
+    /// The file and a line in it, from 1.
+    pub(super) place: Option<(String, u64)>,
+    /// What in the file it is about: a pointer, or an object's kind and name.
+    pub(super) about: String,
+}
+
+impl Log {
+    /// The document, with a newline at its end.
+    pub(super) fn render(&self) -> String {
+        let rules: Vec<Value> = self.rules.iter().map(|(id, text)| rule(id, text)).collect();
+        let driver = json!({
+            "name": self.tool, "version": env!("CARGO_PKG_VERSION"), "rules": rules,
+        });
+        let failures: Vec<Value> = self.failures.iter().map(notification).collect();
+        let sarif = json!({
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [{
+                "tool": {"driver": driver},
+                "columnKind": "unicodeCodePoints",
+                "invocations": [{
+                    "executionSuccessful": self.failures.is_empty(), "toolExecutionNotifications": failures,
+                }],
+                "results": self.results.iter().map(result).collect::<Vec<_>>(),
+            }],
+        });
+        format!("{sarif:#}\n")
+    }
+}
+
+fn rule(id: &str, text: &str) -> Value {
+    match text {
+        "" => json!({ "id": id }),
+        text => json!({ "id": id, "shortDescription": { "text": text } }),
+    }
+}
+
+fn result(note: &Note) -> Value {
+    json!({
+        "ruleId": note.rule, "level": note.level, "message": {"text": note.message}, "locations": locations(note),
+    })
+}
+
+fn notification(note: &Note) -> Value {
+    json!({"level": note.level, "message": {"text": note.message}, "locations": locations(note)})
+}
+
+fn locations(note: &Note) -> Vec<Value> {
+    let Some((file, line)) = &note.place else {
+        return Vec::new();
+    };
+    let mut location = json!({
+        "physicalLocation": {"artifactLocation": {"uri": uri(file)}, "region": {"startLine": line.max(&1)}},
+    });
+    if let Some(fields) = location.as_object_mut().filter(|_| !note.about.is_empty()) {
+        fields.insert("logicalLocations".to_owned(), json!([{"fullyQualifiedName": note.about}]));
+    }
+    vec![location]
+}
+
+/// A path as a URI reference: relative paths stay relative, to whatever the reader of the log takes as its root.
+fn uri(file: &str) -> String {
+    let relative = file.strip_prefix("./").unwrap_or(file);
+    let mut uri = if Path::new(file).is_absolute() { "file://".to_owned() } else { String::new() };
+    for byte in relative.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte))
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_uri_references() {
+        for (file, expected) in [
+            ("a/b.yaml", "a/b.yaml"),
+            ("./a.yaml", "a.yaml"),
+            ("../a.yaml", "../a.yaml"),
+            ("/tmp/a b.yaml", "file:///tmp/a%20b.yaml"),
+            ("<stdin>", "%3Cstdin%3E"),
+            ("é:#%.yaml", "%C3%A9%3A%23%25.yaml"),
+        ] {
+            assert_eq!(uri(file), expected);
+        }
+    }
+}
