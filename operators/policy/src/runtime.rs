@@ -81,7 +81,7 @@ pub enum RunError {
 /// What kept the process from doing its work; the message says what to do about it.
 pub fn run(args: Args) -> Result<ExitCode, RunError> {
     match args.command {
-        Command::Verify(verify) => Ok(crate::cli::verify(&verify)),
+        Command::Verify(verify) => Ok(with_streams(|_, out, err| crate::cli::verify(&verify, out, err))),
         Command::Schema(schema) => Ok(ExitCode::from(crate::cli::schema(
             &schema,
             &mut std::io::stdin().lock(),

@@ -59,7 +59,7 @@ pub(super) struct Assembly {
     pub(super) constraints: BTreeMap<ConstraintRef, LoadedConstraint>,
     /// In the order of the inputs.
     pub(super) subjects: Vec<Subject>,
-    /// Objects that are defined more than once.
+    /// Keys and objects that are defined more than once.
     pub(super) warnings: Vec<Problem>,
 }
 
@@ -92,7 +92,7 @@ impl Problem {
 /// # Errors
 /// Everything that cannot be used. Nothing is judged then: a policy that is missing would refuse nothing.
 pub(super) fn assemble(manifests: &[Manifest]) -> Result<Assembly, Vec<Problem>> {
-    let mut draft = Draft { warnings: repetitions(manifests), ..Draft::default() };
+    let mut draft = Draft { warnings: warnings(manifests), ..Draft::default() };
     let (sound, malformed): (Vec<_>, Vec<_>) =
         manifests.iter().partition(|manifest| malformed(manifest).is_none());
     draft.problems.extend(malformed.into_iter().filter_map(self::malformed));
@@ -262,6 +262,19 @@ fn completed(manifest: &Value, crd: &Value) -> Value {
         }
     }
     completed
+}
+
+/// What is judged, and probably not as its author thinks.
+fn warnings(manifests: &[Manifest]) -> Vec<Problem> {
+    let keys = manifests.iter().filter_map(|manifest| {
+        let duplicate = manifest.duplicate.as_ref()?;
+        let message = format!("the key {:?} is defined twice; the last value counts", duplicate.key);
+        let place = Place { line: duplicate.line, ..place(manifest) };
+        Some(Problem { place: Some(place), message })
+    });
+    let mut warnings: Vec<_> = keys.chain(repetitions(manifests)).collect();
+    warnings.dedup();
+    warnings
 }
 
 /// Objects of one identity, each after its first.

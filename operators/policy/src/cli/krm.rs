@@ -75,8 +75,12 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
         manifests.extend(found.into_iter().filter(is_policy));
         problems.extend(errors.into_iter().map(|error| FunctionResult::failure(error.to_string())));
     }
-    let package =
-        list.items().map(|(line, item)| Manifest { path: STANDARD_INPUT.into(), line, object: item.clone() });
+    let package = list.items().map(|(line, item)| Manifest {
+        path: STANDARD_INPUT.into(),
+        line,
+        object: item.clone(),
+        duplicate: None,
+    });
     let policies = manifests.len();
     manifests.extend(package);
     match assemble(&manifests) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use crate::yaml::{self, Placed, YamlError};
+use crate::yaml::{self, DuplicateKey, Placed, YamlError};
 
 /// One object and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Manifest {
     pub line: u64,
     /// The object.
     pub object: Value,
+    /// A key that its document defines twice; the last value counts.
+    pub duplicate: Option<DuplicateKey>,
 }
 
 /// Why a file gave no manifests.
@@ -87,8 +89,9 @@ pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manife
         yaml::documents(&text).map_err(|source| LoadError::Syntax { path: path.to_owned(), source })?;
     let mut manifests = Vec::new();
     for document in documents.into_iter().filter(|document| !document.value.is_null()) {
+        let duplicate = document.duplicate.clone();
         for (line, object) in items(document) {
-            manifests.push(Manifest { path: path.to_owned(), line, object });
+            manifests.push(Manifest { path: path.to_owned(), line, object, duplicate: duplicate.clone() });
         }
     }
     Ok(manifests)

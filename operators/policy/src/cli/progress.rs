@@ -33,6 +33,11 @@ impl Progress {
         }
         self.bar.inc(1);
     }
+
+    /// Runs what writes to the terminal without drawing over it.
+    pub(super) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
 }
 
 impl Drop for Progress {

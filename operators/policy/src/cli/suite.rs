@@ -3,7 +3,11 @@
 use constraint_framework::review::Verdict;
 use regex::Regex;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Number, Value};
+
+use crate::yaml::{self, Words};
+
+const GROUP: &str = "test.gatekeeper.sh/";
 
 /// A file of tests.
 #[derive(Debug, Deserialize)]
@@ -62,7 +66,30 @@ impl Suite {
     /// Whether a manifest is a suite.
     pub(super) fn is(value: &Value) -> bool {
         let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
-        text("kind") == "Suite" && text("apiVersion").starts_with("test.gatekeeper.sh/")
+        text("kind") == "Suite" && text("apiVersion").starts_with(GROUP)
+    }
+
+    /// Whether a text that is no YAML was meant to hold a suite. Nobody should believe that it passed.
+    pub(super) fn was_meant(text: &str) -> bool {
+        let group = |line: &str| {
+            line.strip_prefix("apiVersion:")
+                .is_some_and(|version| version.trim_start_matches([' ', '"', '\'']).starts_with(GROUP))
+        };
+        text.lines().any(group)
+    }
+
+    /// Reads the suite in a text: words as YAML 1.2 has them, so that `no` is the word that assertions know.
+    ///
+    /// # Errors
+    /// Where the text is no suite.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let documents = yaml::documents_with(text, Words::Yaml12).map_err(|error| error.to_string())?;
+        let suite = documents.into_iter().find(|document| Self::is(&document.value));
+        let suite = suite.ok_or_else(|| "no Suite in the file".to_owned())?;
+        if let Some(duplicate) = suite.duplicate {
+            return Err(duplicate.to_string());
+        }
+        serde_json::from_value(suite.value).map_err(|error| error.to_string())
     }
 }
 
@@ -106,21 +133,24 @@ enum Expected {
 }
 
 impl Expected {
-    /// `yes`, `no`, or a number. YAML 1.1 readers turn the bare words into booleans, so those count too.
+    /// `yes`, `no`, or a number, however the number is written. Other words for them are not known.
     fn read(value: Option<&Value>) -> Result<Self, String> {
         match value {
-            None | Some(Value::Null | Value::Bool(true)) => Ok(Self::Some),
-            Some(Value::Bool(false)) => Ok(Self::Exactly(0)),
+            None | Some(Value::Null) => Ok(Self::Some),
             Some(Value::String(word)) if word == "yes" => Ok(Self::Some),
             Some(Value::String(word)) if word == "no" => Ok(Self::Exactly(0)),
-            Some(Value::Number(number)) => number
-                .as_u64()
-                .and_then(|number| usize::try_from(number).ok())
-                .map(Self::Exactly)
-                .ok_or_else(|| format!("violations must be yes, no or a count, not {number}")),
+            Some(Value::Number(number)) if count(number).is_some() => {
+                Ok(Self::Exactly(count(number).unwrap_or_default()))
+            }
             Some(other) => Err(format!("violations must be yes, no or a count, not {other}")),
         }
     }
+}
+
+fn count(number: &Number) -> Option<usize> {
+    // `1.0` and `1e0` are whole numbers, too. What is beyond is no count of violations.
+    let whole = number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..1e9).contains(number))?;
+    format!("{whole}").parse().ok()
 }
 
 #[cfg(test)]
@@ -128,6 +158,8 @@ mod tests {
     use constraint_framework::api::ConstraintRef;
     use constraint_framework::review::{Action, Violation};
     use serde_json::json;
+
+    use crate::yaml::documents_with;
 
     use super::*;
 
@@ -155,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn no_wants_none_in_every_spelling() {
-        for spelling in [json!("no"), json!(false), json!(0)] {
+    fn no_wants_none() {
+        for spelling in [json!("no"), json!(0), json!(0.0)] {
             check(json!({"violations": spelling}), &[], true);
             check(json!({"violations": spelling}), &["a"], false);
         }
@@ -174,6 +206,20 @@ mod tests {
         for assertion in [json!({"violations": "maybe"}), json!({"violations": -1}), json!({"message": "("})]
         {
             check(assertion, &["a"], false);
+        }
+        for written in ["true", "false", "No", "on", "\"1\"", "1.5", "[1]", "99999999999"] {
+            let value = documents_with(written, Words::Yaml12).unwrap().remove(0).value;
+            check(json!({"violations": value}), &["a"], false);
+            check(json!({"violations": value}), &[], false);
+        }
+    }
+
+    #[test]
+    fn counts_are_read_as_gator_reads_them() {
+        for written in ["1", "1.0", "1e0", "0x1", "01"] {
+            let value = documents_with(written, Words::Yaml12).unwrap().remove(0).value;
+            check(json!({"violations": value}), &["a"], true);
+            check(json!({"violations": value}), &[], false);
         }
     }
 }

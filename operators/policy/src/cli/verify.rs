@@ -2,15 +2,17 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::ValueEnum;
 use walkdir::WalkDir;
 
 use super::load::load_file;
+use super::progress::Progress;
 use super::suite::Suite;
 
 mod case;
+mod export;
 mod filter;
 mod report;
 
@@ -29,37 +31,68 @@ pub struct VerifyArgs {
     /// Say what passed, too.
     #[arg(long, short)]
     pub verbose: bool,
+    /// How to print what came of it.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
 }
 
-/// Runs every suite below the paths and prints a report to standard output. Exits with 1 when a test failed or a
-/// path could not be read, as `gator verify` does.
-pub fn verify(args: &VerifyArgs) -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    match run(args, &mut out) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+/// How the outcome is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The lines of `gator verify`.
+    #[default]
+    Text,
+    /// A JSON object.
+    Json,
+    /// JUnit's XML, which CI systems read.
+    Junit,
+}
+
+/// Runs every suite below the paths and prints a report to `out`. The exit code is 1 when a test failed or a path could
+/// not be read, as that of `gator verify`.
+pub fn verify(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    match run(args, out, err) {
+        Ok(true) => 0,
+        Ok(false) => 1,
         Err(message) => {
-            eprintln!("webtroller verify: {message}");
-            ExitCode::FAILURE
+            let _ = writeln!(err, "webtroller verify: {message}");
+            1
         }
     }
 }
 
-fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result<bool, String> {
+fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bool, String> {
     let filter = Filter::new(args.run.as_deref())?;
-    let mut passed = true;
+    let mut paths = Vec::new();
     for path in &args.paths {
-        for suite in suites(path)? {
-            let report = run_suite(&suite, &filter);
-            passed &= report.passed();
-            report.print(out, args.verbose).map_err(|error| error.to_string())?;
-        }
+        paths.extend(suites(path)?);
     }
-    writeln!(out, "{}", if passed { "PASS" } else { "FAIL" }).map_err(|error| error.to_string())?;
+    if paths.is_empty() {
+        let _ = writeln!(err, "webtroller verify: warning: there is no suite in what was named");
+    }
+    let progress = Progress::new(paths.len(), "suites");
+    let mut reports = Vec::new();
+    for path in &paths {
+        let report = run_suite(path, &filter);
+        if args.output == Format::Text {
+            progress.aside(|| report.print(out, args.verbose)).map_err(|error| error.to_string())?;
+        }
+        progress.advance();
+        reports.push(report);
+    }
+    drop(progress);
+    let passed = reports.iter().all(SuiteReport::passed);
+    let report = match args.output {
+        Format::Text => format!("{}\n", if passed { "PASS" } else { "FAIL" }),
+        Format::Json => export::json(&reports),
+        Format::Junit => export::junit(&reports)?,
+    };
+    out.write_all(report.as_bytes()).map_err(|error| error.to_string())?;
     Ok(passed)
 }
 
-/// The suite files that a path stands for: itself, those directly in a folder, or with `/...` all below it.
+/// The suite files that a path stands for, in the order of their bytes: itself, those directly in a folder, or with
+/// `/...` all below it. Links to folders are not followed, so that a circle of them ends.
 fn suites(path: &Path) -> Result<Vec<PathBuf>, String> {
     let (root, depth) = match path.file_name() {
         Some(name) if name == "..." => {
@@ -67,21 +100,31 @@ fn suites(path: &Path) -> Result<Vec<PathBuf>, String> {
         }
         _ => (path, 1),
     };
+    if root.is_file() && !is_yaml(root) {
+        return Err(format!("{}: a suite is a file that ends in .yaml or .yml", root.display()));
+    }
     let mut found = Vec::new();
-    for entry in WalkDir::new(root).max_depth(depth).sort_by_file_name().follow_links(true) {
+    for entry in WalkDir::new(root).max_depth(depth) {
         let entry = entry.map_err(|error| format!("listing test files: {error}"))?;
-        let is_yaml =
-            entry.path().extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-        if entry.file_type().is_file() && (is_yaml || entry.path() == root) && is_suite(entry.path()) {
+        if is_yaml(entry.path()) && entry.path().is_file() && is_suite(entry.path()) {
             found.push(entry.into_path());
         }
     }
+    found.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     Ok(found)
 }
 
-/// Files beside the suites are templates and objects, some of them broken on purpose: they are not suites.
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// Files beside the suites are templates and objects, some of them broken on purpose: they are not suites. What cannot
+/// be read and was meant to be one is, so that it fails.
 fn is_suite(path: &Path) -> bool {
-    load_file(path).is_ok_and(|manifests| manifests.iter().any(|manifest| Suite::is(&manifest.object)))
+    match load_file(path) {
+        Ok(manifests) => manifests.iter().any(|manifest| Suite::is(&manifest.object)),
+        Err(_) => Suite::was_meant(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default())),
+    }
 }
 
 fn run_suite(path: &Path, filter: &Filter) -> SuiteReport {
@@ -106,10 +149,8 @@ fn run_suite(path: &Path, filter: &Filter) -> SuiteReport {
 }
 
 fn read_suite(path: &Path) -> Result<Suite, String> {
-    let manifests = load_file(path).map_err(|error| error.to_string())?;
-    let suite = manifests.into_iter().find(|manifest| Suite::is(&manifest.object));
-    let suite = suite.ok_or_else(|| "no Suite in the file".to_owned())?;
-    serde_json::from_value(suite.object).map_err(|error| format!("invalid Suite: {error}"))
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
+    Suite::read(&text).map_err(|error| format!("invalid Suite: {error}"))
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use super::scalar::{self, Words};
 /// # Errors
 /// When the text is no JSON.
 pub fn block(json: &str) -> Result<String, YamlError> {
-    let mut bytes = json.as_bytes();
+    let escaped = escape_breaks(json);
+    let mut bytes = escaped.as_bytes();
     let mut parser = Parser::new();
     parser.set_input_string(&mut bytes);
     let mut out = Vec::new();
@@ -35,6 +36,20 @@ pub fn block(json: &str) -> Result<String, YamlError> {
         }
     }
     String::from_utf8(out).map_err(|error| YamlError::Syntax(error.to_string()))
+}
+
+/// What YAML takes for ends of lines, or for a byte order mark, and JSON does not. In JSON they stand only in texts.
+fn escape_breaks(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
+                escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            _ => escaped.push(character),
+        }
+    }
+    escaped
 }
 
 fn syntax(error: libyaml_safer::Error) -> YamlError {

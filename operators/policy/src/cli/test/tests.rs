@@ -278,6 +278,19 @@ fn a_second_object_of_the_same_identity_is_warned_of() {
 }
 
 #[test]
+fn a_key_that_stands_twice_is_warned_of() {
+    let ran = judged(
+        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a, name: b}}\n- {apiVersion: v1, kind: Pod, metadata: {name: c}}\n",
+        &[],
+    );
+    assert!(ran.out.starts_with("v1/Pod b: "), "{}", ran.out);
+    assert_eq!(
+        ran.err,
+        "webtroller test: warning: <stdin>:4: the key \"name\" is defined twice; the last value counts\n"
+    );
+}
+
+#[test]
 fn expansion_is_refused_where_it_would_matter() {
     let template = "{apiVersion: expansion.gatekeeper.sh/v1beta1, kind: ExpansionTemplate, metadata: {name: e}, spec: {applyTo: [{groups: [apps], versions: [v1], kinds: [Deployment]}]}}";
     assert_eq!(judged(template, &[]).code, 0);

@@ -1,4 +1,5 @@
-//! What came of a suite, and how it is printed: the lines of `gator verify`, which are those of `go test`.
+//! What came of a suite, and how it is printed: the lines of `gator verify`, which are those of `go test`. JSON and
+//! JUnit are `export.rs`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ pub(super) struct Outcome {
 /// What came of one suite.
 #[derive(Debug)]
 pub(super) struct SuiteReport {
-    path: PathBuf,
-    error: Option<String>,
+    pub(super) path: PathBuf,
+    pub(super) error: Option<String>,
     pub(super) tests: Vec<Outcome>,
     pub(super) elapsed: Duration,
 }

@@ -56,12 +56,22 @@ fn folder(suite: &str) -> tempfile::TempDir {
 }
 
 fn output(suite: &str, run_only: Option<&str>) -> (bool, String) {
+    output_as(Format::Text, suite, run_only)
+}
+
+fn output_as(output: Format, suite: &str, run_only: Option<&str>) -> (bool, String) {
     let folder = folder(suite);
-    let args =
-        VerifyArgs { paths: vec![folder.path().to_owned()], run: run_only.map(str::to_owned), verbose: true };
+    let run_only = run_only.map(str::to_owned);
+    let args = VerifyArgs { paths: vec![folder.path().to_owned()], run: run_only, verbose: true, output };
     let mut out = Vec::new();
-    let passed = run(&args, &mut out).unwrap();
+    let passed = run(&args, &mut out, &mut Vec::new()).unwrap();
     (passed, String::from_utf8(out).unwrap())
+}
+
+/// What is said when nothing can be run.
+fn refusal(path: PathBuf) -> Option<String> {
+    let args = VerifyArgs { paths: vec![path], run: None, verbose: false, output: Format::Text };
+    run(&args, &mut Vec::new(), &mut Vec::new()).err()
 }
 
 #[test]
@@ -107,8 +117,105 @@ fn an_unknown_field_or_file_fails_the_suite() {
 
 #[test]
 fn a_path_that_does_not_exist_is_an_error() {
-    let args = VerifyArgs { paths: vec!["no/such/suite.yaml".into()], run: None, verbose: false };
-    assert!(run(&args, &mut Vec::new()).is_err());
+    assert!(refusal("no/such/suite.yaml".into()).is_some());
+}
+
+#[test]
+fn only_yaml_is_a_suite() {
+    let folder = folder(SUITE);
+    fs::write(folder.path().join("README.md"), SUITE).unwrap();
+    assert!(refusal(folder.path().join("README.md")).unwrap().contains(".yaml or .yml"));
+    assert_eq!(suites(folder.path()).unwrap().len(), 1);
+}
+
+#[test]
+fn no_suite_at_all_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let args =
+        VerifyArgs { paths: vec![folder.path().to_owned()], run: None, verbose: false, output: Format::Text };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    assert_eq!(verify(&args, &mut out, &mut err), 0);
+    assert_eq!(out, b"PASS\n");
+    assert!(String::from_utf8(err).unwrap().contains("there is no suite"));
+}
+
+#[test]
+fn a_suite_that_is_no_yaml_fails() {
+    let (passed, text) = output(&format!("{SUITE}  - ]"), None);
+    assert!(!passed && text.contains("invalid Suite: "), "{text}");
+}
+
+#[test]
+fn a_key_that_stands_twice_fails() {
+    let (passed, text) = output(&format!("{SUITE}tests: []\n"), None);
+    assert!(
+        !passed && text.contains("invalid Suite: line 21: the key \"tests\" is already defined"),
+        "{text}"
+    );
+    let folder = folder(SUITE);
+    fs::write(folder.path().join("good.yaml"), "{apiVersion: v1, kind: Pod, kind: Pod, metadata: {name: a}}")
+        .unwrap();
+    let report = run_suite(&folder.path().join("suite.yaml"), &Filter::All);
+    assert!(!report.passed());
+    assert!(report.tests[0].cases[1].error.as_ref().unwrap().contains("good.yaml: line 1: the key \"kind\""));
+}
+
+#[test]
+fn booleans_are_no_counts() {
+    for word in ["true", "false", "No", "off"] {
+        let (passed, text) = output(&SUITE.replace("violations: no", &format!("violations: {word}")), None);
+        assert!(!passed && text.contains("violations must be yes, no or a count"), "{word}: {text}");
+    }
+}
+
+#[test]
+fn invalid_is_about_the_schema() {
+    let invalid = |constraint: &str| {
+        let folder = folder(&SUITE.replace("  cases:", "  invalid: true\n  cases:"));
+        fs::write(folder.path().join("constraint.yaml"), constraint).unwrap();
+        run_suite(&folder.path().join("suite.yaml"), &Filter::All).passed()
+    };
+    let head = "apiVersion: constraints.gatekeeper.sh/v1beta1";
+    assert!(!invalid(&format!("{{{head}, kind: Forbidden, metadata: {{name: c}}}}")));
+    assert!(invalid(&format!("{{{head}, kind: Forbidden, metadata: {{name: c}}, spec: {{match: 5}}}}")));
+    assert!(!invalid(&format!("{{{head}, kind: Forbiden, metadata: {{name: c}}}}")), "the kind is misspelt");
+    assert!(!invalid(&format!("{{{head}, kind: Forbidden, metadata: {{}}}}")), "the name is missing");
+}
+
+#[test]
+fn programs_get_json() {
+    let suite = SUITE.replace("- name: taken", "- name: taken\n    skip: true");
+    let (passed, text) = output_as(Format::Json, &suite.replace("violations: no", "violations: 3"), None);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let test = &value["suites"][0]["tests"][0];
+    assert!(!passed && value["passed"] == false && test["result"] == "fail");
+    let results: Vec<_> =
+        test["cases"].as_array().unwrap().iter().map(|case| case["result"].clone()).collect();
+    assert_eq!(results, ["pass", "fail", "skip"]);
+    assert!(test["cases"][1]["error"].as_str().unwrap().starts_with("unexpected number of violations"));
+}
+
+#[test]
+fn ci_systems_get_junit() {
+    let suite = SUITE.replace("- name: taken", "- name: <taken> & \"gone\"\n    skip: true");
+    let (_, text) = output_as(Format::Junit, &suite.replace("violations: no", "violations: 3"), None);
+    assert!(
+        text.contains("<testsuites name=\"webtroller verify\" tests=\"3\" skipped=\"1\" failures=\"1\" errors=\"0\""),
+        "{text}"
+    );
+    assert!(text.contains("<testcase name=\"bad\" classname=\"labels\""), "{text}");
+    assert!(text.contains("<failure message=\"unexpected number of violations: got 0"), "{text}");
+    assert!(
+        text.contains("<testcase name=\"&lt;taken&gt; &amp; &quot;gone&quot;\"")
+            && text.contains("<skipped/>"),
+        "{text}"
+    );
+    let (_, text) =
+        output_as(Format::Junit, &SUITE.replace("template: template.yaml", "template: missing.yaml"), None);
+    assert!(
+        text.contains("<testcase name=\"labels\" classname=\"labels\"") && text.contains("missing.yaml"),
+        "{text}"
+    );
 }
 
 #[test]
