@@ -1,12 +1,13 @@
 //! Runs a plan: one evaluation of one query over one input and one `data`.
 //!
 //! Bodies are run with a continuation, which is called once for each way they hold; `step` runs them, `expr`
-//! computes values, `rule` answers rules and functions, `document` joins rules with data, `world` holds what
+//! computes values, `rule` answers rules and functions, `memo` remembers those, `document` joins rules with data, `world` holds what
 //! `with` may replace, `witness` is told what happens. Nothing here parses or checks.
 
 mod collect;
 mod document;
 mod expr;
+mod memo;
 mod rule;
 mod step;
 mod with;
@@ -20,6 +21,12 @@ use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::Plan;
 
+#[cfg(feature = "rvm")]
+pub(crate) use document::merged;
+#[cfg(feature = "rvm")]
+pub(crate) use rule::{KEY_CONFLICT, conflict_of};
+#[cfg(feature = "rvm")]
+pub(crate) use step::children;
 pub(crate) use witness::Witness;
 pub(crate) use world::World;
 

@@ -37,6 +37,8 @@ mod plan;
 mod program;
 mod query;
 mod rules;
+#[cfg(feature = "rvm")]
+mod rvm;
 mod signature;
 mod suite;
 mod token;
@@ -52,4 +54,6 @@ pub use program::{Backend, Program, compile};
 pub use query::{Expression, Query, Scope, Solution};
 pub use regorus::Value;
 pub use rules::{Bounds, DISABLED_BUILTINS, Rules};
+#[cfg(feature = "rvm")]
+pub use rvm::{OutsideSubset, Reason};
 pub use suite::{Case, Coverage, FileCoverage, Outcome, Range, Suite, Test};

@@ -18,19 +18,30 @@ use crate::meter::Meter;
 use crate::module::Module;
 use crate::plan::{self, Plan};
 use crate::rules::Rules;
+#[cfg(feature = "rvm")]
+use crate::rvm;
 
 /// What evaluates a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
+    /// The fastest that means what OPA means: today always the interpreter.
+    #[default]
+    Auto,
     /// The interpreter of this crate.
     Interpreter,
+    /// regorus' virtual machine, for a second verdict; slower than the interpreter, which is asked where two
+    /// definitions conflict.
+    #[cfg(feature = "rvm")]
+    Rvm,
 }
 
 /// A compiled query. Immutable, cheap to clone, `Send + Sync`.
 #[derive(Clone, Debug)]
 pub struct Program {
     shared: Arc<Shared>,
+    #[cfg(feature = "rvm")]
+    machine: Option<Arc<rvm::Machine>>,
 }
 
 #[derive(Debug)]
@@ -58,7 +69,11 @@ pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program
     let (start, whole) = queried(&book, &path);
     let analysis = Analysis::of(&book, &dependencies.closure(start), whole);
     let shared = Shared { plan: plan::plan(&book, &path), analysis };
-    Ok(Program { shared: Arc::new(shared) })
+    Ok(Program {
+        shared: Arc::new(shared),
+        #[cfg(feature = "rvm")]
+        machine: None,
+    })
 }
 
 /// The rules a query names, and whether it reads plain data too.
@@ -110,6 +125,15 @@ impl Program {
         budget: &Budget,
         externals: &dyn Externals,
     ) -> Result<Option<Value>, EvalError> {
+        #[cfg(feature = "rvm")]
+        if let Some(machine) = &self.machine {
+            match rvm::run(machine, &self.shared.plan, input, data, budget, externals) {
+                // The machine orders statements its own way and tries all of them: whether OPA would have come to
+                // the conflict, the interpreter has to say.
+                Err(EvalError::Conflict { .. }) => {}
+                decided => return decided,
+            }
+        }
         eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals)
     }
 
@@ -119,9 +143,26 @@ impl Program {
         &self.shared.analysis
     }
 
+    /// The same program on a back end of choice.
+    ///
+    /// # Errors
+    /// The virtual machine would not answer as OPA does; the program itself goes on as it was.
+    #[cfg(feature = "rvm")]
+    pub fn with_backend(&self, backend: Backend) -> Result<Self, rvm::OutsideSubset> {
+        let machine = match backend {
+            Backend::Auto | Backend::Interpreter => None,
+            Backend::Rvm => Some(Arc::new(rvm::assemble(&self.shared.plan)?)),
+        };
+        Ok(Self { shared: Arc::clone(&self.shared), machine })
+    }
+
     /// What evaluates the program.
     #[must_use]
     pub fn backend(&self) -> Backend {
+        #[cfg(feature = "rvm")]
+        if self.machine.is_some() {
+            return Backend::Rvm;
+        }
         Backend::Interpreter
     }
 }

@@ -34,6 +34,8 @@ pub struct Case {
     pub input: Json,
     /// `{"inventory": ...}`.
     pub data: Json,
+    /// The kinds of objects that the constraint selects; none where it selects all.
+    pub kinds: Vec<String>,
 }
 
 /// The folder of the policy library, or what to do to have one.
@@ -129,11 +131,14 @@ fn read_case(base: &Path, test: &str, case: &Json, constraint: &Json) -> Result<
             remember(&mut inventory, object);
         }
     }
+    let kinds = list(constraint, "/spec/match/kinds").into_iter().flat_map(|entry| list(&entry, "/kinds"));
+    let kinds = kinds.filter_map(|kind| kind.as_str().map(str::to_owned)).collect();
     let parameters = constraint.pointer("/spec/parameters").cloned().unwrap_or_else(|| json!({}));
     Ok(Case {
         name: format!("{test}/{}", text(case, "/name")),
         input: json!({ "review": review(object), "parameters": parameters }),
         data: json!({ "inventory": inventory }),
+        kinds,
     })
 }
 

@@ -1,5 +1,5 @@
 //! The templates of the policy library and of `examples/policies`: every sample and many damaged copies of
-//! it, evaluated by OPA and by us.
+//! it, evaluated by OPA and by us on both back ends.
 //!
 //! Where there is no policy library its tests count as ignored, under a name that says what to set.
 
@@ -102,13 +102,23 @@ fn differences_of(
         }
     };
     let data = Value::from_json_str(&data.to_string()).map_err(|error| error.to_string())?;
+    let machine = match ours::on_machine(&program) {
+        Ok(machine) => machine,
+        Err(outside) => return Ok(vec![format!("{}: {outside}", subject.name)]),
+    };
     let mut differences = Vec::new();
     for (input, answer) in inputs.iter().zip(answers) {
         let opa = Verdict::of_judge(answer);
         let value = Value::from_json_str(&input.to_string()).map_err(|error| error.to_string())?;
-        let ours = ours::evaluate(&program, &value, &data, &Budget::default());
-        if !ours.agrees(&opa) {
-            differences.push(format!("{}: OPA {opa:?}\n  ours {ours:?}\n  input {input}", subject.name));
+        for program in [&program, &machine] {
+            let ours = ours::evaluate(program, &value, &data, &Budget::default());
+            if !ours.agrees(&opa) {
+                let backend = program.backend();
+                differences.push(format!(
+                    "{}: OPA {opa:?}\n  ours ({backend:?}) {ours:?}\n  input {input}",
+                    subject.name
+                ));
+            }
         }
     }
     Ok(differences)

@@ -117,7 +117,7 @@ pub(super) enum Inner {
 }
 
 /// Two documents in one; where both say something, the first wins.
-fn merged(base: &Value, other: &Value) -> Value {
+pub(crate) fn merged(base: &Value, other: &Value) -> Value {
     let (Value::Object(mine), Value::Object(theirs)) = (base, other) else {
         return base.clone();
     };

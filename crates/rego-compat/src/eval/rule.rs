@@ -5,14 +5,14 @@ use regorus::value::{Object, Set};
 
 use crate::error::EvalError;
 use crate::ir::Kind;
-use crate::plan::{Branch, Group, Rule};
+use crate::plan::{Branch, Expr, Group, Pattern, Rule};
 
 use super::{Flow, Frame, World};
 
 /// OPA's words.
 const RULE_CONFLICT: &str = "complete rules must not produce multiple outputs";
 const FUNCTION_CONFLICT: &str = "functions must not produce multiple outputs for same inputs";
-const KEY_CONFLICT: &str = "object keys must be unique";
+pub(crate) const KEY_CONFLICT: &str = "object keys must be unique";
 
 impl World<'_> {
     /// The value of a rule, computed once.
@@ -47,13 +47,21 @@ impl World<'_> {
             return Ok(None);
         };
         self.meter.spend(1)?;
-        self.single(group, &args)
+        if let Some(known) = self.memo.find(id, &args) {
+            return Ok(known);
+        }
+        let result = self.single(group, &args)?;
+        self.memo.keep(id, args, &result);
+        Ok(result)
     }
 
     /// The one value of a complete rule or function call.
     fn single(&self, group: &Group, args: &[Value]) -> Result<Option<Value>, EvalError> {
         let mut result: Option<Value> = None;
         for rule in &group.rules {
+            if is_excluded(rule, args) {
+                continue;
+            }
             self.definition(group, rule, args, &mut result)?;
             if group.settled && result.is_some() {
                 break;
@@ -104,7 +112,7 @@ impl World<'_> {
         frame: &mut Frame,
         result: &mut Option<Value>,
     ) -> Result<bool, EvalError> {
-        let constant = matches!(branch.value, crate::plan::Expr::Const(_));
+        let constant = matches!(branch.value, Expr::Const(_));
         let mut held = false;
         self.run(&branch.body, frame, &mut |frame| {
             let Some(value) = self.value(&branch.value, frame)? else {
@@ -207,9 +215,23 @@ impl World<'_> {
     }
 }
 
+/// Whether an argument is a scalar other than the one a definition is for: functions that tell cases apart by a name
+/// have many definitions, and most of them are passed over here.
+fn is_excluded(rule: &Rule, args: &[Value]) -> bool {
+    rule.args.iter().zip(args).any(|(pattern, arg)| match pattern {
+        Pattern::Equal(Expr::Const(Value::Array(_) | Value::Set(_) | Value::Object(_))) => false,
+        Pattern::Equal(Expr::Const(scalar)) => scalar != arg,
+        _ => false,
+    })
+}
+
 fn conflict(group: &Group) -> EvalError {
-    let message = if matches!(group.kind, Kind::Function { .. }) { FUNCTION_CONFLICT } else { RULE_CONFLICT };
-    EvalError::Conflict { rule: group.name.clone(), message }
+    EvalError::Conflict { rule: group.name.clone(), message: conflict_of(group.kind) }
+}
+
+/// What OPA says of two values of one rule or function.
+pub(crate) const fn conflict_of(kind: Kind) -> &'static str {
+    if matches!(kind, Kind::Function { .. }) { FUNCTION_CONFLICT } else { RULE_CONFLICT }
 }
 
 fn key_conflict(group: &Group) -> EvalError {

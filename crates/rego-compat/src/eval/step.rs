@@ -298,7 +298,7 @@ type TellPath<'t> = &'t mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalErro
 type Tell<'t> = &'t mut dyn FnMut(std::borrow::Cow<'_, Value>, &Value) -> Result<Flow, EvalError>;
 
 /// Keys and values of a collection in OPA's order; anything else has none.
-pub(super) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError> {
+pub(crate) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError> {
     use std::borrow::Cow;
     match value {
         Value::Array(items) => {
@@ -308,9 +308,23 @@ pub(super) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError>
                 }
             }
         }
+        Value::Object(pairs) if !pairs.keys().any(is_compound) => {
+            for (key, item) in pairs.iter() {
+                if tell(Cow::Borrowed(key), item)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
         Value::Object(pairs) => {
             for (key, item) in ordered(pairs.iter(), |(key, _)| key) {
                 if tell(Cow::Borrowed(key), item)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        Value::Set(items) if !items.iter().any(is_compound) => {
+            for item in items.iter() {
+                if tell(Cow::Borrowed(item), item)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
@@ -327,11 +341,13 @@ pub(super) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError>
     Ok(Flow::Continue)
 }
 
-/// Elements in OPA's order. It differs from the order they are kept in only for compound keys.
+const fn is_compound(value: &Value) -> bool {
+    matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
+}
+
+/// Elements in OPA's order, which differs from the one they are kept in where some are compound.
 fn ordered<'v, T: Copy + 'v>(items: impl Iterator<Item = T>, key: fn(T) -> &'v Value) -> Vec<T> {
     let mut items: Vec<T> = items.collect();
-    if items.iter().any(|item| matches!(key(*item), Value::Array(_) | Value::Set(_) | Value::Object(_))) {
-        items.sort_by(|a, b| crate::fmt_go::literal::compare(key(*a), key(*b)));
-    }
+    items.sort_by(|a, b| crate::fmt_go::literal::compare(key(*a), key(*b)));
     items
 }

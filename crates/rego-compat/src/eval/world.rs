@@ -9,6 +9,7 @@ use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::{Callee, Plan};
 
+use super::memo::Memo;
 use super::witness::Witness;
 
 /// One state of the documents. `with` makes another one for what it modifies.
@@ -28,6 +29,8 @@ pub(crate) struct World<'p> {
     pub(super) replaced: Vec<Vec<Name>>,
     /// Who is told of the run, if anybody.
     pub(super) witness: Option<&'p Witness>,
+    /// What functions of the modules gave so far.
+    pub(super) memo: Memo,
     /// Frames to use again.
     frames: RefCell<Vec<Vec<Value>>>,
     /// Results of functions that must answer alike within one evaluation, shared by all worlds of it.
@@ -67,6 +70,7 @@ impl<'p> World<'p> {
             mocks: Vec::new(),
             replaced: Vec::new(),
             witness: None,
+            memo: Memo::default(),
             frames: RefCell::default(),
             remembered: std::rc::Rc::default(),
         }
@@ -91,6 +95,7 @@ impl<'p> World<'p> {
             mocks: self.mocks.clone(),
             replaced: self.replaced.clone(),
             witness: self.witness,
+            memo: Memo::default(),
             frames: RefCell::default(),
             remembered: self.remembered.clone(),
         }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
@@ -17,7 +16,9 @@ import (
 //	eval     key or modules+v0+query; input or input_term, data, strict -> result, undefined or error
 //	evals    as eval, with inputs                   -> answers, one of eval's for each input
 //	forget   key                                    -> ok
-//	time     key, inputs, rounds                    -> nanos for all evaluations together
+//	bench_load     key, modules, v0, query, data, inputs -> ok; a prepared query with parsed inputs
+//	bench_run      key, case, rounds                -> nanos of all rounds, and what the last answered
+//	bench_compile  modules, v0, query, rounds       -> nanos of all rounds, from text to prepared query
 //	call     name, args (tagged)                    -> result, undefined or error, of one builtin function
 //	builtins                                        -> builtins, what OPA calls them and the types they take
 //	cases    dir, v0                                -> cases, the published conformance cases of a folder
@@ -35,6 +36,7 @@ type question struct {
 	Strict    bool              `json:"strict"`
 	Inputs    []json.RawMessage `json:"inputs"`
 	Rounds    int               `json:"rounds"`
+	Case      int               `json:"case"`
 	Name      string            `json:"name"`
 	Args      []any             `json:"args"`
 	Dir       string            `json:"dir"`
@@ -71,10 +73,11 @@ type findings struct {
 // judge remembers what was prepared.
 type judge struct {
 	prepared map[string]*policy
+	benches  map[string]*bench
 }
 
 func newJudge() *judge {
-	return &judge{prepared: map[string]*policy{}}
+	return &judge{prepared: map[string]*policy{}, benches: map[string]*bench{}}
 }
 
 // answer never fails and never panics out: a panic of the engine is an answer with the code "panic".
@@ -109,8 +112,12 @@ func (j *judge) dispatch(q question) (any, error) {
 		return j.eval(q)
 	case "evals":
 		return j.evals(q)
-	case "time":
-		return j.time(q)
+	case "bench_load":
+		return j.benchLoad(q)
+	case "bench_run":
+		return j.benchRun(q)
+	case "bench_compile":
+		return benchCompile(q)
 	case "call":
 		return call(q.Name, q.Args)
 	case "builtins":
@@ -200,35 +207,6 @@ func documents(raw json.RawMessage) (map[string]any, error) {
 		return object, nil
 	}
 	return nil, errors.New("data must be an object")
-}
-
-func (j *judge) time(q question) (any, error) {
-	policy, err := j.policyOf(q)
-	if err != nil {
-		return nil, err
-	}
-	data, err := documents(q.Data)
-	if err != nil {
-		return nil, err
-	}
-	inputs := make([]*ast.Term, 0, len(q.Inputs))
-	for _, raw := range q.Inputs {
-		input, err := inputTerm(question{Input: raw})
-		if err != nil {
-			return nil, err
-		}
-		inputs = append(inputs, input)
-	}
-	run := policy.over(data)
-	start := time.Now()
-	for range q.Rounds {
-		for _, input := range inputs {
-			if _, err := run(input, q.Strict); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return map[string]int64{"nanos": time.Since(start).Nanoseconds()}, nil
 }
 
 // faultOf keeps the first of several compiler errors; "compile" lists them all.

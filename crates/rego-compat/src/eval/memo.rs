@@ -1,0 +1,72 @@
+//! Results of functions of the modules, remembered within one state of the documents, as OPA does.
+//!
+//! A call is known again where its arguments are equal scalars or the very same collections: comparing collections
+//! would cost more than most functions. Results of builtin functions that have to answer alike are elsewhere, in
+//! [`super::world::Remembered`].
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use regorus::Value;
+
+/// Calls that are remembered at once. What is asked again is asked soon; a longer list takes longer to search.
+const CAPACITY: usize = 48;
+
+/// What functions gave.
+#[derive(Default)]
+pub(super) struct Memo {
+    calls: RefCell<Vec<Known>>,
+}
+
+struct Known {
+    function: usize,
+    args: Vec<Value>,
+    result: Option<Value>,
+}
+
+impl Memo {
+    /// The result of an earlier call, if there was one like this.
+    pub(super) fn find(&self, function: usize, args: &[Value]) -> Option<Option<Value>> {
+        let calls = self.calls.borrow();
+        let known = calls.iter().find(|known| known.function == function && all_same(&known.args, args))?;
+        Some(known.result.clone())
+    }
+
+    pub(super) fn keep(&self, function: usize, args: Vec<Value>, result: &Option<Value>) {
+        let mut calls = self.calls.borrow_mut();
+        if calls.len() < CAPACITY {
+            calls.push(Known { function, args, result: result.clone() });
+        }
+    }
+}
+
+fn all_same(known: &[Value], args: &[Value]) -> bool {
+    known.iter().zip(args).all(|(known, arg)| is_same(known, arg))
+}
+
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => Arc::ptr_eq(a, b),
+        (Value::Set(a), Value::Set(b)) => Arc::ptr_eq(a, b),
+        (Value::Object(a), Value::Object(b)) => Arc::ptr_eq(a, b),
+        (Value::Array(_) | Value::Set(_) | Value::Object(_), _) => false,
+        (_, Value::Array(_) | Value::Set(_) | Value::Object(_)) => false,
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_scalars_and_the_same_collections_are_known_again() {
+        let memo = Memo::default();
+        let list = Value::from(vec![Value::from("a")]);
+        memo.keep(1, vec![list.clone(), "x".into()], &Some(7u64.into()));
+        assert_eq!(memo.find(1, &[list.clone(), "x".into()]), Some(Some(7u64.into())));
+        assert_eq!(memo.find(1, &[list.clone(), "y".into()]), None);
+        assert_eq!(memo.find(2, &[list, "x".into()]), None);
+        assert_eq!(memo.find(1, &[Value::from(vec![Value::from("a")]), "x".into()]), None);
+    }
+}
