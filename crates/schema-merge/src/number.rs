@@ -3,16 +3,26 @@
 //! serde_json keeps `1` and `1.0` apart; a schema does not. Nothing here knows any keyword.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use serde_json::{Number, Value};
 
-/// Orders two numbers by value. Integers are compared exactly, anything else as doubles.
+/// Orders two numbers by value, exactly: sorting needs an order in which equal is transitive.
 pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
-    if let (Some(left), Some(right)) = (integer(left), integer(right)) {
-        return left.cmp(&right);
+    let float = |number: &Number| number.as_f64().unwrap_or(0.0);
+    match (integer(left), integer(right)) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        (Some(left), None) => against(left, float(right)),
+        (None, Some(right)) => against(right, float(left)).reverse(),
+        (None, None) => float(left).partial_cmp(&float(right)).unwrap_or(Ordering::Equal),
     }
-    let (left, right) = (left.as_f64().unwrap_or(f64::NAN), right.as_f64().unwrap_or(f64::NAN));
-    left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+}
+
+/// Compares an integer with a double; the cast saturates, and no JSON integer comes near its bounds.
+fn against(integer: i128, float: f64) -> Ordering {
+    integer
+        .cmp(&(float.trunc() as i128))
+        .then_with(|| 0.0_f64.partial_cmp(&float.fract()).unwrap_or(Ordering::Equal))
 }
 
 /// The number as an integer, when it was written as one.
@@ -23,6 +33,36 @@ pub(crate) fn integer(number: &Number) -> Option<i128> {
 /// Whether two values are the same: numbers by value, lists in order, keys in any order.
 pub(crate) fn same(left: &Value, right: &Value) -> bool {
     order(left, right) == Ordering::Equal
+}
+
+/// A value by its value, for sets.
+#[derive(Clone, Copy)]
+pub(crate) struct ByValue<'a>(pub(crate) &'a Value);
+
+impl PartialEq for ByValue<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        same(self.0, other.0)
+    }
+}
+
+impl Eq for ByValue<'_> {}
+
+impl PartialOrd for ByValue<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ByValue<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(self.0, other.0)
+    }
+}
+
+/// The values without repetitions, each where it came first.
+pub(crate) fn unique(values: &[Value]) -> Vec<Value> {
+    let mut seen = BTreeSet::new();
+    values.iter().filter(|value| seen.insert(ByValue(value))).cloned().collect()
 }
 
 /// A total order of JSON values, in which equal means [`same`].
@@ -63,5 +103,32 @@ fn rank(value: &Value) -> u8 {
         Value::String(_) => 3,
         Value::Array(_) => 4,
         Value::Object(_) => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_beyond_the_precision_of_doubles_keep_their_order() {
+        let sorted = [
+            json!(-1e300),
+            json!(i64::MIN),
+            json!(-0.5),
+            json!(0),
+            json!(0.5),
+            json!(9_007_199_254_740_992.0),
+            json!(9_007_199_254_740_993_u64),
+            json!(u64::MAX),
+            json!(1e300),
+        ];
+        for (left, right) in sorted.iter().zip(sorted.iter().skip(1)) {
+            assert_eq!(order(left, right), Ordering::Less, "{left} {right}");
+            assert_eq!(order(right, left), Ordering::Greater, "{left} {right}");
+        }
+        assert!(same(&json!(1), &json!(1.0)) && same(&json!(0), &json!(-0.0)));
     }
 }

@@ -83,12 +83,13 @@ pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
     let mut stored = object.clone();
     prune::drop_nulls(&node, &mut stored);
     stored = defaulted(schema, &stored);
+    // The server validates what it is going to store: an unknown field counts towards nothing.
+    prune(&node, &mut stored, true);
     let mut errors: Vec<Finding> = Validator::new(Dialect::Object)
         .violations(&node, &stored)
         .into_iter()
         .map(|violation| violation.at_root())
         .collect();
     Finding::settle(&mut errors);
-    prune(&node, &mut stored, true);
     ObjectVerdict { errors, unknown_fields, stored }
 }

@@ -19,6 +19,8 @@ use crate::structural::{Options, check_structural};
 
 /// How much a schema may grow by inlining.
 const MAX_NODES: usize = 100_000;
+/// How many steps deep it may get by inlining; references that lead to references count as well.
+const MAX_DEPTH: usize = 512;
 
 /// A structural schema, and what got lost on the way.
 #[derive(Clone, Debug, PartialEq)]
@@ -187,6 +189,13 @@ impl<'s> Walk<'s> {
                     Reason::TooLarge(format!("more than {MAX_NODES} schemas after inlining references")),
                 );
             }
+            return Map::new();
+        }
+        if at.len().saturating_add(self.following.len()) > MAX_DEPTH {
+            self.obstacle(
+                at,
+                Reason::TooLarge(format!("nested deeper than {MAX_DEPTH} levels after inlining references")),
+            );
             return Map::new();
         }
         let map = match schema {

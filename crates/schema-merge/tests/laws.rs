@@ -10,6 +10,7 @@
 mod generate;
 
 use generate::Random;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use proptest::prelude::*;
 use schema_merge::{
     Direction, Finding, Fragment, Impact, MergeError, Merged, Merger, MountPath, Options,
@@ -192,6 +193,20 @@ proptest! {
     }
 
     #[test]
+    fn a_schema_survives_the_types_of_k8s_openapi(seed: u64) {
+        let r = &mut Random::new(seed);
+        let schema = if r.chance(50) { generate::resource(r, 3) } else { generate::mistaken(r) };
+        let findings = check_structural(&schema, &Options::default());
+        // Unknown keywords and undecodable `items` are what a typed value cannot hold.
+        let lost = |finding: &Finding| finding.is_error() || matches!(finding.rule, "unknown-keyword" | "undecodable-items");
+        prop_assume!(!findings.iter().any(lost));
+        let typed: JSONSchemaProps = serde_json::from_value(schema.clone()).map_err(|e| TestCaseError::fail(format!("{e}: {schema}")))?;
+        let back = serde_json::to_value(&typed).unwrap();
+        prop_assert_eq!(by_value(&back), by_value(&schema));
+        prop_assert_eq!(check_structural(&back, &Options::default()), findings);
+    }
+
+    #[test]
     fn stored_objects_survive_what_is_said_to_be_safe(seed: u64) {
         let r = &mut Random::new(seed);
         let old = generate::resource(r, 2);
@@ -242,6 +257,19 @@ fn the_comparison_says_both_yes_and_no() {
         broken * 4 > unsafe_,
         "of {unsafe_} unsafe changes only {broken} break an object that was generated"
     );
+}
+
+/// Numbers in one spelling, and without what Go and Rust leave out of a typed value: nulls and flags that are off stay.
+fn by_value(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_f64()),
+        Value::Array(list) => list.iter().map(by_value).collect(),
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(key, value)| (key.clone(), by_value(value))).collect())
+        }
+        other => other.clone(),
+    }
 }
 
 fn without_descriptions(schema: &Value) -> Value {

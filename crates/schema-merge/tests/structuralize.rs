@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::arithmetic_side_effects,
     reason = "a test says no by panicking"
 )]
 
@@ -137,6 +138,42 @@ fn tagged_enums_are_told_apart_under_one_of() {
             ],
         }),
     );
+}
+
+/// What fuzzing found once.
+#[test]
+fn nothing_is_left_to_do_the_second_time() {
+    for schema in [
+        json!({"$ref": "#/$defs/a", "enum": [null], "maxProperties": 1, "$defs": {"a": {"type": "boolean", "nullable": true}}}),
+        json!({"$ref": "#/$defs/a", "enum": ["x", null], "$defs": {"a": {"type": "string"}}}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string", "enum": ["x", null]}}}),
+    ] {
+        if let Ok(once) = structuralize(&schema, Style::default()) {
+            let twice = structuralize(&once.schema, Style::default())
+                .unwrap_or_else(|errors| panic!("{errors:#?} after {}", once.schema));
+            assert_eq!(twice.schema, once.schema, "{schema}");
+        }
+    }
+}
+
+#[test]
+fn a_chain_of_references_is_followed_as_far_as_the_stack_allows() {
+    let chain = |length: usize| {
+        let link = |number: usize| {
+            let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
+            (format!("d{number}"), json!({"type": "object", "properties": {"next": next}}))
+        };
+        let mut links: serde_json::Map<_, _> = (0..length).map(link).collect();
+        links.insert(format!("d{length}"), json!({"type": "string"}));
+        json!({"$ref": "#/$defs/d0", "$defs": links})
+    };
+    assert!(structuralize(&chain(100), Style::default()).is_ok());
+    assert!(matches!(refuse(chain(30_000)).1, Reason::TooLarge(text) if text.contains("nested deeper")));
+    let mut alias = json!({"$ref": "#/$defs/d0", "$defs": {"d20000": {"type": "string"}}});
+    for number in 0..20_000 {
+        alias["$defs"][format!("d{number}")] = json!({"$ref": format!("#/$defs/d{}", number + 1)});
+    }
+    assert!(matches!(refuse(alias).1, Reason::TooLarge(_)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! What is not known for certain is left to the server. In particular functions are taken for whatever they need to be.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use cel::common::ast::{ComprehensionExpr, Expr, IdedExpr, LiteralValue, SourceInfo};
 use cel::parser::Parser;
@@ -48,6 +49,10 @@ const TYPES: [&str; 12] = [
     "dyn",
 ];
 
+/// First words of qualified names: of functions in libraries and of types.
+const QUALIFIERS: [&str; 10] =
+    ["optional", "format", "math", "sets", "strings", "lists", "google", "kubernetes", "net", "cel"];
+
 /// A rule that can be parsed.
 pub(super) struct Compiled {
     pub(super) expression: IdedExpr,
@@ -59,21 +64,44 @@ pub(super) struct Compiled {
 /// The variables of an expression.
 pub(super) type Scope = BTreeMap<String, Decl>;
 
-/// Compiles a rule about a value of this type.
+/// What an expression is for.
+pub(super) struct Goal {
+    /// What the server says first when it does not compile.
+    pub(super) failure: &'static str,
+    outcome: fn(&Decl) -> bool,
+    complaint: &'static str,
+}
+
+/// A rule.
+pub(super) const CONDITION: Goal = Goal {
+    failure: "compilation failed",
+    outcome: |decl| matches!(decl, Decl::Bool | Decl::Dyn),
+    complaint: "cel expression must evaluate to a bool",
+};
+/// A message.
+pub(super) const TEXT: Goal = Goal {
+    failure: "messageExpression compilation failed",
+    outcome: |decl| matches!(decl, Decl::Text { .. } | Decl::Dyn),
+    complaint: "messageExpression must evaluate to a string",
+};
+
+/// cel-go stops after so many.
+const MAX_ERRORS: usize = 100;
+
+/// Compiles an expression about a value of this type.
 ///
 /// # Errors
 /// The syntax error, as a detail.
-pub(super) fn compile(rule: &str, this: &Decl) -> Result<Compiled, String> {
+pub(super) fn compile(rule: &str, this: &Decl, goal: &Goal) -> Result<Compiled, String> {
     let parser = Parser::new().enable_optional_syntax(true).enable_ident_escape_syntax(true);
     let (expression, source) =
-        parser.parse_with_source_info(rule).map_err(|errors| format!("compilation failed: {errors}"))?;
+        parser.parse_with_source_info(rule).map_err(|errors| format!("{}: {errors}", goal.failure))?;
     let scope = Scope::from([("self".to_owned(), this.clone()), ("oldSelf".to_owned(), Decl::Dyn)]);
-    let mut check = Check { rule, source: &source, errors: Vec::new() };
+    let mut check = Check { rule, source: &source, failure: goal.failure, errors: Vec::new() };
     let outcome = check.infer(&expression, &scope);
     let mut errors = check.errors;
-    let condition = matches!(outcome, Decl::Bool | Decl::Dyn);
-    if errors.is_empty() && !condition {
-        errors.push("cel expression must evaluate to a bool".to_owned());
+    if errors.is_empty() && !(goal.outcome)(&outcome) {
+        errors.push(goal.complaint.to_owned());
     }
     Ok(Compiled { expression, scope, errors })
 }
@@ -81,6 +109,7 @@ pub(super) fn compile(rule: &str, this: &Decl) -> Result<Compiled, String> {
 struct Check<'r> {
     rule: &'r str,
     source: &'r SourceInfo,
+    failure: &'static str,
     errors: Vec<String>,
 }
 
@@ -98,29 +127,25 @@ impl Check<'_> {
                 }
             },
             Expr::Select(select) => {
-                // A qualified name such as `optional.none` is no selection.
-                if matches!(&select.operand.expr, Expr::Ident(name) if !scope.contains_key(name)) {
+                if is_qualifier(&select.operand, scope) {
                     return Decl::Dyn;
                 }
                 let operand = self.infer(&select.operand, scope);
                 let field = match operand {
-                    Decl::Object { mut fields, .. } => match fields.remove(&select.field) {
-                        Some(field) => field,
+                    Decl::Object { fields, .. } => match fields.get(&select.field) {
+                        Some(field) => field.clone(),
                         None => {
                             self.error(expr, &format!("undefined field '{}'", select.field));
                             Decl::Dyn
                         }
                     },
-                    Decl::Map { value, .. } => *value,
+                    Decl::Map { value, .. } => (*value).clone(),
                     _ => Decl::Dyn,
                 };
                 if select.test { Decl::Bool } else { field }
             }
             Expr::Call(call) => {
-                let target = call.target.as_ref().filter(|target| {
-                    // The target may be a library, as in `format.dns1123Label()`.
-                    !matches!(&target.expr, Expr::Ident(name) if !scope.contains_key(name))
-                });
+                let target = call.target.as_ref().filter(|target| !is_qualifier(target, scope));
                 let target = target.map(|target| self.infer(target, scope));
                 let args: Vec<Decl> = call.args.iter().map(|arg| self.infer(arg, scope)).collect();
                 outcome(&call.func_name, target, args)
@@ -128,7 +153,7 @@ impl Check<'_> {
             Expr::List(list) => {
                 list.elements.iter().for_each(|element| drop(self.infer(element, scope)));
                 Decl::List {
-                    item: Box::new(Decl::Dyn),
+                    item: Rc::new(Decl::Dyn),
                     max: u64::try_from(list.elements.len()).unwrap_or(u64::MAX),
                 }
             }
@@ -151,6 +176,9 @@ impl Check<'_> {
 
     /// An error in the form cel-go gives it: position, line and a mark below.
     fn error(&mut self, expr: &IdedExpr, text: &str) {
+        if self.errors.len() >= MAX_ERRORS {
+            return;
+        }
         let start = self.source.offset_for(expr.id).map_or(0, |(start, _)| start);
         let start = usize::try_from(start).unwrap_or(0);
         let before: String = self.rule.chars().take(start).collect();
@@ -159,10 +187,14 @@ impl Check<'_> {
         let line = self.rule.lines().nth(row.saturating_sub(1)).unwrap_or_default();
         let mark = ".".repeat(column);
         let column = column.saturating_add(1);
-        self.errors.push(format!(
-            "compilation failed: ERROR: <input>:{row}:{column}: {text}\n | {line}\n | {mark}^"
-        ));
+        self.errors
+            .push(format!("{}: ERROR: <input>:{row}:{column}: {text}\n | {line}\n | {mark}^", self.failure));
     }
+}
+
+/// Whether this is no value but the first word of a name, as in `optional.none()` and `format.dns1123Label()`.
+fn is_qualifier(expr: &IdedExpr, scope: &Scope) -> bool {
+    matches!(&expr.expr, Expr::Ident(name) if !scope.contains_key(name) && QUALIFIERS.contains(&name.as_str()))
 }
 
 /// The variables a comprehension binds, for a range of this type.
@@ -184,8 +216,8 @@ pub(super) fn outcome(function: &str, target: Option<Decl>, args: Vec<Decl>) -> 
     match function {
         "size" => Decl::Scalar("int"),
         "_[_]" => match args.into_iter().next() {
-            Some(Decl::List { item, .. }) => *item,
-            Some(Decl::Map { value, .. }) => *value,
+            Some(Decl::List { item, .. }) => (*item).clone(),
+            Some(Decl::Map { value, .. }) => (*value).clone(),
             _ => Decl::Dyn,
         },
         "lowerAscii" | "upperAscii" | "trim" if matches!(target, Some(Decl::Text { .. })) => {

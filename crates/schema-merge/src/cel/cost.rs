@@ -4,6 +4,8 @@
 //! budget. Here only the terms are counted that are certain to be in that estimate, so a rule refused here is refused there
 //! as well; the reverse does not hold.
 
+use std::rc::Rc;
+
 use cel::common::ast::{CallExpr, Expr, IdedExpr};
 
 use super::check::{Scope, literal_type, outcome, variables};
@@ -16,8 +18,8 @@ pub(super) fn least(expr: &IdedExpr, scope: &Scope) -> (u64, Decl) {
         Expr::Select(select) => {
             let (cost, operand) = least(&select.operand, scope);
             let field = match operand {
-                Decl::Object { mut fields, .. } => fields.remove(&select.field).unwrap_or(Decl::Dyn),
-                Decl::Map { value, .. } => *value,
+                Decl::Object { fields, .. } => fields.get(&select.field).cloned().unwrap_or(Decl::Dyn),
+                Decl::Map { value, .. } => (*value).clone(),
                 _ => Decl::Dyn,
             };
             (cost, if select.test { Decl::Bool } else { field })
@@ -40,7 +42,7 @@ pub(super) fn least(expr: &IdedExpr, scope: &Scope) -> (u64, Decl) {
             (
                 cost,
                 Decl::List {
-                    item: Box::new(Decl::Dyn),
+                    item: Rc::new(Decl::Dyn),
                     max: u64::try_from(list.elements.len()).unwrap_or(u64::MAX),
                 },
             )

@@ -3,7 +3,8 @@
 //! The sizes are those of Kubernetes' own estimate (apiserver 1.36): what fits into a request of 3 MiB where the schema
 //! sets no bound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::node::Node;
 
 const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
-/// The type of an expression.
+/// The type of an expression. What it is made of is shared, so that a copy costs nothing.
 #[derive(Clone, Debug)]
 pub(super) enum Decl {
     /// Not known, or known only when the rule runs.
@@ -24,41 +25,58 @@ pub(super) enum Decl {
         max: u64,
     },
     List {
-        item: Box<Decl>,
+        item: Rc<Decl>,
         max: u64,
     },
     Map {
-        value: Box<Decl>,
+        value: Rc<Decl>,
         max: u64,
     },
     Object {
-        fields: BTreeMap<String, Decl>,
+        fields: Rc<BTreeMap<String, Decl>>,
         min_size: u64,
     },
 }
 
+/// The declarations made so far, by the address of the node: rules at every level of a deep schema declare what is below
+/// them once.
+#[derive(Debug, Default)]
+pub(crate) struct Declared(HashMap<usize, Option<Decl>>);
+
 impl Decl {
     /// The declaration of a schema; `None` for what rules cannot see.
-    pub(super) fn of(node: &Node<'_>, resource_root: bool) -> Option<Self> {
+    ///
+    /// Nodes must stay where they are as long as `declared` is used, and be asked about in one way.
+    pub(super) fn of(node: &Node<'_>, resource_root: bool, declared: &mut Declared) -> Option<Self> {
+        let address = std::ptr::from_ref(node).addr();
+        if let Some(known) = declared.0.get(&address) {
+            return known.clone();
+        }
+        let decl = Self::new(node, resource_root, declared);
+        declared.0.insert(address, decl.clone());
+        decl
+    }
+
+    fn new(node: &Node<'_>, resource_root: bool, declared: &mut Declared) -> Option<Self> {
         if node.flag(INT_OR_STRING) {
             return Some(Self::Dyn);
         }
         let bound = |keyword: &str| node.integer(keyword).map(|bound| u64::try_from(bound).unwrap_or(0));
         match node.kind() {
-            _ if resource_root => Some(Self::object(node, true)),
+            _ if resource_root => Some(Self::object(node, true, declared)),
             "array" => {
-                let item = Self::of(node.item()?, node.item()?.flag(EMBEDDED))?;
+                let item = Self::of(node.item()?, node.item()?.flag(EMBEDDED), declared)?;
                 let max = bound("maxItems").unwrap_or_else(|| fitting(item.min_size().saturating_add(1)));
-                Some(Self::List { item: Box::new(item), max })
+                Some(Self::List { item: Rc::new(item), max })
             }
             "object" => match node.additional() {
                 Some(values) => {
-                    let value = Self::of(values, values.flag(EMBEDDED))?;
+                    let value = Self::of(values, values.flag(EMBEDDED), declared)?;
                     let max =
                         bound("maxProperties").unwrap_or_else(|| fitting(value.min_size().saturating_add(6)));
-                    Some(Self::Map { value: Box::new(value), max })
+                    Some(Self::Map { value: Rc::new(value), max })
                 }
-                None => Some(Self::object(node, false)),
+                None => Some(Self::object(node, false, declared)),
             },
             "string" => Some(match node.text("format") {
                 "byte" => Self::Scalar("bytes"),
@@ -73,12 +91,12 @@ impl Decl {
         }
     }
 
-    fn object(node: &Node<'_>, resource: bool) -> Self {
+    fn object(node: &Node<'_>, resource: bool, declared: &mut Declared) -> Self {
         let mut fields = BTreeMap::new();
         let mut min_size = 2_u64;
-        let required: Vec<&str> = node.texts("required").collect();
+        let required: BTreeSet<&str> = node.texts("required").collect();
         for (name, property) in &node.properties {
-            let Some(decl) = Self::of(property, property.flag(EMBEDDED)) else {
+            let Some(decl) = Self::of(property, property.flag(EMBEDDED), declared) else {
                 continue;
             };
             if required.contains(name) && property.default_value().is_none() {
@@ -92,9 +110,9 @@ impl Decl {
             let names = BTreeMap::from([("name".to_owned(), text()), ("generateName".to_owned(), text())]);
             fields.insert("kind".to_owned(), text());
             fields.insert("apiVersion".to_owned(), text());
-            fields.insert("metadata".to_owned(), Self::Object { fields: names, min_size: 2 });
+            fields.insert("metadata".to_owned(), Self::Object { fields: Rc::new(names), min_size: 2 });
         }
-        Self::Object { fields, min_size }
+        Self::Object { fields: Rc::new(fields), min_size }
     }
 
     /// The fewest bytes a value takes as JSON.

@@ -1,13 +1,14 @@
 //! Value validations: what was valid has to stay valid.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use serde_json::{Number, Value};
 
 use super::{Compare, Impact};
 use crate::keyword::RULES;
 use crate::node::Node;
-use crate::number;
+use crate::number::{self, ByValue};
 use crate::object::is_supported;
 use crate::path::SchemaPath;
 
@@ -83,8 +84,7 @@ impl Compare {
         if before.is_empty() {
             return self.push(at, "enum", Impact::Breaking, "only certain values are allowed now");
         }
-        let gone: Vec<String> =
-            before.iter().filter(|value| !contains(now, value)).map(Value::to_string).collect();
+        let gone = missing(before, now);
         if !gone.is_empty() {
             self.push(at, "enum", Impact::Breaking, format!("{} is not allowed any more", gone.join(", ")));
         }
@@ -99,8 +99,7 @@ impl Compare {
         if now.is_empty() {
             return self.push(at, "enum", Impact::Possible, "any value is possible now");
         }
-        let added: Vec<String> =
-            now.iter().filter(|value| !contains(before, value)).map(Value::to_string).collect();
+        let added = missing(now, before);
         if !added.is_empty() {
             self.push(at, "enum", Impact::Possible, format!("{} is possible now", added.join(", ")));
         }
@@ -112,7 +111,7 @@ impl Compare {
         };
         let before = old.number("multipleOf");
         let multiple = match (before.and_then(Number::as_i64), now.as_i64()) {
-            (Some(before), Some(now)) => before.checked_rem(now) == Some(0),
+            (Some(before), Some(now)) => before == now || before.checked_rem(now) == Some(0),
             _ => before.is_some_and(|before| number::compare(before, now).is_eq()),
         };
         if !multiple {
@@ -126,7 +125,7 @@ impl Compare {
             let Some(now) = new.get(keyword) else { continue };
             let same = match (old.get(keyword), now) {
                 (Some(Value::Array(before)), Value::Array(now)) if keyword == "allOf" => {
-                    now.iter().all(|member| contains(before, member))
+                    missing(now, before).is_empty()
                 }
                 (Some(before), now) => number::same(before, now),
                 (None, _) => false,
@@ -140,13 +139,15 @@ impl Compare {
 
     fn rules(&mut self, old: &Node<'_>, new: &Node<'_>, at: &SchemaPath) {
         let text = |rule: &Value| rule.get("rule").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let before: Vec<String> = old.rules().iter().map(text).collect();
+        let before: BTreeSet<String> = old.rules().iter().map(text).collect();
         for rule in new.rules().iter().map(text).filter(|rule| !before.contains(rule)) {
             self.push(at, RULES, Impact::Possible, format!("the rule {rule:?} is new"));
         }
     }
 }
 
-fn contains(values: &[Value], value: &Value) -> bool {
-    values.iter().any(|other| number::same(other, value))
+/// Those of `wanted` that are not among `there`.
+fn missing(wanted: &[Value], there: &[Value]) -> Vec<String> {
+    let there: BTreeSet<_> = there.iter().map(ByValue).collect();
+    wanted.iter().filter(|value| !there.contains(&ByValue(value))).map(Value::to_string).collect()
 }

@@ -13,7 +13,7 @@ use super::join::{Join, Voice};
 use crate::error::{Claim, MergeError};
 use crate::fragment::Sharing;
 use crate::keyword::ANNOTATIONS;
-use crate::number;
+use crate::number::{self, ByValue};
 use crate::path::SchemaPath;
 
 /// Lower and upper bounds that belong together.
@@ -86,23 +86,24 @@ fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: 
     if voices.iter().any(|voice| voice.schema.get("required").is_some_and(|names| !names.is_array())) {
         return agree(join, at, "required", voices);
     }
-    let requires = |voice: &Voice<'_>, name: &str| {
+    let required_by = |voice: &Voice<'_>| -> BTreeSet<String> {
         let names = voice.schema.get("required").and_then(Value::as_array);
-        names.is_some_and(|names| names.iter().any(|other| other == name))
+        names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let declares = |voice: &Voice<'_>, name: &str| {
+    let voices: Vec<_> = voices.iter().map(|voice| (voice, required_by(voice))).collect();
+    let declares = |voice: &&Voice<'_>, name: &str| {
         voice
             .schema
             .get("properties")
             .and_then(Value::as_object)
             .is_some_and(|names| names.contains_key(name))
     };
-    let lists = voices.iter().filter_map(|voice| voice.schema.get("required").and_then(Value::as_array));
+    let lists = voices.iter().filter_map(|(voice, _)| voice.schema.get("required").and_then(Value::as_array));
     let names = as_set(&lists.flatten().cloned().collect::<Vec<_>>());
     for name in names.iter().filter_map(Value::as_str).filter(|_| strict) {
-        let by = voices.iter().find(|voice| requires(voice, name));
-        let not = voices.iter().find(|voice| declares(voice, name) && !requires(voice, name));
-        if let (Some(by), Some(not)) = (by, not) {
+        let by = voices.iter().find(|(_, required)| required.contains(name));
+        let not = voices.iter().find(|(voice, required)| declares(voice, name) && !required.contains(name));
+        if let (Some((by, _)), Some((not, _))) = (by, not) {
             let claim = |voice: &Voice<'_>| {
                 let value = voice.schema.get("required").cloned();
                 Box::new(Claim { origin: voice.fragment.origin.clone(), value })
@@ -170,7 +171,8 @@ fn common(voices: &[Voice<'_>]) -> Option<Vec<Value>> {
         .filter_map(|voice| voice.schema.get("enum")?.as_array())
         .filter(|list| !list.is_empty());
     lists.map(|list| as_set(list)).reduce(|left, right| {
-        left.into_iter().filter(|value| right.iter().any(|other| number::same(value, other))).collect()
+        let right: BTreeSet<_> = right.iter().map(ByValue).collect();
+        left.into_iter().filter(|value| right.contains(&ByValue(value))).collect()
     })
 }
 
@@ -196,17 +198,20 @@ fn conjoin(voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
     }
     let clauses = as_set(&clauses);
     let mut together = Vec::new();
+    let single: BTreeSet<&str> = CLAUSES
+        .into_iter()
+        .filter(|kind| clauses.iter().filter_map(sole).filter(|(keyword, _)| keyword == kind).count() == 1)
+        .collect();
     for clause in &clauses {
-        let alone =
-            |kind: &str| clauses.iter().filter_map(sole).filter(|(keyword, _)| *keyword == kind).count() == 1;
         match sole(clause) {
-            Some((keyword, value)) if CLAUSES.contains(&keyword) && alone(keyword) => {
+            Some((keyword, value)) if single.contains(keyword) => {
                 joined.insert(keyword.to_owned(), value.clone());
             }
             _ => together.push(clause.clone()),
         }
     }
-    together.sort_by_key(|clause| *clause != json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}));
+    let pattern = json!({"anyOf": [{"type": "integer"}, {"type": "string"}]});
+    together.sort_by_key(|clause| *clause != pattern);
     if !together.is_empty() {
         joined.insert("allOf".to_owned(), Value::Array(together));
     }

@@ -1,5 +1,7 @@
 //! The items of a list and how many there may be.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::validate::{Outcome, Validator, Violation};
@@ -20,8 +22,9 @@ pub(super) fn check(validator: &mut Validator, node: &Node<'_>, list: &[Value], 
     if let Some(max) = node.integer("maxItems").filter(|max| size > *max) {
         outcome.add(Violation::too_many(path, list.len(), max, "items"));
     }
-    let repeated = |(at, value): (usize, &Value)| list.iter().take(at).any(|earlier| earlier == value);
-    if node.flag("uniqueItems") && list.iter().enumerate().any(repeated) {
+    // By text, because here Go tells 1 from 1.0.
+    let mut seen = BTreeSet::new();
+    if node.flag("uniqueItems") && list.iter().any(|value| !seen.insert(value.to_string())) {
         outcome.add(Violation::invalid(path, "\"\"".to_owned(), "shouldn't contain duplicates"));
     }
     outcome.count();

@@ -14,28 +14,41 @@ pub(super) fn check(
 ) -> Outcome {
     let mut outcome = Outcome::default();
     size(node, object.len(), path, &mut outcome);
-    for (name, value) in object {
-        match (node.properties.get(name.as_str()), &node.additional_properties) {
-            (Some(property), _) => {
-                let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                let result = validator.validate(property, value, &place);
-                outcome.merge(result);
-            }
-            (None, Some(Additional::Schema(schema))) => {
-                let result = validator.validate(schema, value, &format!("{path}.{name}"));
-                outcome.merge(result);
-            }
-            (None, Some(Additional::Bool(false))) => {
-                let message = format!("{path}.{name} in body is a forbidden property");
-                outcome.add(Violation::worded(path, go_quoted(name), message));
-            }
-            (None, _) => {}
+    for (name, property) in &node.properties {
+        if let Some(value) = object.get(*name) {
+            let place = if path.is_empty() { (*name).to_owned() } else { format!("{path}.{name}") };
+            let result = validator.validate(property, value, &place);
+            outcome.merge(result);
         }
     }
+    others(validator, node, object, path, &mut outcome);
     for name in node.texts("required").filter(|name| !object.contains_key(*name)) {
         outcome.add(Violation::required(&format!("{path}.{name}")));
     }
     outcome
+}
+
+/// What is not declared by name. Where the schema says nothing about it, it is not even looked at.
+fn others(
+    validator: &mut Validator,
+    node: &Node<'_>,
+    object: &Map<String, Value>,
+    path: &str,
+    outcome: &mut Outcome,
+) {
+    let Some(additional @ (Additional::Schema(_) | Additional::Bool(false))) = &node.additional_properties
+    else {
+        return;
+    };
+    for (name, value) in object.iter().filter(|(name, _)| !node.properties.contains_key(name.as_str())) {
+        if let Additional::Schema(schema) = additional {
+            let result = validator.validate(schema, value, &format!("{path}.{name}"));
+            outcome.merge(result);
+        } else {
+            let message = format!("{path}.{name} in body is a forbidden property");
+            outcome.add(Violation::worded(path, go_quoted(name), message));
+        }
+    }
 }
 
 fn size(node: &Node<'_>, size: usize, path: &str, outcome: &mut Outcome) {

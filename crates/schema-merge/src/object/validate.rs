@@ -4,7 +4,7 @@
 //! `array.rs`, `map.rs`; the enum is here. Each check counts what matched, because `anyOf` and `oneOf` report the member
 //! that came closest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -38,13 +38,15 @@ pub(crate) struct Violation {
     value: Option<String>,
     detail: String,
     /// The text by which kube-openapi tells repetitions.
-    message: String,
+    message: Arc<str>,
 }
 
 /// What came of checking one value.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) violations: Vec<Violation>,
+    /// The texts of the violations.
+    pub(super) messages: BTreeSet<Arc<str>>,
     /// How many checks passed.
     pub(super) matches: usize,
 }
@@ -123,7 +125,7 @@ fn enumeration(node: &Node<'_>, value: &Value, path: &str) -> Outcome {
         problem: Problem::Unsupported,
         value: Some(value),
         detail,
-        message,
+        message: message.into(),
     })
 }
 
@@ -156,7 +158,9 @@ pub(crate) fn go_value(value: &Value) -> String {
 
 impl Outcome {
     pub(super) fn of(violation: Violation) -> Self {
-        Self { violations: vec![violation], matches: 0 }
+        let mut outcome = Self::default();
+        outcome.add(violation);
+        outcome
     }
 
     pub(super) fn count(&mut self) {
@@ -166,6 +170,10 @@ impl Outcome {
     /// Takes over what another check found, without repetitions.
     pub(super) fn merge(&mut self, other: Self) {
         self.matches = self.matches.saturating_add(other.matches);
+        if self.violations.is_empty() {
+            (self.violations, self.messages) = (other.violations, other.messages);
+            return;
+        }
         for violation in other.violations {
             self.add(violation);
         }
@@ -178,7 +186,7 @@ impl Outcome {
     }
 
     pub(super) fn add(&mut self, violation: Violation) {
-        if self.violations.iter().all(|known| known.message != violation.message) {
+        if self.messages.insert(Arc::clone(&violation.message)) {
             self.violations.push(violation);
         }
     }
@@ -203,14 +211,20 @@ impl Violation {
             problem: Problem::Invalid,
             value: Some(value),
             detail: message.clone(),
-            message,
+            message: message.into(),
         }
     }
 
     /// A violation that kube-openapi attributes to the whole value.
     pub(super) fn whole(message: String) -> Self {
         let value = Some("\"\"".to_owned());
-        Self { name: String::new(), problem: Problem::Invalid, value, detail: message.clone(), message }
+        Self {
+            name: String::new(),
+            problem: Problem::Invalid,
+            value,
+            detail: message.clone(),
+            message: message.into(),
+        }
     }
 
     pub(super) fn required(path: &str) -> Self {
@@ -220,7 +234,7 @@ impl Violation {
             problem: Problem::Required,
             value: None,
             detail: String::new(),
-            message,
+            message: message.into(),
         }
     }
 
@@ -232,7 +246,13 @@ impl Violation {
             format!("may not be more than {max} {unit}")
         };
         let message = format!("{path} in body should be at most {max} chars long");
-        Self { name: path.to_owned(), problem: Problem::TooLong, value: None, detail, message }
+        Self {
+            name: path.to_owned(),
+            problem: Problem::TooLong,
+            value: None,
+            detail,
+            message: message.into(),
+        }
     }
 
     pub(super) fn too_many(path: &str, actual: usize, max: i64, what: &str) -> Self {
@@ -245,14 +265,14 @@ impl Violation {
             problem: Problem::TooMany,
             value: Some(actual.to_string()),
             detail,
-            message,
+            message: message.into(),
         }
     }
 
     /// A violation that is not kube-openapi's, at a place below the value.
     pub(super) fn plain(name: &str, problem: Problem, value: Option<String>, detail: String) -> Self {
         let message = format!("{name} {detail}");
-        Self { name: name.to_owned(), problem, value, detail, message }
+        Self { name: name.to_owned(), problem, value, detail, message: message.into() }
     }
 
     /// The finding for a whole object.

@@ -12,7 +12,7 @@ use super::report::Report;
 use crate::finding::{Problem, Severity};
 use crate::keyword::{EMBEDDED, INT_OR_STRING, PRESERVE};
 use crate::node::{Additional, Node};
-use crate::number;
+use crate::number::{self, ByValue};
 use crate::object::{Dialect, Validator, is_supported};
 use crate::path::SchemaPath;
 
@@ -203,8 +203,9 @@ fn enumeration(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     if values.is_empty() {
         report.lint(at, "enum-empty", "an empty enum allows every value".to_owned());
     }
-    for (index, value) in values.iter().enumerate() {
-        if values.iter().take(index).any(|earlier| number::same(earlier, value)) {
+    let mut seen = BTreeSet::new();
+    for value in values {
+        if !seen.insert(ByValue(value)) {
             report.lint(at, "enum-twice", format!("enum lists {value} twice"));
         }
         if !has_type(value, node) {

@@ -5,6 +5,7 @@
 use super::report::Report;
 use super::rule_cost::Costs;
 use super::{extension, rule};
+use crate::cel::Types;
 use crate::keyword::{EMBEDDED, LIST_TYPE, MAP_TYPE};
 use crate::node::{Additional, Items, Node};
 use crate::path::SchemaPath;
@@ -45,11 +46,8 @@ pub(super) fn check(node: &Node<'_>, rules: bool, report: &mut Report) {
     let scope = Scope { root: true, detached: !rules, cardinality: Some(1), ..Scope::default() };
     let mut placement = report.fresh();
     let mut costs = Costs::default();
-    Visit { report, placement: &mut placement, costs: &mut costs }.node(
-        node,
-        &scope,
-        &mut SchemaPath::root(),
-    );
+    let mut visit = Visit { report, placement: &mut placement, costs: &mut costs, types: Types::default() };
+    visit.node(node, &scope, &mut SchemaPath::root());
     costs.settle(&mut placement);
     report.findings.append(&mut placement.findings);
 }
@@ -59,6 +57,7 @@ struct Visit<'r> {
     report: &'r mut Report,
     placement: &'r mut Report,
     costs: &'r mut Costs,
+    types: Types,
 }
 
 impl Visit<'_> {
@@ -83,7 +82,7 @@ impl Visit<'_> {
         extension::check(node, at, self.report);
         rule::check(node, at, self.report);
         if !scope.detached && self.report.findings.len() == before {
-            rule::expressions(node, scope, at, self.placement, self.costs);
+            rule::expressions(node, scope, at, self.placement, self.costs, &mut self.types);
         }
     }
 

@@ -10,7 +10,7 @@ use super::openapi::Scope;
 use super::report::Report;
 use super::rule_cost::Costs;
 use super::unsupported;
-use crate::cel;
+use crate::cel::{self, Types};
 use crate::finding::{Problem, Severity};
 use crate::keyword::{EMBEDDED, RULES};
 use crate::node::Node;
@@ -20,18 +20,23 @@ const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 pub(super) fn check(node: &Node<'_>, at: &mut SchemaPath, report: &mut Report) {
+    if node.rules().is_empty() {
+        return;
+    }
+    // A field path is looked up only in a schema that the server can convert.
+    let convertible = unsupported::first(node).is_none();
     for (index, rule) in node.rules().iter().enumerate() {
         at.within(
             |at| {
                 at.push_child(RULES);
                 at.push_index(index);
             },
-            |at| form(node, rule, at, report),
+            |at| form(node, rule, convertible, at, report),
         );
     }
 }
 
-fn form(node: &Node<'_>, rule: &Value, at: &SchemaPath, report: &mut Report) {
+fn form(node: &Node<'_>, rule: &Value, convertible: bool, at: &SchemaPath, report: &mut Report) {
     let text = |field: &str| rule.get(field).and_then(Value::as_str).unwrap_or_default();
     let (expression, message) = (text("rule"), text("message"));
     if expression.trim().is_empty() {
@@ -59,7 +64,7 @@ fn form(node: &Node<'_>, rule: &Value, at: &SchemaPath, report: &mut Report) {
     if has_newline(path) {
         report.invalid_text(at, "fieldPath", path, "rule", "must not contain line breaks");
     }
-    if !path.is_empty() && unsupported::first(node).is_none() && !field_path::is_valid(path, node) {
+    if !path.is_empty() && convertible && !field_path::is_valid(path, node) {
         report.invalid_text(at, "fieldPath", path, "rule", "must be a valid path");
     }
 }
@@ -73,6 +78,7 @@ pub(super) fn expressions(
     at: &SchemaPath,
     report: &mut Report,
     costs: &mut Costs,
+    types: &mut Types,
 ) {
     if node.rules().is_empty() {
         return;
@@ -84,12 +90,14 @@ pub(super) fn expressions(
         let path = at.clone().child(RULES);
         return report.push(Severity::Error, Problem::Internal, "rule-type", &path, None, detail.to_owned());
     }
-    for (index, rule) in node.rules().iter().enumerate() {
+    let judgements = types.judge(node, resource_root);
+    for (index, (rule, judgement)) in node.rules().iter().zip(judgements).enumerate() {
         let place = at.clone().child(RULES).index(index);
         let expression = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
-        let judgement = cel::judge(expression, node, resource_root);
-        for error in &judgement.errors {
-            let path = place.clone().child("rule");
+        let errors = judgement.errors.iter().map(|error| ("rule", error));
+        let errors = errors.chain(judgement.message_errors.iter().map(|error| ("messageExpression", error)));
+        for (field, error) in errors {
+            let path = place.clone().child(field);
             report.push(
                 Severity::Error,
                 Problem::Invalid,

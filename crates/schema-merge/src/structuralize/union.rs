@@ -7,6 +7,7 @@ use super::keyword::{kind_of, split_null};
 use super::{Reason, Walk, variant};
 use crate::keyword::{ANNOTATIONS, INT_OR_STRING, PRESERVE};
 use crate::merger::{flag, text};
+use crate::number;
 use crate::path::SchemaPath;
 
 impl<'s> Walk<'s> {
@@ -152,13 +153,8 @@ impl<'s> Walk<'s> {
         let enums: Option<Vec<&Vec<Value>>> =
             bare.iter().map(|member| member.get("enum").filter(|_| member.len() == 1)?.as_array()).collect();
         if let Some(enums) = enums {
-            let mut values: Vec<Value> = Vec::new();
-            for value in enums.into_iter().flatten() {
-                if !values.contains(value) {
-                    values.push(value.clone());
-                }
-            }
-            node.insert("enum".to_owned(), Value::Array(values));
+            let values: Vec<Value> = enums.into_iter().flatten().cloned().collect();
+            node.insert("enum".to_owned(), Value::Array(number::unique(&values)));
         } else if bare.iter().any(Map::is_empty) {
             self.lose(at, format!("one member of {keyword} has no bounds, so that the others say nothing"));
         } else {

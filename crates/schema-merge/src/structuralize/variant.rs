@@ -3,11 +3,14 @@
 //! A structural object has one set of properties. The properties of all variants are declared together, and what tells
 //! the variants apart goes under `oneOf` or `anyOf`: their `required`, and the values of an enum they have in common.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::bare::bare;
 use crate::keyword::ANNOTATIONS;
 use crate::merger::text;
+use crate::number;
 
 /// Makes `other` part of `node`. On failure gives the name of what both describe differently.
 pub(super) fn absorb(node: &mut Map<String, Value>, other: Map<String, Value>) -> Result<(), String> {
@@ -59,12 +62,16 @@ pub(super) fn hoist(
 ) -> Result<Vec<String>, String> {
     let mut losses = Vec::new();
     let mut declared: Map<String, Value> = Map::new();
+    let mut joined = BTreeSet::new();
     for variant in &variants {
         for (name, schema) in variant.get("properties").and_then(Value::as_object).into_iter().flatten() {
             match declared.get_mut(name) {
                 None => drop(declared.insert(name.clone(), schema.clone())),
                 Some(known) if same_shape(known, schema) => {}
-                Some(known) => join_enums(known, schema).ok_or_else(|| name.clone())?,
+                Some(known) => {
+                    join_enums(known, schema).ok_or_else(|| name.clone())?;
+                    joined.insert(name.clone());
+                }
             }
         }
         if ANNOTATIONS.iter().any(|annotation| variant.contains_key(*annotation)) {
@@ -72,6 +79,12 @@ pub(super) fn hoist(
         }
         if variant.contains_key("additionalProperties") {
             return Err("additionalProperties".to_owned());
+        }
+    }
+    for name in joined {
+        if let Some(Value::Array(values)) = declared.get_mut(&name).and_then(|schema| schema.get_mut("enum"))
+        {
+            *values = number::unique(values);
         }
     }
     let clauses: Vec<Value> =
@@ -110,21 +123,15 @@ fn clause(variant: &Map<String, Value>, declared: &Map<String, Value>) -> Map<St
     clause
 }
 
-/// Lets a string that has an enum in both schemas take the values of both.
+/// Lets a string that has an enum in both schemas take the values of both; repetitions are left to the caller.
 fn join_enums(known: &mut Value, other: &Value) -> Option<()> {
-    let without = |schema: &Value| {
-        let mut schema = without_annotations(schema);
-        schema.as_object_mut().map(|schema| schema.remove("enum"));
-        schema
-    };
-    if without(known) != without(other) || text(known.as_object()?, "type") != Some("string") {
+    if !same_but(known, other, "enum") || text(known.as_object()?, "type") != Some("string") {
         return None;
     }
-    let values = other.get("enum")?.as_array()?.clone();
+    let values = other.get("enum")?.as_array()?;
     match known.get_mut("enum")? {
         Value::Array(list) => {
-            let new: Vec<_> = values.into_iter().filter(|value| !list.contains(value)).collect();
-            list.extend(new);
+            list.extend(values.iter().cloned());
             Some(())
         }
         _ => None,
@@ -133,23 +140,26 @@ fn join_enums(known: &mut Value, other: &Value) -> Option<()> {
 
 /// Whether two schemas differ in descriptions at most.
 fn same_shape(left: &Value, right: &Value) -> bool {
-    without_annotations(left) == without_annotations(right)
+    same_but(left, right, "")
 }
 
-fn without_annotations(schema: &Value) -> Value {
-    let Value::Object(map) = schema else {
-        return schema.clone();
+/// Whether two schemas differ in descriptions and in this keyword of the outermost schema at most.
+fn same_but(left: &Value, right: &Value, ignored: &str) -> bool {
+    let (Value::Object(left), Value::Object(right)) = (left, right) else {
+        return left == right;
     };
-    let mut kept = Map::new();
-    for (keyword, value) in map.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str())) {
-        let value = match (keyword.as_str(), value) {
-            ("properties", Value::Object(properties)) => {
-                properties.iter().map(|(name, schema)| (name.clone(), without_annotations(schema))).collect()
-            }
-            ("items" | "additionalProperties", schema) => without_annotations(schema),
-            (_, value) => value.clone(),
-        };
-        kept.insert(keyword.clone(), value);
-    }
-    Value::Object(kept)
+    let counts = |keyword: &&String| *keyword != ignored && !ANNOTATIONS.contains(&keyword.as_str());
+    left.keys().filter(counts).count() == right.keys().filter(counts).count()
+        && left.iter().filter(|(keyword, _)| counts(keyword)).all(|(keyword, left)| {
+            right.get(keyword).is_some_and(|right| match (keyword.as_str(), left, right) {
+                ("properties", Value::Object(left), Value::Object(right)) => {
+                    left.len() == right.len()
+                        && left
+                            .iter()
+                            .all(|(name, left)| right.get(name).is_some_and(|right| same_shape(left, right)))
+                }
+                ("items" | "additionalProperties", left, right) => same_shape(left, right),
+                (_, left, right) => left == right,
+            })
+        })
 }

@@ -10,6 +10,8 @@
     reason = "only tests include this file"
 )]
 
+pub(crate) mod text;
+
 use serde_json::{Map, Value, json};
 
 /// A small pseudo-random generator (splitmix64): the same seed gives the same values on every machine.
@@ -62,7 +64,37 @@ const PATTERNS: [&str; 12] = [
     "\\1",
     "(?i)x",
 ];
-const FORMATS: [&str; 8] = ["int32", "int64", "double", "date-time", "ipv4", "uint8", "byte", "nonsense"];
+const FORMATS: [&str; 29] = [
+    "int32",
+    "int64",
+    "double",
+    "date-time",
+    "ipv4",
+    "uint8",
+    "byte",
+    "nonsense",
+    "bsonobjectid",
+    "cidr",
+    "creditcard",
+    "date",
+    "duration",
+    "email",
+    "hexcolor",
+    "hostname",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "mac",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid4",
+    "k8s-short-name",
+    "k8s-long-name",
+    "password",
+];
 const KEYWORDS: [&str; 52] = [
     "$ref",
     "$schema",
@@ -127,6 +159,7 @@ pub(crate) fn any(r: &mut Random, depth: usize) -> Value {
         2 => json!(r.below(10) as i64 - 3),
         3 => [json!(1.5), json!(1.0), json!(u64::MAX), json!(i64::MIN), json!(1e300)][r.below(5)].clone(),
         4 => json!(*r.pick(&NAMES)),
+        5 if r.chance(50) => json!(text::formatted(r)),
         5 => json!(*r.pick(&ODD_NAMES)),
         6 => (0..r.below(4)).map(|_| any(r, depth - 1)).collect(),
         _ => object_of(r, 4, |r| any(r, depth - 1)),
@@ -178,6 +211,7 @@ fn keyword_value(r: &mut Random, keyword: &str, depth: usize) -> Value {
             (0..r.below(3)).map(|_| json!(*r.pick(&NAMES))).collect()
         }
         "enum" | "examples" => (0..r.below(4)).map(|_| any(r, 1)).collect(),
+        "pattern" if r.chance(50) => json!(text::pattern(r)),
         "pattern" => json!(*r.pick(&PATTERNS)),
         "format" => json!(*r.pick(&FORMATS)),
         "$ref" => json!(*r.pick(&["#", "#/$defs/a", "#/definitions/b", "#/properties/a", "x"])),
@@ -207,6 +241,9 @@ fn keyword_value(r: &mut Random, keyword: &str, depth: usize) -> Value {
 pub(crate) fn rule(r: &mut Random) -> Value {
     let mut rule =
         json!({"rule": *r.pick(&["true", "self == oldSelf", "", " ", "self.a\n== 1", "has(self.a)"])});
+    if r.chance(50) {
+        rule["rule"] = json!(text::expression(r, 4));
+    }
     for (field, values) in [
         ("message", ["no", " ", "a\nb", ""]),
         ("reason", ["FieldValueInvalid", "Bogus", "FieldValueRequired", "FieldValueForbidden"]),
@@ -366,12 +403,13 @@ pub(crate) fn mistaken(r: &mut Random) -> Value {
     schema
 }
 
-fn nodes(schema: &Value) -> usize {
+/// How many schemas there are in this one.
+pub(crate) fn nodes(schema: &Value) -> usize {
     walk(&mut schema.clone(), &mut |_| {})
 }
 
 /// Calls `act` on the node with this number.
-fn visit(schema: &mut Value, target: usize, act: &mut impl FnMut(&mut Value)) {
+pub(crate) fn visit(schema: &mut Value, target: usize, act: &mut impl FnMut(&mut Value)) {
     let mut seen = 0;
     walk(schema, &mut |node| {
         if seen == target {
@@ -451,6 +489,9 @@ pub(crate) fn sample(r: &mut Random, schema: &Value) -> Value {
         "string" => {
             let most = schema["maxLength"].as_u64().unwrap_or(4).min(4) as usize;
             let least = schema["minLength"].as_u64().unwrap_or(0) as usize;
+            if schema.get("format").is_some() {
+                return json!(text::formatted(r));
+            }
             json!("abababab".chars().take(least.max(r.below(most + 1))).collect::<String>())
         }
         kind @ ("integer" | "number") => number(r, schema, kind),
@@ -477,10 +518,11 @@ pub(crate) fn sample(r: &mut Random, schema: &Value) -> Value {
 }
 
 fn number(r: &mut Random, schema: &Value, kind: &str) -> Value {
-    let low = schema["minimum"].as_i64().unwrap_or(-3) + i64::from(schema["exclusiveMinimum"] == json!(true));
-    let high = schema["maximum"].as_i64().unwrap_or(low + 9).max(low);
+    let bound = |keyword: &str| schema[keyword].as_i64().map(|bound| bound.clamp(-10_000, 10_000));
+    let low = bound("minimum").unwrap_or(-3) + i64::from(schema["exclusiveMinimum"] == json!(true));
+    let high = bound("maximum").unwrap_or(low + 9).max(low);
     let mut value = low + r.below((high - low + 1) as usize) as i64;
-    if let Some(factor) = schema["multipleOf"].as_i64() {
+    if let Some(factor) = schema["multipleOf"].as_i64().filter(|factor| *factor > 0) {
         value -= value.rem_euclid(factor);
     }
     if kind == "number" && r.chance(20) && schema.get("multipleOf").is_none() && value < high {
