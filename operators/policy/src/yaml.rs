@@ -12,6 +12,9 @@ pub use block::block;
 pub use compose::{DuplicateKey, Placed, YamlError};
 pub use scalar::Words;
 
+/// Nesting that any Kubernetes object stays far below; serde_json reads no deeper than 128 either.
+const DEPTH: usize = 100;
+
 /// All documents of a text, each with the line it starts at. JSON is read as what it is.
 ///
 /// # Errors
@@ -25,10 +28,22 @@ pub fn documents(text: &str) -> Result<Vec<Placed>, YamlError> {
 /// # Errors
 /// The first place that is neither YAML nor JSON.
 pub fn documents_with(text: &str, words: Words) -> Result<Vec<Placed>, YamlError> {
+    read(text, words, DEPTH)
+}
+
+/// As [`documents`], with another bound on nesting: schemas take two levels for each one of the objects they describe.
+///
+/// # Errors
+/// The first place that is neither YAML nor JSON, or that nests deeper.
+pub fn nested_documents(text: &str, depth: usize) -> Result<Vec<Placed>, YamlError> {
+    read(text, Words::Yaml11, depth)
+}
+
+fn read(text: &str, words: Words, depth: usize) -> Result<Vec<Placed>, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match json::documents(text) {
         Some(documents) => Ok(documents),
-        None => compose::documents(text, words),
+        None => compose::documents(text, words, depth),
     }
 }
 

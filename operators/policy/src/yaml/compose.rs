@@ -53,8 +53,6 @@ pub enum YamlError {
     TooLarge(u64),
 }
 
-/// Nesting that any Kubernetes object stays far below; serde_json reads no deeper than 128 either.
-const DEPTH: usize = 100;
 /// The depth of what the fields of a document hold.
 const BELOW_TOP: usize = 1;
 /// Values of one text with all aliases written out. The API server takes no object over 3 MiB.
@@ -65,20 +63,22 @@ struct Composer<'a, 'b> {
     anchors: HashMap<String, Value>,
     values: usize,
     words: Words,
+    /// How deep it may nest.
+    most: usize,
     /// Where the entries of the last sequence directly below the top start.
     entry_lines: Vec<u64>,
     item_lines: Vec<u64>,
     duplicate: Option<DuplicateKey>,
 }
 
-pub(super) fn documents(text: &str, words: Words) -> Result<Vec<Placed>, YamlError> {
+pub(super) fn documents(text: &str, words: Words, most: usize) -> Result<Vec<Placed>, YamlError> {
     // The parser panics where a tag ends at a comma (`[!!str, a]`, libyaml-safer 0.3.0) instead of reading on. Nothing
     // that it worked on outlives it.
-    std::panic::catch_unwind(|| composed(text, words))
+    std::panic::catch_unwind(|| composed(text, words, most))
         .unwrap_or_else(|_| Err(YamlError::Syntax("a tag must be followed by a space".to_owned())))
 }
 
-fn composed(text: &str, words: Words) -> Result<Vec<Placed>, YamlError> {
+fn composed(text: &str, words: Words, most: usize) -> Result<Vec<Placed>, YamlError> {
     // The reader takes the first byte of U+F000 to U+FFFF for that of a byte order mark, unless there is one before.
     let marked = if text.as_bytes().first() == Some(&0xef) { Some(format!("\u{feff}{text}")) } else { None };
     let mut bytes = marked.as_deref().unwrap_or(text).as_bytes();
@@ -89,6 +89,7 @@ fn composed(text: &str, words: Words) -> Result<Vec<Placed>, YamlError> {
         anchors: HashMap::new(),
         values: 0,
         words,
+        most,
         entry_lines: Vec::new(),
         item_lines: Vec::new(),
         duplicate: None,
@@ -196,7 +197,7 @@ impl Composer<'_, '_> {
 
     fn grow(&mut self, values: usize, depth: usize, at: Mark) -> Result<(), YamlError> {
         self.values = self.values.saturating_add(values);
-        if depth > DEPTH || self.values > VALUES { Err(YamlError::TooLarge(line(at))) } else { Ok(()) }
+        if depth > self.most || self.values > VALUES { Err(YamlError::TooLarge(line(at))) } else { Ok(()) }
     }
 }
 

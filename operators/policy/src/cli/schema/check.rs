@@ -35,6 +35,7 @@ fn note(finding: &Finding, file: &str, line: u64) -> Note {
     };
     Note {
         file: file.to_owned(),
+        others: Vec::new(),
         line,
         level,
         rule: finding.rule,

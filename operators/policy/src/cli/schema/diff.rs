@@ -45,6 +45,7 @@ fn note(change: &Change, file: &str, line: u64) -> Note {
     };
     Note {
         file: file.to_owned(),
+        others: Vec::new(),
         line,
         level,
         rule: change.rule,

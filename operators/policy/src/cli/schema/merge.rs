@@ -74,8 +74,10 @@ fn place(argument: &str) -> Result<(MountPath, &str), SourceError> {
 }
 
 fn conflict(error: &MergeError) -> Note {
+    let mut files = error.origins().into_iter().map(str::to_owned);
     Note {
-        file: error.origins().join(","),
+        file: files.next().unwrap_or_default(),
+        others: files.collect(),
         line: 1,
         level: Level::Error,
         rule: error.code(),
@@ -87,6 +89,7 @@ fn conflict(error: &MergeError) -> Note {
 fn in_the_way(obstacle: &Obstacle, file: &str, line: u64) -> Note {
     Note {
         file: file.to_owned(),
+        others: Vec::new(),
         line,
         level: Level::Error,
         rule: "not-structural",

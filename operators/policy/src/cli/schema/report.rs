@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 pub(super) struct Note {
     pub(super) level: Level,
     pub(super) file: String,
+    /// Other files that have a part in it.
+    pub(super) others: Vec<String>,
     /// The line at which the document starts.
     pub(super) line: u64,
     pub(super) pointer: String,
@@ -59,7 +61,9 @@ impl Report {
         let mut text = String::new();
         for note in &self.notes {
             let line = note.text.replace('\n', "\\n");
-            text.push_str(&format!("{}: {}: {line}\n", note.file, note.level.as_str()));
+            let files = std::iter::once(&note.file).chain(&note.others).map(String::as_str);
+            let files = files.collect::<Vec<_>>().join(",");
+            text.push_str(&format!("{files}: {}: {line}\n", note.level.as_str()));
         }
         if let Some(verdict) = &self.verdict {
             text.push_str(&format!("{verdict}\n"));
@@ -70,8 +74,8 @@ impl Report {
     pub(super) fn to_json(&self) -> String {
         let note = |note: &Note| {
             json!({
-                "level": note.level.as_str(), "file": note.file, "line": note.line, "pointer": note.pointer,
-                "rule": note.rule, "text": note.text,
+                "level": note.level.as_str(), "file": note.file, "others": note.others, "line": note.line,
+                "pointer": note.pointer, "rule": note.rule, "text": note.text,
             })
         };
         let notes: Vec<Value> = self.notes.iter().map(note).collect();

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::yaml::{self, YamlError};
 
+/// As deep as `schema-merge` looks.
+const DEPTH: usize = 512;
+
 /// A document and where it stands.
 pub(super) struct Source {
     pub(super) file: String,
@@ -31,8 +34,13 @@ pub(super) enum SourceError {
     /// The text is neither YAML nor JSON.
     #[error("{file}: {source}")]
     Syntax { file: String, source: YamlError },
+    /// There is nothing in it: most often something upstream has failed.
+    #[error("{file}: holds no document")]
+    Empty { file: String },
     /// The document is something else.
-    #[error("{file}:{line}: {found} is neither a CustomResourceDefinition nor a JSON schema")]
+    #[error(
+        "{file}:{line}: {found} is neither a CustomResourceDefinition of apiextensions.k8s.io/v1 nor a JSON schema"
+    )]
     Kind { file: String, line: u64, found: String },
     /// A command that takes one document got none or several.
     #[error("{file}: holds {found} documents, and exactly one is wanted")]
@@ -59,10 +67,14 @@ pub(super) fn read(path: &Path, input: &mut dyn Read) -> Result<Vec<Source>, Sou
         std::fs::File::open(path).and_then(|mut opened| opened.read_to_string(&mut text))
     };
     read.map_err(|source| SourceError::Read { file: file.clone(), source })?;
-    let documents =
-        yaml::documents(&text).map_err(|source| SourceError::Syntax { file: file.clone(), source })?;
+    let documents = yaml::nested_documents(&text, DEPTH)
+        .map_err(|source| SourceError::Syntax { file: file.clone(), source })?;
     let mut sources = Vec::new();
-    for document in documents.into_iter().filter(|document| !document.value.is_null()) {
+    let documents: Vec<_> = documents.into_iter().filter(|document| !document.value.is_null()).collect();
+    if documents.is_empty() {
+        return Err(SourceError::Empty { file });
+    }
+    for document in documents {
         for value in items(document.value) {
             let content = content(value).map_err(|found| SourceError::Kind {
                 file: file.clone(),
@@ -94,12 +106,17 @@ fn items(document: Value) -> Vec<Value> {
     }
 }
 
-/// Something with apiVersion and kind is an object; everything else is taken for a schema.
+/// Something with apiVersion or kind is an object; everything else is taken for a schema.
 fn content(value: Value) -> Result<Content, String> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match (text("apiVersion"), text("kind")) {
         (Some("apiextensions.k8s.io/v1"), Some("CustomResourceDefinition")) => Ok(Content::Crd(value)),
+        (Some("apiextensions.k8s.io/v1beta1"), Some("CustomResourceDefinition")) => {
+            Err("apiextensions.k8s.io/v1beta1, which no API server has served since 1.22,".to_owned())
+        }
         (Some(version), Some(kind)) => Err(format!("{kind} of {version}")),
-        _ => Ok(Content::Schema(value)),
+        (None, Some(kind)) => Err(format!("{kind} without an apiVersion")),
+        (Some(version), None) => Err(format!("something of {version} without a kind")),
+        (None, None) => Ok(Content::Schema(value)),
     }
 }

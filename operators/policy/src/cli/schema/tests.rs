@@ -136,6 +136,15 @@ fn what_cannot_be_read_exits_with_2() {
         (&[("a.yaml", CRD), ("b.yaml", "type: object")], &["diff", "a.yaml", "b.yaml"], "cannot be compared"),
         (&[("a.yaml", "{}\n---\n{}")], &["diff", "a.yaml", "a.yaml"], "holds 2 documents"),
         (&[("a.yaml", "{}")], &["merge", "/spec~=a.yaml"], "mount path"),
+        (&[("a.yaml", "")], &["check", "a.yaml"], "a.yaml: holds no document"),
+        (&[("a.yaml", "---\n# nothing\n---\n")], &["check", "a.yaml"], "a.yaml: holds no document"),
+        (&[("a.yaml", "kind: CustomResourceDefinition")], &["check", "a.yaml"], "without an apiVersion"),
+        (
+            &[("a.yaml", "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition")],
+            &["check", "a.yaml"],
+            "no API server has served since 1.22",
+        ),
+        (&[], &["check", "-"], "<stdin>: holds no document"),
     ] {
         let ran = run(files, line, "");
         assert!(
@@ -206,4 +215,143 @@ fn a_diff_says_whether_stored_objects_survive_and_which_rule_breaks() {
     );
     let described = diff("{type: integer, description: how many}");
     assert_eq!(described.code, 0);
+}
+
+/// On a stack as large as that of a main thread, where the commands run.
+#[test]
+fn two_hundred_levels_are_read_as_yaml_and_as_json() {
+    std::thread::Builder::new().stack_size(8 << 20).spawn(deep_texts).unwrap().join().unwrap();
+}
+
+fn deep_texts() {
+    let nest =
+        |leaf: &str, before: &str, after: &str| format!("{}{leaf}{}", before.repeat(200), after.repeat(200));
+    let json = nest(r#"{"type":"string"}"#, r#"{"type":"object","properties":{"a":"#, "}}");
+    let yaml = nest("{type: string}", "{type: object, properties: {a: ", "}}");
+    for (name, text) in [("a.json", json), ("a.yaml", yaml)] {
+        let ran = run(&[(name, &text)], &["check", name], "");
+        assert_eq!((ran.code, &*ran.out, &*ran.err), (0, "", ""), "{name}");
+        let ran = run(&[(name, &text)], &["merge", &format!("/spec={name}")], "");
+        assert_eq!((ran.code, &*ran.err), (0, ""), "{name}");
+        let ran = run(&[(name, &text)], &["diff", name, name], "");
+        assert_eq!((ran.code, &*ran.out), (0, "stored objects survive\n"), "{name}");
+    }
+    let abyss = "{\"a\":".repeat(100_000);
+    let ran = run(&[("a.json", &abyss)], &["check", "a.json"], "");
+    assert!(ran.code == 2 && ran.err.contains("nested too deeply"), "{}", ran.err);
+}
+
+#[test]
+fn odd_texts_get_an_answer_and_a_code() {
+    for (text, code, expected) in [
+        ("\u{feff}type: object", 0, ""),
+        ("\u{feff}{\"type\": \"object\"}", 0, ""),
+        ("[]", 1, "json: cannot unmarshal array"),
+        ("3", 1, "json: cannot unmarshal number"),
+        ("type: object\nproperties: {a: {type: integer, maximum: 1e400}}", 1, "maximum"),
+        ("type: object\nproperties: {a: &t {type: string}, b: *t, c: {<<: *t, maxLength: 4}}", 0, ""),
+        ("apiVersion: v1\nkind: List\nitems: []", 0, ""),
+    ] {
+        let ran = run(&[("a.yaml", text)], &["check", "a.yaml"], "");
+        assert!(
+            ran.code == code && ran.out.contains(expected),
+            "{text:?}: {} {} {}",
+            ran.code,
+            ran.out,
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn rules_are_compiled() {
+    let with = |rule: &str| {
+        let properties =
+            format!("{{type: object, x-kubernetes-validations: [{{rule: \"{rule}\"}}], properties: {{size");
+        CRD.replace("{type: object, properties: {size", &properties)
+    };
+    let check = |crd: &str| run(&[("crd.yaml", crd)], &["check", "crd.yaml"], "");
+    assert_eq!(check(&with("self.size > 3")).code, 0);
+    let ran = check(&with("self.sise > 3"));
+    assert!(ran.code == 1 && ran.out.contains("undefined field 'sise'"), "{}", ran.out);
+    assert_eq!(ran.out.lines().count(), 1, "one finding a line: {}", ran.out);
+}
+
+#[test]
+fn a_conflict_is_placed_in_one_file_and_names_the_other() {
+    let files = [("a.yaml", "type: object"), ("b.yaml", "{type: object, properties: {x: {type: string}}}")];
+    let merge =
+        |format: &str| run(&files, &["merge", "-o", format, "/spec=a.yaml", "/spec/x=b.yaml"], "").out;
+    let json: Value = serde_json::from_str(&merge("json")).unwrap();
+    assert_eq!((json[0]["file"].as_str(), json[0]["others"][0].as_str()), (Some("a.yaml"), Some("b.yaml")));
+    let sarif: Value = serde_json::from_str(&merge("sarif")).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "file://a.yaml");
+    assert!(result["message"]["text"].as_str().unwrap().contains("b.yaml contributes here"));
+}
+
+/// Whatever stands in a file, the commands end, with one of three codes.
+#[test]
+fn no_text_makes_the_commands_panic() {
+    let scraps = [
+        "type: object",
+        "\n",
+        "\n  ",
+        "properties:",
+        "a: ",
+        "{",
+        "}",
+        "[",
+        "]",
+        "- ",
+        "&a ",
+        "*a",
+        "<<: ",
+        "\"",
+        "'",
+        "---\n",
+        "...",
+        "|\n",
+        "!!str ",
+        "? ",
+        ", ",
+        ": ",
+        "#",
+        "\t",
+        "\u{feff}",
+        "\0",
+        "1e999",
+        "0o17",
+        "~",
+        "é",
+        "$ref: '#'",
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n",
+        "spec: ",
+        "versions: ",
+        "null",
+        "required: [a]",
+    ];
+    let mut state: u64 = 1;
+    let mut below = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % bound
+    };
+    for _ in 0..500 {
+        let length = 1 + below(14);
+        let text: String = (0..length).map(|_| scraps[below(scraps.len())]).collect();
+        let files = [("a.yaml", text.as_str()), ("b.yaml", "type: object")];
+        for line in [
+            &["check", "a.yaml"][..],
+            &["diff", "a.yaml", "b.yaml"],
+            &["merge", "--structuralize", "/spec=a.yaml"],
+        ] {
+            let ran = run(&files, line, "");
+            assert!(
+                ran.code <= 2 && (ran.code == 2) != ran.err.is_empty(),
+                "{text:?} {line:?}: {} {}",
+                ran.code,
+                ran.err
+            );
+        }
+    }
 }
