@@ -2,6 +2,7 @@
 
 mod admission;
 mod assemble;
+mod bench;
 pub mod folder;
 mod input;
 mod judge;
@@ -15,6 +16,7 @@ mod test;
 mod verify;
 
 pub use admission::admission_review;
+pub use bench::{BenchArgs, bench};
 pub use input::{InputArgs, StandardInput};
 pub use krm::{FunctionArgs, function};
 pub use load::{LoadError, Manifest, load, load_file};

@@ -89,6 +89,9 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stderr().lock(),
         ))),
         Command::Test(test) => Ok(with_streams(|input, out, err| crate::cli::test(&test, input, out, err))),
+        Command::Bench(bench) => {
+            Ok(with_streams(|input, out, err| crate::cli::bench(&bench, input, out, err)))
+        }
         Command::Function(function) => {
             Ok(with_streams(|input, out, err| crate::cli::function(&function, input, out, err)))
         }

@@ -61,6 +61,8 @@ pub(super) struct Assembly {
     pub(super) subjects: Vec<Subject>,
     /// Keys and objects that are defined more than once.
     pub(super) warnings: Vec<Problem>,
+    pub(super) templates: usize,
+    builder: PolicySetBuilder,
 }
 
 impl fmt::Display for Place {
@@ -84,6 +86,29 @@ impl fmt::Display for Problem {
 impl Problem {
     fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
         Self { place: Some(place(manifest)), message: message.into() }
+    }
+}
+
+impl Subject {
+    /// Whether it is an object, and not a template or a constraint.
+    pub(super) fn is_no_policy(&self) -> bool {
+        ![TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&self.object.group())
+    }
+}
+
+impl Assembly {
+    /// The policy set with one constraint alone, and the same inventory.
+    pub(super) fn only(&mut self, id: &ConstraintRef) -> Arc<PolicySet> {
+        let others: Vec<_> = self.constraints.keys().filter(|other| *other != id).cloned().collect();
+        for other in &others {
+            self.builder.remove_constraint(other);
+        }
+        let policies = self.builder.build();
+        for other in others.iter().filter_map(|other| self.constraints.get(other)) {
+            // Each was accepted before, by the same template.
+            let _ = self.builder.put_constraint(other.constraint.clone());
+        }
+        policies
     }
 }
 
@@ -191,6 +216,8 @@ impl Draft {
             constraints: self.constraints,
             subjects: self.subjects,
             warnings: self.warnings,
+            templates: self.templates.len(),
+            builder: self.builder.0,
         })
     }
 }

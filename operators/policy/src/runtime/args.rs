@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::cli::{FunctionArgs, SchemaArgs, TestArgs, VerifyArgs};
+use crate::cli::{BenchArgs, FunctionArgs, SchemaArgs, TestArgs, VerifyArgs};
 
 /// A policy operator for Kubernetes: Gatekeeper's templates and constraints, enforced.
 #[derive(Debug, Parser)]
@@ -41,6 +41,8 @@ pub enum Command {
     /// Validate a package as a KRM function: a ResourceList in, and out again with results.
     #[command(name = "fn")]
     Function(FunctionArgs),
+    /// Measure how long reviews of objects in files take.
+    Bench(BenchArgs),
     /// Run Gatekeeper test suites.
     Verify(VerifyArgs),
     /// Check, merge and compare CRD schemas; touches no cluster.

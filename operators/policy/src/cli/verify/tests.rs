@@ -200,7 +200,9 @@ fn ci_systems_get_junit() {
     let suite = SUITE.replace("- name: taken", "- name: <taken> & \"gone\"\n    skip: true");
     let (_, text) = output_as(Format::Junit, &suite.replace("violations: no", "violations: 3"), None);
     assert!(
-        text.contains("<testsuites name=\"webtroller verify\" tests=\"3\" skipped=\"1\" failures=\"1\" errors=\"0\""),
+        text.contains(
+            "<testsuites name=\"webtroller verify\" tests=\"3\" skipped=\"1\" failures=\"1\" errors=\"0\""
+        ),
         "{text}"
     );
     assert!(text.contains("<testcase name=\"bad\" classname=\"labels\""), "{text}");

@@ -1,0 +1,182 @@
+//! `webtroller bench`: how long reviews take, in all and per constraint, and whether that has changed.
+//!
+//! `bench/measure.rs` measures, `record.rs` is what is measured and saved, `compare.rs` holds one record against another,
+//! `table.rs` prints, `memory.rs` asks the system. Inputs are those of `webtroller test`.
+
+mod compare;
+mod measure;
+mod memory;
+mod record;
+mod table;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+
+use compare::{Comparison, Tolerance, compare};
+use measure::{Plan, measure};
+use record::Record;
+
+use super::assemble::{Assembly, Problem, Subject, assemble};
+use super::input::{InputArgs, StandardInput, gather};
+
+/// Measured, and not slower.
+const FAST: u8 = 0;
+/// Slower than the record compared with, or not measured at all.
+const SLOW: u8 = 1;
+
+/// Measure how long reviews take.
+///
+/// Exits with 1 when --compare finds something slower, or when the inputs cannot be used.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BenchArgs {
+    /// What to read: templates, constraints, and the objects to review.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// How often each object is reviewed, in all rounds together.
+    #[arg(long, short = 'n', default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub iterations: u64,
+    /// Into how many rounds the iterations are divided; how much they differ tells how noisy the machine is.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub rounds: u64,
+    /// How often each object is reviewed before anything is measured.
+    #[arg(long, default_value_t = 10)]
+    pub warmup: u64,
+    /// How to print the measurement.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+    /// Write the measurement to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Compare with a measurement that was saved.
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<PathBuf>,
+    /// How many percent a median may grow.
+    #[arg(long, default_value_t = 10.0, value_name = "PCT", value_parser = percent)]
+    pub threshold: f64,
+    /// How many microseconds a median may grow, whatever that is in percent.
+    #[arg(long, default_value_t = 0, value_name = "MICROSECONDS")]
+    pub min_threshold: u64,
+}
+
+/// How a measurement is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// As it is saved.
+    Json,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a number of percent, 0 or more".to_owned()),
+    }
+}
+
+/// Runs the command and gives the exit code. The measurement goes to `out`, everything else to `err`.
+pub fn bench(args: &BenchArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    match run(args, standard, out, err) {
+        Ok(code) => code,
+        Err(messages) => {
+            for message in messages {
+                let _ = writeln!(err, "webtroller bench: {message}");
+            }
+            SLOW
+        }
+    }
+}
+
+fn run(
+    args: &BenchArgs,
+    standard: StandardInput<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Vec<String>> {
+    // Read before anything is measured: nobody wants to learn of a misspelt name after ten minutes.
+    let earlier = args.compare.as_deref().map(read).transpose()?;
+    let manifests = gather(&args.input, standard)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let resident = memory::resident();
+    let started = Instant::now();
+    let mut assembly = assemble(&manifests)
+        .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
+    let set_up = started.elapsed();
+    assembly.subjects.retain(Subject::is_no_policy);
+    check(&assembly)?;
+    let grown = memory::resident().zip(resident).map(|(after, before)| after.saturating_sub(before));
+    let plan = Plan { iterations: args.iterations, rounds: args.rounds, warmup: args.warmup };
+    let record = measure(&mut assembly, &plan, set_up, grown);
+    show(args, &record, out)?;
+    if let Some(path) = &args.save {
+        save(path, &record)?;
+    }
+    let Some(earlier) = earlier else {
+        return Ok(FAST);
+    };
+    let growth = Duration::from_micros(args.min_threshold);
+    let comparison = compare(&earlier, &record, &Tolerance { percent: args.threshold, growth });
+    tell(args, &comparison, out, err)?;
+    Ok(if comparison.is_slower() { SLOW } else { FAST })
+}
+
+fn check(assembly: &Assembly) -> Result<(), Vec<String>> {
+    let mut missing = Vec::new();
+    if assembly.constraints.is_empty() {
+        missing.push("there is no constraint among the inputs".to_owned());
+    }
+    if assembly.subjects.is_empty() {
+        missing.push("there is no object to review among the inputs".to_owned());
+    }
+    if missing.is_empty() { Ok(()) } else { Err(missing) }
+}
+
+fn show(args: &BenchArgs, record: &Record, out: &mut dyn Write) -> Result<(), Vec<String>> {
+    let text = match args.output {
+        Format::Table => table::record(record),
+        Format::Json => record.to_json(),
+    };
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// In a table the comparison belongs to the output; JSON stays what it is.
+fn tell(
+    args: &BenchArgs,
+    comparison: &Comparison,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Vec<String>> {
+    let text = table::comparison(comparison);
+    written(match args.output {
+        Format::Table => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+        Format::Json => err.write_all(text.as_bytes()),
+    })
+}
+
+/// A reader that has seen enough is no failure.
+fn written(outcome: io::Result<()>) -> Result<(), Vec<String>> {
+    match outcome {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(vec![format!("cannot write: {error}")])
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> Result<Record, Vec<String>> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    text.and_then(|text| Record::from_json(&text))
+        .map_err(|error| vec![format!("{}: is no saved measurement: {error}", path.display())])
+}
+
+fn save(path: &Path, record: &Record) -> Result<(), Vec<String>> {
+    std::fs::write(path, record.to_json())
+        .map_err(|error| vec![format!("{}: cannot be written: {error}", path.display())])
+}
+
+#[cfg(test)]
+mod tests;

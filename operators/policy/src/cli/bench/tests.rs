@@ -1,0 +1,111 @@
+//! The command from its inputs to its files; how long anything takes is nobody's assertion.
+
+use super::*;
+
+const POLICIES: &str = r#"
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: k8sany}
+spec:
+  crd: {spec: {names: {kind: K8sAny}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    rego: |
+      package any
+      violation[{"msg": "hit"}] { input.review.object.metadata.name == "a" }
+---
+{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: K8sAny, metadata: {name: one}}
+---
+{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: K8sAny, metadata: {name: two}}
+---
+"#;
+const OBJECTS: &str = "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: b}}\n";
+
+struct Ran {
+    code: u8,
+    out: String,
+    err: String,
+}
+
+fn args() -> BenchArgs {
+    BenchArgs {
+        input: InputArgs::default(),
+        iterations: 7,
+        rounds: 3,
+        warmup: 1,
+        output: Format::Json,
+        save: None,
+        compare: None,
+        threshold: 1e12,
+        min_threshold: 0,
+    }
+}
+
+fn run(args: &BenchArgs, input: &str) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
+    let code = bench(args, standard, &mut out, &mut err);
+    Ran { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+}
+
+#[test]
+fn every_constraint_and_the_whole_are_measured() {
+    let ran = run(&args(), &format!("{POLICIES}{OBJECTS}"));
+    let record = Record::from_json(&ran.out).unwrap();
+    assert_eq!((ran.code, record.templates, record.objects, record.violations), (0, 1, 2, 2));
+    assert_eq!(record.constraints.keys().collect::<Vec<_>>(), ["K8sAny/one", "K8sAny/two"]);
+    for (name, latency) in record.rows() {
+        assert_eq!((latency.reviews, latency.rounds.len()), (14, 3), "{name}");
+        let ordered = [latency.min, latency.p50, latency.p95, latency.p99, latency.max];
+        assert!(ordered.is_sorted() && latency.min > 0, "{name}: {ordered:?}");
+    }
+}
+
+#[test]
+fn a_measurement_is_saved_and_compared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("before.json");
+    let input = format!("{POLICIES}{OBJECTS}");
+    let saved = run(&BenchArgs { save: Some(file.clone()), ..args() }, &input);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), saved.out);
+    let compared = BenchArgs { compare: Some(file.clone()), output: Format::Table, ..args() };
+    let ran = run(&compared, &input);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(ran.out.contains("all constraints  ") && ran.out.contains("K8sAny/two  "), "{}", ran.out);
+    // Everything is slower than a moment that is no time at all.
+    let mut fast = Record::from_json(&saved.out).unwrap();
+    fast.all = record::Latency { p50: 1, rounds: vec![1], ..fast.all };
+    std::fs::write(&file, fast.to_json()).unwrap();
+    let ran = run(&BenchArgs { threshold: 10.0, ..compared }, &input);
+    assert!(ran.code == 1 && ran.out.contains("SLOWER"), "{}", ran.out);
+    let ran = run(&BenchArgs { threshold: 10.0, compare: Some(file), ..args() }, &input);
+    assert!(
+        ran.code == 1 && ran.err.contains("SLOWER") && Record::from_json(&ran.out).is_ok(),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn what_cannot_be_measured_is_said() {
+    for (input, expected) in [
+        (POLICIES, "there is no object to review"),
+        (OBJECTS, "there is no constraint"),
+        ("", "no input"),
+        ("kind: Pod", "<stdin>:1: not a Kubernetes object"),
+    ] {
+        let ran = run(&args(), input);
+        assert!(ran.code == 1 && ran.err.contains(expected), "{expected}: {}", ran.err);
+        assert_eq!(ran.out, "");
+    }
+    let ran = run(&BenchArgs { compare: Some("no/such/file".into()), ..args() }, OBJECTS);
+    assert!(ran.err.contains("no/such/file: is no saved measurement"), "{}", ran.err);
+}
+
+#[test]
+fn a_table_names_every_row_once() {
+    let ran = run(&BenchArgs { output: Format::Table, ..args() }, &format!("{POLICIES}{OBJECTS}"));
+    for name in ["all constraints ", "K8sAny/one ", "K8sAny/two "] {
+        assert_eq!(ran.out.lines().filter(|line| line.starts_with(name)).count(), 1, "{}", ran.out);
+    }
+}
