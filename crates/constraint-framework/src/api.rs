@@ -10,8 +10,8 @@ mod template;
 pub use constraint::{
     Constraint, ConstraintRef, ConstraintSpec, EnforcementPointName, ScopedEnforcementAction,
 };
-pub(crate) use field_error::decode;
 pub use field_error::{FieldError, FieldErrors};
+pub(crate) use field_error::{decode, pointer_segment};
 pub use template::{
     Code, ConstraintTemplate, ConstraintTemplateSpec, CrdNames, CrdSpec, CrdValidation, ObjectMeta,
     RegoSource, TargetSpec, TemplateCrd,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::inventory::{Inventory, Reads};
 use crate::review::{Finding, Json, Review};
 
 pub use rego::RegoDriver;
@@ -34,6 +35,12 @@ pub trait Program: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the policy itself fails: a conflict, a message that is not text, an exhausted budget.
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError>;
+
+    /// What the program reads of the inventory, for which indexes are kept; `None` for a program that reads none of
+    /// it.
+    fn reads(&self) -> Option<&Reads> {
+        None
+    }
 }
 
 /// What a program is asked to judge.
@@ -43,8 +50,8 @@ pub struct Case<'a> {
     pub review: &'a Review,
     /// The constraint's parameters; `{}` when it has none.
     pub parameters: &'a Json,
-    /// `data.inventory`.
-    pub inventory: &'a rego_compat::Value,
+    /// The objects that may be referred to.
+    pub inventory: &'a Inventory,
 }
 
 /// One thing wrong with a source.
@@ -69,4 +76,10 @@ pub enum EvalError {
     /// The policy's answer is not a set of objects with a `msg`.
     #[error("the policy answered something other than a set of objects with a text `msg`: {0}")]
     Shape(String),
+    /// An object or the parameters are nested so deep that what the policy saw was not them.
+    #[error("the object cannot be read: it is nested too deep")]
+    Unreadable,
+    /// The engine panicked: a defect of the engine, which says more on standard error.
+    #[error("the policy's engine failed: report it with the template and the object")]
+    EngineFailed,
 }

@@ -24,9 +24,10 @@ pub enum IngestError {
         /// The engines there are.
         known: String,
     },
-    /// The API server would refuse the constraint CRD; everything it would say.
-    #[error("{}", .0.join("; "))]
-    Crd(Vec<String>),
+    /// The API server would refuse the constraint CRD; everything it would say, and which field of the template to
+    /// correct.
+    #[error("{0}")]
+    Crd(FieldErrors),
     /// The code does not compile; all findings.
     #[error("{}", join(.0))]
     Compile(Vec<CompileError>),

@@ -44,6 +44,7 @@
 pub mod api;
 pub mod driver;
 mod error;
+pub mod inventory;
 pub mod policyset;
 pub mod review;
 pub mod target;

@@ -6,11 +6,9 @@ mod builder;
 mod compiled;
 mod compiler;
 mod index;
-mod inventory;
 mod snapshot;
 
 pub use builder::PolicySetBuilder;
 pub use compiled::CompiledTemplate;
 pub use compiler::Compiler;
-pub use inventory::Inventory;
 pub use snapshot::PolicySet;

@@ -15,6 +15,8 @@ use serde_json::Value;
 use crate::api::FieldErrors;
 use crate::review::{Document, Review};
 
+pub use glob::Glob;
+
 pub use admission::{AdmissionTarget, RequestError};
 pub use crd::{CrdError, CrdParts, constraint_crd};
 
@@ -41,8 +43,8 @@ pub trait Target: fmt::Debug + Send + Sync {
 
 /// A compiled `match` block.
 pub trait Matcher: fmt::Debug + Send + Sync {
-    /// Group and kind pairs outside of which [`Matcher::matches`] is never true; `None` in a pair means any.
-    fn kinds(&self) -> Vec<KindFilter>;
+    /// Where the objects are that this can match, for the index.
+    fn route(&self) -> Route;
 
     /// Whether the review is one for this constraint.
     ///
@@ -50,6 +52,41 @@ pub trait Matcher: fmt::Debug + Send + Sync {
     /// When it cannot be decided. The caller counts that as a violation under the constraint's own action, so
     /// that a constraint never passes because something was missing.
     fn matches(&self, review: &Review) -> Result<bool, MatchError>;
+}
+
+/// Where a constraint's objects are: for any object elsewhere, [`Matcher::matches`] is false, and no error.
+///
+/// An index may ask a matcher about an object that is elsewhere all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Pairs of group and kind, one of which the object has.
+    pub kinds: Vec<KindFilter>,
+    /// What else holds for the object.
+    pub narrow: Narrow,
+}
+
+/// One more criterion of a [`Route`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Narrow {
+    /// None.
+    Nothing,
+    /// The object is called like this, or will be: the API server finishes a `generateName`.
+    Name(Glob),
+    /// The object has one of these labels.
+    Label(Vec<(String, String)>),
+    /// The object's namespace, if it has one, matches one of these.
+    Namespace(Vec<Glob>),
+    /// The object's namespace, if it has one, matches none of these.
+    NotNamespace(Vec<Glob>),
+}
+
+impl Route {
+    /// The route that leads everywhere.
+    #[must_use]
+    pub fn everywhere() -> Self {
+        Self { kinds: vec![KindFilter { group: None, kind: None }], narrow: Narrow::Nothing }
+    }
 }
 
 /// A pair of group and kind; `None` stands for any.
@@ -61,18 +98,28 @@ pub struct KindFilter {
     pub kind: Option<String>,
 }
 
-/// Why a match could not be decided.
+/// Why a match could not be decided. The texts are Gatekeeper's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatchError {
     /// A namespace selector, a namespaced object, and nobody supplied its Namespace.
-    #[error("namespace selector for namespace-scoped object but missing Namespace {0:?}")]
-    NamespaceUnknown(String),
+    #[error(
+        "error matching the requested object: {object} :failed to run Match criteria: namespace selector for namespace-scoped object but missing Namespace"
+    )]
+    NamespaceUnknown {
+        /// The object's name.
+        object: String,
+    },
     /// `match.source` is set and the enforcement point does not know where the object came from.
-    #[error("source field not specified for resource {0:?}")]
-    SourceUnknown(String),
+    #[error(
+        "error matching the requested object: {object} :failed to run Match criteria: source field not specified for resource {object}"
+    )]
+    SourceUnknown {
+        /// The object's name.
+        object: String,
+    },
     /// The review holds no object at all.
-    #[error("neither object nor old object are defined")]
+    #[error("invalid request object: neither object nor old object are defined")]
     NoObject,
 }
 

@@ -2,11 +2,14 @@
 //!
 //! `scan` walks the flat form once. Nothing here changes what a program means.
 
+mod path;
 mod scan;
 #[cfg(test)]
 mod tests;
 
 use crate::ir::{GroupId, Rulebook};
+
+pub use path::values_at;
 
 /// Which documents a program reads and whether its answer depends on anything else.
 #[derive(Clone, Debug, Default)]

@@ -44,7 +44,7 @@ mod suite;
 mod token;
 mod walk;
 
-pub use analysis::{Access, Analysis, Join, Segment};
+pub use analysis::{Access, Analysis, Join, Segment, values_at};
 pub use budget::{Budget, Limit};
 pub use error::EvalError;
 pub use externals::{Externals, Silent};

@@ -15,6 +15,7 @@
 //! [`Judge`] builds and starts them. The rest of the crate makes questions: [`library`] reads templates and
 //! samples, [`mutation`] damages inputs, [`generator`] writes modules. The comparisons are the tests.
 
+pub mod admission;
 pub mod generator;
 pub mod judge;
 pub mod library;

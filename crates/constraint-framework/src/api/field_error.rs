@@ -51,10 +51,7 @@ impl FieldErrors {
 
     /// Several lists as one.
     pub(crate) fn all(lists: impl Iterator<Item = Self>) -> Self {
-        let mut errors: Vec<_> = lists.flat_map(|list| list.0).collect();
-        errors.sort();
-        errors.dedup();
-        Self(errors)
+        lists.flat_map(|list| list.0).collect()
     }
 
     /// The errors, sorted by pointer.
@@ -66,6 +63,15 @@ impl FieldErrors {
 impl From<FieldError> for FieldErrors {
     fn from(error: FieldError) -> Self {
         Self(vec![error])
+    }
+}
+
+impl FromIterator<FieldError> for FieldErrors {
+    fn from_iter<I: IntoIterator<Item = FieldError>>(errors: I) -> Self {
+        let mut errors: Vec<_> = errors.into_iter().collect();
+        errors.sort();
+        errors.dedup();
+        Self(errors)
     }
 }
 

@@ -9,6 +9,7 @@ use rego_compat::{Findings, Module, Program as Compiled, RegoVersion, Rules, Val
 use serde_json::Value;
 
 use crate::api::RegoSource;
+use crate::inventory::Reads;
 use crate::review::Finding;
 
 use super::{Budget, Case, CompileError, Driver, EvalError, Program};
@@ -20,6 +21,7 @@ pub struct RegoDriver;
 #[derive(Debug)]
 struct RegoProgram {
     compiled: Compiled,
+    reads: Option<Reads>,
 }
 
 impl Driver for RegoDriver {
@@ -36,7 +38,8 @@ impl Driver for RegoDriver {
         let query = format!("data.{package}.violation");
         let compiled = rego_compat::compile(&modules, &query, &template_rules())
             .map_err(|findings| from_findings(&findings))?;
-        Ok(Arc::new(RegoProgram { compiled }))
+        let reads = Reads::of(compiled.analysis());
+        Ok(Arc::new(RegoProgram { compiled, reads }))
     }
 }
 
@@ -119,11 +122,21 @@ impl Program for RegoProgram {
             (RegoValue::from("review"), case.review.rego().clone()),
             (RegoValue::from("parameters"), case.parameters.rego().clone()),
         ]));
-        let data = RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), case.inventory.clone())]));
+        let data = match &self.reads {
+            None => RegoValue::new_object(),
+            Some(reads) => {
+                let inventory = case.inventory.select(reads, &input);
+                RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), inventory)]))
+            }
+        };
         match self.compiled.evaluate(&input, &data, budget)? {
             None => Ok(Vec::new()),
             Some(answer) => findings(&answer),
         }
+    }
+
+    fn reads(&self) -> Option<&Reads> {
+        self.reads.as_ref()
     }
 }
 

@@ -4,17 +4,19 @@
 //! about each of its constraints. What fails leaves the last good version in force.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 use crate::api::{Constraint, ConstraintRef, ConstraintTemplate};
 use crate::error::IngestError;
+use crate::inventory::Inventory;
 use crate::review::Document;
 use crate::target::Target;
 
 use super::compiled::{CompiledConstraint, CompiledTemplate};
-use super::{Compiler, Inventory, PolicySet};
+use super::snapshot::InForce;
+use super::{Compiler, PolicySet};
 
 /// Builds policy sets. Owned by one task; [`PolicySetBuilder::build`] hands out snapshots.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub struct PolicySetBuilder {
     templates: BTreeMap<String, CompiledTemplate>,
     constraints: BTreeMap<ConstraintRef, Entry>,
     inventory: Inventory,
+    /// What the constraints come to; empty after a change of theirs.
+    in_force: OnceLock<Arc<InForce>>,
 }
 
 #[derive(Debug)]
@@ -40,6 +44,7 @@ impl PolicySetBuilder {
             templates: BTreeMap::new(),
             constraints: BTreeMap::new(),
             inventory: Inventory::default(),
+            in_force: OnceLock::new(),
         }
     }
 
@@ -65,15 +70,25 @@ impl PolicySetBuilder {
         for (_, entry) in self.constraints.iter_mut().filter(|(id, _)| id.kind == kind) {
             entry.recompile(Some(&template));
         }
-        self.templates.insert(kind, template);
+        let reads = template.program().reads().is_some();
+        let replaced = self.templates.insert(kind, template);
+        self.template_changed(reads || replaced.is_some_and(|old| old.program().reads().is_some()));
     }
 
     /// Takes the template of a constraint kind out of force; its constraints wait for another one.
     pub fn remove_template(&mut self, kind: &str) {
-        self.templates.remove(kind);
+        let removed = self.templates.remove(kind);
         for (_, entry) in self.constraints.iter_mut().filter(|(id, _)| id.kind == kind) {
             entry.in_force = None;
             entry.recompile(None);
+        }
+        self.template_changed(removed.is_some_and(|old| old.program().reads().is_some()));
+    }
+
+    fn template_changed(&mut self, reads_inventory: bool) {
+        self.in_force.take();
+        if reads_inventory {
+            self.inventory.serve(self.templates.values().filter_map(|template| template.program().reads()));
         }
     }
 
@@ -88,12 +103,14 @@ impl PolicySetBuilder {
         entry.recompile(template);
         let outcome = entry.error.clone().map_or(Ok(()), Err);
         self.constraints.insert(entry.latest.id.clone(), entry);
+        self.in_force.take();
         outcome
     }
 
     /// Takes a constraint out of force.
     pub fn remove_constraint(&mut self, id: &ConstraintRef) {
         self.constraints.remove(id);
+        self.in_force.take();
     }
 
     /// The constraints of a kind and, for each, what keeps its latest version out of force.
@@ -113,7 +130,7 @@ impl PolicySetBuilder {
     /// When the target is unknown or the object does not say what it is.
     pub fn put_object(&mut self, target: &dyn Target, object: Document) -> Result<(), IngestError> {
         let path = target.inventory_path(&object)?;
-        self.inventory.put(path, object);
+        self.inventory.put(path, &object);
         Ok(())
     }
 
@@ -126,10 +143,13 @@ impl PolicySetBuilder {
         Ok(())
     }
 
-    /// The policy set as of now.
+    /// The policy set as of now. Cheap: what did not change since the last one is shared with it.
     pub fn build(&self) -> Arc<PolicySet> {
-        let constraints = self.constraints.values().filter_map(|entry| entry.in_force.clone()).collect();
-        Arc::new(PolicySet::new(constraints, self.inventory.clone()))
+        let in_force = self.in_force.get_or_init(|| {
+            let compiled = self.constraints.values().filter_map(|entry| entry.in_force.clone());
+            Arc::new(InForce::new(compiled.collect()))
+        });
+        Arc::new(PolicySet::new(in_force.clone(), self.inventory.clone()))
     }
 }
 

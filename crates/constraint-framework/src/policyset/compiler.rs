@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::ConstraintTemplate;
+use crate::api::{ConstraintTemplate, FieldError};
 use crate::driver::{Driver, Program, RegoDriver};
 use crate::error::IngestError;
-use crate::target::{AdmissionTarget, CrdParts, Target, constraint_crd};
+use crate::target::{AdmissionTarget, CrdError, CrdParts, Target, constraint_crd};
 
 use super::compiled::CompiledTemplate;
 
@@ -60,8 +60,7 @@ impl Compiler {
             legacy_schema: template.legacy_schema(),
             match_schema: &target.match_schema(),
         };
-        constraint_crd(&parts)
-            .map_err(|errors| IngestError::Crd(errors.iter().map(ToString::to_string).collect()))
+        constraint_crd(&parts).map_err(|errors| IngestError::Crd(errors.iter().map(to_correct).collect()))
     }
 
     /// The target of that name.
@@ -87,4 +86,8 @@ impl Compiler {
         let known = self.drivers.iter().map(|driver| driver.engine()).collect::<Vec<_>>().join(", ");
         Err(IngestError::NoDriver { known })
     }
+}
+
+fn to_correct(error: &CrdError) -> FieldError {
+    FieldError::new(error.pointer(), error.to_string())
 }

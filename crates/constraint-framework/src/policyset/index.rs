@@ -1,83 +1,108 @@
-//! From a review's group and kind to the constraints that can match it.
+//! From a review to the constraints that can match it.
 //!
-//! The index may name a constraint that does not match after all; it never leaves out one that does.
+//! A constraint is filed under each group and kind it names, and there under the most telling of its other
+//! criteria. The index may name a constraint that does not match after all; it never leaves out one that does, nor
+//! one that has to say that it cannot decide.
 
-use std::collections::{BTreeSet, HashMap};
+mod globs;
+#[cfg(test)]
+mod tests;
 
-use crate::review::Review;
-use crate::target::KindFilter;
+use std::collections::HashMap;
 
-/// Positions of constraints by what they filter on.
+use crate::review::{Document, Review};
+use crate::target::{Glob, KindFilter, Narrow, Route};
+
+use self::globs::Globs;
+
+/// Positions of constraints by what they look at.
 #[derive(Debug, Default)]
-pub(super) struct Index(HashMap<KindFilter, Vec<usize>>);
+pub(super) struct Index {
+    files: HashMap<KindFilter, File>,
+    count: usize,
+}
+
+/// The constraints of one pair of group and kind.
+#[derive(Debug, Default)]
+struct File {
+    every: Vec<usize>,
+    names: Globs,
+    labels: HashMap<String, HashMap<String, Vec<usize>>>,
+    namespaces: Globs,
+    excluded: HashMap<Vec<Glob>, Vec<usize>>,
+}
 
 impl Index {
-    pub(super) fn insert(&mut self, position: usize, filters: Vec<KindFilter>) {
-        for filter in filters {
-            self.0.entry(filter).or_default().push(position);
+    /// Files the next constraint; positions count from 0.
+    pub(super) fn push(&mut self, route: &Route) {
+        let position = self.count;
+        self.count = self.count.saturating_add(1);
+        for filter in &route.kinds {
+            self.files.entry(filter.clone()).or_default().insert(position, &route.narrow);
         }
     }
 
     /// Positions in ascending order, each once.
-    pub(super) fn candidates(&self, review: &Review) -> BTreeSet<usize> {
-        let mut candidates = BTreeSet::new();
+    pub(super) fn candidates(&self, review: &Review) -> Vec<usize> {
+        let mut candidates = Vec::new();
         // Without an object nothing can be told apart: every constraint must say that it cannot decide.
         if review.objects().next().is_none() {
-            return self.0.values().flatten().copied().collect();
+            return (0..self.count).collect();
         }
         for object in review.objects() {
+            let namespace = review.namespace_of(object);
             for group in [None, Some(object.group().to_owned())] {
                 for kind in [None, Some(object.kind().to_owned())] {
                     let filter = KindFilter { group: group.clone(), kind };
-                    candidates.extend(self.0.get(&filter).into_iter().flatten());
+                    if let Some(file) = self.files.get(&filter) {
+                        file.find(object, namespace, &mut candidates);
+                    }
                 }
             }
         }
+        candidates.sort_unstable();
+        candidates.dedup();
         candidates
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use crate::review::Document;
-    use crate::target::{AdmissionTarget, Target};
-
-    use super::*;
-
-    fn review(group: &str, kind: &str) -> Review {
-        let api_version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
-        let object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}});
-        AdmissionTarget.object(Document::from_value(&object).unwrap(), None)
-    }
-
-    fn words(all: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
-        prop::collection::vec(prop::sample::select(all), 0..3)
-    }
-
-    proptest! {
-        #[test]
-        fn the_index_never_leaves_out_a_constraint_that_matches(
-            blocks in prop::collection::vec(
-                prop::collection::vec((words(&["", "apps", "*"]), words(&["Pod", "Deployment", "*"])), 0..3), 1..6),
-            group in prop::sample::select(vec!["", "apps"]),
-            kind in prop::sample::select(vec!["Pod", "Deployment", "Service"]),
-        ) {
-            let review = review(group, kind);
-            let mut index = Index::default();
-            let mut matching = BTreeSet::new();
-            for (position, block) in blocks.iter().enumerate() {
-                let kinds: Vec<_> =
-                    block.iter().map(|(groups, kinds)| json!({"apiGroups": groups, "kinds": kinds})).collect();
-                let matcher = AdmissionTarget.matcher(Some(&json!({"kinds": kinds}))).unwrap();
-                index.insert(position, matcher.kinds());
-                if matcher.matches(&review).unwrap() {
-                    matching.insert(position);
+impl File {
+    fn insert(&mut self, position: usize, narrow: &Narrow) {
+        match narrow {
+            Narrow::Nothing => self.every.push(position),
+            Narrow::Name(glob) => self.names.insert(position, glob),
+            Narrow::Label(labels) => {
+                for (key, value) in labels {
+                    let values = self.labels.entry(key.clone()).or_default();
+                    values.entry(value.clone()).or_default().push(position);
                 }
             }
-            prop_assert_eq!(index.candidates(&review), matching);
+            Narrow::Namespace(globs) => globs.iter().for_each(|glob| self.namespaces.insert(position, glob)),
+            Narrow::NotNamespace(globs) => self.excluded.entry(globs.clone()).or_default().push(position),
+        }
+    }
+
+    fn find(&self, object: &Document, namespace: Option<&str>, found: &mut Vec<usize>) {
+        found.extend(&self.every);
+        self.names.find(object.name(), found);
+        if !object.generate_name().is_empty() {
+            self.names.find(object.generate_name(), found);
+        }
+        if !self.labels.is_empty() {
+            for (key, value) in object.labels() {
+                let positions = self.labels.get(key).and_then(|values| values.get(value));
+                found.extend(positions.into_iter().flatten());
+            }
+        }
+        // An object without a namespace passes every list of namespaces.
+        match namespace {
+            Some(namespace) => self.namespaces.find(namespace, found),
+            None => self.namespaces.all(found),
+        }
+        for (globs, positions) in &self.excluded {
+            if !namespace.is_some_and(|name| globs.iter().any(|glob| glob.matches(name))) {
+                found.extend(positions);
+            }
         }
     }
 }

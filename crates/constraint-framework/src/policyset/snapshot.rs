@@ -1,41 +1,54 @@
 //! The policy set: what is in force, at one moment, for every reader.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::driver::{Budget, Case};
-use crate::review::{Action, EnforcementPoint, Finding, Review, Verdict, Violation};
+use crate::driver::{Budget, Case, EvalError};
+use crate::inventory::Inventory;
+use crate::review::{EnforcementPoint, Finding, Review, Verdict, Violation};
 
-use super::Inventory;
 use super::compiled::CompiledConstraint;
 use super::index::Index;
 
 /// Compiled templates and constraints and the inventory they read. Immutable: a change makes another one.
 #[derive(Debug, Default)]
 pub struct PolicySet {
-    constraints: Vec<Arc<CompiledConstraint>>,
-    index: Index,
+    in_force: Arc<InForce>,
     inventory: Inventory,
 }
 
-impl PolicySet {
-    pub(super) fn new(constraints: Vec<Arc<CompiledConstraint>>, inventory: Inventory) -> Self {
+/// The constraints in force and the index over them. Shared by all sets between two changes of constraints.
+#[derive(Debug, Default)]
+pub(super) struct InForce {
+    constraints: Vec<Arc<CompiledConstraint>>,
+    index: Index,
+}
+
+impl InForce {
+    pub(super) fn new(constraints: Vec<Arc<CompiledConstraint>>) -> Self {
         let mut index = Index::default();
-        for (position, constraint) in constraints.iter().enumerate() {
-            index.insert(position, constraint.matcher.kinds());
+        for constraint in &constraints {
+            index.push(&constraint.matcher.route());
         }
-        Self { constraints, index, inventory }
+        Self { constraints, index }
+    }
+}
+
+impl PolicySet {
+    pub(super) const fn new(in_force: Arc<InForce>, inventory: Inventory) -> Self {
+        Self { in_force, inventory }
     }
 
     /// Number of constraints in force.
     pub fn len(&self) -> usize {
-        self.constraints.len()
+        self.in_force.constraints.len()
     }
 
     /// Whether nothing is in force.
     pub fn is_empty(&self) -> bool {
-        self.constraints.is_empty()
+        self.in_force.constraints.is_empty()
     }
 
     /// The objects that policies may refer to.
@@ -49,15 +62,13 @@ impl PolicySet {
     /// is violated, under its own actions and with the reason as the message. The budget is per constraint.
     pub fn review(&self, review: &Review, point: EnforcementPoint, budget: &Budget) -> Verdict {
         let mut violations = Vec::new();
-        for position in self.index.candidates(review) {
-            let Some(constraint) = self.constraints.get(position) else {
+        for position in self.in_force.index.candidates(review) {
+            let Some(constraint) = self.in_force.constraints.get(position) else {
                 continue;
             };
-            let actions = constraint.enforcement.at(point);
-            if !actions.is_empty() && constraint.template.wants(review, point) {
+            if constraint.enforcement.applies(point) && constraint.template.wants(review, point) {
                 let findings = self.judge(constraint, review, budget);
-                violations
-                    .extend(findings.into_iter().map(|finding| violation(constraint, finding, &actions)));
+                violations.extend(findings.into_iter().map(|finding| violation(constraint, finding, point)));
             }
         }
         Verdict::new(violations)
@@ -68,24 +79,34 @@ impl PolicySet {
             Ok(false) => Vec::new(),
             Err(error) => vec![undecided(format!("unable to match constraints: {error}"))],
             Ok(true) => {
-                let case =
-                    Case { review, parameters: &constraint.parameters, inventory: self.inventory.rego() };
-                let answer = constraint.template.program().evaluate(&case, budget);
+                let case = Case { review, parameters: &constraint.parameters, inventory: &self.inventory };
+                let mut answer = contained(|| constraint.template.program().evaluate(&case, budget));
+                if review.is_unreadable() || constraint.parameters.is_unreadable() {
+                    answer = Err(EvalError::Unreadable);
+                }
                 answer.unwrap_or_else(|error| vec![undecided(error.to_string())])
             }
         }
     }
 }
 
+/// A panic of one engine is an error of one constraint. Programs are immutable: a panic leaves nothing half done.
+fn contained(evaluate: impl FnOnce() -> Result<Vec<Finding>, EvalError>) -> Result<Vec<Finding>, EvalError> {
+    std::panic::catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or(Err(EvalError::EngineFailed))
+}
+
 fn undecided(message: String) -> Finding {
     Finding { message, details: json!({}) }
 }
 
-fn violation(constraint: &CompiledConstraint, finding: Finding, actions: &[Action]) -> Violation {
+fn violation(constraint: &CompiledConstraint, finding: Finding, point: EnforcementPoint) -> Violation {
     Violation {
         constraint: constraint.id.clone(),
         message: finding.message,
         details: finding.details,
-        actions: actions.to_vec(),
+        actions: constraint.enforcement.at(point),
     }
 }
+
+#[cfg(test)]
+mod tests;

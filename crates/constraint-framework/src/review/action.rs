@@ -62,6 +62,14 @@ impl Enforcement {
         }
     }
 
+    /// Whether the constraint is evaluated at `point`.
+    pub fn applies(&self, point: EnforcementPoint) -> bool {
+        match self {
+            Self::Everywhere(_) => true,
+            Self::Scoped(scoped) => scoped.iter().any(|(listed, _)| *listed == point),
+        }
+    }
+
     /// What to do at `point`; empty when the constraint is not evaluated there.
     pub fn at(&self, point: EnforcementPoint) -> Vec<Action> {
         match self {

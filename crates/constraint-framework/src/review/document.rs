@@ -124,6 +124,12 @@ impl Document {
         self.metadata()?.labels.as_ref()?.get(key).map(String::as_str)
     }
 
+    /// Every label.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let labels = self.metadata().and_then(|metadata| metadata.labels.as_ref());
+        labels.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     /// Whether this is a core `Namespace` object.
     pub fn is_namespace(&self) -> bool {
         self.kind() == "Namespace" && self.group().is_empty()

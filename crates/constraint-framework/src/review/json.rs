@@ -7,12 +7,15 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// What is shown of a text that cannot be parsed. Whoever judges asks [`Json::is_unreadable`] too.
+static UNREADABLE: rego_compat::Value = rego_compat::Value::Null;
+
 /// An immutable JSON value of any type.
 #[derive(Debug)]
 pub struct Json {
     raw: Box<RawValue>,
-    json: OnceLock<Value>,
-    rego: OnceLock<rego_compat::Value>,
+    json: OnceLock<Option<Value>>,
+    rego: OnceLock<Option<rego_compat::Value>>,
 }
 
 impl Json {
@@ -34,19 +37,21 @@ impl Json {
         self.raw.get()
     }
 
-    /// As a JSON value, parsed on the first call.
-    ///
-    /// The text was recognised as JSON before, so it can fail now only by nesting deeper than serde allows (128);
-    /// a policy then sees `null` rather than something made up.
+    /// As a JSON value, parsed on the first call; null where it is unreadable.
     pub fn json(&self) -> &Value {
-        self.json.get_or_init(|| serde_json::from_str(self.text()).unwrap_or(Value::Null))
+        self.json.get_or_init(|| serde_json::from_str(self.text()).ok()).as_ref().unwrap_or(&Value::Null)
     }
 
-    /// As a Rego value, parsed on the first call; see [`Json::json`].
+    /// As a Rego value, parsed on the first call; null where it is unreadable.
     pub fn rego(&self) -> &rego_compat::Value {
-        self.rego.get_or_init(|| {
-            rego_compat::Value::from_json_str(self.text()).unwrap_or(rego_compat::Value::Null)
-        })
+        let parsed = self.rego.get_or_init(|| rego_compat::Value::from_json_str(self.text()).ok());
+        parsed.as_ref().unwrap_or(&UNREADABLE)
+    }
+
+    /// Whether somebody asked for a value and there is none. The text was recognised as JSON before, so it can only
+    /// be nested too deep. What was judged of it then was not it.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self.json.get(), Some(None)) || matches!(self.rego.get(), Some(None))
     }
 
     #[cfg(test)]

@@ -54,6 +54,23 @@ impl Review {
         })
     }
 
+    /// Whether a policy asked for one of the objects and it could not be parsed.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.objects().chain(&self.namespace_object).any(|document| document.body().is_unreadable())
+    }
+
+    /// The namespace that namespace lists are compared with: a Namespace's own name, or the one the object is in;
+    /// `None` for other cluster-scoped objects.
+    pub fn namespace_of<'a>(&'a self, object: &'a Document) -> Option<&'a str> {
+        if object.is_namespace() {
+            return Some(object.name());
+        }
+        match &self.namespace_object {
+            Some(namespace) => Some(namespace.name()),
+            None => Some(object.namespace()).filter(|name| !name.is_empty()),
+        }
+    }
+
     /// The objects that matching looks at: new, then old.
     pub fn objects(&self) -> impl Iterator<Item = &Document> {
         self.object.iter().chain(&self.old_object)

@@ -1,11 +1,14 @@
 //! The target `admission.k8s.gatekeeper.sh`: Kubernetes objects and admission requests.
 
-use serde::Deserialize;
+mod request;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::api::FieldErrors;
 use crate::review::{Document, Review, ReviewSource};
+
+use self::request::AdmissionRequest;
 
 use super::matcher::KubernetesMatcher;
 use super::{InventoryPathError, Matcher, Target};
@@ -24,16 +27,6 @@ pub enum RequestError {
     /// A DELETE without `oldObject`: an API server before 1.15, or a request written by hand.
     #[error("a DELETE request must carry oldObject")]
     DeleteWithoutOldObject,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AdmissionRequest {
-    operation: Option<String>,
-    object: Option<Box<RawValue>>,
-    old_object: Option<Box<RawValue>>,
-    #[serde(flatten)]
-    attributes: Map<String, Value>,
 }
 
 impl Target for AdmissionTarget {
@@ -72,26 +65,27 @@ impl AdmissionTarget {
     /// Builds the review of an admission request from its JSON text.
     ///
     /// The Namespace object is not part of a request: whoever has it sets [`Review::namespace_object`] before the
-    /// review is judged. On DELETE the object is the old one, as in Gatekeeper. Gatekeeper also blanks the
-    /// `namespace` of a Namespace object, so that policies see it as cluster-scoped.
+    /// review is judged. On DELETE the object is the old one, and a Namespace is in no namespace, as in Gatekeeper.
+    /// Policies see the fields of an AdmissionRequest and no others, empty ones as Kubernetes' Go types write them.
     ///
     /// # Errors
     /// See [`RequestError`].
     pub fn request(&self, request: &str) -> Result<Review, RequestError> {
-        let request: AdmissionRequest = serde_json::from_str(request).map_err(RequestError::Decode)?;
+        // A list would pass for a struct with every field absent.
+        if !request.trim_start().starts_with('{') {
+            return Err(RequestError::Decode(serde::de::Error::custom("a request must be a JSON object")));
+        }
+        let mut request: AdmissionRequest = serde_json::from_str(request).map_err(RequestError::Decode)?;
         let document = |raw: Option<Box<RawValue>>| {
             raw.map(Document::from_raw).transpose().map_err(RequestError::Decode)
         };
-        let operation = request.operation.unwrap_or_default();
-        let old_object = document(request.old_object)?;
-        let mut object = document(request.object)?;
+        let old_object = document(request.old_object.take())?;
+        let mut object = document(request.object.take())?;
+        let operation = std::mem::take(&mut request.operation);
         if operation == "DELETE" {
             object = Some(old_object.clone().ok_or(RequestError::DeleteWithoutOldObject)?);
         }
-        let mut attributes = request.attributes;
-        if object.iter().chain(&old_object).any(Document::is_namespace) {
-            attributes.insert("namespace".to_owned(), Value::from(""));
-        }
+        let attributes = request.into_attributes();
         let source = Some(ReviewSource::Original);
         Ok(Review { object, old_object, operation, source, attributes, ..Review::default() })
     }
@@ -192,8 +186,23 @@ mod tests {
     #[test]
     fn a_namespace_has_no_namespace_of_its_own() {
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
-        let review = request(&json!({"operation": "CREATE", "namespace": "shop", "object": object})).unwrap();
-        assert_eq!(review.attributes["namespace"], "");
+        let kind = json!({"group": "", "version": "v1", "kind": "Namespace"});
+        let review =
+            request(&json!({"operation": "CREATE", "namespace": "shop", "kind": kind, "object": object}))
+                .unwrap();
+        assert_eq!(review.attributes.get("namespace"), None);
+    }
+
+    #[test]
+    fn a_request_written_by_hand_looks_like_one_of_an_api_server() {
+        let review = request(&json!({
+            "name": "", "dryRun": null, "comment": "x", "kind": {"kind": "Pod"}, "userInfo": {"username": "", "groups": []}
+        }));
+        let expected = json!({
+            "uid": "", "kind": {"group": "", "version": "", "kind": "Pod"},
+            "resource": {"group": "", "version": "", "resource": ""}, "userInfo": {}, "options": null
+        });
+        assert_eq!(Value::from(review.unwrap().attributes), expected);
     }
 
     #[test]

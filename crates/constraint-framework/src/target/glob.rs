@@ -1,16 +1,22 @@
 //! The globs of match blocks: a `*` at the start, at the end, or both; nothing else is special.
 
 /// A compiled glob.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Glob {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Glob {
+    /// This text.
     Exact(String),
+    /// Text that starts so: `kube-*`.
     Prefix(String),
+    /// Text that ends so: `*-system`.
     Suffix(String),
+    /// Text with this in it: `*test*`.
     Contains(String),
 }
 
 impl Glob {
-    pub(super) fn new(pattern: &str) -> Self {
+    /// Compiles a pattern. None is wrong: a star elsewhere is a star.
+    #[must_use]
+    pub fn new(pattern: &str) -> Self {
         match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
             (Some(rest), Some(_)) => Self::Contains(rest.strip_suffix('*').unwrap_or(rest).to_owned()),
             (Some(suffix), None) => Self::Suffix(suffix.to_owned()),
@@ -19,7 +25,9 @@ impl Glob {
         }
     }
 
-    pub(super) fn matches(&self, text: &str) -> bool {
+    /// Whether the text is as the pattern says.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
         match self {
             Self::Exact(exact) => text == exact,
             Self::Prefix(prefix) => text.starts_with(prefix.as_str()),
@@ -30,7 +38,8 @@ impl Glob {
 
     /// Whether a name that the API server will generate from `generate_name` must match. Only what is certain
     /// before the random suffix exists counts: a prefix, or a part that is already there.
-    pub(super) fn matches_generate_name(&self, generate_name: &str) -> bool {
+    #[must_use]
+    pub fn matches_generate_name(&self, generate_name: &str) -> bool {
         match self {
             Self::Exact(_) | Self::Suffix(_) => false,
             Self::Prefix(_) | Self::Contains(_) => self.matches(generate_name),

@@ -10,7 +10,7 @@ use crate::review::{Document, Review, ReviewSource};
 
 use super::glob::Glob;
 use super::selector::{LabelSelector, Selector};
-use super::{KindFilter, MatchError, Matcher};
+use super::{KindFilter, MatchError, Matcher, Narrow, Route};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -35,6 +35,8 @@ struct Kinds {
 /// A compiled `spec.match`.
 #[derive(Debug, Default)]
 pub(super) struct KubernetesMatcher {
+    /// Whether there is a block at all. Without one, even a review that holds no object matches.
+    has_block: bool,
     kinds: Vec<KindFilter>,
     scope: Option<Scope>,
     namespaces: Vec<Glob>,
@@ -63,6 +65,7 @@ impl KubernetesMatcher {
         let mut errors = Vec::new();
         let label_selector = spec.label_selector.unwrap_or_default();
         let matcher = Self {
+            has_block: true,
             kinds: spec.kinds.iter().flatten().flat_map(Kinds::filters).collect(),
             scope: compile_scope(spec.scope.as_deref(), &mut errors),
             namespaces: globs(spec.namespaces),
@@ -133,15 +136,45 @@ fn compile_source(word: Option<&str>, errors: &mut Vec<FieldError>) -> Option<Re
     }
 }
 
+// === routing ===
+
+impl KubernetesMatcher {
+    /// The most telling criterion. One that is looked at after another that can fail to be decided tells nothing:
+    /// the constraint then has to say that it cannot decide.
+    fn narrow(&self) -> Narrow {
+        let name = self.name.as_ref().filter(|_| self.namespace_selector.is_none());
+        if let Some(name @ Glob::Exact(_)) = name {
+            return Narrow::Name(name.clone());
+        }
+        if let Some(labels) = self.label_selector.one_of() {
+            return Narrow::Label(labels);
+        }
+        let broad = |glob: &Glob| matches!(glob, Glob::Contains(_));
+        if !self.namespaces.is_empty() && !self.namespaces.iter().any(broad) {
+            return Narrow::Namespace(self.namespaces.clone());
+        }
+        match name {
+            Some(name) if !broad(name) => Narrow::Name(name.clone()),
+            _ if self.excluded_namespaces.is_empty() => Narrow::Nothing,
+            _ => Narrow::NotNamespace(self.excluded_namespaces.clone()),
+        }
+    }
+}
+
 // === matching ===
 
 impl Matcher for KubernetesMatcher {
-    fn kinds(&self) -> Vec<KindFilter> {
-        if self.kinds.is_empty() { vec![KindFilter { group: None, kind: None }] } else { self.kinds.clone() }
+    fn route(&self) -> Route {
+        let everywhere = Route::everywhere();
+        let kinds = if self.kinds.is_empty() { everywhere.kinds } else { self.kinds.clone() };
+        Route { kinds, narrow: self.narrow() }
     }
 
     /// True when the new **or** the old object matches, so that an update which removes a matching label is seen.
     fn matches(&self, review: &Review) -> Result<bool, MatchError> {
+        if !self.has_block {
+            return Ok(true);
+        }
         let mut seen = false;
         for object in review.objects() {
             seen = true;
@@ -157,8 +190,8 @@ impl KubernetesMatcher {
     fn matches_object(&self, object: &Document, review: &Review) -> Result<bool, MatchError> {
         let namespace = review.namespace_object.as_ref();
         Ok(self.matches_kind(object)
-            && self.matches_scope(object)
-            && self.matches_namespaces(object, namespace)
+            && self.matches_scope(object, namespace)
+            && self.matches_namespaces(review.namespace_of(object))
             && self.label_selector.matches(object)
             && self.matches_namespace_selector(object, namespace)?
             && self.matches_name(object)
@@ -175,14 +208,15 @@ impl KubernetesMatcher {
                 .any(|filter| is(&filter.group, object.group()) && is(&filter.kind, object.kind()))
     }
 
-    fn matches_scope(&self, object: &Document) -> bool {
-        let cluster = object.is_namespace() || object.namespace().is_empty();
+    fn matches_scope(&self, object: &Document, namespace: Option<&Document>) -> bool {
+        let in_namespace = namespace.is_some() || !object.namespace().is_empty();
+        let cluster = object.is_namespace() || !in_namespace;
         self.scope.is_none_or(|scope| (scope == Scope::Cluster) == cluster)
     }
 
     /// Cluster-scoped objects other than Namespaces pass both lists.
-    fn matches_namespaces(&self, object: &Document, namespace: Option<&Document>) -> bool {
-        let Some(name) = namespace_name(object, namespace) else {
+    fn matches_namespaces(&self, name: Option<&str>) -> bool {
+        let Some(name) = name else {
             return true;
         };
         let listed = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(name));
@@ -203,7 +237,7 @@ impl KubernetesMatcher {
         match namespace {
             Some(namespace) => Ok(selector.matches(namespace)),
             None if object.namespace().is_empty() => Ok(true),
-            None => Err(MatchError::NamespaceUnknown(object.namespace().to_owned())),
+            None => Err(MatchError::NamespaceUnknown { object: object.name().to_owned() }),
         }
     }
 
@@ -217,19 +251,8 @@ impl KubernetesMatcher {
         match (self.source, source) {
             (None, _) => Ok(true),
             (Some(wanted), Some(actual)) => Ok(wanted == actual),
-            (Some(_), None) => Err(MatchError::SourceUnknown(object.name().to_owned())),
+            (Some(_), None) => Err(MatchError::SourceUnknown { object: object.name().to_owned() }),
         }
-    }
-}
-
-/// The namespace that the namespace lists are compared with; `None` for cluster-scoped objects.
-fn namespace_name<'a>(object: &'a Document, namespace: Option<&'a Document>) -> Option<&'a str> {
-    if object.is_namespace() {
-        return Some(object.name());
-    }
-    match namespace {
-        Some(namespace) => Some(namespace.name()),
-        None => Some(object.namespace()).filter(|name| !name.is_empty()),
     }
 }
 

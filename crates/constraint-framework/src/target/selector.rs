@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::api::FieldError;
+use crate::api::{FieldError, pointer_segment};
 use crate::review::Document;
 
 /// A label selector as users write it.
@@ -40,6 +40,10 @@ enum Requirement {
 impl LabelSelector {
     pub(super) fn compile(&self, pointer: &str, errors: &mut Vec<FieldError>) -> Selector {
         let labels = self.match_labels.iter().flatten();
+        for (key, value) in labels.clone() {
+            let pointer = format!("{pointer}/matchLabels/{}", pointer_segment(key));
+            errors.extend(check_label(key, std::slice::from_ref(value), &pointer, &pointer));
+        }
         let mut requirements: Vec<_> =
             labels.map(|(key, value)| Requirement::In(key.clone(), vec![value.clone()])).collect();
         for (position, expression) in self.match_expressions.iter().flatten().enumerate() {
@@ -53,9 +57,12 @@ impl LabelSelector {
 impl Expression {
     fn compile(&self, pointer: &str, errors: &mut Vec<FieldError>) -> Option<Requirement> {
         let values = self.values.clone().unwrap_or_default();
-        if self.key.is_empty() {
-            errors.push(FieldError::new(format!("{pointer}/key"), "must name a label"));
-        }
+        errors.extend(check_label(
+            &self.key,
+            &values,
+            &format!("{pointer}/key"),
+            &format!("{pointer}/values"),
+        ));
         let (requirement, wants_values) = match self.operator.as_str() {
             "In" => (Requirement::In(self.key.clone(), values.clone()), true),
             "NotIn" => (Requirement::NotIn(self.key.clone(), values.clone()), true),
@@ -75,7 +82,53 @@ impl Expression {
     }
 }
 
+/// What Kubernetes would refuse as a label's key, and as values of it.
+fn check_label(key: &str, values: &[String], at_key: &str, at_values: &str) -> Vec<FieldError> {
+    let bad_key = (!is_label_key(key)).then(|| {
+        let rule =
+            "must be a label's key: letters, digits, '-', '_' and '.', after a DNS name and '/' if need be";
+        FieldError::new(at_key, format!("{rule}, not {key:?}"))
+    });
+    let bad_values = values.iter().filter(|value| !value.is_empty() && !is_label_name(value));
+    let bad_values = bad_values.map(|value| {
+        let rule = "must be a label's value: up to 63 letters, digits, '-', '_' and '.'";
+        FieldError::new(at_values, format!("{rule}, not {value:?}"))
+    });
+    bad_key.into_iter().chain(bad_values).collect()
+}
+
+fn is_label_key(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((prefix, name)) => is_subdomain(prefix) && is_label_name(name),
+        None => is_label_name(key),
+    }
+}
+
+fn is_label_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    name.len() <= 63 && name.chars().all(inner) && ends(name.chars().next()) && ends(name.chars().next_back())
+}
+
+fn is_subdomain(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let label = |label: &str| {
+        !label.is_empty() && label.chars().all(inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(label)
+}
+
 impl Selector {
+    /// Labels of which a matching object has at least one; `None` where nothing so simple can be said.
+    pub(super) fn one_of(&self) -> Option<Vec<(String, String)>> {
+        self.0.iter().find_map(|requirement| match requirement {
+            Requirement::In(key, values) => {
+                Some(values.iter().map(|value| (key.clone(), value.clone())).collect())
+            }
+            _ => None,
+        })
+    }
+
     pub(super) fn matches(&self, object: &Document) -> bool {
         self.0.iter().all(|requirement| match requirement {
             Requirement::In(key, values) => {
@@ -119,6 +172,26 @@ mod tests {
         assert!(!matches(expression("NotIn", &["1"]), json!({"a": "1"})));
         assert!(matches(expression("Exists", &[]), json!({"a": ""})));
         assert!(matches(expression("DoesNotExist", &[]), json!({"b": ""})));
+    }
+
+    #[test]
+    fn labels_are_checked_as_kubernetes_does() {
+        for (key, expected) in [
+            ("app", true),
+            ("example.com/team", true),
+            ("a.b_c-d", true),
+            ("", false),
+            ("-a", false),
+            ("a b", false),
+            ("a/b/c", false),
+            ("/a", false),
+            ("Example.com/team", false),
+            ("example.com/", false),
+        ] {
+            assert_eq!(is_label_key(key), expected, "{key}");
+        }
+        assert!(!is_label_key(&"a".repeat(64)) && is_label_key(&"a".repeat(63)));
+        assert_eq!(check_label("a", &["".to_owned(), "x-1".to_owned(), "x/y".to_owned()], "", "").len(), 1);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub(super) struct Scan<'a> {
     origins: HashMap<Slot, Origin>,
     bodies: usize,
     deterministic: bool,
+    /// Whether some `with` replaces the input: what a rule compares then, is not the caller's input.
+    replaces_input: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -44,6 +46,7 @@ impl<'a> Scan<'a> {
             origins: HashMap::new(),
             bodies: 0,
             deterministic: true,
+            replaces_input: false,
         }
     }
 
@@ -51,6 +54,9 @@ impl<'a> Scan<'a> {
         if whole {
             self.data_paths.insert(Vec::new());
             self.accesses.push(Access { path: Vec::new(), joins: Vec::new() });
+        }
+        if self.replaces_input {
+            self.accesses.iter_mut().for_each(forget_input);
         }
         self.accesses.sort();
         self.accesses.dedup();
@@ -98,22 +104,31 @@ impl<'a> Scan<'a> {
             }
             Action::Every { domain, body: inner, .. } => {
                 self.operand(domain, body);
-                self.body(inner);
+                self.nested(inner, &[]);
             }
-            Action::Not { body: inner, .. } => {
-                self.body(inner);
-            }
+            Action::Not { body: inner, .. } => self.nested(inner, &[]),
             Action::And(left, right) | Action::Or(left, right) => {
-                self.body(&left.body);
-                self.body(&right.body);
+                self.nested(&left.body, &[]);
+                self.nested(&right.body, &[]);
             }
         }
         for with in &statement.with {
             self.operand(&with.value, body);
-            if let Target::Call(callee) = with.target {
-                self.callee(callee);
+            match with.target {
+                Target::Call(callee) => self.callee(callee),
+                Target::Input(_) => self.replaces_input = true,
+                Target::Data(_) => {}
             }
         }
+    }
+
+    /// A body in another, with what it gives. What it learns of the outer variables, such as that one is equal to
+    /// something, need not hold around it.
+    fn nested(&mut self, statements: &[Statement], gives: &[&Operand]) {
+        let outer = self.origins.clone();
+        let body = self.body(statements);
+        self.operands(gives.iter().copied(), body);
+        self.origins = outer;
     }
 
     fn callee(&mut self, callee: Callee) {
@@ -184,15 +199,9 @@ impl<'a> Scan<'a> {
     }
 
     fn collect(&mut self, collect: &Collect) {
-        let body = self.body(&collect.body);
         match &collect.kind {
-            CollectKind::Array(head) | CollectKind::Set(head) => {
-                self.operand(head, body);
-            }
-            CollectKind::Object(key, value) => {
-                self.operand(key, body);
-                self.operand(value, body);
-            }
+            CollectKind::Array(head) | CollectKind::Set(head) => self.nested(&collect.body, &[head]),
+            CollectKind::Object(key, value) => self.nested(&collect.body, &[key, value]),
         }
     }
 
@@ -250,6 +259,16 @@ impl<'a> Scan<'a> {
             }
         }
         node.group.is_some()
+    }
+}
+
+/// What is left of an access where nothing is known of the input.
+fn forget_input(access: &mut Access) {
+    access.joins.clear();
+    for segment in &mut access.path {
+        if matches!(segment, Segment::Input(_)) {
+            *segment = Segment::Any;
+        }
     }
 }
 

@@ -59,6 +59,22 @@ fn an_equation_elsewhere_is_no_join() {
 }
 
 #[test]
+fn what_a_nested_body_learns_of_a_variable_stays_there() {
+    let body =
+        r#"violation[x] { n := concat("", ["a"]); c := [1 | n == input.n]; count(c) == 0; x := data.a[n] }"#;
+    assert_eq!(accesses(body), ["a.*:"]);
+}
+
+#[test]
+fn no_join_survives_a_replaced_input() {
+    let body =
+        "violation[x] { x := found with input.c as 1 }\nfound = x { x := data.a[input.k]; x.b == input.c }";
+    assert_eq!(accesses(body), ["a.*:"]);
+    let kept = "violation[x] { x := found with data.z as 1 }\nfound = x { x := data.a[_]; x.b == input.c }";
+    assert_eq!(accesses(kept), ["a.*: b=c"]);
+}
+
+#[test]
 fn paths_are_named_up_to_the_first_unknown_key() {
     let found =
         analysis("violation[x] { x := data.inventory.cluster[_].y; input.a.b; input.a.c[_]; input.a }");

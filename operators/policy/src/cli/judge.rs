@@ -68,7 +68,7 @@ pub(super) fn review_of(object: Document, policies: &PolicySet) -> Review {
 /// The Namespace that an object lies in, as far as the inventory has it.
 pub(super) fn namespace_of(object: &Document, policies: &PolicySet) -> Option<Document> {
     let path = ["cluster", "v1", "Namespace", object.namespace()].map(str::to_owned);
-    policies.inventory().get(&path).cloned()
+    policies.inventory().get(&path)
 }
 
 /// What the command line makes of a review.

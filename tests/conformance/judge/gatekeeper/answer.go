@@ -139,6 +139,10 @@ func (g *gatekeeper) review(q question) (any, error) {
 func subjectOf(q question) (any, error) {
 	source := types.SourceType(q.Source)
 	if q.Request != nil {
+		// The webhook does so before it asks the client, see createReviewForRequest.
+		if q.Request.Kind.Kind == "Namespace" && q.Request.Kind.Group == "" {
+			q.Request.Namespace = ""
+		}
 		return &target.AugmentedReview{
 			AdmissionRequest: q.Request, Namespace: q.Namespace, Source: source, IsAdmission: true,
 		}, nil

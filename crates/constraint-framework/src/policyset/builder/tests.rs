@@ -207,6 +207,109 @@ fn the_inventory_is_what_policies_see() {
     assert_eq!(verdict(&policies).denial(), "");
 }
 
+#[test]
+fn a_snapshot_stays_as_it_is() {
+    let mut policies = builder();
+    policies.put_template(&echo("Echo")).unwrap();
+    policies.put_constraint(say("Echo", "c", "hello")).unwrap();
+    let before = policies.build();
+    policies.put_constraint(say("Echo", "c", "changed")).unwrap();
+    policies.put_constraint(say("Echo", "d", "more")).unwrap();
+    let after = policies.build();
+    policies.remove_template("Echo");
+    let said =
+        |policies: &PolicySet| policies.review(&pod(), EnforcementPoint::AUDIT, &Budget::default()).denial();
+    assert_eq!(said(&before), "[c] hello");
+    assert_eq!(said(&after), "[c] changed\n[d] more");
+    assert_eq!(said(&policies.build()), "");
+}
+
+#[test]
+fn a_template_that_changes_is_asked_again_about_each_of_its_constraints() {
+    let strict = |parameter: &str| {
+        let mut manifest = echo("Echo");
+        manifest["spec"]["crd"]["spec"]["validation"]["openAPIV3Schema"] =
+            json!({"type": "object", "properties": {parameter: {"type": "string"}}});
+        manifest
+    };
+    let mut policies = builder();
+    policies.put_template(&strict("say")).unwrap();
+    policies.put_constraint(say("Echo", "c", "hello")).unwrap();
+    policies.put_template(&strict("other")).unwrap();
+    let errors = |policies: &PolicySetBuilder| {
+        let errors: Vec<_> =
+            policies.constraints_of("Echo").filter_map(|(_, error)| error.map(ToString::to_string)).collect();
+        errors.join("; ")
+    };
+    assert!(errors(&policies).contains("spec.parameters.say"), "{}", errors(&policies));
+    assert_eq!(verdict(&policies).denial(), "[c] hello", "the last good version stays in force");
+    policies.put_template(&strict("say")).unwrap();
+    assert_eq!(errors(&policies), "");
+}
+
+#[test]
+fn every_served_version_and_both_ways_to_write_rego_are_accepted() {
+    let rego = "package p\nviolation[{\"msg\": \"m\"}] { data.lib.a.yes }";
+    let library = "package lib.a\nyes { true }";
+    let sources = [
+        json!({"target": "admission.k8s.gatekeeper.sh", "rego": rego, "libs": [library]}),
+        json!({"target": "admission.k8s.gatekeeper.sh",
+            "code": [{"engine": "Rego", "source": {"rego": rego, "libs": [library]}}]}),
+    ];
+    for version in ["v1", "v1beta1", "v1alpha1"] {
+        for target in &sources {
+            let mut manifest = echo("Echo");
+            manifest["apiVersion"] = json!(format!("templates.gatekeeper.sh/{version}"));
+            manifest["spec"]["targets"][0] = target.clone();
+            let mut policies = builder();
+            policies.put_template(&manifest).unwrap();
+            policies.put_constraint(say("Echo", "c", "")).unwrap();
+            assert_eq!(verdict(&policies).denial(), "[c] m", "{version} {target}");
+        }
+    }
+}
+
+#[test]
+fn a_crd_that_cannot_be_is_refused_with_the_places_to_correct() {
+    let mut manifest = echo("Echo");
+    manifest["spec"]["crd"]["spec"]["names"]["shortNames"] = json!(["NOT"]);
+    manifest["spec"]["crd"]["spec"]["validation"]["openAPIV3Schema"] = json!({"type": "string"});
+    let error = builder().put_template(&manifest).unwrap_err();
+    let IngestError::Crd(errors) = &error else { panic!("{error:?}") };
+    let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
+    assert_eq!(
+        pointers,
+        ["/spec/crd/spec/names/shortNames/0", "/spec/crd/spec/validation/openAPIV3Schema"],
+        "{error}"
+    );
+}
+
+#[test]
+fn an_index_follows_the_templates() {
+    let rego = r#"package p
+        violation[{"msg": name}] {
+            other := data.inventory.namespace[_].v1.Pod[name]
+            other.metadata.labels.app == input.parameters.say
+        }"#;
+    let other = |name: &str, app: &str| {
+        Document::from_value(&json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "n", "labels": {"app": app}}}))
+        .unwrap()
+    };
+    let mut policies = builder();
+    policies.put_object(&AdmissionTarget, other("early", "web")).unwrap();
+    policies.put_template(&template("Echo", rego)).unwrap();
+    policies.put_constraint(say("Echo", "c", "web")).unwrap();
+    policies.put_object(&AdmissionTarget, other("late", "web")).unwrap();
+    policies.put_object(&AdmissionTarget, other("else", "db")).unwrap();
+    assert_eq!(verdict(&policies).denial(), "[c] early\n[c] late");
+    policies.put_template(&echo("Echo")).unwrap();
+    assert_eq!(verdict(&policies).denial(), "[c] web");
+    policies.put_template(&template("Echo", rego)).unwrap();
+    policies.remove_object(&AdmissionTarget, &other("early", "web")).unwrap();
+    assert_eq!(verdict(&policies).denial(), "[c] late");
+}
+
 #[derive(Clone, Debug)]
 enum Event {
     Template(&'static str),

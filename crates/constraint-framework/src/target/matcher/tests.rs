@@ -45,6 +45,23 @@ fn no_block_and_an_empty_one_match_everything() {
 }
 
 #[test]
+fn a_review_without_an_object_matches_no_block_and_cannot_be_decided_by_another() {
+    let ask =
+        |spec: Option<Value>| KubernetesMatcher::compile(spec.as_ref()).unwrap().matches(&Review::default());
+    assert_eq!(ask(None), Ok(true));
+    assert_eq!(ask(Some(json!({}))), Err(MatchError::NoObject));
+}
+
+#[test]
+fn an_object_is_in_the_namespace_that_comes_with_it() {
+    let options = json!({"apiVersion": "v1", "kind": "PodExecOptions"});
+    for (scope, expected) in [("Namespaced", true), ("Cluster", false)] {
+        assert_eq!(ask(json!({"scope": scope}), &options, Some(&namespace("a"))), Ok(expected));
+        assert_eq!(ask(json!({"scope": scope}), &options, None), Ok(!expected));
+    }
+}
+
+#[test]
 fn kinds_are_pairs_and_a_star_or_an_empty_list_means_any() {
     check(json!({"kinds": [{"apiGroups": [""], "kinds": ["Pod"]}]}), &pod("a"), true);
     check(json!({"kinds": [{"apiGroups": ["apps"], "kinds": ["Pod"]}]}), &pod("a"), false);
@@ -93,7 +110,7 @@ fn namespace_selector_reads_the_namespace_or_cannot_decide() {
     check(spec.clone(), &namespace("a"), true);
     check(spec.clone(), &cluster_role(), true);
     assert_eq!(ask(spec.clone(), &pod("a"), Some(&namespace("a"))), Ok(true));
-    assert_eq!(ask(spec, &pod("a"), None), Err(MatchError::NamespaceUnknown("a".to_owned())));
+    assert_eq!(ask(spec, &pod("a"), None), Err(MatchError::NamespaceUnknown { object: "web-1".to_owned() }));
 }
 
 #[test]
@@ -118,7 +135,7 @@ fn source_matches_or_cannot_be_decided() {
     for (source, expected) in [
         (Some(ReviewSource::Original), Ok(true)),
         (Some(ReviewSource::Generated), Ok(false)),
-        (None, Err(MatchError::SourceUnknown("web-1".to_owned()))),
+        (None, Err(MatchError::SourceUnknown { object: "web-1".to_owned() })),
     ] {
         let review = Review { object: document(&pod("a")), source, ..Review::default() };
         assert_eq!(matcher.matches(&review), expected);

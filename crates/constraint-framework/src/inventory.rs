@@ -1,0 +1,125 @@
+//! Referential data: the objects that policies may read below `data.inventory`.
+//!
+//! An [`Inventory`] is a persistent tree of objects kept as text: a snapshot costs nothing, a change costs its path.
+//! What a policy is shown is a *reduced* inventory: the objects that its answer can depend on, found by index where
+//! the policy compares them with its input. Knows where objects lie; does not know what an object is, nor what a
+//! policy does with it.
+
+mod join;
+mod object;
+mod part;
+mod reads;
+mod select;
+mod shelf;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rego_compat::Value as RegoValue;
+
+use crate::review::Document;
+
+use self::join::{JoinIndex, JoinKey};
+use self::object::Stored;
+use self::shelf::Shelf;
+use self::view::View;
+
+pub use reads::Reads;
+
+/// Where an object lies: `namespace`, its namespace, its group and version, its kind, its name.
+type Path = Arc<[Arc<str>]>;
+
+/// An immutable snapshot of the objects. Cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct Inventory {
+    root: Shelf,
+    count: usize,
+    joins: BTreeMap<Arc<JoinKey>, JoinIndex>,
+    views: Vec<View>,
+}
+
+impl Inventory {
+    /// The next snapshot, with `object` at `path`.
+    pub(crate) fn put(&mut self, path: Vec<String>, object: &Document) {
+        let path: Path = path.into_iter().map(Arc::from).collect();
+        let stored = Arc::new(Stored::new(object.body().text()));
+        let replaced = self.root.put(&path, stored.clone());
+        if replaced.is_none() {
+            self.count = self.count.saturating_add(1);
+        }
+        self.reindex(&path, replaced.as_deref(), Some(&stored));
+    }
+
+    /// The next snapshot, without the object at `path`.
+    pub(crate) fn remove(&mut self, path: &[String]) {
+        let path: Path = path.iter().map(|segment| Arc::from(segment.as_str())).collect();
+        if let Some(removed) = self.root.remove(&path) {
+            self.count = self.count.saturating_sub(1);
+            self.reindex(&path, Some(&removed), None);
+        }
+    }
+
+    /// Keeps the indexes and trees that these readers need, makes those that are missing, and drops all others.
+    pub(crate) fn serve<'r>(&mut self, readers: impl Iterator<Item = &'r Reads> + Clone) {
+        self.views.retain(|view| readers.clone().any(|reads| view.serves(reads)));
+        let mut joins = BTreeMap::new();
+        for reads in readers {
+            if !reads.whole().is_empty() && !self.views.iter().any(|view| view.serves(reads)) {
+                self.views.push(View::new(reads.whole().clone()));
+            }
+            for key in reads.join_keys() {
+                let kept = || self.joins.remove(key).unwrap_or_else(|| JoinIndex::of(key, &self.root));
+                joins.entry(key.clone()).or_insert_with(kept);
+            }
+        }
+        self.joins = joins;
+    }
+
+    /// The object at `path`, read again from its text. `None` also when it is no Kubernetes object.
+    #[must_use]
+    pub fn get(&self, path: &[String]) -> Option<Document> {
+        let object = self.root.object(path.iter().map(String::as_str))?;
+        Document::from_text(object.text().to_owned()).ok()
+    }
+
+    /// Number of objects.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All of `data.inventory`. The tree is kept, and is several times the size of the objects' text.
+    #[must_use]
+    pub fn whole(&self) -> RegoValue {
+        self.root.tree()
+    }
+
+    /// The part of `data.inventory` that a reader's answer on `input` can depend on.
+    #[must_use]
+    pub fn select(&self, reads: &Reads, input: &RegoValue) -> RegoValue {
+        select::select(self, reads, input)
+    }
+
+    fn reindex(&mut self, path: &Path, before: Option<&Stored>, after: Option<&Stored>) {
+        for view in &mut self.views {
+            view.changed(path);
+        }
+        for (key, index) in self.joins.iter_mut().filter(|(key, _)| key.covers(path)) {
+            if let Some(before) = before {
+                index.remove(key, path, before);
+            }
+            if let Some(after) = after {
+                index.put(key, path, after);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! An index over one equation: from a value that objects hold to the objects that hold it.
+
+use std::sync::Arc;
+
+use rego_compat::{Segment, Value as RegoValue, values_at};
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+
+use super::Path;
+use super::object::Stored;
+use super::reads::covers;
+use super::shelf::{Reach, Shelf};
+
+/// Which objects are indexed by which of their values. Neither path holds keys from an input.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct JoinKey {
+    /// What is read, below `data.inventory`.
+    pub(super) path: Vec<Segment>,
+    /// What is compared, below that.
+    pub(super) below: Vec<Segment>,
+}
+
+/// The places of objects by the values there. Cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct JoinIndex {
+    by_value: RedBlackTreeMapSync<RegoValue, RedBlackTreeSetSync<Path>>,
+    /// Objects below what is read: that is a whole level, of which no part can be left out.
+    always: RedBlackTreeSetSync<Path>,
+}
+
+impl JoinKey {
+    /// Whether an object at that place is read.
+    pub(super) fn covers(&self, path: &[Arc<str>]) -> bool {
+        covers(&self.path, path)
+    }
+
+    /// The values of an object that are compared; `None` when the object is only a part of what is compared.
+    fn values(&self, path: &Path, object: &Stored) -> Option<Vec<RegoValue>> {
+        let inside = self.path.get(path.len()..)?;
+        let steps: Vec<_> = inside.iter().chain(&self.below).cloned().collect();
+        let value = object.fresh();
+        Some(values_at(&steps, &value, &RegoValue::Null).into_iter().cloned().collect())
+    }
+}
+
+impl JoinIndex {
+    /// The index over objects that are already there.
+    pub(super) fn of(key: &JoinKey, root: &Shelf) -> Self {
+        let mut index = Self::default();
+        let reach: Vec<_> = key.path.iter().map(Reach::widest).collect();
+        let mut visit = |path: &[Arc<str>], shelf: &Shelf| {
+            shelf.objects(&mut path.to_vec(), &mut |path, object| index.put(key, &path.into(), object));
+        };
+        root.reach(&reach, &mut Vec::new(), &mut visit);
+        index
+    }
+
+    pub(super) fn put(&mut self, key: &JoinKey, path: &Path, object: &Stored) {
+        let Some(values) = key.values(path, object) else {
+            self.always.insert_mut(path.clone());
+            return;
+        };
+        for value in values {
+            if let Some(places) = self.by_value.get_mut(&value) {
+                places.insert_mut(path.clone());
+            } else {
+                let places = RedBlackTreeSetSync::new_sync().insert(path.clone());
+                self.by_value.insert_mut(value, places);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &JoinKey, path: &Path, object: &Stored) {
+        let Some(values) = key.values(path, object) else {
+            self.always.remove_mut(path);
+            return;
+        };
+        for value in values {
+            let Some(places) = self.by_value.get_mut(&value) else {
+                continue;
+            };
+            places.remove_mut(path);
+            if places.is_empty() {
+                self.by_value.remove_mut(&value);
+            }
+        }
+    }
+
+    /// The places of the objects that hold any of the values; some may come twice.
+    pub(super) fn places(&self, values: &[&RegoValue]) -> Vec<&Path> {
+        let held =
+            values.iter().filter_map(|value| self.by_value.get(*value)).flat_map(|places| places.iter());
+        self.always.iter().chain(held).collect()
+    }
+}

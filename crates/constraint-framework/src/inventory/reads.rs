@@ -1,0 +1,108 @@
+//! What one program reads of the inventory, sorted by how it can be found.
+
+use std::sync::Arc;
+
+use rego_compat::{Access, Analysis, Segment};
+
+use super::join::JoinKey;
+
+/// The root below `data` that is the inventory's.
+const ROOT: &str = "inventory";
+
+/// What a program reads below `data.inventory`.
+#[derive(Clone, Debug)]
+pub struct Reads {
+    whole: Arc<[Vec<Segment>]>,
+    pub(super) narrowed: Vec<Vec<Segment>>,
+    pub(super) joined: Vec<JoinedRead>,
+}
+
+/// A read under equations: any of them finds a superset of what matters.
+#[derive(Clone, Debug)]
+pub(super) struct JoinedRead {
+    pub(super) path: Vec<Segment>,
+    /// Each index, and the path of what to look for in it, below `input`.
+    pub(super) joins: Vec<(Arc<JoinKey>, Vec<Segment>)>,
+}
+
+impl Reads {
+    /// What a program reads; `None` when that is nothing.
+    #[must_use]
+    pub fn of(analysis: &Analysis) -> Option<Self> {
+        let accesses: Vec<_> = analysis.accesses().iter().filter_map(below_root).collect();
+        if accesses.is_empty() {
+            return None;
+        }
+        let is_whole = |path: &[Segment], access: &Access| {
+            access.joins.is_empty() && !path.iter().any(|segment| matches!(segment, Segment::Input(_)))
+        };
+        let whole: Arc<[Vec<Segment>]> = accesses
+            .iter()
+            .filter(|(path, access)| is_whole(path, access))
+            .map(|(path, _)| path.to_vec())
+            .collect();
+        let mut reads = Self { whole, narrowed: Vec::new(), joined: Vec::new() };
+        for (path, access) in accesses {
+            reads.add(path, access);
+        }
+        Some(reads)
+    }
+
+    /// Whether some of what is read is found by index, and none of it by looking at everything.
+    #[must_use]
+    pub fn is_indexed(&self) -> bool {
+        self.whole.is_empty()
+    }
+
+    /// What the program reads whatever its input is.
+    pub(super) const fn whole(&self) -> &Arc<[Vec<Segment>]> {
+        &self.whole
+    }
+
+    pub(super) fn join_keys(&self) -> impl Iterator<Item = &Arc<JoinKey>> {
+        self.joined.iter().flat_map(|read| &read.joins).map(|(key, _)| key)
+    }
+
+    fn add(&mut self, path: &[Segment], access: &Access) {
+        if self.whole.iter().any(|whole| includes(whole, path)) {
+            return;
+        }
+        if access.joins.is_empty() {
+            self.narrowed.push(path.to_vec());
+            return;
+        }
+        let key = |data: &[Segment]| JoinKey { path: without_input(path), below: without_input(data) };
+        let joins = access.joins.iter().map(|join| (Arc::new(key(&join.data)), join.input.clone()));
+        self.joined.push(JoinedRead { path: path.to_vec(), joins: joins.collect() });
+    }
+}
+
+/// The path of an access below `data.inventory`; `None` for what lies elsewhere. An access to more than the
+/// inventory reads all of it.
+fn below_root(access: &Access) -> Option<(&[Segment], &Access)> {
+    match access.path.split_first() {
+        Some((Segment::Key(root), rest)) => (root == ROOT).then_some((rest, access)),
+        Some(_) | None => Some((&[], access)),
+    }
+}
+
+/// Whether a path without input reaches everything that another one does.
+fn includes(whole: &[Segment], other: &[Segment]) -> bool {
+    whole.len() <= other.len() && whole.iter().zip(other).all(|(a, b)| matches!(a, Segment::Any) || a == b)
+}
+
+fn without_input(path: &[Segment]) -> Vec<Segment> {
+    let widen = |segment: &Segment| match segment {
+        Segment::Input(_) => Segment::Any,
+        known => known.clone(),
+    };
+    path.iter().map(widen).collect()
+}
+
+/// Whether a path without input can lead to an object, or through it.
+pub(super) fn covers(path: &[Segment], object: &[Arc<str>]) -> bool {
+    path.iter().zip(object).all(|(segment, at)| match segment {
+        Segment::Key(name) => **name == **at,
+        Segment::Any | Segment::Input(_) => true,
+    })
+}

@@ -1,0 +1,130 @@
+//! The persistent tree of objects: a level per path segment, shared between snapshots.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use rego_compat::Value as RegoValue;
+use rpds::RedBlackTreeMapSync;
+
+use super::object::Stored;
+
+/// A level of the tree. Cloning shares what is below.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    below: RedBlackTreeMapSync<Arc<str>, Arc<Shelf>>,
+    object: Option<Arc<Stored>>,
+    /// Everything here and below as a value, for readers of whole levels.
+    tree: OnceLock<RegoValue>,
+}
+
+/// What one step down takes.
+#[derive(Clone, Debug)]
+pub(super) enum Reach {
+    /// These keys.
+    Keys(Vec<String>),
+    /// Every key.
+    Any,
+}
+
+/// What is told of each place that a path reaches, in order of the paths.
+pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Arc<str>], &Shelf);
+
+impl Clone for Shelf {
+    /// The value of a level is not cloned: who clones a level is about to change it.
+    fn clone(&self) -> Self {
+        Self { below: self.below.clone(), object: self.object.clone(), tree: OnceLock::new() }
+    }
+}
+
+impl Shelf {
+    /// Puts an object and gives back the one that was there.
+    pub(super) fn put(&mut self, path: &[Arc<str>], object: Arc<Stored>) -> Option<Arc<Stored>> {
+        self.tree.take();
+        let Some((head, rest)) = path.split_first() else {
+            return self.object.replace(object);
+        };
+        if let Some(shelf) = self.below.get_mut(head) {
+            return Arc::make_mut(shelf).put(rest, object);
+        }
+        let mut shelf = Self::default();
+        shelf.put(rest, object);
+        self.below.insert_mut(head.clone(), Arc::new(shelf));
+        None
+    }
+
+    /// Takes an object out, and with it the levels that hold nothing else.
+    pub(super) fn remove(&mut self, path: &[Arc<str>]) -> Option<Arc<Stored>> {
+        self.at(path.iter().map(|segment| &**segment))?.object.as_ref()?;
+        self.take(path)
+    }
+
+    fn take(&mut self, path: &[Arc<str>]) -> Option<Arc<Stored>> {
+        self.tree.take();
+        let Some((head, rest)) = path.split_first() else {
+            return self.object.take();
+        };
+        let shelf = Arc::make_mut(self.below.get_mut(head)?);
+        let taken = shelf.take(rest);
+        if shelf.object.is_none() && shelf.below.is_empty() {
+            self.below.remove_mut(head);
+        }
+        taken
+    }
+
+    fn at<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<&Self> {
+        path.into_iter().try_fold(self, |shelf, segment| shelf.below.get(segment).map(|below| &**below))
+    }
+
+    /// The object at a path. What lies below it would hide it from a policy.
+    pub(super) fn object<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<&Arc<Stored>> {
+        self.at(path).filter(|shelf| shelf.below.is_empty())?.object.as_ref()
+    }
+
+    /// Visits the places that a path reaches. An object that lies higher than the path goes on is such a place.
+    pub(super) fn reach(&self, path: &[Reach], at: &mut Vec<Arc<str>>, visit: Visit<'_>) {
+        let Some((step, rest)) = path.split_first() else {
+            return visit(at, self);
+        };
+        if self.below.is_empty() {
+            return if self.object.is_some() {
+                visit(at, self)
+            };
+        }
+        let mut descend = |key: &Arc<str>, shelf: &Self| {
+            at.push(key.clone());
+            shelf.reach(rest, at, visit);
+            at.pop();
+        };
+        match step {
+            Reach::Any => self.below.iter().for_each(|(key, shelf)| descend(key, shelf)),
+            Reach::Keys(keys) => {
+                let entries = keys.iter().filter_map(|key| self.below.get_key_value(key.as_str()));
+                entries.for_each(|(key, shelf)| descend(key, shelf));
+            }
+        }
+    }
+
+    /// Visits every object here and below.
+    pub(super) fn objects(&self, at: &mut Vec<Arc<str>>, visit: &mut dyn FnMut(&[Arc<str>], &Arc<Stored>)) {
+        if let Some(object) = &self.object {
+            visit(at, object);
+        }
+        for (key, shelf) in self.below.iter() {
+            at.push(key.clone());
+            shelf.objects(at, visit);
+            at.pop();
+        }
+    }
+
+    /// Everything here and below, kept until something there changes.
+    pub(super) fn tree(&self) -> RegoValue {
+        if let (Some(object), true) = (&self.object, self.below.is_empty()) {
+            return object.kept().clone();
+        }
+        let build = || {
+            let branches = self.below.iter().map(|(key, shelf)| (RegoValue::from(&**key), shelf.tree()));
+            RegoValue::from(branches.collect::<BTreeMap<_, _>>())
+        };
+        self.tree.get_or_init(build).clone()
+    }
+}

@@ -1,0 +1,310 @@
+//! The reduced inventory against the full one, and snapshots against inventories made afresh.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use rego_compat::{Budget, Module, Program, RegoVersion, Rules, compile};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn document(value: &Value) -> Document {
+    Document::from_value(value).unwrap()
+}
+
+fn path(segments: &[&str]) -> Vec<String> {
+    segments.iter().map(|segment| (*segment).to_owned()).collect()
+}
+
+fn named(name: &str) -> Document {
+    document(&json!({"metadata": {"name": name}}))
+}
+
+fn json(value: &RegoValue) -> Value {
+    serde_json::from_str(&value.to_json_str().unwrap()).unwrap()
+}
+
+fn program(rules: &str) -> Program {
+    let text = format!("package t\n{rules}");
+    let module =
+        Module::parse("t.rego", &text, RegoVersion::V0).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    compile(&[module], "data.t.violation", &Rules::default()).unwrap_or_else(|why| panic!("{why}\n{text}"))
+}
+
+fn answer(program: &Program, inventory: &RegoValue, input: &RegoValue) -> Option<RegoValue> {
+    let data = RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), inventory.clone())]));
+    program.evaluate(input, &data, &Budget::default()).unwrap()
+}
+
+fn rego(value: &Value) -> RegoValue {
+    RegoValue::from_json_str(&value.to_string()).unwrap()
+}
+
+fn ingress(namespace: &str, name: &str, host: &str) -> (Vec<String>, Document) {
+    let object = json!({"metadata": {"name": name}, "spec": {"rules": [{"host": host}]}});
+    (path(&["namespace", namespace, "networking.k8s.io/v1", "Ingress", name]), document(&object))
+}
+
+const UNIQUE_HOST: &str = r#"violation[{"msg": other.metadata.name}] {
+    host := input.host
+    other := data.inventory.namespace[_][version]["Ingress"][_]
+    startswith(version, "networking")
+    other.spec.rules[_].host == host
+}"#;
+
+#[test]
+fn objects_lie_where_policies_look_for_them() {
+    let mut inventory = Inventory::default();
+    inventory.put(path(&["namespace", "a", "v1", "Pod", "x"]), &named("x"));
+    inventory.put(path(&["namespace", "a", "v1", "Pod", "y"]), &named("y"));
+    inventory.put(path(&["cluster", "v1", "Namespace", "a"]), &named("a"));
+    let tree = json(&inventory.whole());
+    assert_eq!(tree["namespace"]["a"]["v1"]["Pod"]["y"]["metadata"]["name"], "y");
+    assert_eq!(tree["cluster"]["v1"]["Namespace"]["a"]["metadata"]["name"], "a");
+    assert_eq!(inventory.get(&path(&["cluster", "v1", "Namespace", "a"])).unwrap().name(), "a");
+    assert_eq!(inventory.get(&path(&["cluster", "v1", "Namespace"])), None);
+}
+
+#[test]
+fn a_join_shows_the_objects_that_are_equal_and_parses_no_other() {
+    let program = program(UNIQUE_HOST);
+    let reads = Reads::of(program.analysis()).unwrap();
+    assert!(reads.is_indexed());
+    let mut inventory = Inventory::default();
+    for (place, object) in [ingress("a", "x", "one"), ingress("b", "y", "two"), ingress("b", "z", "three")] {
+        inventory.put(place, &object);
+    }
+    inventory.serve([&reads].into_iter());
+    let shown = json(&inventory.select(&reads, &rego(&json!({"host": "two"}))));
+    let object = json!({"metadata": {"name": "y"}, "spec": {"rules": [{"host": "two"}]}});
+    assert_eq!(shown, json!({"namespace": {"b": {"networking.k8s.io/v1": {"Ingress": {"y": object}}}}}));
+    inventory.root.objects(&mut Vec::new(), &mut |path, object| assert!(!object.is_kept(), "{path:?}"));
+}
+
+#[test]
+fn an_object_that_changes_is_found_by_its_new_value_only() {
+    let program = program(UNIQUE_HOST);
+    let reads = Reads::of(program.analysis()).unwrap();
+    let mut inventory = Inventory::default();
+    inventory.serve([&reads].into_iter());
+    let found = |inventory: &Inventory, host: &str| {
+        !json(&inventory.select(&reads, &rego(&json!({"host": host})))).as_object().unwrap().is_empty()
+    };
+    let (place, object) = ingress("a", "x", "one");
+    inventory.put(place.clone(), &object);
+    let before = inventory.clone();
+    inventory.put(place.clone(), &ingress("a", "x", "two").1);
+    assert!(found(&before, "one") && !found(&before, "two"));
+    assert!(!found(&inventory, "one") && found(&inventory, "two"));
+    assert_eq!(inventory.len(), 1);
+    inventory.remove(&place);
+    inventory.remove(&place);
+    assert!(!found(&inventory, "two") && inventory.is_empty());
+}
+
+#[test]
+fn a_change_of_one_kind_leaves_the_others_as_they_were_parsed() {
+    let program = program("violation[x] { x := data.inventory.namespace[_].v1.Pod[_].metadata.name }");
+    let reads = Reads::of(program.analysis()).unwrap();
+    let mut inventory = Inventory::default();
+    inventory.serve([&reads].into_iter());
+    for name in ["x", "y"] {
+        inventory.put(path(&["namespace", "a", "v1", "Pod", name]), &named(name));
+    }
+    let kept = |inventory: &Inventory| {
+        let mut kept = 0;
+        inventory.root.objects(&mut Vec::new(), &mut |_, object| kept += usize::from(object.is_kept()));
+        kept
+    };
+    let shown = json(&inventory.select(&reads, &RegoValue::Null));
+    assert_eq!(shown["namespace"]["a"]["v1"]["Pod"].as_object().unwrap().len(), 2);
+    assert_eq!(kept(&inventory), 2);
+    inventory.put(path(&["namespace", "a", "v1", "Service", "s"]), &named("s"));
+    inventory.put(path(&["namespace", "a", "v1", "Pod", "y"]), &named("z"));
+    assert_eq!(kept(&inventory), 1);
+    let shown = json(&inventory.select(&reads, &RegoValue::Null));
+    assert_eq!(shown["namespace"]["a"]["v1"]["Pod"]["y"]["metadata"]["name"], "z");
+    assert!(shown["namespace"]["a"]["v1"].get("Service").is_none());
+}
+
+// === generated policies, objects and inputs ===
+
+fn word(words: &'static [&'static str]) -> impl Strategy<Value = &'static str> + Clone {
+    prop::sample::select(words)
+}
+
+/// A body that reads the inventory and gives `x`.
+fn body() -> impl Strategy<Value = String> {
+    let before = word(&[
+        "ns := input.ns; h := input.h",
+        "ns := input.nss[_]; h := input.hs[_]",
+        "ns := input.nss[_]; h := input.hs[_].deep",
+        "ns := concat(\"\", [\"a\"]); h := 1; c := [1 | ns == input.ns]; count(c) < 2",
+    ]);
+    let access = word(&[
+        "x := data.inventory.namespace[_][_][\"P\"][_]",
+        "x := data.inventory.namespace[ns][_][\"P\"][_]",
+        "x := data.inventory.namespace[ns][\"v1\"][_][name]; name == input.name",
+        "x := data.inventory.namespace[ns].v1.Q[input.name]",
+        "x := data.inventory.cluster[_].P[_]",
+        "x := data.inventory.namespace[ns]",
+        "x := data.inventory.namespace[_].v1.P",
+        "x := data.inventory.namespace[_].v1[_][_].spec",
+        "x := data.inventory.namespace[_].v1[_][_].spec.hs[_]",
+        "x := data.inventory[_][_][_][_]",
+        "some v; x := data.inventory.namespace[ns][v].P[_]; v == input.v",
+    ]);
+    let condition = word(&[
+        "true",
+        "x.spec.h == h",
+        "x.spec.h == input.h",
+        "input.hs[_] == x.spec.hs[_]",
+        "[y] = [x.spec]; y.hs[_] == h",
+        "x.spec.h == h; x.metadata.ns == ns",
+        "x == h",
+        "x.h == h",
+        "x[_].spec.h == h",
+        "not x.spec.h == h",
+        "x.spec.h != h",
+        "count([1 | x.spec.h == h]) == 0",
+        "alike(x, input)",
+        "x.spec.hs == input.hs",
+        "{z | z := x.spec.hs[_]; z == h} == set()",
+    ]);
+    (before, access, condition.clone(), condition)
+        .prop_map(|(before, access, first, second)| format!("{before}; {access}; {first}; {second}"))
+}
+
+/// Rules around bodies: as they are, denied, counted, in functions, under another input.
+fn rules() -> impl Strategy<Value = String> {
+    let around = word(&[
+        "violation[x] { BODY }",
+        "found[x] { BODY }\nviolation[\"none\"] { count(found) == 0 }\nviolation[x] { found[x] }",
+        "violation[n] { n := count([x | BODY]) }",
+        "violation[\"none\"] { not found }\nfound { BODY }",
+        "violation[x] { x := found[_] with input.h as 2 with input.ns as \"b\" }\nfound[x] { BODY }",
+        "violation[x] { x := found[_] with data.inventory.cluster as {} }\nfound[x] { BODY }",
+        "violation[x] { x := f(1)[_] }\nf(_) = {x | BODY}",
+        "violation[\"every\"] { count({x | BODY}) == count({x | OTHER}) }",
+        "violation[x] { BODY }\nviolation[x] { OTHER }",
+        "violation[d] { all := data.inventory.namespace[k]; d := {k: count(all)}; BODY }",
+    ]);
+    (around, body(), body()).prop_map(|(around, body, other)| {
+        let rules = around.replace("BODY", &body).replace("OTHER", &other);
+        format!("{rules}\nalike(a, b) {{ a.spec.h == b.h }}")
+    })
+}
+
+fn scalar() -> impl Strategy<Value = Value> {
+    let all =
+        vec![json!(1), json!(1.0), json!(2), json!("1"), json!("a"), json!(null), json!(true), json!([1])];
+    prop::sample::select(all)
+}
+
+fn place() -> impl Strategy<Value = Vec<String>> {
+    let name = word(&["n", "m"]);
+    (word(&["a", "b", ""]), word(&["v1", "x/v1"]), word(&["P", "Q"]), name).prop_map(
+        |(namespace, version, kind, name)| match namespace {
+            "" => path(&["cluster", version, kind, name]),
+            namespace => path(&["namespace", namespace, version, kind, name]),
+        },
+    )
+}
+
+fn object() -> impl Strategy<Value = Document> {
+    let hosts = prop::collection::vec(scalar(), 0..3);
+    let spec =
+        (prop::option::of(scalar()), prop::option::of(hosts)).prop_map(|(h, hs)| json!({"h": h, "hs": hs}));
+    (spec, word(&["a", "b"])).prop_map(|(spec, ns)| document(&json!({"metadata": {"ns": ns}, "spec": spec})))
+}
+
+fn input() -> impl Strategy<Value = Value> {
+    let lists = (prop::collection::vec(scalar(), 0..3), prop::collection::vec(word(&["a", "b", "c"]), 0..3));
+    let words = (word(&["a", "b"]), word(&["n", "m"]), word(&["v1", "x/v1"]));
+    (scalar(), lists, words).prop_map(
+        |(h, (hs, nss), (ns, name, v))| json!({"h": h, "hs": hs, "nss": nss, "ns": ns, "name": name, "v": v}),
+    )
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Put(Vec<String>, Document),
+    Remove(Vec<String>),
+    /// Somebody looks, and keeps the snapshot.
+    Look,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        4 => (place(), object()).prop_map(|(place, object)| Event::Put(place, object)),
+        1 => place().prop_map(Event::Remove),
+        1 => Just(Event::Look),
+    ];
+    prop::collection::vec(event, 0..16)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn a_policy_answers_alike_on_the_reduced_and_on_the_full_inventory(
+        rules in rules(), events in events(), input in input(), served_at in 0_usize..16
+    ) {
+        let program = program(&rules);
+        let input = rego(&input);
+        let reads = Reads::of(program.analysis());
+        let mut inventory = Inventory::default();
+        let mut objects = BTreeMap::new();
+        let mut snapshots = Vec::new();
+        for (position, event) in events.iter().enumerate() {
+            if position == served_at {
+                inventory.serve(reads.iter());
+            }
+            match event {
+                Event::Put(place, object) => {
+                    inventory.put(place.clone(), object);
+                    objects.insert(place.clone(), object.clone());
+                }
+                Event::Remove(place) => {
+                    inventory.remove(place);
+                    objects.remove(place);
+                }
+                Event::Look => {
+                    let shown = reads.as_ref().map(|reads| inventory.select(reads, &input));
+                    snapshots.push((inventory.clone(), shown));
+                }
+            }
+        }
+        let mut afresh = Inventory::default();
+        objects.iter().for_each(|(place, object)| afresh.put(place.clone(), object));
+        prop_assert_eq!(inventory.len(), objects.len());
+        prop_assert_eq!(inventory.whole(), afresh.whole());
+        for (snapshot, shown) in snapshots {
+            prop_assert_eq!(reads.as_ref().map(|reads| snapshot.select(reads, &input)), shown);
+        }
+        let Some(reads) = reads else { return Ok(()) };
+        let reduced = inventory.select(&reads, &input);
+        let (small, full) = (answer(&program, &reduced, &input), answer(&program, &inventory.whole(), &input));
+        prop_assert_eq!(small, full, "{}\n{:?}\nreduced {}", rules, program.analysis().accesses(), reduced);
+        // An index that grew with the objects is the one that is made of them.
+        inventory.serve([&reads].into_iter());
+        afresh.serve([&reads].into_iter());
+        prop_assert_eq!(inventory.select(&reads, &input), afresh.select(&reads, &input));
+    }
+
+    #[test]
+    fn what_was_added_and_removed_was_never_there(events in events(), place in place(), object in object()) {
+        let mut inventory = Inventory::default();
+        for event in &events {
+            if let Event::Put(place, object) = event {
+                inventory.put(place.clone(), object);
+            }
+        }
+        inventory.remove(&place);
+        let before = inventory.clone();
+        inventory.put(place.clone(), &object);
+        inventory.remove(&place);
+        prop_assert_eq!(inventory.whole(), before.whole());
+        prop_assert_eq!(inventory.len(), before.len());
+    }
+}

@@ -1,0 +1,52 @@
+//! The part of the inventory that a program reads whatever its input is, built once per change.
+
+use std::sync::{Arc, OnceLock};
+
+use rego_compat::{Segment, Value as RegoValue};
+
+use super::Path;
+use super::part::Parts;
+use super::reads::{Reads, covers};
+use super::shelf::{Reach, Shelf};
+
+/// The paths, and what lies there as of now. Cloning shares it.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    paths: Arc<[Vec<Segment>]>,
+    tree: Arc<OnceLock<RegoValue>>,
+}
+
+impl View {
+    pub(super) fn new(paths: Arc<[Vec<Segment>]>) -> Self {
+        Self { paths, tree: Arc::default() }
+    }
+
+    /// Whether this is what a reader needs.
+    pub(super) fn serves(&self, reads: &Reads) -> bool {
+        self.paths == *reads.whole()
+    }
+
+    /// Something at that place came, changed or went.
+    pub(super) fn changed(&mut self, path: &Path) {
+        if self.paths.iter().any(|pattern| covers(pattern, path)) {
+            self.tree = Arc::default();
+        }
+    }
+
+    /// What lies at the paths, built on the first call after a change. Levels that did not change are shared with
+    /// what was built before.
+    pub(super) fn tree(&self, root: &Shelf) -> RegoValue {
+        self.tree.get_or_init(|| build(&self.paths, root)).clone()
+    }
+}
+
+/// What lies at the paths.
+pub(super) fn build(paths: &[Vec<Segment>], root: &Shelf) -> RegoValue {
+    let mut parts = Parts::default();
+    for path in paths {
+        let reach: Vec<_> = path.iter().map(Reach::widest).collect();
+        let mut visit = |at: &[Arc<str>], shelf: &Shelf| parts.put(at, shelf.tree());
+        root.reach(&reach, &mut Vec::new(), &mut visit);
+    }
+    parts.over(None)
+}

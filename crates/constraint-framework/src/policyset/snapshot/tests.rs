@@ -1,0 +1,154 @@
+//! Whatever one constraint does, it is one violation of its own, and the others' verdicts stay as they are.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::api::Constraint;
+use crate::driver::{CompileError, Driver, Program, RegoDriver};
+use crate::policyset::{Compiler, PolicySetBuilder};
+use crate::review::{Action, Document};
+use crate::target::{AdmissionTarget, Target};
+
+use super::*;
+
+/// A language whose programs panic.
+#[derive(Debug)]
+struct PanickingDriver;
+
+impl Driver for PanickingDriver {
+    fn engine(&self) -> &str {
+        "Panicking"
+    }
+
+    fn compile(&self, _source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+        Ok(Arc::new(Self))
+    }
+}
+
+impl Program for PanickingDriver {
+    fn evaluate(&self, _case: &Case<'_>, _budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+        panic!("a defect")
+    }
+}
+
+fn template(kind: &str, engine: &str, source: Value) -> Value {
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    json!({
+        "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate",
+        "metadata": {"name": kind.to_lowercase()},
+        "spec": {
+            "crd": {"spec": {"names": {"kind": kind}, "validation": schema}},
+            "targets": [{"target": "admission.k8s.gatekeeper.sh", "code": [{"engine": engine, "source": source}]}]
+        }
+    })
+}
+
+fn constraint(kind: &str, action: &str, match_block: &Value) -> Constraint {
+    Constraint::from_value(&json!({
+        "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": kind.to_lowercase()},
+        "spec": {"enforcementAction": action, "match": match_block, "parameters": {"number": 7, "text": "t"}}
+    }))
+    .unwrap()
+}
+
+fn nested(levels: usize) -> String {
+    format!("{}{}", "[".repeat(levels), "]".repeat(levels))
+}
+
+/// A Pod with lists of lists in a field that nobody has to look at.
+fn pod() -> Review {
+    let text = format!(
+        r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a", "namespace": "n"}}, "deep": {}}}"#,
+        nested(100)
+    );
+    AdmissionTarget.object(Document::from_text(text).unwrap(), None)
+}
+
+fn builder() -> PolicySetBuilder {
+    let drivers: [Arc<dyn Driver>; 2] = [Arc::new(RegoDriver), Arc::new(PanickingDriver)];
+    let mut policies =
+        PolicySetBuilder::new(Compiler::new([Arc::new(AdmissionTarget) as Arc<dyn Target>], drivers));
+    let echo = json!({"rego": "package p\nviolation[{\"msg\": input.review.object.metadata.name}] { true }"});
+    for kind in ["After", "Before"] {
+        policies.put_template(&template(kind, "Rego", echo.clone())).unwrap();
+        policies.put_constraint(constraint(kind, "deny", &json!({}))).unwrap();
+    }
+    policies
+}
+
+fn verdict(policies: &PolicySetBuilder) -> Verdict {
+    let budget =
+        Budget::default().with_instructions(100_000).with_time(Duration::from_secs(60)).with_memory(1 << 20);
+    policies.build().review(&pod(), EnforcementPoint::AUDIT, &budget.with_output(1 << 16))
+}
+
+/// Adds a constraint of the kind `Bad` that must fail, and be the only thing that changes.
+#[track_caller]
+fn check(engine: &str, source: Value, match_block: &Value, expected: &str) {
+    let expected_others = verdict(&builder());
+    for (word, action) in [("deny", Action::Deny), ("warn", Action::Warn), ("dryrun", Action::Dryrun)] {
+        let mut policies = builder();
+        policies.put_template(&template("Bad", engine, source.clone())).unwrap();
+        policies.put_constraint(constraint("Bad", word, match_block)).unwrap();
+        let verdict = verdict(&policies);
+        let (bad, others): (Vec<_>, Vec<_>) =
+            verdict.violations().iter().cloned().partition(|violation| violation.constraint.kind == "Bad");
+        assert_eq!(Verdict::new(others), expected_others);
+        let [violation] = &*bad else { panic!("{source}: {bad:?}") };
+        assert!(violation.message.contains(expected), "{source}: {}", violation.message);
+        assert_eq!(violation.actions, [action]);
+    }
+}
+
+#[track_caller]
+fn check_rego(rules: &str, expected: &str) {
+    check("Rego", json!({"rego": format!("package p\n{rules}")}), &json!({}), expected);
+}
+
+#[test]
+fn answers_of_a_wrong_shape() {
+    check_rego("violation[{\"msg\": msg}] { msg := input.parameters.number }", "text `msg`");
+    check_rego("violation[{\"msg\": msg}] { msg := input.review.object }", "text `msg`");
+    check_rego("violation[x] { x := input.parameters.text }", "text `msg`");
+    check_rego("violation[x] { x := {\"details\": input.parameters.text, \"msg\": null} }", "text `msg`");
+}
+
+#[test]
+fn rules_and_functions_in_conflict() {
+    check_rego("violation[{\"msg\": x}] { true }\nx = \"1\" { true }\nx = \"2\" { true }", "");
+    check_rego("violation[{\"msg\": f(1)}] { true }\nf(x) = \"1\" { true }\nf(x) = \"2\" { true }", "");
+}
+
+#[test]
+fn budgets_that_run_out() {
+    let endless = "violation[{\"msg\": \"m\"}] { r := numbers.range(1, 2000); r[_] + r[_] < 0 }";
+    check_rego(endless, "budget");
+    let text = "x := concat(\",\", [s | numbers.range(1, 2000)[_]; s := \"0123456789012345678901234567890123456789\"])";
+    check_rego(&format!("violation[{{\"msg\": x}}] {{ {text} }}"), "budget");
+}
+
+#[test]
+fn matches_that_cannot_be_decided() {
+    let quiet = json!({"rego": "package p\nviolation[{\"msg\": \"m\"}] { false }"});
+    let selector = json!({"namespaceSelector": {"matchLabels": {"a": "b"}}});
+    check("Rego", quiet.clone(), &selector, "unable to match constraints: ");
+    check("Rego", quiet, &json!({"source": "Original"}), "unable to match constraints: ");
+}
+
+#[test]
+fn an_engine_that_panics() {
+    check("Panicking", json!({}), &json!({}), "engine failed");
+}
+
+#[test]
+fn an_object_nested_too_deep_hides_nothing() {
+    let text = format!(
+        r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a"}}, "deep": {}}}"#,
+        nested(200)
+    );
+    let review = AdmissionTarget.object(Document::from_text(text).unwrap(), None);
+    let verdict = builder().build().review(&review, EnforcementPoint::AUDIT, &Budget::default());
+    let unread = "the object cannot be read: it is nested too deep";
+    assert_eq!(verdict.denial(), format!("[after] {unread}\n[before] {unread}"));
+}

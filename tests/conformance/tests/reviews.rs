@@ -1,0 +1,282 @@
+//! Generated policies judge generated reviews: our constraint framework against Gatekeeper's own.
+//!
+//! Same templates, constraints, inventory and AdmissionReviews on both sides; the violations must be equal in
+//! constraint, message, details and actions, at every enforcement point. `CONFORMANCE_REVIEWS` says how many reviews,
+//! `CONFORMANCE_SEED` where they begin. What differs on purpose is in `docs/differences.md` and is named below.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test says no by panicking"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use conformance::admission::{self, Policies, Review, Subject};
+use conformance::random::Random;
+use conformance::{Judge, scale};
+use constraint_framework::api::Constraint;
+use constraint_framework::driver::Budget;
+use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
+use constraint_framework::review::{self, Document, EnforcementPoint, ReviewSource, Violation};
+use constraint_framework::target::AdmissionTarget;
+use serde_json::{Value as Json, json};
+
+/// Reviews in all, on an ordinary day.
+const EVERYDAY: usize = 4_000;
+/// Reviews of one set of policies.
+const EACH: usize = 40;
+/// Constraints of one set of policies.
+const CONSTRAINTS: usize = 14;
+
+#[test]
+fn generated_reviews_have_gatekeepers_verdicts() {
+    let rounds = scale::from_env("CONFORMANCE_REVIEWS", EVERYDAY).div_ceil(EACH);
+    let first = scale::from_env("CONFORMANCE_SEED", 1);
+    let mut judge = Judge::gatekeeper().expect("a judge");
+    let mut tally = Tally::default();
+    for seed in first..first + rounds {
+        Round::new(seed).play(&mut judge, &mut tally);
+    }
+    println!("{}", tally.report());
+    assert_eq!(tally.differences, Vec::<String>::new(), "{}", tally.report());
+    assert!(tally.counts["violations"] > tally.counts["reviews"], "too few violations to mean anything");
+}
+
+/// One set of policies and the reviews it judges.
+struct Round {
+    seed: usize,
+    policies: Policies,
+    reviews: Vec<Review>,
+}
+
+impl Round {
+    fn new(seed: usize) -> Self {
+        let mut random = Random::new(u64::try_from(seed).expect("a small number"));
+        let policies = admission::policies(CONSTRAINTS, &mut random);
+        let reviews = (0..EACH).map(|_| admission::review(&mut random)).collect();
+        Self { seed, policies, reviews }
+    }
+
+    fn play(mut self, judge: &mut Judge, tally: &mut Tally) {
+        let ours = self.fill(judge, tally);
+        let questions: Vec<_> = self.reviews.iter().map(|review| question(review).to_string()).collect();
+        let mut answers = Vec::new();
+        judge.ask_all(questions.into_iter(), |_, answer| answers.push(answer)).expect("answers");
+        for (review, theirs) in self.reviews.iter().zip(answers) {
+            tally.count("reviews", 1);
+            let ours = answer(&ours, review);
+            let theirs = judged(&theirs);
+            tally.count("violations", ours.as_ref().map_or(0, |violations| violations.len()));
+            if let Some(difference) = difference(&ours, &theirs) {
+                let of = |manifest: &&Json| {
+                    difference.contains(&format!("/{}\"", manifest["metadata"]["name"].as_str().unwrap()))
+                };
+                let constraints: Vec<_> =
+                    self.policies.constraints.iter().filter(of).map(Json::to_string).collect();
+                let constraints = constraints.join("\n");
+                let (seed, inventory) = (self.seed, json!(self.policies.inventory));
+                tally
+                    .differences
+                    .push(format!("seed {seed}\n{difference}\n{review:?}\n{constraints}\n{inventory}"));
+            }
+        }
+    }
+
+    /// Fills both sides with what both accept.
+    fn fill(&mut self, judge: &mut Judge, tally: &mut Tally) -> Arc<PolicySet> {
+        let refused = judge.ask(&self.client()).expect("an answer")["refused"].clone();
+        let mut builder = PolicySetBuilder::new(Compiler::default());
+        for template in &self.policies.templates {
+            builder.put_template(template).expect("a template");
+        }
+        for object in &self.policies.inventory {
+            builder.put_object(&AdmissionTarget, Document::from_value(object).unwrap()).expect("an object");
+        }
+        let mut both = Vec::new();
+        for manifest in std::mem::take(&mut self.policies.constraints) {
+            let id = format!(
+                "{}/{}",
+                manifest["kind"].as_str().unwrap(),
+                manifest["metadata"]["name"].as_str().unwrap()
+            );
+            let ours = Constraint::from_value(&manifest)
+                .map_err(|errors| errors.to_string())
+                .and_then(|constraint| builder.put_constraint(constraint).map_err(|error| error.to_string()));
+            match (ours, refused.get(&id)) {
+                (Ok(()), None) => both.push(manifest),
+                (Err(_), Some(_)) => tally.count("refused by both", 1),
+                (Err(why), None) if is_ours_to_refuse(&why) => {
+                    tally.count("refused by us alone, on purpose", 1)
+                }
+                (Ok(()), Some(why)) if is_theirs_to_refuse(why.as_str().unwrap_or_default()) => {
+                    tally.count("refused by them alone, on purpose", 1);
+                }
+                (ours, theirs) => {
+                    tally
+                        .differences
+                        .push(format!("seed {}: {manifest}\nours {ours:?}\ntheirs {theirs:?}", self.seed));
+                }
+            }
+            // What only one side accepted must not be in the way of the comparison.
+            if !both.iter().any(|kept| kept["metadata"]["name"] == id.split('/').next_back().unwrap()) {
+                builder.remove_constraint(&constraint_framework::api::ConstraintRef {
+                    kind: id.split('/').next().unwrap().to_owned(),
+                    name: id.split('/').next_back().unwrap().to_owned(),
+                });
+            }
+        }
+        tally.count("constraints", both.len());
+        self.policies.constraints = both;
+        judge.ask(&self.client()).expect("an answer");
+        builder.build()
+    }
+
+    fn client(&self) -> Json {
+        json!({"op": "client", "key": "k", "templates": self.policies.templates,
+            "constraints": self.policies.constraints, "inventory": self.policies.inventory})
+    }
+}
+
+/// Mistakes that Gatekeeper's library lets through: nobody refuses a scope, its webhook alone refuses an action.
+fn is_ours_to_refuse(why: &str) -> bool {
+    ["/spec/match/scope", "/spec/scopedEnforcementActions"].iter().any(|pointer| why.contains(pointer))
+}
+
+/// A null that an API server leaves out before it validates, as we do, and Gatekeeper's library does not.
+fn is_theirs_to_refuse(why: &str) -> bool {
+    why.contains(r#"Invalid value: "null""#)
+}
+
+fn question(review: &Review) -> Json {
+    let mut question = json!({"op": "review", "key": "k", "namespace": review.namespace, "source": review.source,
+        "point": review.point});
+    match &review.subject {
+        Subject::Request(request) => question["request"] = request.clone(),
+        Subject::Object(object) => question["object"] = object.clone(),
+    }
+    question
+}
+
+/// A violation in a form in which two sides can be compared.
+type Line = (String, String, String, BTreeSet<String>);
+
+fn judged(answer: &Json) -> Result<Vec<Line>, String> {
+    let Some(results) = answer["results"].as_array() else {
+        return Err(answer["error"]["message"].to_string());
+    };
+    let mut lines: Vec<_> = results.iter().map(judged_line).collect();
+    lines.sort();
+    Ok(lines)
+}
+
+fn judged_line(result: &Json) -> Line {
+    let text = |field: &str| result[field].as_str().unwrap_or_default().to_owned();
+    let scoped = result["scoped"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let actions: BTreeSet<String> = match text("action").as_str() {
+        "scoped" => scoped.map(str::to_owned).collect(),
+        action => BTreeSet::from([action.to_owned()]),
+    };
+    // A match that could not be decided has no details there, and empty ones here.
+    let undecided = text("msg").starts_with("unable to match constraints");
+    let details =
+        if undecided && result["details"].is_null() { json!({}) } else { result["details"].clone() };
+    (format!("{}/{}", text("kind"), text("name")), text("msg"), rounded(details).to_string(), actions)
+}
+
+/// Gatekeeper reads the numbers of a review as 64-bit floating point numbers; ours stay as they are written.
+fn rounded(value: Json) -> Json {
+    match value {
+        Json::Number(number) => json!(number.as_f64()),
+        Json::Array(items) => items.into_iter().map(rounded).collect(),
+        Json::Object(fields) => fields.into_iter().map(|(key, value)| (key, rounded(value))).collect(),
+        other => other,
+    }
+}
+
+fn answer(policies: &PolicySet, review: &Review) -> Result<Vec<Line>, String> {
+    let points =
+        [EnforcementPoint::WEBHOOK, EnforcementPoint::AUDIT, EnforcementPoint::GATOR, EnforcementPoint::VAP];
+    let point = points.into_iter().find(|point| point.name() == review.point).expect("a point");
+    let verdict = policies.review(&ours(policies, review)?, point, &Budget::default());
+    let mut lines: Vec<_> = verdict.violations().iter().map(line).collect();
+    lines.sort();
+    Ok(lines)
+}
+
+fn line(violation: &Violation) -> Line {
+    let actions = violation.actions.iter().map(|action| action.name().to_owned()).collect();
+    (
+        violation.constraint.to_string(),
+        violation.message.clone(),
+        rounded(violation.details.clone()).to_string(),
+        actions,
+    )
+}
+
+/// The review as an enforcement point builds it. The Namespace comes from whoever asks, or from the inventory.
+fn ours(policies: &PolicySet, review: &Review) -> Result<review::Review, String> {
+    let mut built = match &review.subject {
+        Subject::Request(request) => {
+            AdmissionTarget.request(&request.to_string()).map_err(|error| error.to_string())?
+        }
+        Subject::Object(object) => {
+            AdmissionTarget.object(Document::from_value(object).map_err(|error| error.to_string())?, None)
+        }
+    };
+    built.source = match review.source {
+        "Original" => Some(ReviewSource::Original),
+        "Generated" => Some(ReviewSource::Generated),
+        _ => None,
+    };
+    built.namespace_object = match &review.namespace {
+        Some(namespace) => Some(Document::from_value(namespace).expect("a namespace")),
+        None => {
+            let name = built.attributes.get("namespace").and_then(Json::as_str).unwrap_or_default();
+            policies.inventory().get(&["cluster", "v1", "Namespace", name].map(str::to_owned))
+        }
+    };
+    Ok(built)
+}
+
+fn difference(ours: &Result<Vec<Line>, String>, theirs: &Result<Vec<Line>, String>) -> Option<String> {
+    match (ours, theirs) {
+        (Ok(ours), Ok(theirs)) if ours == theirs => None,
+        (Err(_), Err(_)) => None,
+        (Ok(ours), Ok(theirs)) => {
+            let only = |these: &[Line], those: &[Line]| {
+                these
+                    .iter()
+                    .filter(|line| !those.contains(line))
+                    .map(|line| format!("  {line:?}\n"))
+                    .collect::<String>()
+            };
+            Some(format!("only ours:\n{}only theirs:\n{}", only(ours, theirs), only(theirs, ours)))
+        }
+        _ => Some(format!("ours {ours:?}\ntheirs {theirs:?}")),
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    counts: BTreeMap<&'static str, usize>,
+    differences: Vec<String>,
+}
+
+impl Tally {
+    fn count(&mut self, what: &'static str, times: usize) {
+        *self.counts.entry(what).or_default() += times;
+    }
+
+    fn report(&self) -> String {
+        let shown = scale::from_env("CONFORMANCE_SHOWN", 10);
+        let counts: Vec<_> = self.counts.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let some: Vec<_> = self.differences.iter().take(shown).cloned().collect();
+        format!("{}; {} differences\n{}", counts.join(", "), self.differences.len(), some.join("\n\n"))
+    }
+}
