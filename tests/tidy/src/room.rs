@@ -15,9 +15,10 @@ type Doors = &'static [(&'static str, &'static [&'static str])];
 /// `policyset` reports, made of what the other rooms refuse.
 const FRAMEWORK: Doors = &[
     ("api", &[]),
-    ("driver", &["api", "review"]),
+    ("driver", &["api", "inventory", "review"]),
     ("error", &["api", "driver", "review", "target"]),
-    ("policyset", &["api", "review", "driver", "target", "error"]),
+    ("inventory", &["review"]),
+    ("policyset", &["api", "review", "inventory", "driver", "target", "error"]),
     ("review", &["api"]),
     ("target", &["api", "review"]),
 ];
