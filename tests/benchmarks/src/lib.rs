@@ -9,10 +9,13 @@
 //! ```
 //!
 //! [`rego`] compares the evaluation and compilation of Rego with OPA, which runs as a Go program behind a pipe and
-//! takes its own times, and with plain regorus. Everything runs on one core, in turns. A benchmark asserts no speed:
-//! machines differ and neighbours make noise. It fails when the answers differ.
+//! takes its own times, and with plain regorus. [`framework`] compares templates, constraints and reviews with
+//! Gatekeeper's constraint framework in the same way. Everything runs on one core, in turns. A benchmark asserts no
+//! speed: machines differ and neighbours make noise. It fails when the answers differ.
 
 pub mod core_of_one;
 pub mod figure;
+pub mod framework;
 pub mod rego;
+pub mod spread;
 pub mod timing;

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/open-policy-agent/frameworks/constraint/pkg/client/reviews"
+	constrainttypes "github.com/open-policy-agent/frameworks/constraint/pkg/types"
 	"github.com/open-policy-agent/gatekeeper/v3/pkg/mutation/types"
 	"github.com/open-policy-agent/gatekeeper/v3/pkg/target"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -18,6 +19,8 @@ import (
 //	client  key, templates, constraints, inventory, cel -> refused: what could not be added, by name
 //	review  key, request or object; namespace, operation, source, point -> results, or error
 //	crd     template                                    -> crd
+//	ingest  as client                                   -> ns, bytes
+//	bench   key, reviews, ms                            -> ns of each pass, results of the last
 //	forget  key                                         -> ok
 //
 // A client is a set of templates and constraints with its inventory, as one Gatekeeper pod holds them; cel adds
@@ -37,6 +40,9 @@ type question struct {
 	Source      string                        `json:"source"`
 	Point       string                        `json:"point"`
 	Template    *unstructured.Unstructured    `json:"template"`
+
+	Reviews      []string `json:"reviews"`
+	Milliseconds int64    `json:"ms"`
 }
 
 type done struct {
@@ -100,6 +106,14 @@ func (j *judge) dispatch(q question) (any, error) {
 			return nil, fmt.Errorf("there is no client %q", q.Key)
 		}
 		return client.review(q)
+	case "ingest":
+		return j.ingest(q)
+	case "bench":
+		client, ok := j.clients[q.Key]
+		if !ok {
+			return nil, fmt.Errorf("there is no client %q", q.Key)
+		}
+		return client.bench(q)
 	case "crd":
 		return createCRD(q.Template)
 	case "forget":
@@ -123,6 +137,10 @@ func (g *gatekeeper) review(q question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return map[string]any{"results": resultsOf(responses)}, nil
+}
+
+func resultsOf(responses *constrainttypes.Responses) []result {
 	results := []result{}
 	for _, response := range responses.ByTarget {
 		for _, one := range response.Results {
@@ -132,7 +150,7 @@ func (g *gatekeeper) review(q question) (any, error) {
 			})
 		}
 	}
-	return map[string]any{"results": results}, nil
+	return results
 }
 
 // subjectOf makes what the target handler accepts: a request from the webhook, or an object from an audit.
