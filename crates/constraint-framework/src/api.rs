@@ -14,7 +14,7 @@ pub use field_error::{FieldError, FieldErrors};
 pub(crate) use field_error::{decode, pointer_segment};
 pub use template::{
     Code, ConstraintTemplate, ConstraintTemplateSpec, CrdNames, CrdSpec, CrdValidation, ObjectMeta,
-    RegoSource, TargetSpec, TemplateCrd,
+    Operations, RegoSource, TargetSpec, TemplateCrd,
 };
 
 /// The API group of constraint templates.

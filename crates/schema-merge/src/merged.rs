@@ -17,7 +17,7 @@ pub struct Merged {
     /// Origins by JSON pointer; a pointer that is not listed belongs to its nearest listed parent.
     pub(crate) origins: BTreeMap<String, BTreeSet<String>>,
     pub(crate) fragments: Vec<Fragment>,
-    pub(crate) lints: Vec<Finding>,
+    pub(crate) status_subresource: bool,
 }
 
 impl Merged {
@@ -39,10 +39,11 @@ impl Merged {
         &self.fragments
     }
 
-    /// What the API server accepts and users regret, about the schema as a whole and about each mount.
+    /// What the API server accepts and users regret, about the schema as a whole and about each mount. Looked for at
+    /// each call.
     #[must_use]
-    pub fn lints(&self) -> &[Finding] {
-        &self.lints
+    pub fn lints(&self) -> Vec<Finding> {
+        crate::merger::lints(self)
     }
 
     /// Who contributed the place that `place` names; empty for what the merger itself added.

@@ -21,7 +21,7 @@ use crate::limit::Limits;
 use crate::merged::Merged;
 use crate::number;
 use crate::path::{MountPath, SchemaPath};
-use crate::structural::{Options, check_structural};
+use crate::structural::{Options, check_refusals, check_structural};
 
 /// Collects fragments and joins them. What was mounted first makes no difference.
 ///
@@ -164,29 +164,14 @@ impl Merger {
             return Err(errors);
         }
         let schema = sorted(with_metadata(joined.schema, &self.terms.metadata));
-        let mut merged = Merged { schema, origins: joined.origins, fragments, lints: Vec::new() };
-        let mut refused = self.judge(&mut merged);
+        let status_subresource = self.terms.status_subresource;
+        let merged = Merged { schema, origins: joined.origins, fragments, status_subresource };
+        let mut refused = refused(&merged);
         if refused.is_empty() {
             return Ok(merged);
         }
         MergeError::settle(&mut refused);
         Err(refused)
-    }
-
-    /// What the API server would refuse, or drop in silence; the rest of the findings stay with the outcome.
-    fn judge(&self, merged: &mut Merged) -> Vec<MergeError> {
-        let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
-        let options = Options::default().status_subresource(self.terms.status_subresource).limits(limits);
-        let findings = check_structural(&merged.schema, &options);
-        let fatal = |finding: &Finding| finding.is_error() || finding.rule == "unknown-keyword";
-        let (refused, lints): (Vec<_>, Vec<_>) = findings.into_iter().partition(fatal);
-        merged.lints = lints;
-        merged.lints.extend(vacuous::check(merged));
-        let error = |finding: Finding| {
-            let origins = merged.blame(&finding.path.pointer()).into_iter().map(str::to_owned).collect();
-            MergeError::NotStructural { finding: Box::new(finding), origins }
-        };
-        refused.into_iter().map(error).collect()
     }
 
     fn oversized(&self, fragments: &[Fragment]) -> Vec<MergeError> {
@@ -233,6 +218,32 @@ impl MetadataLimits {
     }
 }
 
+/// What the API server would refuse, or drop in silence.
+fn refused(merged: &Merged) -> Vec<MergeError> {
+    let error = |finding: Finding| {
+        let origins = merged.blame(&finding.path.pointer()).into_iter().map(str::to_owned).collect();
+        MergeError::NotStructural { finding: Box::new(finding), origins }
+    };
+    check_refusals(&merged.schema, &options(merged)).into_iter().filter(is_fatal).map(error).collect()
+}
+
+/// What is left to say about a schema that the API server accepts.
+pub(crate) fn lints(merged: &Merged) -> Vec<Finding> {
+    let mut lints = check_structural(&merged.schema, &options(merged));
+    lints.retain(|finding| !is_fatal(finding));
+    lints.extend(vacuous::check(merged));
+    lints
+}
+
+fn options(merged: &Merged) -> Options {
+    let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
+    Options::default().status_subresource(merged.status_subresource).limits(limits)
+}
+
+fn is_fatal(finding: &Finding) -> bool {
+    finding.is_error() || finding.rule == "unknown-keyword"
+}
+
 /// The fragments in an order of their own and without repetitions, so that nothing depends on who came first.
 fn settled(fragments: &[Fragment]) -> Vec<Fragment> {
     let mut fragments = fragments.to_vec();
@@ -265,9 +276,11 @@ fn with_metadata(mut schema: Map<String, Value>, limits: &MetadataLimits) -> Val
     Value::Object(schema)
 }
 
-/// The same value with sorted keys, so that its text is the same whichever map serde_json was built with.
+/// The same value with sorted keys, so that its text is the same whichever map serde_json was built with. The map it
+/// has by default sorts by itself.
 fn sorted(value: Value) -> Value {
     match value {
+        value if is_sorted(&value) => value,
         Value::Array(list) => list.into_iter().map(sorted).collect(),
         Value::Object(map) => {
             let mut entries: Vec<_> = map.into_iter().collect();
@@ -275,6 +288,14 @@ fn sorted(value: Value) -> Value {
             Value::Object(entries.into_iter().map(|(key, value)| (key, sorted(value))).collect())
         }
         scalar => scalar,
+    }
+}
+
+fn is_sorted(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.iter().all(is_sorted),
+        Value::Object(map) => map.keys().is_sorted() && map.values().all(is_sorted),
+        _ => true,
     }
 }
 

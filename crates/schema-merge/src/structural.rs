@@ -124,6 +124,15 @@ impl Options {
 /// ```
 #[must_use]
 pub fn check_structural(schema: &Value, options: &Options) -> Vec<Finding> {
+    examine(schema, options, options.lints)
+}
+
+/// As [`check_structural`], without the walk that looks for lints; what decoding noticed on the way is there.
+pub(crate) fn check_refusals(schema: &Value, options: &Options) -> Vec<Finding> {
+    examine(schema, options, false)
+}
+
+fn examine(schema: &Value, options: &Options, with_lints: bool) -> Vec<Finding> {
     let mut report = Report::based(&options.prefix, &options.base);
     if let Some(detail) = options.limits.exceeded(schema) {
         report.push(Severity::Error, Problem::Plain, "too-large", &SchemaPath::root(), None, detail);
@@ -138,7 +147,7 @@ pub fn check_structural(schema: &Value, options: &Options) -> Vec<Finding> {
         return findings;
     }
     refusals(&node, options, &mut report);
-    if options.lints {
+    if with_lints {
         lint::check(&node, &mut report);
     }
     findings.append(&mut report.findings);

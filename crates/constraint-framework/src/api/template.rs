@@ -106,9 +106,14 @@ pub struct TargetSpec {
     pub libs: Vec<String>,
     /// Code by engine.
     pub code: Vec<Code>,
-    /// Admission operations the template wants to see; empty or `*` means all.
-    pub operations: Vec<String>,
+    /// Admission operations the template wants to see.
+    pub operations: Operations,
 }
+
+/// Admission operations; empty or `*` means all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Operations(pub Vec<String>);
 
 /// Source code for one engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -212,10 +217,11 @@ impl ConstraintTemplate {
             errors.push(FieldError::new("/spec/targets", rule));
             return;
         };
-        if target.operations.len() > 1 && target.operations.iter().any(|operation| operation == "*") {
+        let operations = &target.operations.0;
+        if operations.len() > 1 && operations.iter().any(|operation| operation == "*") {
             errors.push(FieldError::new("/spec/targets/0/operations", "`*` must stand alone"));
         }
-        for (position, operation) in target.operations.iter().enumerate() {
+        for (position, operation) in operations.iter().enumerate() {
             if !matches!(operation.as_str(), "*" | "CREATE" | "UPDATE" | "DELETE" | "CONNECT") {
                 let pointer = format!("/spec/targets/0/operations/{position}");
                 let rule = format!("must be *, CREATE, UPDATE, DELETE or CONNECT, not {operation:?}");
@@ -239,11 +245,14 @@ impl TargetSpec {
         }
         sources
     }
+}
 
-    /// Whether the template wants to see an admission operation.
-    pub fn wants(&self, operation: &str) -> bool {
-        self.operations.is_empty()
-            || self.operations.iter().any(|wanted| wanted == "*" || wanted == operation)
+// === impl Operations ===
+
+impl Operations {
+    /// Whether an operation is among them.
+    pub fn include(&self, operation: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|wanted| wanted == "*" || wanted == operation)
     }
 }
 

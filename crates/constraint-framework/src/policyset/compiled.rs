@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::{Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors};
+use crate::api::{
+    Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, Operations,
+};
 use crate::driver::Program;
 use crate::error::IngestError;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
@@ -14,12 +16,26 @@ use crate::target::{Matcher, Target};
 #[derive(Clone, Debug)]
 pub struct CompiledTemplate(Arc<TemplateParts>);
 
+/// What outlives the compilation. The manifest is not kept, and the CRD is kept as text: parsed, it would take ten
+/// times as much memory as everything else together, to be read once or twice in its life.
 #[derive(Debug)]
 struct TemplateParts {
-    template: ConstraintTemplate,
+    constraint_kind: String,
+    operations: Operations,
     target: Arc<dyn Target>,
     program: Arc<dyn Program>,
-    crd: Value,
+    crd: Kept,
+}
+
+/// serde_json reads 127 levels.
+const READABLE: usize = 100;
+
+/// A JSON value that is seldom read.
+#[derive(Debug)]
+enum Kept {
+    Text(Box<str>),
+    /// Nests deeper than serde_json reads.
+    Deep(Value),
 }
 
 /// A constraint that its template accepts.
@@ -32,24 +48,50 @@ pub(super) struct CompiledConstraint {
     pub(super) template: CompiledTemplate,
 }
 
+// === impl Kept ===
+
+impl Kept {
+    fn new(value: Value) -> Self {
+        if is_deeper(&value, READABLE) {
+            return Self::Deep(value);
+        }
+        Self::Text(value.to_string().into_boxed_str())
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Self::Text(text) => serde_json::from_str(text).unwrap_or_default(),
+            Self::Deep(value) => value.clone(),
+        }
+    }
+}
+
+// === impl CompiledTemplate ===
+
 impl CompiledTemplate {
     pub(super) fn new(
         template: &ConstraintTemplate,
         target: Arc<dyn Target>,
         program: Arc<dyn Program>,
         crd: Value,
-    ) -> Result<Self, IngestError> {
-        Ok(Self(Arc::new(TemplateParts { template: template.clone(), target, program, crd })))
+    ) -> Self {
+        Self(Arc::new(TemplateParts {
+            constraint_kind: template.constraint_kind().to_owned(),
+            operations: template.target().map(|target| target.operations.clone()).unwrap_or_default(),
+            target,
+            program,
+            crd: Kept::new(crd),
+        }))
     }
 
     /// The kind of its constraints.
     pub fn constraint_kind(&self) -> &str {
-        self.0.template.constraint_kind()
+        &self.0.constraint_kind
     }
 
-    /// The CRD of its constraints.
-    pub fn crd(&self) -> &Value {
-        &self.0.crd
+    /// The CRD of its constraints. Parsed at each call.
+    pub fn crd(&self) -> Value {
+        self.0.crd.value()
     }
 
     pub(super) fn program(&self) -> &dyn Program {
@@ -58,8 +100,7 @@ impl CompiledTemplate {
 
     /// The operations of a template hold only at the webhook; an audit has none to compare.
     pub(super) fn wants(&self, review: &Review, point: EnforcementPoint) -> bool {
-        let wants = |target: &crate::api::TargetSpec| target.wants(&review.operation);
-        point != EnforcementPoint::WEBHOOK || self.0.template.target().is_none_or(wants)
+        point != EnforcementPoint::WEBHOOK || self.0.operations.include(&review.operation)
     }
 
     /// Checks a constraint against this template's schema and its target. Defaults of the schema are filled in, as
@@ -93,7 +134,8 @@ impl CompiledTemplate {
         if let Some(fields) = object.as_object_mut().filter(|_| !constraint.spec.is_null()) {
             fields.insert("spec".to_owned(), constraint.spec.clone());
         }
-        let schema = self.0.crd.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap_or(&Value::Null);
+        let crd = self.crd();
+        let schema = crd.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap_or(&Value::Null);
         let verdict = schema_merge::validate_object(schema, &object);
         let refused =
             verdict.errors.iter().map(|finding| FieldError::new(finding.pointer(), finding.to_string()));
@@ -105,5 +147,29 @@ impl CompiledTemplate {
         });
         FieldErrors::check(refused.chain(unknown).collect())?;
         Ok(verdict.stored.get("spec").cloned().unwrap_or(Value::Null))
+    }
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return true };
+    match value {
+        Value::Array(list) => list.iter().any(|child| is_deeper(child, below)),
+        Value::Object(map) => map.values().any(|child| is_deeper(child, below)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_comes_back_however_deep_it_is() {
+        let mut value = json!("x");
+        for _ in 0..300 {
+            value = json!({"a": [value]});
+            assert_eq!(Kept::new(value.clone()).value(), value);
+        }
+        assert!(matches!(Kept::new(json!({"a": [1]})), Kept::Text(_)));
     }
 }

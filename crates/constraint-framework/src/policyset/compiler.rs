@@ -42,7 +42,7 @@ impl Compiler {
         let target = self.target(template)?;
         let crd = self.crd(template)?;
         let program = self.program(template)?;
-        CompiledTemplate::new(template, target, program, crd)
+        Ok(CompiledTemplate::new(template, target, program, crd))
     }
 
     /// The constraint CRD of a template, as a JSON object ready to be applied.

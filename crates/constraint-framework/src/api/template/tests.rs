@@ -88,7 +88,7 @@ fn the_shorthand_replaces_the_rego_code_block() {
 
 #[test]
 fn operations_filter_by_exact_word() {
-    let only_delete = TargetSpec { operations: vec!["DELETE".to_owned()], ..TargetSpec::default() };
-    assert!(only_delete.wants("DELETE") && !only_delete.wants("CREATE"));
-    assert!(TargetSpec::default().wants("CREATE"));
+    let only_delete = Operations(vec!["DELETE".to_owned()]);
+    assert!(only_delete.include("DELETE") && !only_delete.include("CREATE"));
+    assert!(Operations::default().include("CREATE"));
 }

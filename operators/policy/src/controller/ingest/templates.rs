@@ -141,7 +141,7 @@ impl Ingest {
             JobResult::Compiled(compiled) => match *compiled {
                 Ok(compiled) => {
                     known.compiled = Some(compiled.clone());
-                    let job = apply_crd(self.client.clone(), template, version, compiled.crd().clone(), 0);
+                    let job = apply_crd(self.client.clone(), template, version, compiled.crd(), 0);
                     self.jobs.push(job.boxed());
                 }
                 Err(error) => self.template_outcome(&name, pod_errors(&error)),
@@ -184,7 +184,7 @@ impl Ingest {
             return;
         };
         known.attempts = known.attempts.saturating_add(1);
-        let job = apply_crd(self.client.clone(), template, version, compiled.crd().clone(), known.attempts);
+        let job = apply_crd(self.client.clone(), template, version, compiled.crd(), known.attempts);
         self.jobs.push(job.boxed());
         self.template_outcome(&name, vec![pod_error("create_error", reason)]);
     }
@@ -197,7 +197,7 @@ impl Ingest {
         let Some(compiled) = known.compiled.clone() else { return };
         let (template, version) = (known.key.clone(), known.version);
         let name = template.reference.name.clone();
-        let job = apply_crd(self.client.clone(), template, version, compiled.crd().clone(), 1);
+        let job = apply_crd(self.client.clone(), template, version, compiled.crd(), 1);
         self.jobs.push(job.boxed());
         let reason = format!("the CRD of kind {kind} is not served any more; it is being created again");
         self.template_outcome(&name, vec![pod_error("create_error", reason)]);
