@@ -30,8 +30,8 @@ pub enum Backend {
     Auto,
     /// The interpreter of this crate.
     Interpreter,
-    /// regorus' virtual machine, for a second verdict; slower than the interpreter, which is asked where two
-    /// definitions conflict.
+    /// regorus' virtual machine, for a second verdict; slower than the interpreter, which is asked whether
+    /// definitions conflict where they can.
     #[cfg(feature = "rvm")]
     Rvm,
 }
@@ -127,12 +127,13 @@ impl Program {
     ) -> Result<Option<Value>, EvalError> {
         #[cfg(feature = "rvm")]
         if let Some(machine) = &self.machine {
-            match rvm::run(machine, &self.shared.plan, input, data, budget, externals) {
-                // The machine orders statements its own way and tries all of them: whether OPA would have come to
-                // the conflict, the interpreter has to say.
-                Err(EvalError::Conflict { .. }) => {}
-                decided => return decided,
+            let answer = rvm::run(machine, &self.shared.plan, input, data, budget, externals);
+            if !machine.can_conflict() {
+                return answer;
             }
+            let interpreted = eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals);
+            let conflict = |answer: &Result<_, _>| matches!(answer, Err(EvalError::Conflict { .. }));
+            return if conflict(&answer) || conflict(&interpreted) { interpreted } else { answer };
         }
         eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals)
     }

@@ -41,6 +41,15 @@ pub(crate) struct Machine {
     constants: Value,
     /// What the machine asks its host for, by the number in the call's name.
     calls: Vec<Call>,
+    can_conflict: bool,
+}
+
+impl Machine {
+    /// Whether the program can meet a conflict. The machine orders statements its own way and may come to one that
+    /// OPA does not come to, or pass one by: that verdict is the interpreter's.
+    pub(crate) const fn can_conflict(&self) -> bool {
+        self.can_conflict
+    }
 }
 
 /// Writes and compiles a plan.
@@ -57,7 +66,8 @@ pub(crate) fn assemble(plan: &Plan) -> Result<Machine, OutsideSubset> {
     let compiler = regorus::languages::rego::compiler::Compiler::compile_from_policy_with_host_await;
     let program = compiler(&policy, &[emit::QUERY], &names).map_err(|error| refused(&error))?;
     let calls = emitted.calls.into_iter().map(|(_, call)| call).collect();
-    Ok(Machine { policy, program, constants: Value::from(emitted.constants), calls })
+    let (constants, can_conflict) = (Value::from(emitted.constants), emitted.can_conflict);
+    Ok(Machine { policy, program, constants, calls, can_conflict })
 }
 
 /// Answers the plan's query.

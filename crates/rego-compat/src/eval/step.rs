@@ -238,6 +238,15 @@ impl World<'_> {
                     None => Ok(Flow::Continue),
                 }
             }
+            Hop::Any(Pattern::Any) if matches!(value, Value::Array(_)) => {
+                for inner in value.as_array().into_iter().flat_map(regorus::value::Array::iter) {
+                    self.meter.spend(1)?;
+                    if self.hop(inner, rest, target, frame, next)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+                Ok(Flow::Continue)
+            }
             Hop::Any(pattern) => children(value, &mut |key, inner| {
                 self.meter.spend(1)?;
                 if self.matches(pattern, &key, frame)? {

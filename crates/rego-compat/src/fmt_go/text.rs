@@ -46,8 +46,11 @@ pub(super) fn quoted_rune(rune: char, ascii: bool) -> String {
 fn quote_with(string: &str, quote: char, ascii: bool) -> String {
     let mut quoted = String::with_capacity(string.len().saturating_add(2));
     quoted.push(quote);
-    for character in string.chars() {
-        escape(character, quote, ascii, &mut quoted);
+    let as_it_is = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'\\' && char::from(byte) != quote;
+    if string.bytes().all(as_it_is) {
+        quoted.push_str(string);
+    } else {
+        string.chars().for_each(|character| escape(character, quote, ascii, &mut quoted));
     }
     quoted.push(quote);
     quoted

@@ -10,10 +10,10 @@ use crate::ir::{self, Action, Leaf, Operand, Reference, Root, Rulebook, Statemen
 
 use super::binding::{Binder, Marks, index};
 use super::fuse::fuse;
-use super::pattern::matched;
+use super::pattern::{each, matched};
 use super::{
-    Branch, Collect, CollectKind, Each, Every, Expr, Group, Mark, Node, Override, Pattern, Plan, Replacement,
-    Rule, Step, Target,
+    Branch, Collect, CollectKind, Every, Expr, Group, Mark, Node, Override, Pattern, Plan, Replacement, Rule,
+    Step, Target,
 };
 
 /// Plans every rule; the query is a path of names under `data`.
@@ -219,7 +219,7 @@ impl Binder<'_> {
             Operand::Ref(reference) => {
                 let (base, path) = self.base(reference);
                 let path = self.hops(path);
-                steps.push(Step::Each(Box::new(Each { base, path, target: Pattern::Truthy })));
+                steps.push(each(base, path, Pattern::Truthy));
             }
             _ => steps.push(Step::Test(Expr::Undefined)),
         }

@@ -1,4 +1,5 @@
-//! Joins steps: a value that is made by one step and read once by the next needs no slot in between.
+//! Joins steps: a value that is made by one step and read once by the next needs no slot in between, and a value
+//! that is never read is not kept.
 //!
 //! Order and meaning stay: the value is computed at the same point, and where it has none, the body fails there.
 
@@ -18,6 +19,7 @@ fn join(steps: Vec<Step>, uses: &Uses) -> Vec<Step> {
     let mut done: Vec<Step> = Vec::with_capacity(steps.len());
     for mut step in steps {
         join_nested(&mut step, uses);
+        forget_unread(&mut step, uses);
         while let Some(Step::Let(slot, _)) = done.last() {
             let slot = *slot;
             let read_once = uses.get(slot).is_none_or(|count| *count == 1);
@@ -51,6 +53,20 @@ fn join_nested(step: &mut Step, uses: &Uses) {
         | Step::Walk(..)
         | Step::With(..)
         | Step::Mark(_) => {}
+    }
+}
+
+/// Takes the variables that nothing reads out of an open reference, such as `_`.
+fn forget_unread(step: &mut Step, uses: &Uses) {
+    let Step::Each(each) = step else { return };
+    let keys = each.path.iter_mut().filter_map(|hop| match hop {
+        Hop::Any(pattern) => Some(pattern),
+        Hop::Key(_) => None,
+    });
+    for pattern in keys.chain([&mut each.target]) {
+        if matches!(pattern, Pattern::Bind(slot) if uses.get(*slot).is_none_or(|count| *count == 0)) {
+            *pattern = Pattern::Any;
+        }
     }
 }
 

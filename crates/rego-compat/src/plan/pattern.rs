@@ -4,7 +4,7 @@ use crate::desugar::same_key;
 use crate::ir::{Operand, Reference, Root};
 
 use super::binding::{Binder, index};
-use super::{Each, Expr, Pattern, Step};
+use super::{Each, Expr, Get, Hop, Pattern, Step};
 
 impl Binder<'_> {
     /// The pattern for an operand; its open variables have values afterwards.
@@ -80,7 +80,7 @@ impl Binder<'_> {
         let (base, path) = self.base(reference);
         let path = self.hops(path);
         let target = self.pattern(other);
-        steps.push(Step::Each(Box::new(Each { base, path, target })));
+        steps.push(each(base, path, target));
     }
 
     /// Both sides without references: compute the closed one, or go into both.
@@ -142,4 +142,22 @@ pub(super) fn matched(expr: Expr, target: Pattern) -> Step {
         Pattern::Truthy => Step::Test(expr),
         target => Step::Match(expr, target),
     }
+}
+
+/// A step that tries every value of an open reference. The known keys in front belong to its base: they are followed
+/// once, and without holding on to what is passed.
+pub(super) fn each(base: Expr, path: Vec<Hop>, target: Pattern) -> Step {
+    if matches!(base, Expr::Package(_)) {
+        return Step::Each(Box::new(Each { base, path, target }));
+    }
+    let mut keys = Vec::new();
+    let mut rest = Vec::with_capacity(path.len());
+    for hop in path {
+        match hop {
+            Hop::Key(key) if rest.is_empty() => keys.push(key),
+            hop => rest.push(hop),
+        }
+    }
+    let base = if keys.is_empty() { base } else { Expr::Get(Box::new(Get { base, path: keys })) };
+    Step::Each(Box::new(Each { base, path: rest, target }))
 }

@@ -27,6 +27,8 @@ pub(super) struct Emitted {
     pub(super) constants: Vec<Value>,
     /// Names and meanings of the functions that the host answers.
     pub(super) calls: Vec<(String, Call)>,
+    /// Whether definitions can give different values where one is wanted.
+    pub(super) can_conflict: bool,
 }
 
 /// Writes the plan's query and every rule it needs.
@@ -39,6 +41,7 @@ pub(super) fn emit(plan: &Plan) -> Result<Emitted, OutsideSubset> {
         names: 0,
         wanted: Vec::new(),
         known: BTreeSet::new(),
+        can_conflict: false,
         reasons: BTreeSet::new(),
     };
     if let Some(query) = &plan.query {
@@ -50,7 +53,8 @@ pub(super) fn emit(plan: &Plan) -> Result<Emitted, OutsideSubset> {
         emitter.group(group);
     }
     if emitter.reasons.is_empty() {
-        return Ok(Emitted { text: emitter.text, constants: emitter.constants, calls: emitter.calls });
+        let Emitter { text, constants, calls, can_conflict, .. } = emitter;
+        return Ok(Emitted { text, constants, calls, can_conflict });
     }
     Err(OutsideSubset { reasons: emitter.reasons.into_iter().collect() })
 }
@@ -78,6 +82,7 @@ struct Emitter<'p> {
     names: usize,
     wanted: Vec<GroupId>,
     known: BTreeSet<GroupId>,
+    can_conflict: bool,
     reasons: BTreeSet<Reason>,
 }
 
@@ -116,6 +121,7 @@ impl Emitter<'_> {
     /// A variable for what the host answers.
     fn ask(&mut self, request: Request, args: &[String], lines: &mut Lines) -> String {
         let call = Call { request, arity: args.len() };
+        self.can_conflict |= matches!(request, Request::Object(_));
         let known = self.calls.iter().find(|(_, known)| *known == call).map(|(name, _)| name.clone());
         let name = known.unwrap_or_else(|| {
             let name = format!("host{}", self.calls.len());

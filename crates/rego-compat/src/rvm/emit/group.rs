@@ -3,7 +3,7 @@
 //! What OPA calls a conflict is found where the values of a group meet, by the host.
 
 use crate::ir::{GroupId, Kind};
-use crate::plan::{Branch, Group, Rule};
+use crate::plan::{Branch, Group, Rule, Step};
 
 use super::super::host::Request;
 use super::super::subset::Reason;
@@ -33,6 +33,7 @@ impl Emitter<'_> {
     /// The one value that all definitions give, or the default's. Definitions after the first that holds are not
     /// tried where all give the same constant.
     fn one_value(&mut self, id: GroupId, group: &Group, args: &[String], lines: &mut Lines) -> String {
+        self.can_conflict |= can_conflict(group);
         let mut gathered: Vec<String> = Vec::new();
         for rule in &group.rules {
             let without = if group.settled { gathered.clone() } else { Vec::new() };
@@ -127,4 +128,11 @@ impl Emitter<'_> {
         let pairs = self.assign(&pairs, lines);
         self.ask(Request::Object(Some(id)), &[pairs], lines)
     }
+}
+
+/// Whether two definitions, or two ways for one to hold, can give a rule or function different values.
+fn can_conflict(group: &Group) -> bool {
+    let many = |step: &Step| matches!(step, Step::Each(_) | Step::Walk(..) | Step::With(..));
+    let mut branches = group.rules.iter().flat_map(|rule| &rule.branches);
+    !group.settled && (group.rules.len() > 1 || branches.any(|branch| branch.body.iter().any(many)))
 }
