@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::finding::Pos;
 

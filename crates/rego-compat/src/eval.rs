@@ -14,7 +14,7 @@ mod with;
 mod witness;
 mod world;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::externals::Externals;

@@ -1,6 +1,6 @@
 //! Functions that the host answers.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::error::EvalError;
 

@@ -6,7 +6,9 @@
 //! nested value the way OPA prints a term. The builtin itself, with its type checks, is in
 //! `builtins::format`.
 
-use regorus::Value;
+use num_bigint::BigInt;
+
+use crate::value::Value;
 
 mod float;
 mod integer;
@@ -22,8 +24,8 @@ const TOO_LARGE: i64 = 1_000_000;
 pub(crate) enum Arg {
     /// Go's `int64`.
     Int(i64),
-    /// Go's `*big.Int`, as its decimal text.
-    Big(Value),
+    /// Go's `*big.Int`.
+    Big(BigInt),
     /// Go's `float64`.
     Float(f64),
     /// Go's `string`: a string, or any other value printed as a term.
@@ -31,10 +33,7 @@ pub(crate) enum Arg {
 }
 
 impl Arg {
-    /// Converts a value as `builtinSprintf` does.
-    ///
-    /// A float with an integral value counts as an integer, because the engine computes one where OPA's
-    /// exact arithmetic yields an integer.
+    /// Converts a value as `builtinSprintf` does: the spelling of a number decides, `1.0` is a float.
     pub(crate) fn of(value: &Value) -> Self {
         let Value::Number(number) = value else {
             return Self::Text(match value {
@@ -42,13 +41,12 @@ impl Arg {
                 other => literal::of(other),
             });
         };
-        if let Some(int) = number.as_i64() {
-            return Self::Int(int);
+        let text = || Self::Text(number.text().into_owned());
+        if number.is_spelled_as_float() {
+            return number.as_f64().map_or_else(text, Self::Float);
         }
-        if number.as_big().is_some() {
-            return Self::Big(value.clone());
-        }
-        number.as_f64().map_or_else(|| Self::Text(number.format_decimal()), Self::Float)
+        let small = number.as_i64().map(Self::Int);
+        small.or_else(|| number.plain_integer().map(Self::Big)).unwrap_or_else(text)
     }
 
     fn go_type(&self) -> &'static str {
@@ -341,8 +339,8 @@ fn print(arg: &Arg, verb: char, spec: Spec, out: &mut String) {
         Arg::Int(int) => integer::print(*int, verb, spec, out),
         Arg::Float(float) => float::print(*float, verb, spec, out),
         Arg::Text(string) => text::print(string, verb, spec, out),
-        Arg::Big(value) => {
-            integer::print_big(value, verb, spec, out);
+        Arg::Big(big) => {
+            integer::print_big(big, verb, spec, out);
             true
         }
     };

@@ -1,4 +1,4 @@
-//! OPA's Rego, exactly, on regorus.
+//! OPA's Rego, exactly.
 //!
 //! ```
 //! use rego_compat::{Budget, Module, RegoVersion, Rules, Value, compile};
@@ -42,6 +42,7 @@ mod rvm;
 mod signature;
 mod suite;
 mod token;
+mod value;
 mod walk;
 
 pub use analysis::{Access, Analysis, Join, Segment, values_at};
@@ -52,8 +53,8 @@ pub use finding::{Code, Finding, Findings};
 pub use module::{Module, RegoVersion};
 pub use program::{Backend, Program, compile};
 pub use query::{Expression, Query, Scope, Solution};
-pub use regorus::Value;
 pub use rules::{Bounds, DISABLED_BUILTINS, Rules};
 #[cfg(feature = "rvm")]
 pub use rvm::{OutsideSubset, Reason};
 pub use suite::{Case, Coverage, FileCoverage, Outcome, Range, Suite, Test};
+pub use value::{Array, Number, Object, Set, Value, ValueError};

@@ -1,6 +1,6 @@
 //! Indexing into values, as references do.
 
-use regorus::Value;
+use crate::value::Value;
 
 /// The value under a key: of an object, an array or a set; anything else has none.
 pub(crate) fn get<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {

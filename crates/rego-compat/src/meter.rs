@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::budget::{Budget, Limit};
 use crate::error::EvalError;
@@ -82,6 +82,7 @@ impl Meter {
     pub(crate) fn charge_value(&self, value: &Value) -> Result<(), EvalError> {
         match value {
             Value::String(text) => self.charge(text.len()),
+            Value::Number(number) if number.text_len() > 0 => self.charge(number.text_len()),
             Value::Array(items) => self.charge(items.len().saturating_mul(24)),
             Value::Set(items) => self.charge(items.len().saturating_mul(48)),
             Value::Object(pairs) => self.charge(pairs.len().saturating_mul(64)),

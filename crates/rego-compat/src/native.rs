@@ -2,15 +2,17 @@
 //!
 //! The functions here are those policies call most, over borrowed values; each is tested against OPA.
 
+mod bits;
 mod collection;
 mod compare;
 mod engine;
+mod graph;
 mod number;
 mod text;
 
 use std::sync::OnceLock;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::builtins::Outcome;
 use crate::error::EvalError;
@@ -59,6 +61,8 @@ fn choose(name: &str) -> Builtin {
     }
     let native = compare::find(name)
         .or_else(|| number::find(name))
+        .or_else(|| bits::find(name))
+        .or_else(|| graph::find(name))
         .or_else(|| text::find(name))
         .or_else(|| collection::find(name));
     native.map_or_else(|| engine::find(name).map_or(Builtin::Missing, Builtin::Engine), Builtin::Native)

@@ -10,12 +10,11 @@ mod pattern;
 
 use std::sync::Arc;
 
-use regorus::Value;
-
 use crate::ast::Name;
 use crate::finding::{Pos, Source};
 use crate::ir::{GroupId, Hook, Kind};
 use crate::native::Builtin;
+use crate::value::Value;
 
 pub(crate) use compile::{plan, plan_rules};
 

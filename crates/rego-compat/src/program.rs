@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::analysis::Analysis;
 use crate::ast::Name;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::budget::Budget;
 use crate::check;

@@ -15,13 +15,14 @@ use std::sync::Arc;
 use regorus::rvm::program::Program;
 use regorus::rvm::vm::{ExecutionMode, ExecutionState, RegoVM, SuspendReason, VmError};
 use regorus::utils::limits::ExecutionTimerConfig;
-use regorus::{CompiledPolicy, Engine, Value};
+use regorus::{CompiledPolicy, Engine, Value as Carried};
 
 use crate::budget::{Budget, Limit};
 use crate::error::EvalError;
 use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::Plan;
+use crate::value::{Value, from_engine, to_machine};
 
 use host::{Call, Host};
 pub use subset::{OutsideSubset, Reason};
@@ -38,7 +39,7 @@ pub(crate) struct Machine {
     policy: CompiledPolicy,
     program: Arc<Program>,
     /// Values that the program's text names by their place.
-    constants: Value,
+    constants: Carried,
     /// What the machine asks its host for, by the number in the call's name.
     calls: Vec<Call>,
     can_conflict: bool,
@@ -65,8 +66,9 @@ pub(crate) fn assemble(plan: &Plan) -> Result<Machine, OutsideSubset> {
         emitted.calls.iter().map(|(name, call)| (name.as_str(), call.arity)).collect();
     let compiler = regorus::languages::rego::compiler::Compiler::compile_from_policy_with_host_await;
     let program = compiler(&policy, &[emit::QUERY], &names).map_err(|error| refused(&error))?;
+    let constants = to_machine(&Value::from(emitted.constants));
     let calls = emitted.calls.into_iter().map(|(_, call)| call).collect();
-    let (constants, can_conflict) = (Value::from(emitted.constants), emitted.can_conflict);
+    let can_conflict = emitted.can_conflict;
     Ok(Machine { policy, program, constants, calls, can_conflict })
 }
 
@@ -88,14 +90,16 @@ pub(crate) fn run(
             ExecutionState::Suspended {
                 reason: SuspendReason::HostAwait { argument, identifier, .. },
                 ..
-            } => host.answer(identifier, argument)?,
+            } => host.answer(&from_engine(identifier), &from_engine(argument))?,
             ExecutionState::Suspended { reason: SuspendReason::InstructionLimit, .. } => {
                 return Err(EvalError::Budget(Limit::Instructions));
             }
             _ => break,
         };
-        answer = vm.resume(Some(value.unwrap_or(Value::Undefined))).map_err(failed)?;
+        let value = value.unwrap_or(Value::Undefined);
+        answer = vm.resume(Some(to_machine(&value))).map_err(failed)?;
     }
+    let answer = from_engine(&answer);
     if answer == Value::Undefined {
         return Ok(None);
     }
@@ -112,9 +116,10 @@ fn loaded(machine: &Machine, input: &Value, data: &Value, budget: &Budget) -> Re
     let clock = ExecutionTimerConfig { limit: budget.time, check_interval: CLOCK_INTERVAL };
     vm.set_execution_timer_config(Some(clock));
     let mut documents = regorus::value::Object::new();
-    for (name, document) in [("i", input), ("d", data), ("c", &machine.constants)] {
-        if !matches!(document, Value::Undefined) {
-            documents.insert(name.into(), document.clone());
+    let documents_of = [("i", to_machine(input)), ("d", to_machine(data)), ("c", machine.constants.clone())];
+    for (name, document) in documents_of {
+        if !matches!(document, Carried::Undefined) {
+            documents.insert(name.into(), document);
         }
     }
     vm.set_input(documents.into_value());

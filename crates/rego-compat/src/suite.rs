@@ -9,7 +9,7 @@ mod discover;
 
 use std::sync::Arc;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::budget::Budget;
 use crate::check;

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use conformance::tagged;
-//! use regorus::Value;
+//! use rego_compat::Value;
 //!
 //! // Values cross the pipe in a form that tells a set from an array.
 //! let value = tagged::read(&serde_json::json!({"s": [{"n": "1"}, "a"]})).ok_or("not a tagged value")?;

@@ -1,7 +1,6 @@
 //! Our side of a comparison: modules compiled and evaluated by `rego-compat`.
 
-use rego_compat::{Backend, Budget, Module, OutsideSubset, Program, RegoVersion, Rules, compile};
-use regorus::Value;
+use rego_compat::{Backend, Budget, Module, OutsideSubset, Program, RegoVersion, Rules, Value, compile};
 
 use crate::Verdict;
 

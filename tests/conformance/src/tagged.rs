@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regorus::Value;
+use rego_compat::Value;
 use serde_json::{Value as Json, json};
 
 /// Reads a tagged value; `None` if it is none.
@@ -46,7 +46,7 @@ pub fn write(value: &Value) -> Json {
         Value::Null | Value::Undefined => Json::Null,
         Value::Bool(bool) => Json::Bool(*bool),
         Value::String(string) => Json::String(string.to_string()),
-        Value::Number(number) => json!({ "n": number.format_decimal() }),
+        Value::Number(number) => json!({ "n": number.text() }),
         Value::Array(array) => Json::Array(array.iter().map(write).collect()),
         Value::Set(set) => json!({ "s": set.iter().map(write).collect::<Vec<_>>() }),
         Value::Object(object) => {

@@ -1,6 +1,6 @@
 //! What one side says about one question, in a form in which two sides can be compared.
 
-use regorus::Value;
+use rego_compat::Value;
 use serde_json::Value as Json;
 
 use crate::tagged;
@@ -50,10 +50,10 @@ impl Verdict {
     }
 }
 
-/// Equality of values, where a binary float equals the decimal text that reads as the same float.
+/// Equality of values to the letter: a number has to be spelled alike, because policies can print it.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(x), Value::Number(y)) => x == y || close(a, b),
+        (Value::Number(a), Value::Number(b)) => a.text() == b.text(),
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))
         }
@@ -61,13 +61,8 @@ fn same(a: &Value, b: &Value) -> bool {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter_sorted().zip(b.iter_sorted()).all(|((k, v), (l, w))| same(k, l) && same(v, w))
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|((k, v), (l, w))| same(k, l) && same(v, w))
         }
         _ => a == b,
     }
-}
-
-fn close(a: &Value, b: &Value) -> bool {
-    matches!((a.as_f64(), b.as_f64()), (Ok(a), Ok(b)) if a == b)
 }

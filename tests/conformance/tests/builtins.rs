@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use conformance::ours::{Sources, evaluate};
 use conformance::random::Random;
 use conformance::{Judge, Verdict, scale, tagged};
+use rego_compat::Value;
 use rego_compat::{Budget, Program, Rules};
-use regorus::Value;
 use serde_json::{Value as Json, json};
 
 const DIVERGENT: &str = include_str!("divergent.txt");

@@ -12,8 +12,8 @@
 
 use conformance::generator::{Generated, generate};
 use conformance::{Judge, Verdict, ours, scale};
+use rego_compat::Value;
 use rego_compat::{Budget, Rules};
-use regorus::Value;
 use serde_json::{Value as Json, json};
 
 /// Modules asked about at once, which bounds what is held in memory.

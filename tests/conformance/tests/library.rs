@@ -21,8 +21,8 @@ use conformance::mutation::mutated;
 use conformance::random::Random;
 use conformance::{Judge, Verdict, ours, scale};
 use libtest_mimic::{Arguments, Failed, Trial};
+use rego_compat::Value;
 use rego_compat::{Budget, Rules};
-use regorus::Value;
 use serde_json::{Value as Json, json};
 
 fn main() -> ExitCode {

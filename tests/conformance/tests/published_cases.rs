@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 
 use conformance::ours::{Sources, evaluate};
 use conformance::{Judge, Verdict, tagged};
+use rego_compat::Value;
 use rego_compat::{Budget, Rules};
-use regorus::Value;
 use serde_json::{Map, Value as Json, json};
 
 const UNCLAIMED: &str = include_str!("unclaimed.txt");

@@ -12,7 +12,7 @@
 
 use conformance::random::Random;
 use conformance::{Judge, scale, tagged};
-use regorus::Value;
+use rego_compat::Value;
 use serde_json::{Value as Json, json};
 
 const VERBS: &[char] = &[

@@ -1,6 +1,6 @@
 //! Follows the paths of an analysis through documents. Knows values; does not know programs.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::lookup;
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::ir::{
     Action, Callee, Collect, CollectKind, Group, Operand, Reference, Root, Rulebook, Slot, Statement, Target,

@@ -2,7 +2,7 @@
 //!
 //! The aggregates that are still in the language are the engine's own. Source: OPA `topdown/aggregates.go`.
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::{Outcome, operand};
 

@@ -1,7 +1,7 @@
 //! `cast_*`, which Rego v1 removed. Source: OPA `topdown/casts.go`.
 
-use regorus::Value;
-use regorus::value::Set;
+use crate::value::Set;
+use crate::value::Value;
 
 use super::{Outcome, operand};
 
@@ -37,7 +37,7 @@ pub(super) fn object(args: &[Value]) -> Outcome {
 
 fn only(args: &[Value], wanted: &str) -> Outcome {
     match args {
-        [value] if operand::type_name(value) == wanted => Outcome::Value(value.clone()),
+        [value] if value.type_name() == wanted => Outcome::Value(value.clone()),
         _ => Outcome::Error(operand::wrong(0, wanted, args.first())),
     }
 }

@@ -1,8 +1,8 @@
 //! Digests and message authentication codes, in hexadecimal. Source: OPA `topdown/crypto.go`.
 
+use crate::value::Value;
 use hmac::{Hmac, Mac};
 use md5::Md5;
-use regorus::Value;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 

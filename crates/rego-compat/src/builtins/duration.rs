@@ -1,6 +1,6 @@
 //! `time.parse_duration_ns`. Source: OPA `topdown/time.go` and Go's `time.ParseDuration`.
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::Outcome;
 use super::operand::{self, Fault};

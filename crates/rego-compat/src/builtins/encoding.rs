@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use crate::value::Value;
 use data_encoding::{BASE64, BASE64URL, Encoding};
-use regorus::Value;
 
 use super::Outcome;
 use super::operand::{self, Fault};
@@ -111,10 +111,8 @@ pub(super) fn urlquery_encode_object(args: &[Value]) -> Outcome {
 
 fn encoded_object(args: &[Value]) -> Result<Value, Fault> {
     let mut pairs: Vec<(String, String)> = Vec::new();
-    let mut fields: Vec<_> = operand::object(args, 0)?.iter().collect();
-    fields.sort();
-    for (key, value) in fields {
-        let key = super::document::name_of(key);
+    for (key, value) in operand::object(args, 0)?.iter() {
+        let key = super::document::name_of(key)?;
         let values = match value {
             Value::String(_) => vec![value.clone()],
             Value::Array(array) => array.to_vec(),
@@ -148,9 +146,6 @@ fn decoded_object(text: &str) -> Result<Value, Fault> {
         fields.entry(Value::from(key)).or_default().push(Value::from(value));
     }
     Ok(Value::from(
-        fields
-            .into_iter()
-            .map(|(key, values)| (key, Value::from(values)))
-            .collect::<regorus::value::Object>(),
+        fields.into_iter().map(|(key, values)| (key, Value::from(values))).collect::<crate::value::Object>(),
     ))
 }

@@ -1,6 +1,6 @@
 //! `regex.*`. Source: OPA `topdown/regex.go`; patterns are Go's, see [`pattern`](super::pattern).
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::operand::{self, Fault};
 use super::{Outcome, pattern};

@@ -1,6 +1,6 @@
 //! `sprintf`. The formatting itself is `fmt_go`. Source: OPA `topdown/strings.go`.
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::{Outcome, operand};
 use crate::fmt_go::{self, Arg};

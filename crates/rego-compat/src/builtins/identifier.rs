@@ -1,7 +1,7 @@
 //! `uuid.parse`. Source: OPA `internal/uuid` and `github.com/google/uuid`.
 
-use regorus::Value;
-use regorus::value::Object;
+use crate::value::Object;
+use crate::value::Value;
 
 use super::{Outcome, operand};
 

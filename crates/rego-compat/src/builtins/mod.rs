@@ -4,7 +4,7 @@
 //! functions to put in front of the engine's own; a name that is not in the registry is answered by regorus.
 //! Nothing here knows about modules, rules or budgets, and nothing here performs input or output.
 
-use regorus::Value;
+use crate::value::Value;
 
 mod aggregates;
 mod cast;
@@ -18,8 +18,10 @@ mod format;
 mod identifier;
 mod network;
 mod number;
+mod object;
 mod operand;
 mod order;
+mod path;
 mod pattern;
 mod subset;
 mod text;
@@ -50,6 +52,10 @@ impl From<Result<Value, operand::Fault>> for Outcome {
     fn from(result: Result<Value, operand::Fault>) -> Self {
         result.map_or_else(Self::Error, Self::Value)
     }
+}
+
+fn outcome(result: Result<Value, operand::Fault>) -> Outcome {
+    result.into()
 }
 
 /// One builtin function.
@@ -98,7 +104,10 @@ pub fn registry() -> &'static [Builtin] {
 const REGISTRY: &[Builtin] = &[
     Builtin::v0("all", 1, aggregates::all),
     Builtin::v0("any", 1, aggregates::any),
+    Builtin::new("array.concat", 2, collection::concat),
     Builtin::new("array.flatten", 1, collection::flatten),
+    Builtin::new("array.reverse", 1, collection::reverse),
+    Builtin::new("array.slice", 3, collection::slice),
     Builtin::new("base64.decode", 1, encoding::base64_decode),
     Builtin::new("base64.is_valid", 1, encoding::base64_is_valid),
     Builtin::new("base64url.decode", 1, encoding::base64url_decode),
@@ -108,7 +117,6 @@ const REGISTRY: &[Builtin] = &[
     Builtin::v0("cast_object", 1, cast::object),
     Builtin::v0("cast_set", 1, cast::set),
     Builtin::v0("cast_string", 1, cast::string),
-    Builtin::new("ceil", 1, number::ceil),
     Builtin::new("crypto.hmac.equal", 2, digest::hmac_equal),
     Builtin::new("crypto.hmac.md5", 2, digest::hmac_md5),
     Builtin::new("crypto.hmac.sha1", 2, digest::hmac_sha1),
@@ -117,11 +125,11 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("crypto.md5", 1, digest::md5),
     Builtin::new("crypto.sha1", 1, digest::sha1),
     Builtin::new("crypto.sha256", 1, digest::sha256),
-    Builtin::new("floor", 1, number::floor),
     Builtin::new("format_int", 2, number::format_int),
     Builtin::new("glob.quote_meta", 1, text::glob_quote_meta),
     Builtin::new("indexof", 2, text::indexof),
     Builtin::new("indexof_n", 2, text::indexof_n),
+    Builtin::new("intersection", 1, collection::intersection),
     Builtin::new("io.jwt.decode", 1, token::decode),
     Builtin::clock("io.jwt.decode_verify", 2, token::decode_verify),
     Builtin::clock("io.jwt.encode_sign", 3, token::encode_sign),
@@ -138,8 +146,12 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("io.jwt.verify_rs256", 2, token::verify_rs256),
     Builtin::new("io.jwt.verify_rs384", 2, token::verify_rs384),
     Builtin::new("io.jwt.verify_rs512", 2, token::verify_rs512),
+    Builtin::new("json.filter", 2, path::filter),
     Builtin::new("json.is_valid", 1, document::json_is_valid),
     Builtin::new("json.marshal", 1, document::json_marshal),
+    Builtin::new("json.marshal_with_options", 2, document::json_marshal_with_options),
+    Builtin::new("json.remove", 2, path::remove),
+    Builtin::new("json.unmarshal", 1, document::json_unmarshal),
     Builtin::new("lower", 1, text::lower),
     Builtin::new("max", 1, order::max),
     Builtin::new("min", 1, order::min),
@@ -150,9 +162,12 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("net.cidr_is_valid", 1, network::is_valid),
     Builtin::new("net.cidr_merge", 1, network::merge),
     Builtin::v0("net.cidr_overlap", 2, network::contains),
-    Builtin::new("numbers.range", 2, number::range),
-    Builtin::new("numbers.range_step", 3, number::range_step),
+    Builtin::new("object.filter", 2, object::filter),
+    Builtin::new("object.keys", 1, object::keys),
+    Builtin::new("object.remove", 2, object::remove),
     Builtin::new("object.subset", 2, subset::subset),
+    Builtin::new("object.union", 2, object::union),
+    Builtin::new("object.union_n", 1, object::union_n),
     Builtin::v0("re_match", 2, expression::matches),
     Builtin::new("regex.find_all_string_submatch_n", 3, expression::find_all_string_submatch_n),
     Builtin::new("regex.find_n", 3, expression::find_n),
@@ -172,6 +187,7 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("substring", 3, text::substring),
     Builtin::new("time.parse_duration_ns", 1, duration::parse_ns),
     Builtin::new("to_number", 1, number::to_number),
+    Builtin::new("union", 1, collection::union),
     Builtin::new("units.parse", 1, unit::parse),
     Builtin::new("units.parse_bytes", 1, unit::parse_bytes),
     Builtin::new("upper", 1, text::upper),

@@ -1,7 +1,7 @@
 //! `net.cidr_*`. Source: OPA `topdown/cidr.go`; networks themselves are in [`cidr`], their union in [`merge`].
 
-use regorus::Value;
-use regorus::value::Set;
+use crate::value::Set;
+use crate::value::Value;
 
 use self::cidr::Cidr;
 use super::{Outcome, operand};

@@ -1,9 +1,7 @@
 //! Operands with their types checked, and OPA's words for a wrong one (`topdown/builtins/builtins.go`).
 
-use regorus::Value;
-use regorus::value::{Array, Object, Set};
-
-use crate::fmt_go::literal;
+use crate::value::Value;
+use crate::value::{Array, Object, Set};
 
 /// The error text of a call; what OPA reports in strict mode.
 pub(super) type Fault = String;
@@ -57,7 +55,7 @@ pub(super) fn integer(args: &[Value], index: usize) -> Result<i64, Fault> {
 pub(super) fn elements(args: &[Value], index: usize) -> Result<Vec<Value>, Fault> {
     match args.get(index) {
         Some(Value::Array(array)) => Ok(array.to_vec()),
-        Some(Value::Set(set)) => Ok(literal::sorted(set.iter()).into_iter().cloned().collect()),
+        Some(Value::Set(set)) => Ok(set.iter().cloned().collect()),
         other => Err(wrong(index, "one of {array, set}", other)),
     }
 }
@@ -65,20 +63,6 @@ pub(super) fn elements(args: &[Value], index: usize) -> Result<Vec<Value>, Fault
 /// `operand 1 must be string but got number`.
 pub(super) fn wrong(index: usize, wanted: &str, got: Option<&Value>) -> Fault {
     let position = index.saturating_add(1);
-    let got = got.map_or("nothing", type_name);
+    let got = got.map_or("nothing", Value::type_name);
     format!("operand {position} must be {wanted} but got {got}")
-}
-
-/// OPA's name for the type of a value.
-pub(super) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Set(_) => "set",
-        Value::Object(_) => "object",
-        Value::Undefined => "undefined",
-    }
 }

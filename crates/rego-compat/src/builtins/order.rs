@@ -2,15 +2,14 @@
 
 use std::cmp::Ordering;
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::{Outcome, operand};
-use crate::fmt_go::literal::compare;
 
 /// `sort(xs)`: the elements of an array or set as an ordered array.
 pub(super) fn sort(args: &[Value]) -> Outcome {
     let ordered = |mut elements: Vec<Value>| {
-        elements.sort_by(compare);
+        elements.sort();
         Value::from(elements)
     };
     operand::elements(args, 0).map(ordered).into()
@@ -31,7 +30,6 @@ fn extreme(args: &[Value], wanted: Ordering) -> Outcome {
         Ok(elements) => elements,
         Err(fault) => return Outcome::Error(fault),
     };
-    let found =
-        elements.into_iter().reduce(|best, next| if compare(&next, &best) == wanted { next } else { best });
+    let found = elements.into_iter().reduce(|best, next| if next.cmp(&best) == wanted { next } else { best });
     found.map_or(Outcome::Undefined, Outcome::Value)
 }

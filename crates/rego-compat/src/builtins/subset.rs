@@ -1,7 +1,7 @@
 //! `object.subset`. Source: OPA `topdown/subset.go`.
 
-use regorus::Value;
-use regorus::value::{Array, Object, Set};
+use crate::value::Value;
+use crate::value::{Array, Object, Set};
 
 use super::Outcome;
 

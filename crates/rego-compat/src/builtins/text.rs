@@ -1,10 +1,9 @@
 //! Functions over strings that the engine lacks or answers differently. Source: OPA `topdown/strings.go`.
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::Outcome;
 use super::operand::{self, Fault};
-use crate::fmt_go::literal;
 
 /// `strings.replace_n(patterns, text)`: all patterns at once; what was put in is not looked at again.
 pub(super) fn replace_n(args: &[Value]) -> Outcome {
@@ -12,8 +11,7 @@ pub(super) fn replace_n(args: &[Value]) -> Outcome {
 }
 
 fn replaced(args: &[Value]) -> Result<Value, Fault> {
-    let mut patterns: Vec<_> = operand::object(args, 0)?.iter().collect();
-    patterns.sort_by(|(a, _), (b, _)| literal::compare(a, b));
+    let patterns = operand::object(args, 0)?.iter();
     let mut pairs: Vec<(&str, &str)> = Vec::with_capacity(patterns.len());
     for (old, new) in patterns {
         let Value::String(old) = old else {

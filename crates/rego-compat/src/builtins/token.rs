@@ -2,7 +2,7 @@
 //!
 //! A token is a compact JWS: three parts of unpadded base64url between periods.
 
-use regorus::Value;
+use crate::value::Value;
 
 use self::algorithm::Algorithm;
 pub(super) use self::constraint::decode_verify;
@@ -116,7 +116,7 @@ impl Header {
             Some(Value::Array(names)) => names.to_vec(),
             Some(_) => return Err("crit: must be a list".to_owned()),
         };
-        let names = document.as_object().map(|object| object.keys_sorted().cloned().collect::<Vec<_>>());
+        let names = document.as_object().map(|object| object.keys().cloned().collect::<Vec<_>>());
         let unknown = |name: &Value| !KNOWN.iter().any(|known| *name == Value::from(*known));
         let critical_unknown =
             names.unwrap_or_default().iter().any(|name| unknown(name) && critical.contains(name));

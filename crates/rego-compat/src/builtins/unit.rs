@@ -1,6 +1,6 @@
 //! `units.parse` and `units.parse_bytes`. Source: OPA `topdown/parse_units.go` and `topdown/parse_bytes.go`.
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::Outcome;
 use super::operand::{self, Fault};
@@ -164,16 +164,25 @@ impl Decimal {
         }
     }
 
-    /// The number with at most `places` digits after its point, halves away from zero.
+    /// A whole number as it is, another with `places` digits after its point, halves away from zero.
     fn rounded(&self, places: i64) -> String {
+        let scale =
+            u32::try_from(self.exponent.min(0).unsigned_abs()).ok().and_then(|p| 10_u128.checked_pow(p));
+        if self.digits == 0 {
+            return "0".to_owned();
+        }
+        if scale.is_some_and(|scale| self.digits.checked_rem(scale) == Some(0)) {
+            return self.truncated();
+        }
         let surplus = self.exponent.saturating_add(places);
-        if surplus >= 0 {
-            return self.with_point();
+        if let Ok(missing) = usize::try_from(surplus) {
+            return format!("{}{}", self.with_point(), "0".repeat(missing));
         }
         let scale = u32::try_from(surplus.unsigned_abs()).ok().and_then(|power| 10_u128.checked_pow(power));
         let half_up = |scale: u128| self.digits.checked_add(scale / 2)?.checked_div(scale);
         let digits = scale.and_then(half_up).unwrap_or(0);
-        Self { negative: self.negative, digits, exponent: places.saturating_neg() }.with_point()
+        let rounded = Self { negative: false, digits, exponent: places.saturating_neg() };
+        format!("{}{}", self.sign(), rounded.with_point())
     }
 
     fn with_point(&self) -> String {

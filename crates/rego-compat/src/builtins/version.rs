@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::Outcome;
 use super::operand::{self, Fault};

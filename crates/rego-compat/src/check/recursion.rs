@@ -226,7 +226,7 @@ fn reachable(node: &Node, path: &[Operand], found: &mut Vec<GroupId>) {
     }
     match path.split_first() {
         None => node.groups(found),
-        Some((Operand::Const(regorus::Value::String(name)), rest)) => {
+        Some((Operand::Const(crate::value::Value::String(name)), rest)) => {
             if let Some(child) = node.children.get(&**name) {
                 reachable(child, rest, found);
             }

@@ -1,6 +1,6 @@
 //! Types, as far as OPA's compiler infers them, and when two of them can have a value in common.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::signature::Spec;
 

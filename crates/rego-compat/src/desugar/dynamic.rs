@@ -61,7 +61,7 @@ impl Hoister<'_, '_> {
     /// `a == b` as a statement is `a = b` once everything in it has a value.
     fn equality(&mut self, args: Vec<Operand>) -> Action {
         let mut sides = args.into_iter().map(|arg| self.shallow(arg));
-        let none = || Operand::Const(regorus::Value::Undefined);
+        let none = || Operand::Const(crate::value::Value::Undefined);
         let left = sides.next().unwrap_or_else(none);
         let right = sides.next().unwrap_or_else(none);
         Action::Unify { left, right, assigned: false }

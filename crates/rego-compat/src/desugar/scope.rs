@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::ast::{Body, LiteralKind, Name, Node, Term};
 use crate::finding::{Code, Finding, Pos};

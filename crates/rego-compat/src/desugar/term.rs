@@ -1,7 +1,7 @@
 //! Terms to operands: names resolved, every call a statement of its own in front.
 
-use regorus::Value;
-use regorus::value::{Object, Set};
+use crate::value::Value;
+use crate::value::{Object, Set};
 
 use crate::ast::{Call, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
 use crate::finding::{Code, Pos};

@@ -1,6 +1,6 @@
 //! `with` modifiers: what is replaced, and by what.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::ast::{Name, Node, Term, With};
 use crate::finding::Code;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use regorus::Value;
-use regorus::value::{Array, Object, Set};
+use crate::value::Value;
+use crate::value::{Array, Object, Set};
 
 use crate::error::EvalError;
 use crate::plan::{Collect, CollectKind, Expr, Step};

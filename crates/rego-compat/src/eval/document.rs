@@ -1,6 +1,6 @@
 //! Documents that rules and data make together.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::ast::Name;
 use crate::error::EvalError;

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use regorus::Value;
+use crate::value::Value;
 
 /// Calls that are remembered at once. What is asked again is asked soon; a longer list takes longer to search.
 const CAPACITY: usize = 48;

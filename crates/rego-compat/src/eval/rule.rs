@@ -1,7 +1,7 @@
 //! Rules and functions: their definitions put together.
 
-use regorus::Value;
-use regorus::value::{Object, Set};
+use crate::value::Value;
+use crate::value::{Object, Set};
 
 use crate::error::EvalError;
 use crate::ir::Kind;
@@ -254,7 +254,8 @@ fn put(object: &mut Value, keys: &[Value], value: Value, element: bool) -> bool 
     let Ok(pairs) = object.as_object_mut() else {
         return false;
     };
-    put(pairs.get_or_insert_with(key.clone(), || Value::Undefined), rest, value, element)
+    let place = pairs.get_or_insert_with(key.clone(), || Value::Undefined);
+    place.is_some_and(|place| put(place, rest, value, element))
 }
 
 fn put_leaf(place: &mut Value, value: Value, element: bool) -> bool {

@@ -1,6 +1,6 @@
 //! Steps of a body, one after the other; where a step can hold in several ways, the rest runs for each.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::lookup;
@@ -239,7 +239,7 @@ impl World<'_> {
                 }
             }
             Hop::Any(Pattern::Any) if matches!(value, Value::Array(_)) => {
-                for inner in value.as_array().into_iter().flat_map(regorus::value::Array::iter) {
+                for inner in value.as_array().into_iter().flat_map(|items| items.iter()) {
                     self.meter.spend(1)?;
                     if self.hop(inner, rest, target, frame, next)? == Flow::Stop {
                         return Ok(Flow::Stop);
@@ -317,29 +317,15 @@ pub(crate) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError>
                 }
             }
         }
-        Value::Object(pairs) if !pairs.keys().any(is_compound) => {
+        Value::Object(pairs) => {
             for (key, item) in pairs.iter() {
                 if tell(Cow::Borrowed(key), item)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
         }
-        Value::Object(pairs) => {
-            for (key, item) in ordered(pairs.iter(), |(key, _)| key) {
-                if tell(Cow::Borrowed(key), item)? == Flow::Stop {
-                    return Ok(Flow::Stop);
-                }
-            }
-        }
-        Value::Set(items) if !items.iter().any(is_compound) => {
-            for item in items.iter() {
-                if tell(Cow::Borrowed(item), item)? == Flow::Stop {
-                    return Ok(Flow::Stop);
-                }
-            }
-        }
         Value::Set(items) => {
-            for item in ordered(items.iter(), |item| item) {
+            for item in items.iter() {
                 if tell(Cow::Borrowed(item), item)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
@@ -348,15 +334,4 @@ pub(crate) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError>
         _ => {}
     }
     Ok(Flow::Continue)
-}
-
-const fn is_compound(value: &Value) -> bool {
-    matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
-}
-
-/// Elements in OPA's order, which differs from the one they are kept in where some are compound.
-fn ordered<'v, T: Copy + 'v>(items: impl Iterator<Item = T>, key: fn(T) -> &'v Value) -> Vec<T> {
-    let mut items: Vec<T> = items.collect();
-    items.sort_by(|a, b| crate::fmt_go::literal::compare(key(*a), key(*b)));
-    items
 }

@@ -1,6 +1,6 @@
 //! `with`: a world in which some documents and functions are others.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::plan::{Override, Replacement, Target};
@@ -53,5 +53,6 @@ fn set_at(document: &mut Value, path: &[Value], value: Value) -> Result<(), Eval
         *document = Value::new_object();
     }
     let pairs = document.as_object_mut().map_err(|error| EvalError::Internal(error.to_string()))?;
-    set_at(pairs.get_or_insert_with(key.clone(), || Value::Undefined), rest, value)
+    let place = pairs.get_or_insert_with(key.clone(), || Value::Undefined);
+    place.map_or(Ok(()), |place| set_at(place, rest, value))
 }

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::fmt_go::literal;

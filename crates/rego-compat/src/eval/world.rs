@@ -2,7 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::ast::Name;
 use crate::externals::Externals;

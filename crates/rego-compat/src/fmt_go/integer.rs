@@ -2,7 +2,7 @@
 //!
 //! The two differ in corners (zero padding, `%q`, unknown verbs), so each is written as Go writes it.
 
-use regorus::Value;
+use num_bigint::BigInt;
 
 use super::{Spec, text};
 
@@ -93,7 +93,7 @@ fn unicode(int: i64, spec: Spec, out: &mut String) {
 }
 
 /// Prints an integer beyond 64 bits, as `(*big.Int).Format` does, which knows its own bad verbs.
-pub(super) fn print_big(value: &Value, verb: char, spec: Spec, out: &mut String) {
+pub(super) fn print_big(big: &BigInt, verb: char, spec: Spec, out: &mut String) {
     let (radix, prefix) = match verb {
         'b' => (2, "0b"),
         'o' => (8, "0"),
@@ -102,11 +102,11 @@ pub(super) fn print_big(value: &Value, verb: char, spec: Spec, out: &mut String)
         'x' => (16, "0x"),
         'X' => (16, "0X"),
         _ => {
-            return out.push_str(&format!("%!{verb}(big.Int={})", radix_text(value, 10)));
+            return out.push_str(&format!("%!{verb}(big.Int={})", big));
         }
     };
     let spec = Spec { sharp: spec.sharp || spec.go_syntax, plus: spec.plus || spec.plus_v, ..spec };
-    let text = radix_text(value, radix);
+    let text = big.to_str_radix(radix);
     let (negative, digits) = text.strip_prefix('-').map_or((false, text.as_str()), |rest| (true, rest));
     let digits = if verb == 'X' { digits.to_ascii_uppercase() } else { digits.to_owned() };
     let sign = sign(negative, spec);
@@ -130,9 +130,4 @@ pub(super) fn print_big(value: &Value, verb: char, spec: Spec, out: &mut String)
     out.extend(std::iter::repeat_n('0', zeros));
     out.push_str(&digits);
     out.extend(std::iter::repeat_n(' ', right));
-}
-
-fn radix_text(value: &Value, radix: u32) -> String {
-    let big = value.as_number().ok().and_then(|number| number.as_big());
-    big.map(|big| big.to_str_radix(radix)).unwrap_or_default()
 }

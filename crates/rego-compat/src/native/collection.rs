@@ -1,6 +1,6 @@
 //! Counting, object access and template strings.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::meter::Meter;
 

@@ -1,8 +1,6 @@
 //! Comparisons, type tests and membership.
 
-use std::cmp::Ordering;
-
-use regorus::Value;
+use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::meter::Meter;
@@ -13,10 +11,10 @@ pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
         "eq" | "equal" => |args, meter| compared(args, meter, |a, b| a == b),
         "neq" => |args, meter| compared(args, meter, |a, b| a != b),
-        "lt" => |args, meter| compared(args, meter, |a, b| order(a, b).is_lt()),
-        "lte" => |args, meter| compared(args, meter, |a, b| order(a, b).is_le()),
-        "gt" => |args, meter| compared(args, meter, |a, b| order(a, b).is_gt()),
-        "gte" => |args, meter| compared(args, meter, |a, b| order(a, b).is_ge()),
+        "lt" => |args, meter| compared(args, meter, |a, b| a < b),
+        "lte" => |args, meter| compared(args, meter, |a, b| a <= b),
+        "gt" => |args, meter| compared(args, meter, |a, b| a > b),
+        "gte" => |args, meter| compared(args, meter, |a, b| a >= b),
         "is_array" => |args, _| is(args, |value| matches!(value, Value::Array(_))),
         "is_boolean" => |args, _| is(args, |value| matches!(value, Value::Bool(_))),
         "is_null" => |args, _| is(args, |value| matches!(value, Value::Null)),
@@ -24,7 +22,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "is_object" => |args, _| is(args, |value| matches!(value, Value::Object(_))),
         "is_set" => |args, _| is(args, |value| matches!(value, Value::Set(_))),
         "is_string" => |args, _| is(args, |value| matches!(value, Value::String(_))),
-        "type_name" => |args, _| Ok(args.first().map(|value| type_name(value).into())),
+        "type_name" => |args, _| Ok(args.first().map(|value| value.type_name().into())),
         "internal.member_2" => |args, meter| member(args, meter),
         "internal.member_3" => |args, meter| member_at(args, meter),
         _ => return None,
@@ -33,19 +31,6 @@ pub(super) fn find(name: &str) -> Option<Native> {
 
 fn is(args: &[&Value], test: fn(&Value) -> bool) -> Answer {
     Ok(args.first().map(|value| test(value).into()))
-}
-
-const fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Set(_) => "set",
-        Value::Object(_) => "object",
-        Value::Undefined => "undefined",
-    }
 }
 
 const fn is_scalar(value: &Value) -> bool {
@@ -61,14 +46,6 @@ fn compared(args: &[&Value], meter: &Meter, test: fn(&Value, &Value) -> bool) ->
     let [a, b] = args else { return Ok(None) };
     pay(a, b, meter)?;
     answer(test(a, b))
-}
-
-/// OPA's order. Only for compound values it differs from that of `Value`.
-fn order(a: &Value, b: &Value) -> Ordering {
-    if is_scalar(a) && is_scalar(b) {
-        return a.cmp(b);
-    }
-    crate::fmt_go::literal::compare(a, b)
 }
 
 /// `x in xs`: false for what is no collection.

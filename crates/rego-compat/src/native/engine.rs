@@ -5,8 +5,10 @@
 
 use std::sync::OnceLock;
 
-use regorus::Value;
+use regorus::Value as Engine;
 use regorus::unstable::{BUILTINS, BuiltinFcn, Expr, Ref, Source, Span};
+
+use crate::value::{Value, from_engine, to_engine};
 
 /// A builtin of regorus.
 pub(crate) type Function = &'static BuiltinFcn;
@@ -26,7 +28,7 @@ fn place() -> Option<&'static Place> {
     let made = PLACE.get_or_init(|| {
         let source = Source::from_contents("builtin".to_owned(), String::new()).ok()?;
         let span = Span { source, line: 1, col: 1, start: 0, end: 0 };
-        let null = || Ref::new(Expr::Null { span: span.clone(), value: Value::Null, eidx: 0 });
+        let null = || Ref::new(Expr::Null { span: span.clone(), value: Engine::Null, eidx: 0 });
         let exprs = std::iter::repeat_with(null).take(MAX_ARGS).collect();
         Some(Place { span, exprs })
     });
@@ -40,9 +42,10 @@ pub(super) fn find(name: &str) -> Option<Function> {
 pub(super) fn call(function: Function, args: &[Value]) -> Option<Value> {
     let place = place()?;
     let exprs = place.exprs.get(..args.len())?;
-    match (function.0)(&place.span, exprs, args, false) {
-        Ok(Value::Undefined) | Err(_) => None,
-        Ok(value) => Some(value),
+    let args: Vec<Engine> = args.iter().map(to_engine).collect();
+    match (function.0)(&place.span, exprs, &args, false) {
+        Ok(Engine::Undefined) | Err(_) => None,
+        Ok(value) => Some(from_engine(&value)),
     }
 }
 

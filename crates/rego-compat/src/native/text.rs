@@ -1,6 +1,6 @@
 //! Strings.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::meter::Meter;
 
@@ -89,7 +89,7 @@ fn concat(args: &[&Value], meter: &Meter) -> Answer {
     };
     let items: Option<Vec<&str>> = match args.get(1) {
         Some(Value::Array(items)) => items.iter().map(as_text).collect(),
-        Some(Value::Set(items)) => items.iter_sorted().map(as_text).collect(),
+        Some(Value::Set(items)) => items.iter().map(as_text).collect(),
         _ => None,
     };
     let Some(items) = items else { return Ok(None) };

@@ -35,9 +35,9 @@ impl Parser<'_> {
             matches!(word, "and" | "or") && self.ahead(1).kind == Kind::LParen && !self.ahead(1).spaced;
         if !self.is_reference_head() && word != "contains" && !callable {
             let node = match word {
-                "null" => Node::Scalar(regorus::Value::Null),
-                "true" => Node::Scalar(regorus::Value::Bool(true)),
-                "false" => Node::Scalar(regorus::Value::Bool(false)),
+                "null" => Node::Scalar(crate::value::Value::Null),
+                "true" => Node::Scalar(crate::value::Value::Bool(true)),
+                "false" => Node::Scalar(crate::value::Value::Bool(false)),
                 _ => return self.unexpected("expected term"),
             };
             self.bump();

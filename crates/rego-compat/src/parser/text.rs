@@ -1,14 +1,11 @@
 //! Numbers, strings and template strings.
 
-use regorus::Value;
+use crate::value::{Number, Value};
 
 use crate::ast::{LiteralKind, Node, TemplatePart};
 use crate::token::Kind;
 
 use super::{Parsed, Parser};
-
-/// OPA bounds exponents so that a number cannot become gigabytes of digits.
-const MAX_EXPONENT: i64 = 100_000;
 
 impl Parser<'_> {
     pub(super) fn number(&mut self, negative: bool) -> Parsed<Node> {
@@ -26,18 +23,15 @@ impl Parser<'_> {
             return self.error("expected number without leading zero");
         }
         if fraction_only {
-            digits.push_str("0.");
+            digits.push('.');
         }
         digits.push_str(word);
-        if exponent(word).is_some_and(|exponent| exponent.abs() > MAX_EXPONENT) {
-            return self.error("number too big");
-        }
-        match Value::from_numeric_string(&digits) {
-            Ok(value @ Value::Number(_)) => {
+        match Number::parse(&digits) {
+            Some(number) => {
                 self.bump();
-                Ok(Node::Scalar(value))
+                Ok(Node::Scalar(number.into()))
             }
-            _ => self.error("illegal number format"),
+            None => self.error("illegal number format, or a number too big"),
         }
     }
 
@@ -91,9 +85,4 @@ impl Parser<'_> {
         }
         Ok(literal)
     }
-}
-
-fn exponent(word: &str) -> Option<i64> {
-    let (_, exponent) = word.split_once(['e', 'E'])?;
-    Some(exponent.parse().unwrap_or(i64::MAX))
 }

@@ -165,7 +165,7 @@ impl Binder<'_> {
 
 fn name_of(operand: &Operand) -> Option<Name> {
     match operand {
-        Operand::Const(regorus::Value::String(text)) => Some(Name::from(&**text)),
+        Operand::Const(crate::value::Value::String(text)) => Some(Name::from(&**text)),
         _ => None,
     }
 }

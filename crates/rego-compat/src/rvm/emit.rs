@@ -10,7 +10,7 @@ mod step;
 
 use std::collections::BTreeSet;
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::ir::GroupId;
 use crate::plan::{Plan, SlotIndex};

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use regorus::Value;
-use regorus::value::Object;
+use crate::value::Object;
+use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::eval;
@@ -217,5 +217,5 @@ impl<'e> Host<'e> {
 }
 
 fn elements(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flat_map(regorus::value::Array::iter)
+    value.as_array().into_iter().flat_map(|items| items.iter())
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use regorus::Value;
+use crate::value::Value;
 
 use super::Reason;
-use crate::{Backend, Budget, EvalError, Limit, Module, Program, RegoVersion, Rules, compile};
+use crate::{Backend, Budget, EvalError, Limit, Module, Number, Program, RegoVersion, Rules, compile};
 
 fn program(body: &str) -> Program {
     let text = format!("package p\nimport future.keywords.every\nimport future.keywords.in\n{body}");
@@ -103,7 +103,7 @@ fn a_function_of_the_host_is_asked_once_for_each_argument() {
     impl crate::Externals for Doubling {
         fn call(&self, _: &str, argument: &Value) -> Result<Option<Value>, EvalError> {
             self.0.set(self.0.get() + 1);
-            Ok(argument.as_u64().ok().map(|number| (number * 2).into()))
+            Ok(argument.as_number().ok().and_then(Number::as_u64).map(|number| (number * 2).into()))
         }
     }
     let text = "package p\nq = [double(input.a), double(input.a), double(input.b)]";
@@ -126,11 +126,18 @@ fn a_package_is_its_rules_and_the_data_beside_them() {
     let budget = Budget::default();
     let answer = machine.evaluate(&input, &data, &budget);
     assert_eq!(answer, program.evaluate(&input, &data, &budget));
-    assert_eq!(answer.unwrap().unwrap()["z"], 2u64.into());
+    let answer = answer.unwrap().unwrap();
+    assert_eq!(answer.as_object().unwrap().get(&"z".into()), Some(&2.into()));
 }
 
 #[test]
 fn the_interpreter_is_what_auto_chooses() {
     let program = program("q = 1").with_backend(Backend::Auto).unwrap();
     assert_eq!(program.backend(), Backend::Interpreter);
+}
+
+#[test]
+fn numbers_keep_their_spelling_on_both() {
+    let answer = both("q = [x, y, z] { x := input.a; y := x + 0.10; z := 1.50 }", r#"{"a": 1.0}"#);
+    assert_eq!(answer.unwrap().unwrap().to_json_str(), "[1.0,1.1,1.50]");
 }

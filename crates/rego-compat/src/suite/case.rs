@@ -3,7 +3,7 @@
 //! A case that did not hold is not in the object. So that it can be told, the rule announces a case as soon as its
 //! name is known, which is what `opa test` compiles into such rules.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::desugar::{SlotSet, all_vars, bound_by};
 use crate::finding::Pos;

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use regorus::Value;
-use regorus::value::Object;
+use crate::value::Object;
+use crate::value::Value;
 
 use super::super::Outcome;
 use super::super::encoding::text_of;
@@ -27,7 +27,7 @@ struct Constraints {
 impl Constraints {
     fn parse(object: &Object) -> Result<Self, Fault> {
         let mut constraints = Self::default();
-        for (name, value) in object.iter_sorted() {
+        for (name, value) in object.iter() {
             let Value::String(name) = name else {
                 return Err("constraints have names".to_owned());
             };

@@ -1,6 +1,6 @@
 //! Public keys for signatures: from a certificate or public key in PEM, or from JSON web keys.
 
-use regorus::Value;
+use crate::value::Value;
 use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
 use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::{FromDer, SubjectPublicKeyInfo, X509Certificate};

@@ -1,8 +1,8 @@
 //! `io.jwt.encode_sign` and `io.jwt.encode_sign_raw`: tokens made with a JSON web key.
 
+use crate::value::Value;
 use data_encoding::BASE64URL_NOPAD;
 use hmac::Hmac;
-use regorus::Value;
 use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair as RsaKeyPair, KeyPairComponents, PublicKeyComponents};
 use ring::signature::{self, EcdsaKeyPair, Ed25519KeyPair};
@@ -17,10 +17,11 @@ use super::field;
 
 /// `io.jwt.encode_sign(headers, payload, key)`, all of them objects.
 pub(in super::super) fn encode_sign(args: &[Value]) -> Outcome {
-    let texts: Vec<String> = args.iter().map(document::marshalled).collect();
-    match texts.as_slice() {
-        [header, payload, key] => token(header, payload, key).into(),
-        _ => Outcome::Undefined,
+    let texts: Result<Vec<String>, Fault> = args.iter().map(document::marshalled).collect();
+    match texts.as_deref() {
+        Ok([header, payload, key]) => token(header, payload, key).into(),
+        Ok(_) => Outcome::Undefined,
+        Err(fault) => Outcome::Error(fault.clone()),
     }
 }
 

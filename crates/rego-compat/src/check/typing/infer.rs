@@ -1,6 +1,6 @@
 //! Types of terms, and what a term's type tells of the variables in it.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::desugar::same_key;
 use crate::ir::Operand;

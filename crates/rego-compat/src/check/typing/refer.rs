@@ -1,6 +1,6 @@
 //! References: what they can select, and what their variables can be.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::finding::Pos;
 use crate::ir::{Action, Kind, Node, Operand, Reference, Root, Statement};

@@ -1,6 +1,6 @@
 //! Expressions: each into a variable, a line for each part of it, so that what has no value ends the body.
 
-use regorus::Value;
+use crate::value::Value;
 
 use crate::ir::Kind;
 use crate::plan::{BuiltinCall, Callee, Expr, Get};

@@ -1,0 +1,92 @@
+//! Whole numbers of any size: bits and ranges. Source: OPA `topdown/bits.go` and `topdown/numbers.go`.
+
+use num_bigint::BigInt;
+
+use crate::error::EvalError;
+use crate::meter::Meter;
+use crate::value::{Array, Number, Value};
+
+use super::{Answer, Native, answer};
+
+pub(super) fn find(name: &str) -> Option<Native> {
+    Some(match name {
+        "bits.and" => |args, meter| combined(args, meter, |a, b| a & b),
+        "bits.or" => |args, meter| combined(args, meter, |a, b| a | b),
+        "bits.xor" => |args, meter| combined(args, meter, |a, b| a ^ b),
+        "bits.negate" => |args, meter| match integer(args, 0, meter)? {
+            Some(number) => answer(Number::from(&!number)),
+            None => Ok(None),
+        },
+        "bits.lsh" => shift_left,
+        "bits.rsh" => shift_right,
+        "numbers.range" | "numbers.range_step" => range,
+        _ => return None,
+    })
+}
+
+/// A whole number of any size, however it is spelled.
+fn integer(args: &[&Value], index: usize, meter: &Meter) -> Result<Option<BigInt>, EvalError> {
+    let Some(Value::Number(number)) = args.get(index) else {
+        return Ok(None);
+    };
+    let words = number.weight() / 16;
+    if words > 8 {
+        meter.charge(words.saturating_mul(words))?;
+    }
+    Ok(number.to_integer())
+}
+
+fn combined(args: &[&Value], meter: &Meter, combine: fn(BigInt, BigInt) -> BigInt) -> Answer {
+    match (integer(args, 0, meter)?, integer(args, 1, meter)?) {
+        (Some(a), Some(b)) => answer(Number::from(&combine(a, b))),
+        _ => Ok(None),
+    }
+}
+
+/// By how much to shift: Go takes the lowest 64 bits of a number that is not negative.
+fn places(args: &[&Value], meter: &Meter) -> Result<Option<u64>, EvalError> {
+    let places = integer(args, 1, meter)?.filter(|places| places.sign() != num_bigint::Sign::Minus);
+    Ok(places.map(|places| places.iter_u64_digits().next().unwrap_or(0)))
+}
+
+/// The result has as many bits as the second operand says.
+fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
+    let (Some(number), Some(places)) = (integer(args, 0, meter)?, places(args, meter)?) else {
+        return Ok(None);
+    };
+    // Whoever prints the number pays for its square in words; it is paid for here, before the number exists.
+    let words = usize::try_from(places / 64).unwrap_or(usize::MAX);
+    meter.charge(words.saturating_mul(words).max(words.saturating_mul(8)))?;
+    answer(Number::from(&(number << places)))
+}
+
+fn shift_right(args: &[&Value], meter: &Meter) -> Answer {
+    match (integer(args, 0, meter)?, places(args, meter)?) {
+        (Some(number), Some(places)) => answer(Number::from(&(number >> places))),
+        _ => Ok(None),
+    }
+}
+
+/// Whole numbers from the first to the second, both included, up or down.
+fn range(args: &[&Value], meter: &Meter) -> Answer {
+    let (Some(from), Some(to)) = (integer(args, 0, meter)?, integer(args, 1, meter)?) else {
+        return Ok(None);
+    };
+    let step = if args.len() == 3 { integer(args, 2, meter)? } else { Some(BigInt::from(1)) };
+    let Some(step) = step.filter(|step| step.sign() == num_bigint::Sign::Plus) else {
+        return Ok(None);
+    };
+    let (upwards, mut next) = (from <= to, from);
+    let mut items = Array::new();
+    while if upwards { next <= to } else { next >= to } {
+        meter.spend(1)?;
+        meter.charge(24)?;
+        items.push(Number::from(&next).into());
+        if upwards {
+            next += &step;
+        } else {
+            next -= &step;
+        }
+    }
+    answer(items.into_value())
+}
