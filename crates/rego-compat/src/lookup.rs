@@ -15,7 +15,7 @@ pub(crate) fn get<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {
 /// The place in an array a number names.
 pub(crate) fn position(key: &Value) -> Option<usize> {
     match key {
-        Value::Number(number) => usize::try_from(number.as_u64()?).ok(),
+        Value::Number(number) => usize::try_from(number.as_i64()?).ok(),
         _ => None,
     }
 }

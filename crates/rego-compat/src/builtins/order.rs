@@ -30,6 +30,8 @@ fn extreme(args: &[Value], wanted: Ordering) -> Outcome {
         Ok(elements) => elements,
         Err(fault) => return Outcome::Error(fault),
     };
-    let found = elements.into_iter().reduce(|best, next| if next.cmp(&best) == wanted { next } else { best });
+    let found = elements
+        .into_iter()
+        .reduce(|best, next| if next.cmp(&best) == wanted.reverse() { best } else { next });
     found.map_or(Outcome::Undefined, Outcome::Value)
 }

@@ -1,6 +1,11 @@
 //! `units.parse` and `units.parse_bytes`. Source: OPA `topdown/parse_units.go` and `topdown/parse_bytes.go`.
 
-use crate::value::Value;
+use num_bigint::{BigInt, BigUint};
+use num_traits::CheckedDiv;
+
+use crate::value::number::float::Float;
+use crate::value::number::spelling::Spelling;
+use crate::value::{Number, Value};
 
 use super::Outcome;
 use super::operand::{self, Fault};
@@ -8,15 +13,14 @@ use super::operand::{self, Fault};
 /// An exponent of more digits than this is refused by OPA.
 const MOST_EXPONENT_DIGITS: usize = 6;
 
-/// A result of more digits than this is refused by us, though not by OPA: it is no quantity of anything.
-const MOST_DIGITS: i64 = 400;
+/// A power of ten beyond this is refused by us, though not by OPA: it is no quantity of anything.
+const MOST_DIGITS: u64 = 10_000;
 
-/// A decimal number: `digits` times ten to the power of `exponent`.
-struct Decimal {
-    negative: bool,
-    digits: u128,
-    exponent: i64,
-}
+/// The digits that a number with a fraction has behind its point.
+const PLACES: u32 = 10;
+
+/// A thousandth as OPA has it: the binary float next to it, a whole number over a power of two.
+const THOUSANDTH: (u64, u32) = (1_152_921_504_606_847, 60);
 
 /// `units.parse(text)`: a quantity such as `100m`, `1.5Gi` or `2M`.
 pub(super) fn parse(args: &[Value]) -> Outcome {
@@ -27,14 +31,14 @@ pub(super) fn parse(args: &[Value]) -> Outcome {
         let mut letters = unit.chars();
         let unit: String = letters.next().into_iter().chain(letters.flat_map(char::to_lowercase)).collect();
         let fault = || format!("units.parse: unit {unit} not recognized");
-        let (factor, power) = if unit == "m" { (1, -3) } else { (factor(&unit).ok_or_else(fault)?, 0) };
-        let product = decimal(number, "units.parse")?.times(factor, power);
-        Ok(product.ok_or("units.parse: exponent too large")?.rounded(10))
+        let (factor, halvings) = if unit == "m" { THOUSANDTH } else { (factor(&unit).ok_or_else(fault)?, 0) };
+        Ok(Value::from(product(&spelling(number, "units.parse")?, factor, halvings)))
     });
-    answer.and_then(|text: String| number_of(&text)).into()
+    answer.into()
 }
 
-/// `units.parse_bytes(text)`: a number of bytes such as `1.5GiB` or `2MB`, cut to a whole one.
+/// `units.parse_bytes(text)`: a number of bytes such as `1.5GiB` or `2MB`, cut to a whole one. OPA computes it in
+/// a float of 64 significant bits, which shows beyond 2^64.
 pub(super) fn parse_bytes(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let text = text.to_lowercase().replace('"', "");
@@ -42,27 +46,41 @@ pub(super) fn parse_bytes(args: &[Value]) -> Outcome {
         let fault = || format!("units.parse_bytes: byte unit {unit} not recognized");
         let factor = factor(unit.strip_suffix('b').filter(|unit| !unit.is_empty()).unwrap_or(unit));
         let factor = factor.filter(|_| !matches!(unit, "b" | "K" | "M")).ok_or_else(fault)?;
-        let product = decimal(number, "units.parse_bytes")?.times(factor, 0);
-        Ok(in_64_bits(product.ok_or("units.parse_bytes: exponent too large")?.truncated()))
+        let float = Float::read(&spelling(number, "units.parse_bytes")?);
+        let factor = Float::integer(&BigInt::from(factor));
+        Ok(Value::from(Number::from(&float.times(&factor).truncated())))
     });
-    answer.and_then(|text: String| number_of(&text)).into()
+    answer.into()
 }
 
-/// OPA computes bytes in a float of 64 significant bits, which shows beyond 2^64.
-fn in_64_bits(text: String) -> String {
-    let Ok(whole) = text.parse::<u128>() else {
-        return text;
-    };
-    let surplus = 64_u32.saturating_sub(whole.leading_zeros());
-    let half = 1_u128.checked_shl(surplus.saturating_sub(1)).unwrap_or(0);
-    let (kept, dropped) =
-        (whole.wrapping_shr(surplus), whole & (1_u128.wrapping_shl(surplus)).saturating_sub(1));
-    let up = surplus > 0 && (dropped > half || (dropped == half && kept & 1 == 1));
-    kept.saturating_add(u128::from(up)).wrapping_shl(surplus).to_string()
+/// A number times a factor, halved so many times: as it is if it is whole, else with all its places, halves
+/// rounded away from zero.
+fn product(spelling: &Spelling, factor: u64, halvings: u32) -> Number {
+    let (power, _) = spelling.powers();
+    let tens = BigUint::from(10_u8).pow(u32::try_from(power.unsigned_abs()).unwrap_or(0));
+    let whole = spelling.mantissa() * factor;
+    let (over, under) = if power < 0 { (whole, tens) } else { (whole * tens, BigUint::from(1_u8)) };
+    let under = under << halvings;
+    let quotient = over.checked_div(&under).unwrap_or_default();
+    let sign = if spelling.negative { "-" } else { "" };
+    if &quotient * &under == over {
+        let sign = if quotient == BigUint::ZERO { "" } else { sign };
+        return Number::spelled(&format!("{sign}{quotient}"));
+    }
+    let scaled = over * BigUint::from(10_u8).pow(PLACES) * 2_u8 + &under;
+    let rounded = scaled.checked_div(&(under * 2_u8)).unwrap_or_default();
+    let digits = format!("{rounded:0>11}");
+    let point = digits.len().saturating_sub(PLACES as usize);
+    let (whole, fraction) = digits.split_at_checked(point).unwrap_or((&digits, ""));
+    Number::spelled(&format!("{sign}{whole}.{fraction}"))
 }
 
-fn number_of(text: &str) -> Result<Value, Fault> {
-    Value::from_numeric_string(text).map_err(|error| error.to_string())
+/// Reads `-1.5e3`.
+fn spelling(text: &str, name: &str) -> Result<Spelling, Fault> {
+    let spelling = Spelling::read(text).filter(|spelling| !spelling.hexadecimal);
+    let spelling = spelling.ok_or_else(|| format!("{name}: could not parse amount to a number"))?;
+    let size = spelling.exponent.unsigned_abs().max(spelling.digits.len() as u64);
+    if size > MOST_DIGITS { Err(format!("{name}: exponent too large")) } else { Ok(spelling) }
 }
 
 fn factor(unit: &str) -> Option<u64> {
@@ -107,93 +125,5 @@ fn number_and_unit<'t>(text: &'t str, name: &str) -> Result<(&'t str, &'t str), 
     match text.split_at_checked(at) {
         Some((number, unit)) if !number.is_empty() => Ok((number, unit)),
         _ => Err(format!("{name}: no amount provided")),
-    }
-}
-
-/// Reads `-1.5e3`. Digits beyond 37 are dropped, which no quantity has.
-fn decimal(text: &str, name: &str) -> Result<Decimal, Fault> {
-    let fault = || format!("{name}: could not parse amount to a number");
-    let (negative, unsigned) = match text.as_bytes().first() {
-        Some(b'-') => (true, text.get(1..).unwrap_or("")),
-        Some(b'+') => (false, text.get(1..).unwrap_or("")),
-        _ => (false, text),
-    };
-    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mut decimal = Decimal { negative, digits: 0, exponent: exponent.parse().map_err(|_| fault())? };
-    if whole.is_empty() && fraction.is_empty() {
-        return Err(fault());
-    }
-    for (character, scale) in whole.chars().map(|c| (c, 0)).chain(fraction.chars().map(|c| (c, -1))) {
-        let digit = character.to_digit(10).ok_or_else(fault)?;
-        if decimal.digits < 10_u128.pow(37) {
-            decimal.digits = decimal.digits.saturating_mul(10).saturating_add(u128::from(digit));
-            decimal.exponent = decimal.exponent.saturating_add(scale);
-        } else {
-            decimal.exponent = decimal.exponent.saturating_add(scale).saturating_add(1);
-        }
-    }
-    Ok(decimal)
-}
-
-impl Decimal {
-    /// The product with a factor; none if it has too many digits to be a quantity.
-    fn times(self, factor: u64, power: i64) -> Option<Self> {
-        let digits = self.digits.checked_mul(u128::from(factor))?;
-        let exponent = self.exponent.saturating_add(power);
-        (exponent < MOST_DIGITS).then_some(Self { digits, exponent, ..self })
-    }
-
-    fn sign(&self) -> &'static str {
-        if self.negative && self.digits != 0 { "-" } else { "" }
-    }
-
-    /// The number without its fraction.
-    fn truncated(&self) -> String {
-        let digits = self.digits.to_string();
-        match usize::try_from(self.exponent) {
-            Ok(zeros) => format!("{}{digits}{}", self.sign(), "0".repeat(zeros)),
-            Err(_) => {
-                let fraction = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(usize::MAX);
-                let whole = digits.len().checked_sub(fraction).and_then(|end| digits.get(..end));
-                match whole.filter(|whole| !whole.is_empty()) {
-                    Some(whole) => format!("{}{whole}", self.sign()),
-                    None => "0".to_owned(),
-                }
-            }
-        }
-    }
-
-    /// A whole number as it is, another with `places` digits after its point, halves away from zero.
-    fn rounded(&self, places: i64) -> String {
-        let scale =
-            u32::try_from(self.exponent.min(0).unsigned_abs()).ok().and_then(|p| 10_u128.checked_pow(p));
-        if self.digits == 0 {
-            return "0".to_owned();
-        }
-        if scale.is_some_and(|scale| self.digits.checked_rem(scale) == Some(0)) {
-            return self.truncated();
-        }
-        let surplus = self.exponent.saturating_add(places);
-        if let Ok(missing) = usize::try_from(surplus) {
-            return format!("{}{}", self.with_point(), "0".repeat(missing));
-        }
-        let scale = u32::try_from(surplus.unsigned_abs()).ok().and_then(|power| 10_u128.checked_pow(power));
-        let half_up = |scale: u128| self.digits.checked_add(scale / 2)?.checked_div(scale);
-        let digits = scale.and_then(half_up).unwrap_or(0);
-        let rounded = Self { negative: false, digits, exponent: places.saturating_neg() };
-        format!("{}{}", self.sign(), rounded.with_point())
-    }
-
-    fn with_point(&self) -> String {
-        if self.exponent >= 0 {
-            return self.truncated();
-        }
-        let places = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(0);
-        let width = places.saturating_add(1);
-        let digits = format!("{:0>width$}", self.digits);
-        let (whole, fraction) =
-            digits.split_at_checked(digits.len().saturating_sub(places)).unwrap_or((&digits, ""));
-        format!("{}{whole}.{fraction}", self.sign())
     }
 }

@@ -47,7 +47,9 @@ impl Lowering<'_> {
     }
 
     fn set(&mut self, items: &[Term], before: &mut Vec<Statement>) -> Operand {
-        let items: Vec<Operand> = items.iter().map(|item| self.term(item, before)).collect();
+        let mut items: Vec<Operand> = items.iter().map(|item| self.term(item, before)).collect();
+        // Of equal numbers the first stays, and OPA looks at what is constant first.
+        items.sort_by_key(|item| constant(item).is_none());
         let constants: Option<Set> = items.iter().map(constant).collect();
         constants.map_or(Operand::Set(items), |set| Operand::Const(set.into_value()))
     }

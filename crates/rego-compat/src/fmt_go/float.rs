@@ -55,9 +55,17 @@ fn laid_out(float: f64, layout: char, precision: Option<usize>) -> String {
 
 /// `%e`: Rust's text with Go's exponent, which has a sign and at least two digits.
 fn exponent_of(float: f64, letter: char, precision: Option<usize>) -> String {
-    let text = precision.map_or_else(|| format!("{float:e}"), |precision| format!("{float:.precision$e}"));
+    let text = precision.map_or_else(|| shortest(float), |precision| format!("{float:.precision$e}"));
     let (mantissa, exponent) = split_exponent(&text);
     format!("{mantissa}{letter}{}", exponent_text(exponent))
+}
+
+/// As few digits as tell the float from its neighbours. Where two texts are equally near, Go takes the even one.
+fn shortest(float: f64) -> String {
+    let text = format!("{float:e}");
+    let digits = split_exponent(&text).0.bytes().filter(u8::is_ascii_digit).count();
+    let even = format!("{float:.precision$e}", precision = digits.saturating_sub(1));
+    if even.parse() == Ok(float) { even } else { text }
 }
 
 fn exponent_text(exponent: i32) -> String {
@@ -75,7 +83,7 @@ fn split_exponent(text: &str) -> (&str, i32) {
 fn general(float: f64, layout: char, precision: Option<usize>) -> String {
     let wanted = precision.map(|precision| precision.max(1));
     let text = wanted.map_or_else(
-        || format!("{float:e}"),
+        || shortest(float),
         |wanted| format!("{float:.precision$e}", precision = wanted.saturating_sub(1)),
     );
     let (mantissa, exponent) = split_exponent(&text);

@@ -44,7 +44,7 @@ fn computed(
 pub(crate) fn over(a: &Number, b: &Number) -> Option<Number> {
     if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64())
         && a != 0
-        && a.checked_rem(b)? == 0
+        && a.checked_rem(b) == Some(0)
         && let Some(quotient) = a.checked_div(b)
     {
         return Some(quotient.into());

@@ -101,13 +101,13 @@ impl Spelling {
         (!digits.is_empty()).then_some(Self { negative, digits, fraction: count, exponent, hexadecimal })
     }
 
-    pub(super) fn mantissa(&self) -> BigUint {
+    pub(crate) fn mantissa(&self) -> BigUint {
         let radix = if self.hexadecimal { 16 } else { 10 };
         BigUint::parse_bytes(self.digits.as_bytes(), radix).unwrap_or_default()
     }
 
     /// Powers of ten and of two that the mantissa is multiplied with.
-    pub(super) fn powers(&self) -> (i64, i64) {
+    pub(crate) fn powers(&self) -> (i64, i64) {
         if self.hexadecimal {
             (0, self.exponent.saturating_sub(self.fraction.saturating_mul(4)))
         } else {
