@@ -21,7 +21,7 @@ fn named(name: &str) -> Document {
 }
 
 fn json(value: &RegoValue) -> Value {
-    serde_json::from_str(&value.to_json_str().unwrap()).unwrap()
+    serde_json::from_str(&value.to_json_str()).unwrap()
 }
 
 fn program(rules: &str) -> Program {
