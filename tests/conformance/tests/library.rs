@@ -21,8 +21,8 @@ use conformance::mutation::mutated;
 use conformance::random::Random;
 use conformance::{Judge, Verdict, ours, scale};
 use libtest_mimic::{Arguments, Failed, Trial};
+use rego_compat::Rules;
 use rego_compat::Value;
-use rego_compat::{Budget, Rules};
 use serde_json::{Value as Json, json};
 
 fn main() -> ExitCode {
@@ -111,7 +111,7 @@ fn differences_of(
         let opa = Verdict::of_judge(answer);
         let value = Value::from_json_str(&input.to_string()).map_err(|error| error.to_string())?;
         for program in [&program, &machine] {
-            let ours = ours::evaluate(program, &value, &data, &Budget::default());
+            let ours = ours::evaluate(program, &value, &data, &ours::patience());
             if !ours.agrees(&opa) {
                 let backend = program.backend();
                 differences.push(format!(

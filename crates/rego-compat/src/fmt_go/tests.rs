@@ -62,6 +62,10 @@ fn quoting_escapes_what_go_does_not_print() {
 
 #[test]
 fn of_two_shortest_texts_the_even_one_is_taken() {
-    check("%v %e", &[Arg::Float(770_194_700_978_811.3), Arg::Float(0.5)], "7.701947009788112e+14 5.000000e-01");
+    check(
+        "%v %e",
+        &[Arg::Float(770_194_700_978_811.3), Arg::Float(0.5)],
+        "7.701947009788112e+14 5.000000e-01",
+    );
     check("%v", &[Arg::Float(5e-324)], "5e-324");
 }
