@@ -84,9 +84,45 @@ fn limit(args: &[Value]) -> Result<usize, Fault> {
 pub(super) fn replace(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let (pattern, replacement) = (operand::string(args, 1)?, operand::string(args, 2)?);
-        Ok(Value::from(pattern::compiled(pattern)?.replace_all(text, replacement).into_owned()))
+        let regex = pattern::compiled(pattern)?;
+        let expanded = |found: &regex::Captures<'_>| expanded(replacement, found);
+        Ok(Value::from(regex.replace_all(text, expanded).into_owned()))
     });
     answer.into()
+}
+
+/// Go's `Regexp.Expand`: a name goes as far as letters, digits and `_` do, of any script.
+fn expanded(template: &str, found: &regex::Captures<'_>) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((literal, after)) = rest.split_once('$') {
+        out.push_str(literal);
+        rest = after;
+        if let Some(after) = rest.strip_prefix('$') {
+            out.push('$');
+            rest = after;
+        } else if let Some((name, after)) = group_name(rest) {
+            let group = name.parse().map_or_else(|_| found.name(name), |number: usize| found.get(number));
+            out.push_str(group.map_or("", |group| group.as_str()));
+            rest = after;
+        } else {
+            out.push('$');
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A name at the beginning, in braces or not, and what follows it; none where there is no name.
+fn group_name(text: &str) -> Option<(&str, &str)> {
+    let in_braces = text.strip_prefix('{');
+    let start = in_braces.unwrap_or(text);
+    let end = start.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(start.len());
+    let (name, after) = start.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+    match in_braces {
+        Some(_) => after.strip_prefix('}').map(|after| (name, after)),
+        None => Some((name, after)),
+    }
 }
 
 /// `regex.template_match(template, text, start, end)`: between the delimiters are patterns, all else is itself.

@@ -24,7 +24,7 @@ mod order;
 mod path;
 mod pattern;
 mod subset;
-mod text;
+pub(crate) mod text;
 mod token;
 mod unit;
 mod version;

@@ -25,12 +25,13 @@ fn replaced(args: &[Value]) -> Result<Value, Fault> {
     Ok(Value::from(replace_all(operand::string(args, 1)?, &pairs)))
 }
 
-/// Go's `strings.Replacer`: at every place the first pair that fits. An empty pattern fits between any two
-/// characters, but not right after it has fitted.
-fn replace_all(text: &str, pairs: &[(&str, &str)]) -> String {
+/// Go's `strings.Replacer`: at every place the first pair that fits. An empty pattern fits between any two bytes,
+/// but not right after it has fitted. The bytes of a character it breaks apart are shown as Go shows them.
+pub(crate) fn replace_all(text: &str, pairs: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut after_empty = false;
+    let between = pairs.iter().find(|(old, _)| old.is_empty()).map_or("", |(_, new)| *new);
     loop {
         let fits = |(old, _): &&(&str, &str)| !(after_empty && old.is_empty()) && rest.starts_with(old);
         if let Some((old, new)) = pairs.iter().find(fits) {
@@ -43,7 +44,12 @@ fn replace_all(text: &str, pairs: &[(&str, &str)]) -> String {
         let Some(character) = rest.chars().next() else {
             return out;
         };
-        out.push(character);
+        if between.is_empty() || character.is_ascii() {
+            out.push(character);
+        } else {
+            let bytes = vec![char::REPLACEMENT_CHARACTER.to_string(); character.len_utf8()];
+            out.push_str(&bytes.join(between));
+        }
         rest = rest.get(character.len_utf8()..).unwrap_or("");
     }
 }

@@ -59,14 +59,18 @@ fn mapped(args: &[&Value], meter: &Meter, map: fn(&str) -> String) -> Answer {
     answer(map(text))
 }
 
-/// Every occurrence; an empty pattern occurs in front of every character and at the end, as in Go.
+/// Every occurrence; an empty pattern occurs in front of every byte and at the end, as in Go.
 fn replace(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(text), Some(old), Some(new)) = (text_at(args, 0), text_at(args, 1), text_at(args, 2)) else {
         return Ok(None);
     };
     let occurrences = if old.is_empty() { text.len().saturating_add(1) } else { text.matches(old).count() };
     meter.charge(text.len().saturating_add(occurrences.saturating_mul(new.len())))?;
-    answer(text.replace(old, new))
+    answer(if old.is_empty() {
+        crate::builtins::text::replace_all(text, &[(old, new)])
+    } else {
+        text.replace(old, new)
+    })
 }
 
 /// An empty separator splits between characters.

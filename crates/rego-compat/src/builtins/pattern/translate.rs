@@ -11,7 +11,7 @@ const MOST_REPEATS: u32 = 1000;
 /// Writes a Go pattern in Rust's syntax.
 pub(super) fn translate(pattern: &str) -> Result<String, Refusal> {
     let mut translator =
-        Translator { rest: pattern, out: String::with_capacity(pattern.len()), repeated: false };
+        Translator { rest: pattern, out: String::with_capacity(pattern.len()), repeated: false, flags: None };
     while let Some(character) = translator.next() {
         translator.element(character)?;
     }
@@ -23,6 +23,8 @@ struct Translator<'a> {
     out: String,
     /// The last element was a repetition, which Go does not let be repeated.
     repeated: bool,
+    /// Where flags such as `(?i)` begin that nothing has followed yet.
+    flags: Option<usize>,
 }
 
 impl Translator<'_> {
@@ -40,10 +42,11 @@ impl Translator<'_> {
 
     fn element(&mut self, character: char) -> Result<(), Refusal> {
         let repeated = std::mem::take(&mut self.repeated);
+        let flags = self.flags.take();
         match character {
-            '*' | '+' | '?' => self.repetition(&character.to_string(), repeated),
+            '*' | '+' | '?' => self.repetition(&character.to_string(), repeated, flags),
             '{' => match self.counts()? {
-                Some(counts) => self.repetition(&counts, repeated),
+                Some(counts) => self.repetition(&counts, repeated, flags),
                 None => self.literal('{'),
             },
             '(' => self.group(),
@@ -62,14 +65,19 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn repetition(&mut self, operator: &str, repeated: bool) -> Result<(), Refusal> {
+    /// Repeats the last element. Flags in between are none: `a(?i)*` repeats the `a`.
+    fn repetition(&mut self, operator: &str, repeated: bool, flags: Option<usize>) -> Result<(), Refusal> {
         if repeated {
             return Err("invalid nested repetition operator");
         }
-        self.out.push_str(operator);
-        if self.take("?") {
-            self.out.push('?');
+        let lazy = if self.take("?") { "?" } else { "" };
+        let place = flags.filter(|place| *place <= self.out.len()).unwrap_or(self.out.len());
+        let before = self.out.get(..place).unwrap_or("");
+        if flags.is_some() && before.ends_with(['*', '+', '?', '}']) && !before.ends_with("\\}") {
+            // Go would repeat a repetition here, which Rust reads as one operator.
+            return Err("invalid nested repetition operator");
         }
+        self.out.insert_str(place, &format!("{operator}{lazy}"));
         self.repeated = true;
         Ok(())
     }
@@ -123,6 +131,7 @@ impl Translator<'_> {
         if !known || off.is_some_and(|off| off.is_empty() || off.contains('-')) {
             return Err("invalid or unsupported Perl syntax");
         }
+        let place = self.out.len();
         // Rust refuses a flag that is set twice, and `(?)`; to Go both are harmless.
         self.out.push_str("(?");
         self.out.push_str(&once_each(on));
@@ -131,11 +140,14 @@ impl Translator<'_> {
             self.out.push_str(&once_each(off));
         }
         self.rest = rest.get(1..).unwrap_or("");
-        let empty = on.is_empty() && off.is_none();
-        match (rest.starts_with(':'), empty) {
-            (true, _) => self.out.push(':'),
-            (false, true) => self.out.push_str(":)"),
-            (false, false) => self.out.push(')'),
+        if rest.starts_with(':') {
+            self.out.push(':');
+            return Ok(());
+        }
+        self.flags = Some(place);
+        self.out.push(')');
+        if on.is_empty() && off.is_none() {
+            self.out.truncate(place);
         }
         Ok(())
     }

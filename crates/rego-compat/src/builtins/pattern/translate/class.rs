@@ -111,13 +111,9 @@ impl Translator<'_> {
             negated = !negated;
             name
         });
-        // Go's tables are called by short category or by script; Rust would take any property.
-        let named = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-        if !named || !name.starts_with(|first: char| first.is_ascii_uppercase()) {
-            return Err(range);
-        }
-        let name = if name == "Any" { "any" } else { name };
-        Ok(format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' }))
+        let letter = if negated { 'P' } else { 'p' };
+        let class = ["gc", "sc"].map(|property| format!("\\{letter}{{{property}={name}}}"));
+        class.into_iter().find(|class| named(name) && regex::Regex::new(class).is_ok()).ok_or(range)
     }
 
     /// The character that an escape stands for, after its backslash.
@@ -180,4 +176,10 @@ fn code_point(character: char) -> String {
     } else {
         format!("\\x{{{:X}}}", u32::from(character))
     }
+}
+
+/// Whether a text can be the name of a table: Go has one for every category and script, and for no other
+/// property; both sides ignore case, and what stands between words.
+fn named(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte))
 }
