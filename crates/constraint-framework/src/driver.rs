@@ -3,6 +3,7 @@
 //! A driver knows reviews, findings and budgets; it knows no constraint kinds, no match blocks and no enforcement
 //! points. Referential data reaches a program with each case, as an immutable snapshot.
 
+mod cel;
 mod rego;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::inventory::{Inventory, Reads};
 use crate::review::{Finding, Json, Review};
 
+pub use cel::CelDriver;
 pub use rego::RegoDriver;
 pub use rego_compat::Budget;
 
@@ -48,7 +50,7 @@ pub trait Program: fmt::Debug + Send + Sync {
 pub struct Case<'a> {
     /// The thing judged.
     pub review: &'a Review,
-    /// The constraint's parameters; `{}` when it has none.
+    /// The constraint's parameters; JSON `null` when it has none.
     pub parameters: &'a Json,
     /// The objects that may be referred to.
     pub inventory: &'a Inventory,
@@ -73,6 +75,9 @@ pub enum EvalError {
     /// The engine gave up: a conflict between rules, or the budget.
     #[error(transparent)]
     Rego(#[from] rego_compat::EvalError),
+    /// A policy in CEL used up its budget; other errors of the language are findings.
+    #[error(transparent)]
+    Cel(#[from] cel_compat::EvalError),
     /// The policy's answer is not a set of objects with a `msg`.
     #[error("the policy answered something other than a set of objects with a text `msg`: {0}")]
     Shape(String),

@@ -5,10 +5,12 @@
 mod builder;
 mod compiled;
 mod compiler;
+mod disagreement;
 mod index;
 mod snapshot;
 
 pub use builder::PolicySetBuilder;
 pub use compiled::CompiledTemplate;
 pub use compiler::Compiler;
+pub use disagreement::{Disagreement, EngineAnswer};
 pub use snapshot::PolicySet;

@@ -3,6 +3,7 @@
 //! Knows no policy language, no match schema and no way to ask a cluster.
 
 mod action;
+mod cel;
 mod document;
 mod json;
 mod point;

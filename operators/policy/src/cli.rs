@@ -22,4 +22,4 @@ pub use krm::{FunctionArgs, function};
 pub use load::{LoadError, Manifest, load, load_file};
 pub use schema::{SchemaArgs, schema};
 pub use test::{TestArgs, test};
-pub use verify::{VerifyArgs, verify};
+pub use verify::{EngineChoice, VerifyArgs, verify};

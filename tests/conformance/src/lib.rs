@@ -1,4 +1,4 @@
-//! Compares `rego-compat` with the Open Policy Agent, and the constraint framework with Gatekeeper.
+//! Compares `rego-compat` with the Open Policy Agent, `cel-compat` with Kubernetes, the framework with Gatekeeper.
 //!
 //! ```
 //! use conformance::tagged;
@@ -16,6 +16,7 @@
 //! samples, [`mutation`] damages inputs, [`generator`] writes modules. The comparisons are the tests.
 
 pub mod admission;
+pub mod cel;
 pub mod generator;
 pub mod judge;
 pub mod library;

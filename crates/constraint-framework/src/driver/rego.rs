@@ -120,7 +120,7 @@ impl Program for RegoProgram {
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
         let input = RegoValue::from(BTreeMap::from([
             (RegoValue::from("review"), case.review.rego().clone()),
-            (RegoValue::from("parameters"), case.parameters.rego().clone()),
+            (RegoValue::from("parameters"), parameters(case)),
         ]));
         let data = match &self.reads {
             None => RegoValue::new_object(),
@@ -137,6 +137,14 @@ impl Program for RegoProgram {
 
     fn reads(&self) -> Option<&Reads> {
         self.reads.as_ref()
+    }
+}
+
+/// Rego sees an empty object where a constraint has no parameters.
+fn parameters(case: &Case<'_>) -> RegoValue {
+    match case.parameters.rego() {
+        RegoValue::Null => RegoValue::new_object(),
+        parameters => parameters.clone(),
     }
 }
 

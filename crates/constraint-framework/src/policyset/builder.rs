@@ -70,9 +70,9 @@ impl PolicySetBuilder {
         for (_, entry) in self.constraints.iter_mut().filter(|(id, _)| id.kind == kind) {
             entry.recompile(Some(&template));
         }
-        let reads = template.program().reads().is_some();
+        let reads = template.reads().next().is_some();
         let replaced = self.templates.insert(kind, template);
-        self.template_changed(reads || replaced.is_some_and(|old| old.program().reads().is_some()));
+        self.template_changed(reads || replaced.is_some_and(|old| old.reads().next().is_some()));
     }
 
     /// Takes the template of a constraint kind out of force; its constraints wait for another one.
@@ -82,13 +82,14 @@ impl PolicySetBuilder {
             entry.in_force = None;
             entry.recompile(None);
         }
-        self.template_changed(removed.is_some_and(|old| old.program().reads().is_some()));
+        self.template_changed(removed.is_some_and(|old| old.reads().next().is_some()));
     }
 
     fn template_changed(&mut self, reads_inventory: bool) {
         self.in_force.take();
         if reads_inventory {
-            self.inventory.serve(self.templates.values().filter_map(|template| template.program().reads()));
+            let readers: Vec<_> = self.templates.values().flat_map(CompiledTemplate::reads).collect();
+            self.inventory.serve(readers.into_iter());
         }
     }
 

@@ -9,6 +9,7 @@ use crate::api::{
 };
 use crate::driver::Program;
 use crate::error::IngestError;
+use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
 use crate::target::{Matcher, Target};
 
@@ -23,7 +24,7 @@ struct TemplateParts {
     constraint_kind: String,
     operations: Operations,
     target: Arc<dyn Target>,
-    program: Arc<dyn Program>,
+    programs: Programs,
     crd: Kept,
 }
 
@@ -36,6 +37,15 @@ enum Kept {
     Text(Box<str>),
     /// Nests deeper than serde_json reads.
     Deep(Value),
+}
+
+/// The code of a template by engine.
+#[derive(Debug)]
+pub(super) struct Programs {
+    /// The one whose findings count.
+    pub(super) deciding: (String, Arc<dyn Program>),
+    /// The others, where they are compared.
+    pub(super) others: Vec<(String, Arc<dyn Program>)>,
 }
 
 /// A constraint that its template accepts.
@@ -72,14 +82,14 @@ impl CompiledTemplate {
     pub(super) fn new(
         template: &ConstraintTemplate,
         target: Arc<dyn Target>,
-        program: Arc<dyn Program>,
+        programs: Programs,
         crd: Value,
     ) -> Self {
         Self(Arc::new(TemplateParts {
             constraint_kind: template.constraint_kind().to_owned(),
             operations: template.target().map(|target| target.operations.clone()).unwrap_or_default(),
             target,
-            program,
+            programs,
             crd: Kept::new(crd),
         }))
     }
@@ -95,7 +105,18 @@ impl CompiledTemplate {
     }
 
     pub(super) fn program(&self) -> &dyn Program {
-        self.0.program.as_ref()
+        self.0.programs.deciding.1.as_ref()
+    }
+
+    /// What its code reads of the inventory.
+    pub(super) fn reads(&self) -> impl Iterator<Item = &Reads> {
+        self.programs().filter_map(|(_, program)| program.reads())
+    }
+
+    /// All compiled code by engine, that which decides first.
+    pub(super) fn programs(&self) -> impl Iterator<Item = (&str, &dyn Program)> {
+        let programs = std::iter::once(&self.0.programs.deciding).chain(&self.0.programs.others);
+        programs.map(|(engine, program)| (engine.as_str(), program.as_ref()))
     }
 
     /// The operations of a template hold only at the webhook; an audit has none to compare.
@@ -117,7 +138,7 @@ impl CompiledTemplate {
                 id: constraint.id.clone(),
                 matcher,
                 enforcement,
-                parameters: Json::from_value(spec.parameters.as_ref().unwrap_or(&json!({})))?,
+                parameters: Json::from_value(spec.parameters.as_ref().unwrap_or(&Value::Null))?,
                 template: self.clone(),
             }),
             (enforcement, matcher) => {

@@ -5,23 +5,28 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::{ConstraintTemplate, FieldError};
-use crate::driver::{Driver, Program, RegoDriver};
+use crate::driver::{CelDriver, Driver, RegoDriver};
 use crate::error::IngestError;
 use crate::target::{AdmissionTarget, CrdError, CrdParts, Target, constraint_crd};
 
-use super::compiled::CompiledTemplate;
+use super::compiled::{CompiledTemplate, Programs};
 
 /// Compiles templates. Cheap to clone and shared by threads, so that compiling needs no lock.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     targets: Arc<[Arc<dyn Target>]>,
     drivers: Arc<[Arc<dyn Driver>]>,
+    /// Whether all code of a template is compiled, or only that which decides.
+    compares: bool,
 }
 
 impl Default for Compiler {
-    /// Kubernetes admission, judged by Rego.
+    /// Kubernetes admission, judged by CEL or Rego; where a template has both, by CEL, as in Gatekeeper.
     fn default() -> Self {
-        Self::new([Arc::new(AdmissionTarget) as Arc<dyn Target>], [Arc::new(RegoDriver) as Arc<dyn Driver>])
+        Self::new(
+            [Arc::new(AdmissionTarget) as Arc<dyn Target>],
+            [Arc::new(CelDriver) as Arc<dyn Driver>, Arc::new(RegoDriver)],
+        )
     }
 }
 
@@ -31,7 +36,27 @@ impl Compiler {
         targets: impl IntoIterator<Item = Arc<dyn Target>>,
         drivers: impl IntoIterator<Item = Arc<dyn Driver>>,
     ) -> Self {
-        Self { targets: targets.into_iter().collect(), drivers: drivers.into_iter().collect() }
+        Self {
+            targets: targets.into_iter().collect(),
+            drivers: drivers.into_iter().collect(),
+            compares: false,
+        }
+    }
+
+    /// The same targets with the drivers of one engine, `Rego` or `K8sNativeValidation`: templates without code for it
+    /// are refused.
+    #[must_use]
+    pub fn only(mut self, engine: &str) -> Self {
+        self.drivers = self.drivers.iter().filter(|driver| driver.engine() == engine).cloned().collect();
+        self
+    }
+
+    /// Compiles the code of every engine, so that [`PolicySet::disagreements`](super::PolicySet::disagreements) can
+    /// compare them. The first driver decides all the same.
+    #[must_use]
+    pub fn comparing(mut self) -> Self {
+        self.compares = true;
+        self
     }
 
     /// Compiles a template's code and checks that its constraint CRD can be built.
@@ -41,8 +66,8 @@ impl Compiler {
     pub fn compile(&self, template: &ConstraintTemplate) -> Result<CompiledTemplate, IngestError> {
         let target = self.target(template)?;
         let crd = self.crd(template)?;
-        let program = self.program(template)?;
-        Ok(CompiledTemplate::new(template, target, program, crd))
+        let programs = self.programs(template)?;
+        Ok(CompiledTemplate::new(template, target, programs, crd))
     }
 
     /// The constraint CRD of a template, as a JSON object ready to be applied.
@@ -76,15 +101,23 @@ impl Compiler {
         })
     }
 
-    fn program(&self, template: &ConstraintTemplate) -> Result<Arc<dyn Program>, IngestError> {
+    /// The code that decides, and what it is compared with.
+    fn programs(&self, template: &ConstraintTemplate) -> Result<Programs, IngestError> {
         let sources = template.target().map(crate::api::TargetSpec::sources).unwrap_or_default();
-        for driver in self.drivers.iter() {
-            if let Some(code) = sources.iter().find(|code| code.engine == driver.engine()) {
-                return driver.compile(&code.source).map_err(IngestError::Compile);
-            }
-        }
-        let known = self.drivers.iter().map(|driver| driver.engine()).collect::<Vec<_>>().join(", ");
-        Err(IngestError::NoDriver { known })
+        let mut written = self.drivers.iter().filter_map(|driver| {
+            let code = sources.iter().find(|code| code.engine == driver.engine())?;
+            Some((driver, code))
+        });
+        let compile = |(driver, code): (&Arc<dyn Driver>, &crate::api::Code)| {
+            let program = driver.compile(&code.source).map_err(IngestError::Compile)?;
+            Ok::<_, IngestError>((driver.engine().to_owned(), program))
+        };
+        let Some(first) = written.next() else {
+            let known = self.drivers.iter().map(|driver| driver.engine()).collect::<Vec<_>>().join(", ");
+            return Err(IngestError::NoDriver { known });
+        };
+        let others = if self.compares { written.map(compile).collect::<Result<_, _>>()? } else { Vec::new() };
+        Ok(Programs { deciding: compile(first)?, others })
     }
 }
 

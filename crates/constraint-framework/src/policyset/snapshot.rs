@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::driver::{Budget, Case, EvalError};
+use crate::driver::{Budget, Case, EvalError, Program};
 use crate::inventory::Inventory;
 use crate::review::{EnforcementPoint, Finding, Review, Verdict, Violation};
 
@@ -78,15 +78,30 @@ impl PolicySet {
         match constraint.matcher.matches(review) {
             Ok(false) => Vec::new(),
             Err(error) => vec![undecided(format!("unable to match constraints: {error}"))],
-            Ok(true) => {
-                let case = Case { review, parameters: &constraint.parameters, inventory: &self.inventory };
-                let mut answer = contained(|| constraint.template.program().evaluate(&case, budget));
-                if review.is_unreadable() || constraint.parameters.is_unreadable() {
-                    answer = Err(EvalError::Unreadable);
-                }
-                answer.unwrap_or_else(|error| vec![undecided(error.to_string())])
-            }
+            Ok(true) => self.ask(constraint, constraint.template.program(), review, budget),
         }
+    }
+
+    /// What one program of a constraint finds.
+    pub(super) fn ask(
+        &self,
+        constraint: &CompiledConstraint,
+        program: &dyn Program,
+        review: &Review,
+        budget: &Budget,
+    ) -> Vec<Finding> {
+        let case = Case { review, parameters: &constraint.parameters, inventory: &self.inventory };
+        let mut answer = contained(|| program.evaluate(&case, budget));
+        if review.is_unreadable() || constraint.parameters.is_unreadable() {
+            answer = Err(EvalError::Unreadable);
+        }
+        answer.unwrap_or_else(|error| vec![undecided(error.to_string())])
+    }
+
+    /// The constraints that may match a review, in their order.
+    pub(super) fn candidates(&self, review: &Review) -> impl Iterator<Item = &CompiledConstraint> {
+        let positions = self.in_force.index.candidates(review).into_iter();
+        positions.filter_map(|position| self.in_force.constraints.get(position)).map(AsRef::as_ref)
     }
 }
 

@@ -16,12 +16,13 @@ pub struct Json {
     raw: Box<RawValue>,
     json: OnceLock<Option<Value>>,
     rego: OnceLock<Option<rego_compat::Value>>,
+    cel: OnceLock<Option<cel_compat::Value>>,
 }
 
 impl Json {
     /// Takes JSON text.
     pub fn from_raw(raw: Box<RawValue>) -> Self {
-        Self { raw, json: OnceLock::new(), rego: OnceLock::new() }
+        Self { raw, json: OnceLock::new(), rego: OnceLock::new(), cel: OnceLock::new() }
     }
 
     /// Takes a parsed value.
@@ -51,11 +52,19 @@ impl Json {
     /// Whether somebody asked for a value and there is none. The text was recognised as JSON before, so it can only
     /// be nested too deep. What was judged of it then was not it.
     pub fn is_unreadable(&self) -> bool {
-        matches!(self.json.get(), Some(None)) || matches!(self.rego.get(), Some(None))
+        matches!(self.json.get(), Some(None))
+            || matches!(self.rego.get(), Some(None))
+            || matches!(self.cel.get(), Some(None))
+    }
+
+    /// As a CEL value, parsed on the first call; null where it is unreadable.
+    pub fn cel(&self) -> &cel_compat::Value {
+        let parsed = self.cel.get_or_init(|| cel_compat::Value::from_json_text(self.text()));
+        parsed.as_ref().unwrap_or(&cel_compat::Value::Null)
     }
 
     #[cfg(test)]
     pub(super) fn is_parsed(&self) -> bool {
-        self.json.get().is_some() || self.rego.get().is_some()
+        self.json.get().is_some() || self.rego.get().is_some() || self.cel.get().is_some()
     }
 }

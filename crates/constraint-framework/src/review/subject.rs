@@ -6,6 +6,7 @@ use rego_compat::Value as RegoValue;
 use serde_json::{Map, Value};
 
 use super::Document;
+use super::cel::CelViews;
 
 /// Where the object of a review came from, for `match.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,7 @@ pub struct Review {
     /// Every other field that policies see below `input.review`.
     pub attributes: Map<String, Value>,
     pub(crate) rego: OnceLock<RegoValue>,
+    pub(crate) cel: OnceLock<CelViews>,
 }
 
 impl Review {
@@ -69,6 +71,11 @@ impl Review {
             Some(namespace) => Some(namespace.name()),
             None => Some(object.namespace()).filter(|name| !name.is_empty()),
         }
+    }
+
+    /// What CEL sees of the request and the namespace, built on the first call.
+    pub(crate) fn cel(&self) -> &CelViews {
+        self.cel.get_or_init(|| CelViews::of(self))
     }
 
     /// The objects that matching looks at: new, then old.

@@ -12,10 +12,12 @@ use super::progress::Progress;
 use super::suite::Suite;
 
 mod case;
+mod engine;
 mod export;
 mod filter;
 mod report;
 
+pub use engine::EngineChoice;
 use filter::Filter;
 use report::{Outcome, SuiteReport};
 
@@ -28,6 +30,10 @@ pub struct VerifyArgs {
     /// Run only what matches this regex: `test//case` for both, otherwise either.
     #[arg(long, short, value_name = "REGEX")]
     pub run: Option<String>,
+    /// Judge by this engine, and skip templates without code for it. `both` runs every engine that a template has, and
+    /// fails where one finds a violation and another does not. Without it, CEL decides where a template has both.
+    #[arg(long, short, value_name = "ENGINE")]
+    pub engine: Option<EngineChoice>,
     /// Say what passed, too.
     #[arg(long, short)]
     pub verbose: bool,
@@ -73,7 +79,7 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
     let progress = Progress::new(paths.len(), "suites");
     let mut reports = Vec::new();
     for path in &paths {
-        let report = run_suite(path, &filter);
+        let report = run_suite(path, &filter, args.engine);
         if args.output == Format::Text {
             progress.aside(|| report.print(out, args.verbose)).map_err(|error| error.to_string())?;
         }
@@ -127,7 +133,7 @@ fn is_suite(path: &Path) -> bool {
     }
 }
 
-fn run_suite(path: &Path, filter: &Filter) -> SuiteReport {
+fn run_suite(path: &Path, filter: &Filter, engine: Option<EngineChoice>) -> SuiteReport {
     let started = Instant::now();
     let mut report = SuiteReport::new(path);
     match read_suite(path) {
@@ -139,7 +145,7 @@ fn run_suite(path: &Path, filter: &Filter) -> SuiteReport {
                 report.tests.push(if skipped {
                     Outcome::skipped(&test.name)
                 } else {
-                    case::run_test(folder, test, filter)
+                    case::run_test(folder, test, filter, engine)
                 });
             }
         }

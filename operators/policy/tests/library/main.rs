@@ -1,4 +1,4 @@
-//! Ten policies of the public policy library hold on a cluster.
+//! Ten policies of the public policy library hold on a cluster, and its suites pass under each engine.
 //!
 //! The library is data that lies beside this workspace. Where it does not, the test counts as ignored, by name: the
 //! standard harness cannot say that at run time.
@@ -12,8 +12,8 @@
 )]
 #![allow(dead_code, reason = "the shared files serve the other test binary too")]
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -45,6 +45,13 @@ fn main() -> ExitCode {
         );
     }
     let ignored = library.is_none();
+    let suites = |engine: &'static str, passing: usize| {
+        let library = library.clone();
+        let name = format!("suites_of_the_public_library_pass_with_{engine}");
+        let test = Trial::test(name, move || verify(library.as_deref(), engine, passing));
+        test.with_ignored_flag(ignored)
+    };
+    let mut trials = vec![suites("rego", REGO_TESTS), suites("cel", CEL_TESTS), suites("both", REGO_TESTS)];
     let test = Trial::test("policies_of_the_public_library_hold_on_a_cluster", move || {
         let root = library.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
         let policies = POLICIES.map(|name| trial::Policy::read(root.join("library").join(name)));
@@ -52,7 +59,30 @@ fn main() -> ExitCode {
         runtime.block_on(trial::check(policies.into()));
         Ok(())
     });
-    libtest_mimic::run(&Arguments::from_args(), vec![test.with_ignored_flag(ignored)]).exit_code()
+    trials.push(test.with_ignored_flag(ignored));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Tests of the library's suites, and those of templates that have CEL.
+const REGO_TESTS: usize = 75;
+const CEL_TESTS: usize = 30;
+
+/// Runs all suites by one engine, as a user would.
+fn verify(library: Option<&Path>, engine: &str, passing: usize) -> Result<(), libtest_mimic::Failed> {
+    let root = library.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
+    let mut webtroller = Command::new(env!("CARGO_BIN_EXE_webtroller"));
+    let output = webtroller
+        .args(["verify", "--verbose", "--engine", engine])
+        .arg(root.join("library/..."))
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let passed = text.lines().filter(|line| line.starts_with("--- PASS")).count();
+    if output.status.success() && passed == passing {
+        return Ok(());
+    }
+    let failures: Vec<_> =
+        text.lines().filter(|line| !line.contains("PASS") && !line.contains("===")).collect();
+    Err(format!("{passed} tests passed, not {passing}:\n{}", failures.join("\n")).into())
 }
 
 /// `GATEKEEPER_LIBRARY`, or a checkout beside this workspace.

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/open-policy-agent/frameworks/constraint/pkg/client/reviews"
 	constrainttypes "github.com/open-policy-agent/frameworks/constraint/pkg/types"
 	"github.com/open-policy-agent/gatekeeper/v3/pkg/mutation/types"
 	"github.com/open-policy-agent/gatekeeper/v3/pkg/target"
+	"github.com/open-policy-agent/gatekeeper/v3/pkg/util"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -21,11 +23,13 @@ import (
 //	crd     template                                    -> crd
 //	ingest  as client                                   -> ns, bytes
 //	bench   key, reviews, ms                            -> ns of each pass, results of the last
+//	cel     expression, subject                         -> refused, or type with value or error
 //	forget  key                                         -> ok
 //
 // A client is a set of templates and constraints with its inventory, as one Gatekeeper pod holds them; cel adds
 // the driver of Kubernetes' own validation language, which Gatekeeper then prefers. A review is of an
-// AdmissionRequest as the API server sends it, or of an object as an audit finds it.
+// AdmissionRequest as the API server sends it, or of an object as an audit finds it. An expression is judged by itself,
+// in the environment of admission policies, on CREATE of its subject.
 type question struct {
 	Op          string                        `json:"op"`
 	Key         string                        `json:"key"`
@@ -41,8 +45,10 @@ type question struct {
 	Point       string                        `json:"point"`
 	Template    *unstructured.Unstructured    `json:"template"`
 
-	Reviews      []string `json:"reviews"`
-	Milliseconds int64    `json:"ms"`
+	Reviews      []string        `json:"reviews"`
+	Milliseconds int64           `json:"ms"`
+	Expression   string          `json:"expression"`
+	Subject      json.RawMessage `json:"subject"`
 }
 
 type done struct {
@@ -116,6 +122,8 @@ func (j *judge) dispatch(q question) (any, error) {
 		return client.bench(q)
 	case "crd":
 		return createCRD(q.Template)
+	case "cel":
+		return expression(q)
 	case "forget":
 		delete(j.clients, q.Key)
 		return done{true}, nil
@@ -133,7 +141,15 @@ func (g *gatekeeper) review(q question) (any, error) {
 	if point == "" {
 		point = defaultPoint
 	}
-	responses, err := g.client.Review(context.Background(), subject, reviews.EnforcementPoint(point))
+	options := []reviews.ReviewOpt{reviews.EnforcementPoint(point)}
+	if q.Namespace != nil {
+		namespace, err := util.NamespaceToMap(q.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, reviews.Namespace(namespace))
+	}
+	responses, err := g.client.Review(context.Background(), subject, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,14 @@
 //! Runs one test of a suite: a template, a constraint, and the objects they are tried on.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use constraint_framework::IngestError;
 use constraint_framework::api::Constraint;
-use constraint_framework::policyset::{Compiler, PolicySetBuilder};
-use constraint_framework::review::{Document, Review, ReviewSource, Verdict};
+use constraint_framework::driver::Budget;
+use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
+use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSource};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
@@ -14,19 +16,21 @@ use crate::cli::judge::{namespace_of, verdict};
 use crate::cli::load::{Manifest, load_file};
 use crate::cli::suite::{Case, Test};
 
+use super::engine::{EngineChoice, compilers};
 use super::filter::Filter;
 use super::report::Outcome;
 
-pub(super) fn run_test(folder: &Path, test: &Test, filter: &Filter) -> Outcome {
+pub(super) fn run_test(folder: &Path, test: &Test, filter: &Filter, engine: Option<EngineChoice>) -> Outcome {
     let started = Instant::now();
     let mut outcome = Outcome::new(&test.name);
-    match set_up(folder, test) {
+    match set_up(folder, test, engine) {
         Err(reason) => outcome.error = Some(reason),
-        Ok(None) => {}
-        Ok(Some((template, constraint))) => {
+        Ok(SetUp::NoCode) => return Outcome::skipped(&test.name),
+        Ok(SetUp::Refused) => {}
+        Ok(SetUp::Accepted(policy)) => {
             for case in &test.cases {
                 let skipped = case.skip || !filter.selects_case(test, case);
-                let run = || run_case(folder, &template, &constraint, case);
+                let run = || policy.run_case(folder, case);
                 outcome.cases.push(if skipped {
                     Outcome::skipped(&case.name)
                 } else {
@@ -45,50 +49,93 @@ fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Outcome {
     Outcome { error, elapsed: started.elapsed(), ..Outcome::new(name) }
 }
 
-/// The template and the constraint, both proven to be accepted; `None` when the test was about a refusal.
-fn set_up(folder: &Path, test: &Test) -> Result<Option<(Value, Value)>, String> {
+/// What came of a test's template and constraint.
+enum SetUp {
+    /// Both are accepted, by every compiler.
+    Accepted(Policy),
+    /// The constraint is refused, which is what the test is about.
+    Refused,
+    /// The template has no code for the engine asked for.
+    NoCode,
+}
+
+/// A template and a constraint, and who judges by them.
+struct Policy {
+    template: Value,
+    constraint: Value,
+    compilers: Vec<Compiler>,
+}
+
+fn set_up(folder: &Path, test: &Test, engine: Option<EngineChoice>) -> Result<SetUp, String> {
     let template = required(folder, test.template.as_deref(), "template")?;
     let constraint = required(folder, test.constraint.as_deref(), "constraint")?;
-    let mut policies = PolicySetBuilder::new(Compiler::default());
-    policies.put_template(&template).map_err(|error| format!("adding template: {error}"))?;
-    let parsed =
-        Constraint::from_value(&constraint).map_err(|errors| format!("adding constraint: {errors}"))?;
-    match (policies.put_constraint(parsed), test.invalid) {
-        (Ok(()), false) => Ok(Some((template, constraint))),
-        // Only what the schema refuses is what the test is about: not a kind that is misspelt.
-        (Err(IngestError::Invalid(_)), true) => Ok(None),
-        (Err(error), _) => Err(format!("adding constraint: {error}")),
-        (Ok(()), true) => Err("constraint should have failed schema validation, and was accepted".to_owned()),
-    }
-}
-
-/// Each case has a policy set of its own, so that none depends on what another left behind.
-fn run_case(folder: &Path, template: &Value, constraint: &Value, case: &Case) -> Result<(), String> {
-    if case.assertions.is_empty() {
-        return Err("invalid Case: assertions must be non-empty".to_owned());
-    }
-    let object = case.object.as_deref().ok_or("invalid Case: must define object")?;
-    let mut policies = PolicySetBuilder::new(Compiler::default());
-    policies.put_template(template).map_err(|error| error.to_string())?;
-    put_constraint(&mut policies, constraint).map_err(|error| error.to_string())?;
-    for path in &case.inventory {
-        for manifest in read(folder, path)? {
-            let object =
-                Document::from_value(&manifest.object).map_err(|error| format!("{path}: {error}"))?;
-            policies.put_object(&AdmissionTarget, object).map_err(|error| format!("{path}: {error}"))?;
+    let compilers = compilers(engine, &template);
+    for compiler in &compilers {
+        let mut policies = PolicySetBuilder::new(compiler.clone());
+        policies.put_template(&template).map_err(|error| format!("adding template: {error}"))?;
+        let parsed =
+            Constraint::from_value(&constraint).map_err(|errors| format!("adding constraint: {errors}"))?;
+        match (policies.put_constraint(parsed), test.invalid) {
+            (Ok(()), false) => {}
+            // Only what the schema refuses is what the test is about: not a kind that is misspelt.
+            (Err(IngestError::Invalid(_)), true) => return Ok(SetUp::Refused),
+            (Err(error), _) => return Err(format!("adding constraint: {error}")),
+            (Ok(()), true) => {
+                return Err("constraint should have failed schema validation, and was accepted".to_owned());
+            }
         }
     }
-    let review = review(&required(folder, Some(object), "object")?)?;
-    let verdict = judge(&policies, review);
-    let failures: Vec<_> =
-        case.assertions.iter().filter_map(|assertion| assertion.check(&verdict).err()).collect();
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+    if compilers.is_empty() {
+        return Ok(SetUp::NoCode);
+    }
+    Ok(SetUp::Accepted(Policy { template, constraint, compilers }))
 }
 
-fn judge(policies: &PolicySetBuilder, mut review: Review) -> Verdict {
-    let policies = policies.build();
-    review.namespace_object = review.object.as_ref().and_then(|object| namespace_of(object, &policies));
-    verdict(&review, &policies)
+impl Policy {
+    /// Judges a case by each engine, and where there are several, compares them.
+    fn run_case(&self, folder: &Path, case: &Case) -> Result<(), String> {
+        if case.assertions.is_empty() {
+            return Err("invalid Case: assertions must be non-empty".to_owned());
+        }
+        let mut failures = Vec::new();
+        for compiler in &self.compilers {
+            let (policies, review) = self.ready(compiler.clone(), folder, case)?;
+            let verdict = verdict(&review, &policies);
+            failures.extend(case.assertions.iter().filter_map(|assertion| assertion.check(&verdict).err()));
+        }
+        if self.compilers.len() > 1 {
+            let (policies, review) = self.ready(Compiler::default().comparing(), folder, case)?;
+            let found = policies.disagreements(&review, EnforcementPoint::GATOR, &Budget::default());
+            failures.extend(found.iter().flat_map(|found| &found.answers).map(|answer| {
+                format!("the engines disagree: {} finds {:?}", answer.engine, answer.messages)
+            }));
+        }
+        if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+    }
+
+    /// Each case has a policy set of its own, so that none depends on what another left behind.
+    fn ready(
+        &self,
+        compiler: Compiler,
+        folder: &Path,
+        case: &Case,
+    ) -> Result<(Arc<PolicySet>, Review), String> {
+        let object = case.object.as_deref().ok_or("invalid Case: must define object")?;
+        let mut policies = PolicySetBuilder::new(compiler);
+        policies.put_template(&self.template).map_err(|error| error.to_string())?;
+        put_constraint(&mut policies, &self.constraint).map_err(|error| error.to_string())?;
+        for path in &case.inventory {
+            for manifest in read(folder, path)? {
+                let object =
+                    Document::from_value(&manifest.object).map_err(|error| format!("{path}: {error}"))?;
+                policies.put_object(&AdmissionTarget, object).map_err(|error| format!("{path}: {error}"))?;
+            }
+        }
+        let mut review = review(&required(folder, Some(object), "object")?)?;
+        let policies = policies.build();
+        review.namespace_object = review.object.as_ref().and_then(|object| namespace_of(object, &policies));
+        Ok((policies, review))
+    }
 }
 
 fn put_constraint(policies: &mut PolicySetBuilder, manifest: &Value) -> Result<(), String> {

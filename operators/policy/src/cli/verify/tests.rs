@@ -60,9 +60,17 @@ fn output(suite: &str, run_only: Option<&str>) -> (bool, String) {
 }
 
 fn output_as(output: Format, suite: &str, run_only: Option<&str>) -> (bool, String) {
-    let folder = folder(suite);
-    let run_only = run_only.map(str::to_owned);
-    let args = VerifyArgs { paths: vec![folder.path().to_owned()], run: run_only, verbose: true, output };
+    output_of(&folder(suite), output, run_only, None)
+}
+
+fn output_of(
+    folder: &tempfile::TempDir,
+    output: Format,
+    run_only: Option<&str>,
+    engine: Option<EngineChoice>,
+) -> (bool, String) {
+    let paths = vec![folder.path().to_owned()];
+    let args = VerifyArgs { paths, run: run_only.map(str::to_owned), engine, verbose: true, output };
     let mut out = Vec::new();
     let passed = run(&args, &mut out, &mut Vec::new()).unwrap();
     (passed, String::from_utf8(out).unwrap())
@@ -70,7 +78,8 @@ fn output_as(output: Format, suite: &str, run_only: Option<&str>) -> (bool, Stri
 
 /// What is said when nothing can be run.
 fn refusal(path: PathBuf) -> Option<String> {
-    let args = VerifyArgs { paths: vec![path], run: None, verbose: false, output: Format::Text };
+    let args =
+        VerifyArgs { paths: vec![path], run: None, engine: None, verbose: false, output: Format::Text };
     run(&args, &mut Vec::new(), &mut Vec::new()).err()
 }
 
@@ -131,8 +140,13 @@ fn only_yaml_is_a_suite() {
 #[test]
 fn no_suite_at_all_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
-    let args =
-        VerifyArgs { paths: vec![folder.path().to_owned()], run: None, verbose: false, output: Format::Text };
+    let args = VerifyArgs {
+        paths: vec![folder.path().to_owned()],
+        run: None,
+        engine: None,
+        verbose: false,
+        output: Format::Text,
+    };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     assert_eq!(verify(&args, &mut out, &mut err), 0);
     assert_eq!(out, b"PASS\n");
@@ -155,7 +169,7 @@ fn a_key_that_stands_twice_fails() {
     let folder = folder(SUITE);
     fs::write(folder.path().join("good.yaml"), "{apiVersion: v1, kind: Pod, kind: Pod, metadata: {name: a}}")
         .unwrap();
-    let report = run_suite(&folder.path().join("suite.yaml"), &Filter::All);
+    let report = run_suite(&folder.path().join("suite.yaml"), &Filter::All, None);
     assert!(!report.passed());
     assert!(report.tests[0].cases[1].error.as_ref().unwrap().contains("good.yaml: line 1: the key \"kind\""));
 }
@@ -173,7 +187,7 @@ fn invalid_is_about_the_schema() {
     let invalid = |constraint: &str| {
         let folder = folder(&SUITE.replace("  cases:", "  invalid: true\n  cases:"));
         fs::write(folder.path().join("constraint.yaml"), constraint).unwrap();
-        run_suite(&folder.path().join("suite.yaml"), &Filter::All).passed()
+        run_suite(&folder.path().join("suite.yaml"), &Filter::All, None).passed()
     };
     let head = "apiVersion: constraints.gatekeeper.sh/v1beta1";
     assert!(!invalid(&format!("{{{head}, kind: Forbidden, metadata: {{name: c}}}}")));
@@ -230,4 +244,33 @@ fn dots_descend_and_a_folder_alone_does_not() {
     fs::rename(folder.path().join("suite.yaml"), folder.path().join("below/suite.yaml")).unwrap();
     assert_eq!(suites(folder.path()).unwrap().len(), 0);
     assert_eq!(suites(&folder.path().join("...")).unwrap().len(), 1);
+}
+
+/// CEL refuses the label, Rego as it is above.
+const CEL: &str = r#"
+    code:
+    - engine: K8sNativeValidation
+      source:
+        validations:
+        - expression: "!has(object.metadata.labels) || !('bad' in object.metadata.labels)"
+          message: bad label
+"#;
+
+#[test]
+fn an_engine_can_be_chosen_and_both_compared() {
+    let labels = SUITE.split("  - name: taken").next().unwrap();
+    let folder = folder(labels);
+    let passes = |engine| output_of(&folder, Format::Text, None, engine);
+    let (passed, text) = passes(Some(EngineChoice::Cel));
+    assert!(passed && text.contains("=== SKIP  labels"), "{text}");
+    fs::write(folder.path().join("template.yaml"), format!("{}{CEL}", TEMPLATE.trim_end())).unwrap();
+    for engine in [None, Some(EngineChoice::Cel), Some(EngineChoice::Rego), Some(EngineChoice::Both)] {
+        let (passed, text) = passes(engine);
+        assert!(passed && text.contains("--- PASS: bad"), "{engine:?}: {text}");
+    }
+    let other = CEL.replace("'bad'", "'worse'");
+    fs::write(folder.path().join("template.yaml"), format!("{}{other}", TEMPLATE.trim_end())).unwrap();
+    let (passed, text) = passes(Some(EngineChoice::Both));
+    assert!(!passed && text.contains(r#"the engines disagree: Rego finds ["bad label"]"#), "{text}");
+    assert!(passes(Some(EngineChoice::Rego)).0);
 }

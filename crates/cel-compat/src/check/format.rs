@@ -1,0 +1,62 @@
+//! Literals in calls of `format`: a template that takes other values than it is given can never succeed.
+
+use super::super::library::{admits, verbs};
+use super::super::syntax::{Expr, ExprKind};
+use super::super::types::Type;
+use super::super::value::Value;
+use super::{Checker, address};
+
+impl Checker<'_> {
+    /// Checks `target.format(arguments)` where both are literals.
+    pub(super) fn check_format(&mut self, at: usize, target: Option<&Expr>, arguments: &[Expr]) {
+        let Some((ExprKind::Literal(Value::String(template)), [list])) =
+            target.map(|target| (&target.kind, arguments))
+        else {
+            return;
+        };
+        let ExprKind::List(values) = &list.kind else {
+            return;
+        };
+        let verbs = match verbs(template) {
+            Ok(verbs) => verbs,
+            Err(message) => {
+                self.mistake(at, message);
+                return;
+            }
+        };
+        for (verb, (_, value)) in verbs.iter().zip(values) {
+            self.check_part(*verb, value);
+        }
+        let (wanted, given) = (verbs.len(), values.len());
+        if wanted < given {
+            let message =
+                format!("too many arguments supplied to string.format (expected {wanted}, got {given})");
+            self.mistake(at, message);
+        } else if wanted > given {
+            self.mistake(at, format!("index {given} out of range"));
+        }
+    }
+
+    /// A value, and for `%s` the parts of a literal.
+    fn check_part(&mut self, verb: char, value: &Expr) {
+        let of = self.typed.get(&address(value)).map_or(Type::Dyn, |of| self.findings.settle(of));
+        if let Err(message) = admits(verb, &of) {
+            self.mistake(value.at, message);
+            return;
+        }
+        match &value.kind {
+            ExprKind::List(parts) if verb == 's' => {
+                for (_, part) in parts {
+                    self.check_part(verb, part);
+                }
+            }
+            ExprKind::Map(entries) if verb == 's' => {
+                for (_, key, part) in entries {
+                    self.check_part(verb, key);
+                    self.check_part(verb, part);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Literals of lists and maps, whose elements must be of one type.
+
+use super::super::node::Node;
+use super::super::syntax::Expr;
+use super::super::types::{Type, is_as_general};
+use super::{Checked, Checker};
+
+impl Checker<'_> {
+    pub(super) fn list(&mut self, elements: &[(bool, Expr)]) -> Checked {
+        let mut nodes = Vec::new();
+        let mut joined = None;
+        let mut types = Vec::new();
+        for (optional, element) in elements {
+            let (node, of) = self.check(element);
+            let of = self.unwrapped(element.at, *optional, of);
+            joined = Some(self.join(joined, of.clone()));
+            types.push((element.at, of));
+            nodes.push((*optional, node));
+        }
+        self.note_literal(types);
+        let element = joined.unwrap_or_else(|| self.findings.open());
+        (Node::List(nodes), Type::list(element))
+    }
+
+    pub(super) fn map(&mut self, entries: &[(bool, Expr, Expr)]) -> Checked {
+        let mut nodes = Vec::new();
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        let (mut key_type, mut value_type) = (None, None);
+        for (optional, key, value) in entries {
+            let (key_node, key_of) = self.check(key);
+            let (value_node, value_of) = self.check(value);
+            let value_of = self.unwrapped(value.at, *optional, value_of);
+            if matches!(
+                self.findings.resolve(&key_of),
+                Type::Double | Type::Null | Type::List(_) | Type::Map(..)
+            ) {
+                self.mistake(key.at, "a key must be a string, a whole number or a bool");
+            }
+            key_type = Some(self.join(key_type, key_of.clone()));
+            value_type = Some(self.join(value_type, value_of.clone()));
+            keys.push((key.at, key_of));
+            values.push((value.at, value_of));
+            nodes.push((*optional, key_node, value_node));
+        }
+        self.note_literal(keys);
+        self.note_literal(values);
+        let key = key_type.unwrap_or_else(|| self.findings.open());
+        let value = value_type.unwrap_or_else(|| self.findings.open());
+        (Node::Map(nodes), Type::map(key, value))
+    }
+
+    /// The type inside `?element`.
+    fn unwrapped(&mut self, at: usize, optional: bool, of: Type) -> Type {
+        if !optional {
+            return of;
+        }
+        match self.findings.resolve(&of) {
+            Type::Optional(inner) => *inner,
+            Type::Dyn | Type::Open(_) => Type::Dyn,
+            other => {
+                let message = format!("expected type 'optional_type({other})' but found '{other}'");
+                self.mistake(at, message).1
+            }
+        }
+    }
+
+    /// The type of two elements; dynamic where they do not agree, which [`Checker::check_literals`] then refuses.
+    fn join(&mut self, before: Option<Type>, now: Type) -> Type {
+        let Some(before) = before else {
+            return now;
+        };
+        if !self.findings.fits(&before, &now) {
+            return Type::Dyn;
+        }
+        if is_as_general(&before, &now) { before } else { now }
+    }
+
+    fn note_literal(&mut self, types: Vec<(usize, Type)>) {
+        if self.lenient == 0 {
+            self.literals.push(types);
+        }
+    }
+
+    /// Kubernetes refuses literals of mixed elements even where a dynamic one would fit.
+    pub(super) fn check_literals(&mut self) {
+        for literal in std::mem::take(&mut self.literals) {
+            let types: Vec<_> = literal.iter().map(|(at, of)| (*at, self.findings.settle(of))).collect();
+            let Some((_, first)) = types.first() else {
+                continue;
+            };
+            if let Some((at, other)) = types.iter().find(|(_, of)| of != first)
+                && !self.mistakes.iter().any(|mistake| mistake.at == *at)
+            {
+                self.mistake(
+                    *at,
+                    format!("expected type '{first}' but found '{other}': wrap the elements in dyn()"),
+                );
+            }
+        }
+    }
+}

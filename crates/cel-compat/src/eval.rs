@@ -1,0 +1,306 @@
+//! Evaluates checked expressions, as cel-go does: errors are values that only `&&`, `||`, `all` and `exists` absorb.
+//!
+//! Values are shared, never copied: selecting a field of a large object costs the same as of a small one.
+
+mod fold;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rego_compat::Budget;
+
+use super::compare::lookup;
+use super::environment::{Environment, Expression};
+use super::meter::{EvalError, Meter};
+use super::node::{Call, Node, OptionalMap};
+use super::operator::{negate, position};
+use super::value::{Key, Value};
+
+/// The values of the names that an [`Environment`] was given.
+pub trait Bindings {
+    /// The value of a name; asked at most when an expression uses the name. Variables come as `variables.<name>`.
+    fn value(&self, name: &str) -> Value;
+}
+
+impl Bindings for BTreeMap<String, Value> {
+    fn value(&self, name: &str) -> Value {
+        self.get(name).cloned().unwrap_or(Value::Null)
+    }
+}
+
+/// One evaluation of any number of expressions, under one budget: its names' values, and what it knows already.
+///
+/// Stays on the thread that made it.
+pub struct Evaluation<'a> {
+    environment: &'a Environment,
+    bindings: &'a dyn Bindings,
+    /// What the variables are, as far as somebody asked.
+    known: Vec<Option<Result<Value, String>>>,
+    locals: Vec<Value>,
+    meter: Meter,
+}
+
+impl<'a> Evaluation<'a> {
+    /// Begins an evaluation; the clock of the budget runs from here.
+    pub fn new(environment: &'a Environment, bindings: &'a dyn Bindings, budget: &Budget) -> Self {
+        let known = environment.variables().iter().map(|_| None).collect();
+        Self { environment, bindings, known, locals: Vec::new(), meter: Meter::new(*budget) }
+    }
+
+    /// Other values for the same names. What is spent stays spent.
+    #[must_use]
+    pub fn rebind(self, bindings: &'a dyn Bindings) -> Self {
+        let known = self.environment.variables().iter().map(|_| None).collect();
+        Self { bindings, known, ..self }
+    }
+
+    /// The value of an expression that this evaluation's environment compiled.
+    ///
+    /// # Errors
+    /// What the language has no value for, or an exhausted budget.
+    pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, EvalError> {
+        self.meter.enter();
+        self.locals.clear();
+        self.node(&expression.node)
+    }
+
+    fn node(&mut self, node: &Node) -> Result<Value, EvalError> {
+        self.meter.descend()?;
+        match node {
+            Node::Constant(value) => Ok(value.clone()),
+            Node::Given(position) => Ok(self.given(*position)),
+            Node::Variable(position) => self.variable(*position),
+            Node::Local(slot) => {
+                self.locals.get(*slot).cloned().ok_or_else(|| EvalError::failed("unbound name"))
+            }
+            Node::Select { operand, field } => select(&self.node(operand)?, field),
+            Node::SelectOptional { operand, field } => select_optional(&self.node(operand)?, field),
+            Node::Has { operand, field } => has(&self.node(operand)?, field).map(Value::Bool),
+            Node::Index(pair) => self.index(pair, false),
+            Node::IndexOptional(pair) => self.index(pair, true),
+            Node::Every(operands) => self.logic(operands, false),
+            Node::Some(operands) => self.logic(operands, true),
+            Node::Not(operand) => as_bool(&self.node(operand)?).map(|truth| Value::Bool(!truth)),
+            Node::Negate(operand) => negate(&self.node(operand)?),
+            Node::Conditional(parts) => {
+                let [condition, then, otherwise] = parts.as_ref();
+                let chosen = if as_bool(&self.node(condition)?)? { then } else { otherwise };
+                self.node(chosen)
+            }
+            Node::Operation(operator, operands) => {
+                let [a, b] = operands.as_ref();
+                let (a, b) = (self.node(a)?, self.node(b)?);
+                operator.apply(&mut self.meter, a, b)
+            }
+            Node::Otherwise { parts, is_value } => self.otherwise(parts, *is_value),
+            Node::Call(call) => self.call(call),
+            Node::List(elements) => self.list(elements),
+            Node::Map(entries) => self.map(entries),
+            Node::Fold(fold) => self.fold(fold),
+            Node::Optional(map) => self.optional_map(map),
+        }
+    }
+
+    fn given(&self, position: usize) -> Value {
+        self.environment.given_name(position).map_or(Value::Null, |name| self.bindings.value(name))
+    }
+
+    /// A variable, evaluated when first asked for.
+    fn variable(&mut self, position: usize) -> Result<Value, EvalError> {
+        if let Some(Some(known)) = self.known.get(position) {
+            return known.clone().map_err(EvalError::Failed);
+        }
+        let environment = self.environment;
+        let Some(variable) = environment.variables().get(position) else {
+            return Err(EvalError::failed("undeclared variable"));
+        };
+        let locals = std::mem::take(&mut self.locals);
+        let outcome = self.node(&variable.node);
+        self.locals = locals;
+        let outcome = match outcome {
+            Ok(value) => Ok(value),
+            Err(EvalError::Failed(message)) => {
+                Err(format!("composited variable {:?} fails to evaluate: {message}", variable.name))
+            }
+            Err(limit) => return Err(limit),
+        };
+        if let Some(slot) = self.known.get_mut(position) {
+            *slot = Some(outcome.clone());
+        }
+        outcome.map_err(EvalError::Failed)
+    }
+
+    /// `&&` and `||`: the deciding operand wins, wherever it stands, over errors and over what is no bool.
+    fn logic(&mut self, operands: &[Node], deciding: bool) -> Result<Value, EvalError> {
+        let mut error = None;
+        for operand in operands {
+            match self.node(operand).and_then(|value| as_bool(&value)) {
+                Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
+                Ok(_) => {}
+                Err(EvalError::Failed(message)) => {
+                    error.get_or_insert(message);
+                }
+                Err(limit) => return Err(limit),
+            }
+        }
+        error.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
+    }
+
+    fn index(&mut self, pair: &[Node; 2], is_optional: bool) -> Result<Value, EvalError> {
+        let [operand, index] = pair;
+        let operand = self.node(operand)?;
+        if matches!(operand, Value::Optional(None)) {
+            return Ok(operand);
+        }
+        let index = self.node(index)?;
+        check_index(&index)?;
+        match operand.as_optional() {
+            Some(None) => Ok(operand),
+            Some(Some(inner)) => find(inner, &index).map(|found| Value::optional(found.cloned())),
+            None if is_optional => find(&operand, &index).map(|found| Value::optional(found.cloned())),
+            None => find(&operand, &index)?.cloned().ok_or_else(|| missing(&operand, &index)),
+        }
+    }
+
+    /// `or` and `orValue`: the second operand is evaluated only where the first is none.
+    fn otherwise(&mut self, [target, other]: &[Node; 2], is_value: bool) -> Result<Value, EvalError> {
+        let target = self.node(target)?;
+        match target.as_optional() {
+            Some(Some(inner)) if is_value => Ok(inner.clone()),
+            Some(Some(_)) => Ok(target),
+            Some(None) => self.node(other),
+            None => Err(EvalError::no_overload()),
+        }
+    }
+
+    fn call(&mut self, call: &Call) -> Result<Value, EvalError> {
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            arguments.push(self.node(argument)?);
+        }
+        let fits = call.overloads.iter().any(|overload| {
+            overload.arguments.len() == arguments.len()
+                && overload.arguments.iter().zip(&arguments).all(|(of, value)| value.is_instance(of))
+        });
+        if !fits {
+            return Err(EvalError::no_overload());
+        }
+        (call.function)(&mut self.meter, &arguments)
+    }
+
+    fn list(&mut self, elements: &[(bool, Node)]) -> Result<Value, EvalError> {
+        self.meter.elements(elements.len())?;
+        let mut list = Vec::with_capacity(elements.len());
+        for (is_optional, element) in elements {
+            let value = self.node(element)?;
+            list.extend(present(*is_optional, value)?);
+        }
+        Ok(Value::List(Arc::new(list)))
+    }
+
+    fn map(&mut self, entries: &[(bool, Node, Node)]) -> Result<Value, EvalError> {
+        self.meter.elements(entries.len().saturating_mul(2))?;
+        let mut map = Vec::with_capacity(entries.len());
+        for (is_optional, name, value) in entries {
+            let name = Key::try_from(self.node(name)?)?;
+            let value = self.node(value)?;
+            if let Some(value) = present(*is_optional, value)? {
+                map.push((name, value));
+            }
+        }
+        Ok(Value::Map(map.into_iter().collect()))
+    }
+
+    fn optional_map(&mut self, map: &OptionalMap) -> Result<Value, EvalError> {
+        let target = self.node(&map.target)?;
+        let Some(inner) = target.as_optional().ok_or_else(EvalError::no_overload)? else {
+            return Ok(Value::optional(None));
+        };
+        self.locals.truncate(map.slot);
+        self.locals.push(inner.clone());
+        let result = self.node(&map.body);
+        self.locals.truncate(map.slot);
+        let result = result?;
+        Ok(if map.is_flat { result } else { Value::optional(Some(result)) })
+    }
+}
+
+/// Refuses what can be neither the position in a list nor the key of a map, whatever is indexed.
+fn check_index(index: &Value) -> Result<(), EvalError> {
+    match index {
+        Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::Bool(_) => Ok(()),
+        other => Err(EvalError::Failed(format!("invalid qualifier type: {}", other.type_name()))),
+    }
+}
+
+fn as_bool(value: &Value) -> Result<bool, EvalError> {
+    match value {
+        Value::Bool(truth) => Ok(*truth),
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+/// What `?element` contributes.
+fn present(is_optional: bool, value: Value) -> Result<Option<Value>, EvalError> {
+    if !is_optional {
+        return Ok(Some(value));
+    }
+    value.as_optional().map(|inner| inner.cloned()).ok_or_else(|| {
+        EvalError::failed("cannot initialize an optional element from a value that is no optional")
+    })
+}
+
+/// The field of a value; `None` when it is not there. What holds no fields has none; a list refuses the question.
+fn field_of<'a>(operand: &'a Value, field: &str) -> Result<Option<&'a Value>, EvalError> {
+    match operand {
+        Value::Map(map) => Ok(map.field(field)),
+        Value::List(_) => Err(EvalError::failed("unsupported index type 'string' in list")),
+        _ => Ok(None),
+    }
+}
+
+fn select(operand: &Value, field: &str) -> Result<Value, EvalError> {
+    if operand.as_optional().is_some() {
+        return select_optional(operand, field);
+    }
+    field_of(operand, field)?.cloned().ok_or_else(|| EvalError::no_key(field))
+}
+
+fn select_optional(operand: &Value, field: &str) -> Result<Value, EvalError> {
+    match operand.as_optional() {
+        Some(None) => Ok(Value::optional(None)),
+        Some(Some(inner)) => field_of(inner, field).map(|found| Value::optional(found.cloned())),
+        None => field_of(operand, field).map(|found| Value::optional(found.cloned())),
+    }
+}
+
+fn has(operand: &Value, field: &str) -> Result<bool, EvalError> {
+    match operand.as_optional() {
+        Some(None) => Ok(false),
+        Some(Some(inner)) => field_of(inner, field).map(|found| found.is_some()),
+        None => field_of(operand, field).map(|found| found.is_some()),
+    }
+}
+
+fn find<'a>(operand: &'a Value, index: &Value) -> Result<Option<&'a Value>, EvalError> {
+    match operand {
+        Value::List(list) => Ok(position(index)?.and_then(|position| list.get(position))),
+        Value::Map(map) => Ok(lookup(map, index)),
+        _ => Ok(None),
+    }
+}
+
+fn missing(operand: &Value, index: &Value) -> EvalError {
+    let index = match index {
+        Value::String(text) => text.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Uint(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Bool(truth) => truth.to_string(),
+        other => other.type_name().to_owned(),
+    };
+    match operand {
+        Value::List(_) => EvalError::Failed(format!("index out of bounds: {index}")),
+        _ => EvalError::no_key(&index),
+    }
+}

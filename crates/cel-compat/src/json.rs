@@ -1,0 +1,97 @@
+//! Values from JSON, as Kubernetes reads numbers: whole ones as integers, the others as floats.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::value::{Key, Value};
+
+impl Value {
+    /// JSON text as a value; `None` when it is no JSON, or nests deeper than serde allows (128).
+    #[must_use]
+    pub fn from_json_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// A parsed JSON value.
+    #[must_use]
+    pub fn from_json(value: &serde_json::Value) -> Self {
+        Self::deserialize(value).unwrap_or(Self::Null)
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        // As in Go, where a number that does not fit 64 bits with a sign becomes a float.
+        Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::text(value))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::list(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some((key, value)) = map.next_entry::<String, Value>()? {
+            values.push((Key::String(key.into()), value));
+        }
+        Ok(Value::Map(values.into_iter().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_go_reads_them() {
+        let read = Value::from_json_text("[1, 1.0, 1.5, 9223372036854775808, -9223372036854775808]");
+        let shown = format!("{:?}", read.unwrap());
+        assert_eq!(
+            shown,
+            "List([Int(1), Float(1.0), Float(1.5), Float(9.223372036854776e18), Int(-9223372036854775808)])"
+        );
+    }
+}

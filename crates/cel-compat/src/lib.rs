@@ -1,0 +1,54 @@
+//! Kubernetes' CEL, checked before it runs and bounded while it runs.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use cel_compat::{Budget, Environment, Evaluation, Type, Value};
+//! use serde_json::json;
+//!
+//! let mut environment = Environment::default().with("object", Type::Dyn);
+//! let images = environment.compile("object.spec.containers.map(c, c.image)").map_err(|found| found[0].clone())?;
+//! environment.define("images", images);
+//! let pinned = environment.compile("variables.images.all(i, i.contains('@sha256:'))");
+//! let pinned = pinned.map_err(|found| found[0].clone())?;
+//! assert_eq!(*pinned.result(), Type::Bool);
+//!
+//! let pod = json!({"spec": {"containers": [{"image": "web:latest"}]}});
+//! let values = BTreeMap::from([("object".to_owned(), Value::from_json(&pod))]);
+//! let mut evaluation = Evaluation::new(&environment, &values, &Budget::default());
+//! assert_eq!(evaluation.evaluate(&pinned)?, Value::Bool(false));
+//!
+//! // What cannot mean anything is refused before it runs.
+//! assert_eq!(environment.compile("objekt.spec").unwrap_err()[0].message, "undeclared reference to 'objekt'");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The language, its functions, types and messages are those of ValidatingAdmissionPolicies in Kubernetes 1.36: an
+//! [`Environment`] says which names there are, [`Environment::compile`] parses and checks an [`Expression`], and an
+//! [`Evaluation`] answers under a [`Budget`]. Reviews, policies and their violations are the business of
+//! `constraint-framework`.
+
+mod check;
+mod compare;
+mod declared;
+mod environment;
+mod eval;
+mod json;
+mod library;
+mod meter;
+mod node;
+mod operator;
+mod overload;
+mod parser;
+mod syntax;
+mod token;
+mod types;
+mod value;
+
+pub use environment::{Environment, Expression};
+pub use eval::{Bindings, Evaluation};
+pub use meter::EvalError;
+pub use rego_compat::{Budget, Limit};
+pub use syntax::Mistake;
+pub use types::Type;
+pub use value::{Key, Map, OpaqueValue, Value};

@@ -1,0 +1,157 @@
+//! Conversions between types: `int`, `uint`, `double`, `string`, `bytes`, `bool`, `dyn`.
+//!
+//! Numbers are read and written as Go does, because that is what the API server's CEL is written in.
+
+use std::sync::Arc;
+
+use crate::value::Value;
+
+use super::super::meter::{EvalError, Meter};
+use super::{Native, network, time};
+
+pub(super) fn function(name: &str) -> Option<Native> {
+    Some(match name {
+        "int" => |_, arguments| one(arguments).and_then(int),
+        "uint" => |_, arguments| one(arguments).and_then(uint),
+        "double" => |_, arguments| one(arguments).and_then(double),
+        "string" => string,
+        "bytes" => |_, arguments| one(arguments).and_then(bytes),
+        "bool" => |_, arguments| one(arguments).and_then(bool),
+        "dyn" => |_, arguments| one(arguments).cloned(),
+        _ => return None,
+    })
+}
+
+fn one(arguments: &[Value]) -> Result<&Value, EvalError> {
+    match arguments {
+        [value] => Ok(value),
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+fn unreadable(from: &Value, to: &str) -> EvalError {
+    EvalError::Failed(format!("type conversion error from '{}' to '{to}'", from.type_name()))
+}
+
+fn int(value: &Value) -> Result<Value, EvalError> {
+    let overflow = || EvalError::failed("integer overflow");
+    let number = match value {
+        Value::Int(number) => *number,
+        Value::Uint(number) => i64::try_from(*number).map_err(|_| overflow())?,
+        Value::Float(number) => {
+            // cel-go leaves out both ends of the range, where a float cannot tell one integer from the next.
+            let limit = -(i64::MIN as f64);
+            if !(*number > -limit && *number < limit) {
+                return Err(overflow());
+            }
+            *number as i64
+        }
+        Value::String(digits) => digits.parse().map_err(|_| unreadable(value, "int"))?,
+        Value::Timestamp(time) => time.timestamp(),
+        Value::Duration(span) => span.num_nanoseconds().ok_or_else(overflow)?,
+        _ => return Err(EvalError::no_overload()),
+    };
+    Ok(Value::Int(number))
+}
+
+fn uint(value: &Value) -> Result<Value, EvalError> {
+    let overflow = || EvalError::failed("unsigned integer overflow");
+    let number = match value {
+        Value::Uint(number) => *number,
+        Value::Int(number) => u64::try_from(*number).map_err(|_| overflow())?,
+        Value::Float(number) => {
+            if !(*number >= 0.0 && *number < u64::MAX as f64) {
+                return Err(overflow());
+            }
+            *number as u64
+        }
+        // Go reads no sign before an unsigned number.
+        Value::String(digits) if !digits.starts_with('+') => {
+            digits.parse().map_err(|_| unreadable(value, "uint"))?
+        }
+        Value::String(_) => return Err(unreadable(value, "uint")),
+        _ => return Err(EvalError::no_overload()),
+    };
+    Ok(Value::Uint(number))
+}
+
+fn double(value: &Value) -> Result<Value, EvalError> {
+    let number = match value {
+        Value::Float(number) => *number,
+        Value::Int(number) => *number as f64,
+        Value::Uint(number) => *number as f64,
+        Value::String(digits) => {
+            let number: f64 = digits.parse().map_err(|_| unreadable(value, "double"))?;
+            // Go reports what is too large; only the word itself is infinity.
+            let is_word = digits.contains(['i', 'I']);
+            if number.is_infinite() && !is_word {
+                return Err(unreadable(value, "double"));
+            }
+            number
+        }
+        _ => return Err(EvalError::no_overload()),
+    };
+    Ok(Value::Float(number))
+}
+
+fn string(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let value = one(arguments)?;
+    Ok(match value {
+        Value::String(_) => value.clone(),
+        Value::Int(number) => Value::text(number.to_string()),
+        Value::Uint(number) => Value::text(number.to_string()),
+        Value::Float(number) => Value::text(shortest(*number)),
+        Value::Bool(truth) => Value::text(truth.to_string()),
+        Value::Bytes(bytes) => {
+            meter.bytes(bytes.len())?;
+            let utf8 = String::from_utf8(bytes.to_vec());
+            Value::text(
+                utf8.map_err(|_| EvalError::failed("invalid UTF-8 in bytes, cannot convert to string"))?,
+            )
+        }
+        Value::Timestamp(at) => Value::text(time::format_timestamp(*at)),
+        Value::Duration(span) => Value::text(time::format_duration(*span)),
+        _ => network::to_text(value).ok_or_else(EvalError::no_overload)?,
+    })
+}
+
+/// The shortest text that reads back as the number; with an exponent where Go's format `g` has one.
+pub(in super::super) fn shortest(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let scientific = format!("{number:e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    // Go's rule for the shortest text: an exponent below -4 or from 6 on is written.
+    if !(-4..6).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{digits}e{sign}{:02}", exponent.unsigned_abs());
+    }
+    format!("{number}")
+}
+
+fn bytes(value: &Value) -> Result<Value, EvalError> {
+    match value {
+        Value::Bytes(_) => Ok(value.clone()),
+        Value::String(text) => Ok(Value::Bytes(Arc::new(text.as_bytes().to_vec()))),
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+fn bool(value: &Value) -> Result<Value, EvalError> {
+    match value {
+        Value::Bool(_) => Ok(value.clone()),
+        Value::String(word) => match word.as_str() {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
+            _ => Err(unreadable(value, "bool")),
+        },
+        _ => Err(EvalError::no_overload()),
+    }
+}

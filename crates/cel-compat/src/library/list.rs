@@ -1,0 +1,304 @@
+//! Functions on lists and sets, and those that texts have too: `size`, `indexOf`, `lastIndexOf`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::value::Value;
+
+use super::super::compare::{is_same, order, sort_by};
+use super::super::meter::{EvalError, Meter};
+use super::super::operator::add;
+use super::Native;
+
+/// The longest list that `lists.range` makes; cel-go's bound.
+const LONGEST_RANGE: i64 = 1_000_000;
+
+pub(super) fn function(name: &str, on_target: bool) -> Option<Native> {
+    Some(match (name, on_target) {
+        ("size", _) => size,
+        ("indexOf", true) => |meter, arguments| index_of(meter, arguments, false),
+        ("lastIndexOf", true) => |meter, arguments| index_of(meter, arguments, true),
+        ("distinct", true) => distinct,
+        ("flatten", true) => flatten,
+        ("first", true) => |_, arguments| Ok(Value::optional(list(arguments)?.first().cloned())),
+        ("last", true) => |_, arguments| Ok(Value::optional(list(arguments)?.last().cloned())),
+        ("reverse", true) => reverse,
+        ("slice", true) => slice,
+        ("sort", true) => sort,
+        ("isSorted", true) => is_sorted,
+        ("min", true) => |meter, arguments| extreme(meter, arguments, "min", Ordering::Less),
+        ("max", true) => |meter, arguments| extreme(meter, arguments, "max", Ordering::Greater),
+        ("sum", true) => sum,
+        ("unwrapOpt", true) | ("optional.unwrap", false) => unwrap_all,
+        ("lists.range", false) => range,
+        ("sets.contains", false) => |meter, arguments| sets(meter, arguments, contains_all),
+        ("sets.equivalent", false) => |meter, arguments| {
+            sets(meter, arguments, |meter, a, b| Ok(contains_all(meter, a, b)? && contains_all(meter, b, a)?))
+        },
+        ("sets.intersects", false) => |meter, arguments| sets(meter, arguments, intersects),
+        _ => return None,
+    })
+}
+
+/// The list that is the first argument.
+fn list(arguments: &[Value]) -> Result<&[Value], EvalError> {
+    match arguments {
+        [Value::List(list), ..] => Ok(list),
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+fn made(list: Vec<Value>) -> Value {
+    Value::List(Arc::new(list))
+}
+
+fn int(number: usize) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn size(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    match arguments {
+        [Value::String(text)] => {
+            meter.steps(text.len().checked_div(64).unwrap_or(0))?;
+            Ok(int(text.chars().count()))
+        }
+        [Value::Bytes(bytes)] => Ok(int(bytes.len())),
+        [Value::List(list)] => Ok(int(list.len())),
+        [Value::Map(map)] => Ok(int(map.len())),
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+fn index_of(meter: &mut Meter, arguments: &[Value], is_last: bool) -> Result<Value, EvalError> {
+    match arguments {
+        [Value::List(list), wanted] => {
+            let mut found = None;
+            for (index, element) in list.iter().enumerate() {
+                if is_same(meter, element, wanted)? {
+                    found = Some(index);
+                    if !is_last {
+                        break;
+                    }
+                }
+            }
+            Ok(found.map_or(Value::Int(-1), int))
+        }
+        [Value::String(this), Value::String(wanted)] => text_index(meter, this, wanted, None, is_last),
+        [Value::String(this), Value::String(wanted), Value::Int(offset)] => {
+            text_index(meter, this, wanted, Some(*offset), is_last)
+        }
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+/// Where a text stands in another, from `offset` on or, for the last one, up to it; in characters.
+fn text_index(
+    meter: &mut Meter,
+    this: &str,
+    wanted: &str,
+    offset: Option<i64>,
+    is_last: bool,
+) -> Result<Value, EvalError> {
+    meter.steps(this.len().checked_div(8).unwrap_or(0))?;
+    let length = this.chars().count();
+    let default = if is_last { length } else { 0 };
+    let offset = match offset {
+        Some(offset) => {
+            usize::try_from(offset).map_err(|_| EvalError::Failed(format!("index out of range: {offset}")))?
+        }
+        None => default,
+    };
+    if wanted.is_empty() {
+        return Ok(int(offset.min(length)));
+    }
+    // cel-go finds nothing from an offset behind the end, in either direction.
+    if offset > length {
+        return Ok(Value::Int(-1));
+    }
+    let at = |index: usize| this.char_indices().nth(index).map_or(this.len(), |(at, _)| at);
+    let found = if is_last {
+        let end = at(offset).saturating_add(wanted.len()).min(this.len());
+        // The end may fall inside a character, where no match can end either.
+        let end = (end..=this.len()).find(|end| this.is_char_boundary(*end)).unwrap_or(this.len());
+        this.get(..end).and_then(|part| part.rfind(wanted))
+    } else {
+        let start = at(offset);
+        this.get(start..).and_then(|part| part.find(wanted)).map(|found| found.saturating_add(start))
+    };
+    let index = found.and_then(|found| this.get(..found)).map(|before| before.chars().count());
+    Ok(index.map_or(Value::Int(-1), int))
+}
+
+fn distinct(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let mut kept: Vec<Value> = Vec::new();
+    for element in list(arguments)? {
+        if !has(meter, &kept, element)? {
+            kept.push(element.clone());
+        }
+    }
+    Ok(made(kept))
+}
+
+fn has(meter: &mut Meter, list: &[Value], wanted: &Value) -> Result<bool, EvalError> {
+    for element in list {
+        if is_same(meter, wanted, element)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn flatten(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let depth = match arguments {
+        [_] => 1,
+        [_, Value::Int(depth)] => *depth,
+        _ => return Err(EvalError::no_overload()),
+    };
+    let depth = usize::try_from(depth).map_err(|_| EvalError::failed("level must be non-negative"))?;
+    let mut flat = Vec::new();
+    flatten_into(meter, list(arguments)?, depth, &mut flat)?;
+    Ok(made(flat))
+}
+
+fn flatten_into(
+    meter: &mut Meter,
+    list: &[Value],
+    depth: usize,
+    flat: &mut Vec<Value>,
+) -> Result<(), EvalError> {
+    for element in list {
+        meter.elements(1)?;
+        match (element, depth.checked_sub(1)) {
+            (Value::List(inner), Some(depth)) => flatten_into(meter, inner, depth, flat)?,
+            _ => flat.push(element.clone()),
+        }
+    }
+    Ok(())
+}
+
+fn reverse(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let list = list(arguments)?;
+    meter.elements(list.len())?;
+    Ok(made(list.iter().rev().cloned().collect()))
+}
+
+fn slice(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let [Value::List(list), Value::Int(start), Value::Int(end)] = arguments else {
+        return Err(EvalError::no_overload());
+    };
+    let refused = |reason: &str| EvalError::Failed(format!("cannot slice({start}, {end}), {reason}"));
+    let (Ok(from), Ok(to)) = (usize::try_from(*start), usize::try_from(*end)) else {
+        return Err(refused("negative indexes not supported"));
+    };
+    if from > to {
+        return Err(refused("start index must be less than or equal to end index"));
+    }
+    let part = list.get(from..to).ok_or_else(|| refused(&format!("list is length {}", list.len())))?;
+    meter.elements(part.len())?;
+    Ok(made(part.to_vec()))
+}
+
+fn sort(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let list = list(arguments)?;
+    meter.elements(list.len())?;
+    let mut sorted = list.to_vec();
+    sort_by(meter, &mut sorted, |element| element, "list elements must have the same type")?;
+    Ok(made(sorted))
+}
+
+fn is_sorted(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let list = list(arguments)?;
+    meter.steps(list.len())?;
+    for (a, b) in list.iter().zip(list.iter().skip(1)) {
+        if order(meter, a, b)? == Ordering::Greater {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+fn extreme(meter: &mut Meter, arguments: &[Value], name: &str, wanted: Ordering) -> Result<Value, EvalError> {
+    let mut rest = list(arguments)?.iter();
+    let Some(mut found) = rest.next() else {
+        return Err(EvalError::Failed(format!("{name} called on empty list")));
+    };
+    for element in rest {
+        meter.step()?;
+        if order(meter, element, found)? == wanted {
+            found = element;
+        }
+    }
+    Ok(found.clone())
+}
+
+fn sum(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let mut rest = list(arguments)?.iter();
+    let Some(first) = rest.next() else {
+        return Ok(Value::Int(0));
+    };
+    let is_number = |value: &Value| {
+        matches!(value, Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::Duration(_))
+    };
+    let mut total = first.clone();
+    if !is_number(first) {
+        return Err(EvalError::no_overload());
+    }
+    for element in rest {
+        meter.step()?;
+        total = add(meter, total, element.clone())?;
+    }
+    Ok(total)
+}
+
+fn unwrap_all(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let list = list(arguments)?;
+    meter.elements(list.len())?;
+    let mut unwrapped = Vec::new();
+    for element in list {
+        let inner = element.as_optional().ok_or_else(|| EvalError::failed("value is not an optional"))?;
+        unwrapped.extend(inner.cloned());
+    }
+    Ok(made(unwrapped))
+}
+
+fn range(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    let [Value::Int(length)] = arguments else {
+        return Err(EvalError::no_overload());
+    };
+    if *length < 0 {
+        return Err(EvalError::Failed(format!("lists.range: size must be non-negative, got {length}")));
+    }
+    if *length > LONGEST_RANGE {
+        let message = format!("lists.range: size {length} exceeds maximum allowed ({LONGEST_RANGE})");
+        return Err(EvalError::Failed(message));
+    }
+    meter.elements(usize::try_from(*length).unwrap_or(usize::MAX))?;
+    Ok(made((0..*length).map(Value::Int).collect()))
+}
+
+type SetTest = fn(&mut Meter, &[Value], &[Value]) -> Result<bool, EvalError>;
+
+fn sets(meter: &mut Meter, arguments: &[Value], test: SetTest) -> Result<Value, EvalError> {
+    match arguments {
+        [Value::List(a), Value::List(b)] => test(meter, a, b).map(Value::Bool),
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+fn contains_all(meter: &mut Meter, list: &[Value], wanted: &[Value]) -> Result<bool, EvalError> {
+    for element in wanted {
+        if !has(meter, list, element)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn intersects(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<bool, EvalError> {
+    for element in a {
+        if has(meter, b, element)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,187 @@
+//! Addresses and networks: `ip`, `cidr` and what they know, as Go's `net/netip` reads them.
+//!
+//! Zones and IPv4 addresses written as IPv6 are refused, as in Kubernetes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::value::Declared;
+use crate::value::Value;
+
+use super::super::meter::EvalError;
+use super::Native;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ip(IpAddr);
+
+/// A network as written: the address may have bits behind the prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cidr {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Declared for Ip {
+    const NAME: &'static str = "net.IP";
+}
+
+impl Declared for Cidr {
+    const NAME: &'static str = "net.CIDR";
+}
+
+pub(super) fn function(name: &str) -> Option<Native> {
+    Some(match name {
+        "ip" => |_, arguments| match arguments {
+            [Value::String(raw)] => address(raw).map(made),
+            _ => cidr(arguments, 0).map(|cidr| made(cidr.address)),
+        },
+        "isIP" => |_, arguments| raw(arguments).map(|raw| Value::Bool(address(raw).is_ok())),
+        "ip.isCanonical" => |_, arguments| {
+            let raw = raw(arguments)?;
+            Ok(Value::Bool(address(raw)?.to_string() == raw))
+        },
+        "family" => |_, arguments| ip(arguments, 0).map(|ip| Value::Int(if ip.is_ipv4() { 4 } else { 6 })),
+        "isLoopback" => |_, arguments| ask(arguments, |ip| ip.is_loopback()),
+        "isUnspecified" => |_, arguments| ask(arguments, |ip| ip.is_unspecified()),
+        "isLinkLocalMulticast" => |_, arguments| ask(arguments, is_link_local_multicast),
+        "isLinkLocalUnicast" => |_, arguments| ask(arguments, is_link_local_unicast),
+        "isGlobalUnicast" => |_, arguments| ask(arguments, is_global_unicast),
+        "cidr" => |_, arguments| network(raw(arguments)?).map(Value::opaque),
+        "isCIDR" => |_, arguments| raw(arguments).map(|raw| Value::Bool(network(raw).is_ok())),
+        "containsIP" => |_, arguments| {
+            let this = cidr(arguments, 0)?;
+            let other = match arguments {
+                [_, Value::String(raw)] => address(raw)?,
+                _ => ip(arguments, 1)?,
+            };
+            Ok(Value::Bool(this.contains(other)))
+        },
+        "containsCIDR" => |_, arguments| {
+            let this = cidr(arguments, 0)?;
+            let other = match arguments {
+                [_, Value::String(raw)] => network(raw)?,
+                _ => cidr(arguments, 1)?,
+            };
+            Ok(Value::Bool(this.bits <= other.bits && this.contains(other.address)))
+        },
+        "prefixLength" => |_, arguments| cidr(arguments, 0).map(|cidr| Value::Int(i64::from(cidr.bits))),
+        "masked" => |_, arguments| cidr(arguments, 0).map(|cidr| Value::opaque(cidr.masked())),
+        _ => return None,
+    })
+}
+
+/// The text of an address or a network; `None` for anything else.
+pub(super) fn to_text(value: &Value) -> Option<Value> {
+    let Value::Opaque(opaque) = value else {
+        return None;
+    };
+    if let Some(Ip(address)) = opaque.downcast_ref() {
+        return Some(Value::text(address.to_string()));
+    }
+    let cidr: &Cidr = opaque.downcast_ref()?;
+    Some(Value::text(format!("{}/{}", cidr.address, cidr.bits)))
+}
+
+fn made(address: IpAddr) -> Value {
+    Value::opaque(Ip(address))
+}
+
+fn raw(arguments: &[Value]) -> Result<&str, EvalError> {
+    match arguments {
+        [Value::String(raw)] => Ok(raw),
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+fn opaque<T: Copy + Declared>(arguments: &[Value], position: usize) -> Result<T, EvalError> {
+    match arguments.get(position) {
+        Some(Value::Opaque(opaque)) => opaque.downcast_ref().copied().ok_or_else(EvalError::no_overload),
+        _ => Err(EvalError::no_overload()),
+    }
+}
+
+fn ip(arguments: &[Value], position: usize) -> Result<IpAddr, EvalError> {
+    opaque::<Ip>(arguments, position).map(|ip| ip.0)
+}
+
+fn cidr(arguments: &[Value], position: usize) -> Result<Cidr, EvalError> {
+    opaque(arguments, position)
+}
+
+fn ask(arguments: &[Value], question: fn(IpAddr) -> bool) -> Result<Value, EvalError> {
+    ip(arguments, 0).map(|ip| Value::Bool(question(ip)))
+}
+
+fn address(raw: &str) -> Result<IpAddr, EvalError> {
+    let address: IpAddr = raw.parse().map_err(|_| {
+        EvalError::Failed(format!("IP Address {raw:?} parse error during conversion from string"))
+    })?;
+    refuse_mapped(address, raw)
+}
+
+fn refuse_mapped(address: IpAddr, raw: &str) -> Result<IpAddr, EvalError> {
+    match address {
+        IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
+            Err(EvalError::Failed(format!("IPv4-mapped IPv6 address {raw:?} is not allowed")))
+        }
+        other => Ok(other),
+    }
+}
+
+fn network(raw: &str) -> Result<Cidr, EvalError> {
+    let malformed =
+        || EvalError::Failed(format!("network address parse error during conversion from string: {raw:?}"));
+    let (address, bits) = raw.rsplit_once('/').ok_or_else(malformed)?;
+    let address: IpAddr = address.parse().map_err(|_| malformed())?;
+    let is_plain = bits.chars().all(|c| c.is_ascii_digit()) && (bits.len() == 1 || !bits.starts_with('0'));
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let bits: u8 = bits.parse().map_err(|_| malformed())?;
+    if !is_plain || bits > most {
+        return Err(malformed());
+    }
+    let address = refuse_mapped(address, raw)?;
+    Ok(Cidr { address, bits })
+}
+
+impl Cidr {
+    fn masked(self) -> Self {
+        let address = match self.address {
+            IpAddr::V4(v4) => {
+                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(u32::from(self.bits))).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & mask))
+            }
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(u32::from(self.bits))).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
+            }
+        };
+        Self { address, ..self }
+    }
+
+    fn contains(self, address: IpAddr) -> bool {
+        let other = Self { address, bits: self.bits };
+        address.is_ipv4() == self.address.is_ipv4() && other.masked().address == self.masked().address
+    }
+}
+
+fn is_link_local_multicast(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(v4) => matches!(v4.octets(), [224, 0, 0, _]),
+        IpAddr::V6(v6) => v6.segments().first().is_some_and(|first| first & 0xff0f == 0xff02),
+    }
+}
+
+fn is_link_local_unicast(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+fn is_global_unicast(ip: IpAddr) -> bool {
+    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    !(is_broadcast
+        || ip.is_unspecified()
+        || ip.is_loopback()
+        || ip.is_multicast()
+        || is_link_local_unicast(ip))
+}

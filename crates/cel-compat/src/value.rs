@@ -1,0 +1,352 @@
+//! The values of the language. Copying one copies a pointer.
+//!
+//! How they are compared is in `compare`, how they are read from JSON in `json`; what can be done with them in
+//! `operator` and `library`.
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{DateTime, FixedOffset, TimeDelta};
+
+use crate::meter::EvalError;
+use crate::types::Type;
+
+/// A value.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Value {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A whole number with a sign.
+    Int(i64),
+    /// A whole number without a sign.
+    Uint(u64),
+    /// A binary floating point number.
+    Float(f64),
+    /// Text.
+    String(Arc<String>),
+    /// Bytes.
+    Bytes(Arc<Vec<u8>>),
+    /// A list; the elements may be of different types.
+    List(Arc<Vec<Value>>),
+    /// A map.
+    Map(Map),
+    /// A span of time.
+    Duration(TimeDelta),
+    /// A point in time.
+    Timestamp(DateTime<FixedOffset>),
+    /// A value, or none.
+    Optional(Option<Arc<Value>>),
+    /// A type: what `type(x)` yields.
+    Type(&'static str),
+    /// A value that only functions look into, such as a quantity.
+    Opaque(OpaqueValue),
+}
+
+/// The key of a map.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Key {
+    /// A bool.
+    Bool(bool),
+    /// A whole number with a sign.
+    Int(i64),
+    /// A whole number without a sign.
+    Uint(u64),
+    /// A text; by far the most common.
+    String(Arc<String>),
+}
+
+/// A map in the order of its keys, so that what is made of it is the same in every process.
+#[derive(Clone, Debug, Default)]
+pub struct Map(Arc<Vec<(Key, Value)>>);
+
+/// A value that only functions of the library look into.
+#[derive(Clone)]
+pub struct OpaqueValue(Arc<dyn Opaque>);
+
+/// What a type of the library must tell about its values.
+pub(crate) trait Declared: fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// The name of the type.
+    const NAME: &'static str;
+}
+
+/// [`Declared`] without its type.
+trait Opaque: fmt::Debug + Send + Sync {
+    fn type_name(&self) -> &'static str;
+    fn equals(&self, other: &dyn Any) -> bool;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: Declared> Opaque for T {
+    fn type_name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<T>().is_some_and(|other| self == other)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+// === impl OpaqueValue ===
+
+impl OpaqueValue {
+    pub(crate) fn downcast_ref<T: Declared>(&self) -> Option<&T> {
+        self.0.as_any().downcast_ref()
+    }
+}
+
+impl PartialEq for OpaqueValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(other.0.as_any())
+    }
+}
+
+impl fmt::Debug for OpaqueValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+// === impl Map ===
+
+impl Map {
+    /// The number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The entries in the order of their keys.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Value)> {
+        self.0.iter().map(|(key, value)| (key, value))
+    }
+
+    /// The value at a text.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Value> {
+        self.find(|key| match key {
+            Key::String(key) => key.as_str().cmp(name),
+            _ => Ordering::Less,
+        })
+    }
+
+    /// The value at a key. Whole numbers find each other whatever their type.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&Value> {
+        let other = match key {
+            Key::String(name) => return self.field(name),
+            Key::Bool(_) => None,
+            Key::Int(number) => u64::try_from(*number).ok().map(Key::Uint),
+            Key::Uint(number) => i64::try_from(*number).ok().map(Key::Int),
+        };
+        self.find(|known| known.cmp(key))
+            .or_else(|| other.and_then(|other| self.find(|known| known.cmp(&other))))
+    }
+
+    fn find(&self, order: impl Fn(&Key) -> Ordering) -> Option<&Value> {
+        let position = self.0.binary_search_by(|(key, _)| order(key)).ok()?;
+        self.0.get(position).map(|(_, value)| value)
+    }
+}
+
+impl FromIterator<(Key, Value)> for Map {
+    /// Of entries with the same key, the last one stays.
+    fn from_iter<I: IntoIterator<Item = (Key, Value)>>(entries: I) -> Self {
+        let mut entries: Vec<_> = entries.into_iter().collect();
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        // Sorting keeps the order of equal keys; `dedup_by` keeps the first, so the later value moves into it.
+        entries.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                std::mem::swap(&mut later.1, &mut kept.1);
+            }
+            same
+        });
+        Self(Arc::new(entries))
+    }
+}
+
+// === impl Key ===
+
+impl TryFrom<Value> for Key {
+    type Error = EvalError;
+
+    fn try_from(value: Value) -> Result<Self, EvalError> {
+        match value {
+            Value::String(key) => Ok(Self::String(key)),
+            Value::Int(key) => Ok(Self::Int(key)),
+            Value::Uint(key) => Ok(Self::Uint(key)),
+            Value::Bool(key) => Ok(Self::Bool(key)),
+            other => Err(EvalError::Failed(format!("unsupported key type: {}", other.type_name()))),
+        }
+    }
+}
+
+impl From<&Key> for Value {
+    fn from(key: &Key) -> Self {
+        match key {
+            Key::String(key) => Self::String(Arc::clone(key)),
+            Key::Int(key) => Self::Int(*key),
+            Key::Uint(key) => Self::Uint(*key),
+            Key::Bool(key) => Self::Bool(*key),
+        }
+    }
+}
+
+impl From<&str> for Key {
+    fn from(key: &str) -> Self {
+        Self::String(Arc::new(key.to_owned()))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::String(key) => f.write_str(key),
+            Self::Int(key) => key.fmt(f),
+            Self::Uint(key) => key.fmt(f),
+            Self::Bool(key) => key.fmt(f),
+        }
+    }
+}
+
+// === impl Value ===
+
+impl Value {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::String(Arc::new(text.into()))
+    }
+
+    /// A list.
+    #[must_use]
+    pub fn list(elements: Vec<Self>) -> Self {
+        Self::List(Arc::new(elements))
+    }
+
+    /// A map of fields.
+    #[must_use]
+    pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
+        Self::Map(fields.into_iter().map(|(name, value)| (Key::from(name), value)).collect())
+    }
+
+    pub(crate) fn opaque(value: impl Declared) -> Self {
+        Self::Opaque(OpaqueValue(Arc::new(value)))
+    }
+
+    /// `optional.of(value)`, or `optional.none()`.
+    pub(crate) fn optional(value: Option<Self>) -> Self {
+        Self::Optional(value.map(Arc::new))
+    }
+
+    /// The inside of an optional; `None` for what is no optional.
+    pub(crate) fn as_optional(&self) -> Option<Option<&Self>> {
+        match self {
+            Self::Optional(inner) => Some(inner.as_deref()),
+            _ => None,
+        }
+    }
+
+    /// The name of the value's type.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Float(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::Null => "null_type",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Optional(_) => "optional_type",
+            Self::Type(_) => "type",
+            Self::Opaque(opaque) => opaque.0.type_name(),
+        }
+    }
+
+    /// Whether an argument has the type that an overload asks for. Elements are not looked at, as in cel-go.
+    pub(crate) fn is_instance(&self, of: &Type) -> bool {
+        match of {
+            Type::Dyn | Type::Parameter(_) | Type::Open(_) => true,
+            Type::Null => matches!(self, Self::Null),
+            Type::Bool => matches!(self, Self::Bool(_)),
+            Type::Int => matches!(self, Self::Int(_)),
+            Type::Uint => matches!(self, Self::Uint(_)),
+            Type::Double => matches!(self, Self::Float(_)),
+            Type::String => matches!(self, Self::String(_)),
+            Type::Bytes => matches!(self, Self::Bytes(_)),
+            Type::Duration => matches!(self, Self::Duration(_)),
+            Type::Timestamp => matches!(self, Self::Timestamp(_)),
+            Type::List(_) => matches!(self, Self::List(_)),
+            Type::Map(..) | Type::Object(_) => matches!(self, Self::Map(_)),
+            Type::Optional(_) => matches!(self, Self::Optional(_)),
+            Type::Type => matches!(self, Self::Type(_)),
+            Type::Opaque(name) => self.type_name() == *name,
+        }
+    }
+
+    /// Whether a value is the zero of its type.
+    pub(crate) fn is_zero(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Bool(truth) => !truth,
+            Self::Int(number) => *number == 0,
+            Self::Uint(number) => *number == 0,
+            Self::Float(number) => *number == 0.0,
+            Self::String(text) => text.is_empty(),
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::List(list) => list.is_empty(),
+            Self::Map(map) => map.is_empty(),
+            Self::Duration(span) => span.is_zero(),
+            Self::Timestamp(_) | Self::Optional(_) | Self::Type(_) | Self::Opaque(_) => false,
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Bool(truth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_equal_keys_the_last_one_stays() {
+        let entries = ["b", "a", "b", "a"].into_iter().zip(1..);
+        let map: Map = entries.map(|(name, number)| (Key::from(name), Value::Int(number))).collect();
+        let shown: Vec<_> = map.iter().map(|(key, value)| format!("{key}={value:?}")).collect();
+        assert_eq!(shown, ["a=Int(4)", "b=Int(3)"]);
+    }
+
+    #[test]
+    fn whole_numbers_find_each_other() {
+        let map: Map =
+            [(Key::Uint(1), Value::Bool(true)), (Key::Int(-1), Value::Bool(false))].into_iter().collect();
+        assert!(matches!(map.get(&Key::Int(1)), Some(Value::Bool(true))));
+        assert!(matches!(map.get(&Key::Int(-1)), Some(Value::Bool(false))));
+        assert!(map.get(&Key::Uint(u64::MAX)).is_none());
+        assert!(map.field("1").is_none());
+    }
+}

@@ -1,0 +1,143 @@
+//! The driver of the engine `K8sNativeValidation`: policies in CEL, as ValidatingAdmissionPolicies have them.
+//!
+//! What a template's source may hold is in `cel/source`, what an expression means in `cel-compat`, and what a policy
+//! decides in `cel/program`. Here expressions meet their names.
+
+mod program;
+mod source;
+mod subject;
+
+use std::sync::Arc;
+
+use cel_compat::{Environment, Expression, Type};
+
+use self::program::{CelProgram, Condition, Validation};
+use self::source::Source;
+
+use super::{CompileError, Driver, Program};
+
+/// Compiles templates written in CEL.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CelDriver;
+
+impl Driver for CelDriver {
+    fn engine(&self) -> &str {
+        "K8sNativeValidation"
+    }
+
+    fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+        let source = Source::read(source)?;
+        let mut compiler = Compiler { environment: environment(), errors: Vec::new() };
+        for (position, variable) in source.variables.iter().enumerate() {
+            compiler.variable(position, variable);
+        }
+        let conditions: Vec<_> = source
+            .match_conditions()
+            .filter_map(|(place, named)| {
+                compiler.condition(&format!("{place}/expression"), &named.expression)
+            })
+            .collect();
+        let validations: Vec<_> = source
+            .validations
+            .iter()
+            .enumerate()
+            .filter_map(|(position, validation)| compiler.validation(position, validation))
+            .collect();
+        if !compiler.errors.is_empty() {
+            return Err(compiler.errors);
+        }
+        Ok(Arc::new(CelProgram {
+            failure_policy: source.failure_policy(),
+            environment: compiler.environment,
+            conditions,
+            validations,
+        }))
+    }
+}
+
+/// The names that Gatekeeper gives to every expression, and advice about those it does not.
+fn environment() -> Environment {
+    Environment::default()
+        .with("object", Type::Dyn)
+        .with("oldObject", Type::Dyn)
+        .with("request", Type::REQUEST)
+        .with("namespaceObject", Type::NAMESPACE)
+        .with_variable("params", Type::Dyn)
+        .with_variable("anyObject", Type::Dyn)
+        .without("params", "use variables.params, which is the constraint's spec.parameters")
+        .without("authorizer", "a policy has no authorizer here: it is judged by audits and files too")
+        .without("variables", "name the variable: variables.<name>")
+        .without("anyObject", "use variables.anyObject")
+        .without("cel", "cel.bind is not part of Kubernetes' CEL: declare a variable")
+}
+
+/// Compiles the expressions of one source and collects what is wrong with them.
+struct Compiler {
+    environment: Environment,
+    errors: Vec<CompileError>,
+}
+
+impl Compiler {
+    /// A variable sees those above it. One that does not compile is declared all the same, so that only its own
+    /// mistakes are reported.
+    fn variable(&mut self, position: usize, variable: &source::Named) {
+        let place = format!("/variables/{position}/expression");
+        match self.expression(&place, &variable.expression, None) {
+            Some(expression) => self.environment.define(&variable.name, expression),
+            None => self.environment.define_unknown(&variable.name),
+        }
+    }
+
+    fn condition(&mut self, place: &str, text: &str) -> Option<Condition> {
+        let expression = self.expression(place, text, Some(&Type::Bool))?;
+        Some(Condition { text: text.to_owned(), expression })
+    }
+
+    fn validation(&mut self, position: usize, validation: &source::Validation) -> Option<Validation> {
+        let place = format!("/validations/{position}");
+        let condition = self.condition(&format!("{place}/expression"), &validation.expression);
+        let message_expression = match validation.message_expression.trim() {
+            "" => None,
+            _ => {
+                let place = format!("{place}/messageExpression");
+                Some(self.expression(&place, &validation.message_expression, Some(&Type::String))?)
+            }
+        };
+        Some(Validation { condition: condition?, message: validation.message.clone(), message_expression })
+    }
+
+    fn expression(&mut self, place: &str, text: &str, wanted: Option<&Type>) -> Option<Expression> {
+        match self.environment.compile(text) {
+            Ok(expression) => match wanted.filter(|wanted| *wanted != expression.result()) {
+                None => Some(expression),
+                Some(wanted) => {
+                    let message = format!("must evaluate to {wanted} but got {}", expression.result());
+                    self.errors.push(error("cel_type_error", message, format!("source{place}")));
+                    None
+                }
+            },
+            Err(mistakes) => {
+                let located = |mistake: cel_compat::Mistake| {
+                    error("cel_compile_error", mistake.message, located(place, text, mistake.at))
+                };
+                self.errors.extend(mistakes.into_iter().map(located));
+                None
+            }
+        }
+    }
+}
+
+fn error(code: &str, message: String, location: String) -> CompileError {
+    CompileError { code: code.to_owned(), message, location }
+}
+
+/// The pointer to an expression with line and column, both from 1.
+fn located(place: &str, text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count().saturating_add(1);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1);
+    format!("source{place}:{line}:{column}")
+}
+
+#[cfg(test)]
+mod tests;

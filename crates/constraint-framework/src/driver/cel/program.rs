@@ -1,0 +1,128 @@
+//! What a policy in CEL decides about one case: conditions first, then every validation, each with its message.
+
+use cel_compat::{Environment, EvalError as CelError, Evaluation, Expression, Value};
+
+use crate::driver::{Budget, Case, EvalError, Program};
+use crate::review::Finding;
+
+use super::source::FailurePolicy;
+use super::subject::Subject;
+
+/// The longest message that an expression may make, in bytes; a longer one is replaced, as in Kubernetes.
+const LONGEST_MESSAGE: usize = 5 * 1024;
+
+#[derive(Debug)]
+pub(super) struct CelProgram {
+    pub(super) failure_policy: FailurePolicy,
+    pub(super) environment: Environment,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) validations: Vec<Validation>,
+}
+
+/// An expression that yields a bool, and how it was written.
+#[derive(Debug)]
+pub(super) struct Condition {
+    pub(super) text: String,
+    pub(super) expression: Expression,
+}
+
+#[derive(Debug)]
+pub(super) struct Validation {
+    pub(super) condition: Condition,
+    pub(super) message: String,
+    pub(super) message_expression: Option<Expression>,
+}
+
+/// A validation that does not hold.
+enum Failure<'a> {
+    Violated(&'a Validation),
+    Error(String),
+}
+
+impl Program for CelProgram {
+    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+        match self.decide(case, budget) {
+            Ok(findings) => Ok(findings),
+            // Whoever wrote `Ignore` wants to be let through when the policy cannot decide.
+            Err(_) if self.failure_policy == FailurePolicy::Ignore => Ok(Vec::new()),
+            Err(CelError::Failed(message)) => Ok(vec![finding(message)]),
+            Err(exhausted) => Err(exhausted.into()),
+        }
+    }
+}
+
+impl CelProgram {
+    fn decide(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, CelError> {
+        let (bare, full) = (Subject::without_namespace(*case), Subject::with_namespace(*case));
+        let mut evaluation = Evaluation::new(&self.environment, &bare, budget);
+        if !self.conditions_hold(&mut evaluation)? {
+            return Ok(Vec::new());
+        }
+        let mut evaluation = evaluation.rebind(&full);
+        let mut failures = Vec::new();
+        for validation in &self.validations {
+            match evaluation.evaluate(&validation.condition.expression) {
+                Ok(Value::Bool(true)) => {}
+                Ok(_) => failures.push(Failure::Violated(validation)),
+                Err(CelError::Failed(_)) if self.failure_policy == FailurePolicy::Ignore => {}
+                Err(CelError::Failed(error)) => {
+                    failures.push(Failure::Error(failed(&validation.condition, &error)))
+                }
+                Err(exhausted) => return Err(exhausted),
+            }
+        }
+        // All messages come after all validations.
+        let finding = |failure| match failure {
+            Failure::Error(error) => Ok(finding(error)),
+            Failure::Violated(validation) => message(&mut evaluation, validation).map(finding),
+        };
+        failures.into_iter().map(finding).collect()
+    }
+
+    /// Whether all conditions hold. One that does not wins over others that fail.
+    fn conditions_hold(&self, evaluation: &mut Evaluation<'_>) -> Result<bool, CelError> {
+        let mut errors = Vec::new();
+        for condition in &self.conditions {
+            match evaluation.evaluate(&condition.expression) {
+                Ok(Value::Bool(false)) => return Ok(false),
+                Ok(_) => {}
+                Err(CelError::Failed(error)) => errors.push(failed(condition, &error)),
+                Err(exhausted) => return Err(exhausted),
+            }
+        }
+        match errors.as_slice() {
+            [] => Ok(true),
+            [error] => Err(CelError::Failed(error.clone())),
+            _ => Err(CelError::Failed(format!("[{}]", errors.join(", ")))),
+        }
+    }
+}
+
+fn finding(message: String) -> Finding {
+    Finding { message, details: serde_json::Value::Object(serde_json::Map::new()) }
+}
+
+/// An error in the API server's words.
+fn failed(condition: &Condition, error: &str) -> String {
+    format!("expression '{}' resulted in error: {error}", condition.text)
+}
+
+/// What the template says about a violation: the message it computes, else the one it states, else the expression.
+fn message(evaluation: &mut Evaluation<'_>, validation: &Validation) -> Result<String, CelError> {
+    if let Some(expression) = &validation.message_expression {
+        match evaluation.evaluate(expression) {
+            Ok(Value::String(computed)) => {
+                let computed = computed.trim();
+                if !computed.is_empty() && computed.len() <= LONGEST_MESSAGE && !computed.contains('\n') {
+                    return Ok(computed.to_owned());
+                }
+            }
+            Ok(_) | Err(CelError::Failed(_)) => {}
+            Err(exhausted) => return Err(exhausted),
+        }
+    }
+    Ok(match validation.message.trim() {
+        "" => format!("failed expression: {}", validation.condition.text.trim()),
+        message => message.to_owned(),
+    })
+}

@@ -1,0 +1,123 @@
+//! What CEL sees of the request and of the namespace. The objects are seen as they are, see `json`.
+//!
+//! Built once per review and shared by all constraints; copying a value copies a pointer.
+
+use cel_compat::Value;
+
+use super::Review;
+
+/// What CEL sees of a review besides its objects.
+#[derive(Debug)]
+pub(crate) struct CelViews {
+    /// `request`: the fields that Kubernetes declares, those with a value.
+    pub(crate) request: Value,
+    /// `namespaceObject`, without the metadata that Kubernetes leaves out; `null` when there is none.
+    pub(crate) namespace_object: Value,
+}
+
+impl CelViews {
+    pub(super) fn of(review: &Review) -> Self {
+        Self {
+            request: request(review),
+            namespace_object: review
+                .namespace_object
+                .as_ref()
+                .map_or(Value::Null, |namespace| namespace_view(namespace.json())),
+        }
+    }
+}
+
+/// The request as the API server's admission plugins show it: texts and lists without content are left out, and the
+/// fields about conversion between versions repeat the others, because a webhook has nothing to convert.
+fn request(review: &Review) -> Value {
+    let attribute = |name: &str| review.attributes.get(name);
+    let names = |name: &str, fields: [&'static str; 3]| {
+        let found = attribute(name);
+        Value::object(fields.map(|field| {
+            let value = found.and_then(|found| found.get(field)).and_then(|value| value.as_str());
+            (field, Value::text(value.unwrap_or_default()))
+        }))
+    };
+    let kind = names("kind", ["group", "version", "kind"]);
+    let resource = names("resource", ["group", "version", "resource"]);
+    let operation = match review.operation.as_str() {
+        known @ ("CREATE" | "UPDATE" | "DELETE" | "CONNECT") => known,
+        _ => "",
+    };
+    let dry_run = attribute("dryRun").and_then(serde_json::Value::as_bool).unwrap_or(false);
+    let mut fields = vec![
+        ("kind", kind.clone()),
+        ("requestKind", kind),
+        ("resource", resource.clone()),
+        ("requestResource", resource),
+        ("operation", Value::text(operation)),
+        ("dryRun", Value::Bool(dry_run)),
+        ("options", attribute("options").map_or(Value::Null, Value::from_json)),
+        ("userInfo", user(attribute("userInfo"))),
+    ];
+    for (name, from) in [
+        ("name", "name"),
+        ("namespace", "namespace"),
+        ("subResource", "subResource"),
+        ("requestSubResource", "subResource"),
+    ] {
+        let value = attribute(from).and_then(serde_json::Value::as_str).unwrap_or_default();
+        if !value.is_empty() {
+            fields.push((name, Value::text(value)));
+        }
+    }
+    Value::object(fields)
+}
+
+fn user(user: Option<&serde_json::Value>) -> Value {
+    let fields =
+        ["username", "uid", "groups", "extra"].map(|name| (name, user.and_then(|user| user.get(name))));
+    Value::object(fields.into_iter().filter_map(|(name, value)| Some((name, with_content(value?)?))))
+}
+
+/// A value that Go would not leave out of a struct.
+fn with_content(value: &serde_json::Value) -> Option<Value> {
+    let is_empty = match value {
+        serde_json::Value::Null => true,
+        serde_json::Value::String(text) => text.is_empty(),
+        serde_json::Value::Array(list) => list.is_empty(),
+        serde_json::Value::Object(map) => map.is_empty(),
+        serde_json::Value::Number(number) => number.as_i64() == Some(0),
+        serde_json::Value::Bool(_) => false,
+    };
+    (!is_empty).then(|| Value::from_json(value))
+}
+
+fn namespace_view(namespace: &serde_json::Value) -> Value {
+    let part = |name: &str, fields: &[&'static str]| {
+        let found = namespace.get(name);
+        let fields = fields.iter().filter_map(|field| {
+            let value = found?.get(field)?;
+            // The only number that Kubernetes keeps apart from an absent one.
+            if *field == "deletionGracePeriodSeconds" && !value.is_null() {
+                return Some((*field, Value::from_json(value)));
+            }
+            Some((*field, with_content(value)?))
+        });
+        Value::object(fields)
+    };
+    let metadata = [
+        "name",
+        "generateName",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "labels",
+        "annotations",
+        "finalizers",
+    ];
+    Value::object([
+        ("metadata", part("metadata", &metadata)),
+        ("spec", part("spec", &["finalizers"])),
+        ("status", part("status", &["phase", "conditions"])),
+    ])
+}
