@@ -145,7 +145,7 @@ fn an_engine_that_panics() {
 fn an_object_nested_too_deep_hides_nothing() {
     let text = format!(
         r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a"}}, "deep": {}}}"#,
-        nested(200)
+        nested(600)
     );
     let review = AdmissionTarget.object(Document::from_text(text).unwrap(), None);
     let verdict = builder().build().review(&review, EnforcementPoint::AUDIT, &Budget::default());
