@@ -44,6 +44,14 @@ pub struct Ingest {
     pub bytes: f64,
 }
 
+/// A conflict between values of a rule is a violation on both sides, told in the same words after a place that each
+/// names in its own way.
+fn message_text(message: &str) -> String {
+    const CONFLICTS: [&str; 2] = ["object keys must be unique", "must not produce multiple outputs"];
+    let conflict = CONFLICTS.iter().find(|conflict| message.contains(*conflict));
+    conflict.map_or(message, |conflict| *conflict).to_owned()
+}
+
 /// The details of a violation in one form: Go leaves them out where there are none.
 fn details_text(details: &Value) -> String {
     if details.is_null() { "{}".to_owned() } else { details.to_string() }

@@ -13,7 +13,7 @@ use constraint_framework::target::{AdmissionTarget, Target};
 use serde_json::Value;
 
 use super::scenario::Policies;
-use super::{Found, Ingest, Passes, details_text};
+use super::{Found, Ingest, Passes, details_text, message_text};
 
 /// A policy set, filled.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ fn found_one(violation: &Violation) -> Found {
     let actions: Vec<&str> = violation.actions.iter().map(|action| action.name()).collect();
     Found {
         constraint: format!("{}/{}", violation.constraint.kind, violation.constraint.name),
-        message: violation.message.clone(),
+        message: message_text(&violation.message),
         details: details_text(&violation.details),
         action: actions.join(","),
     }

@@ -7,7 +7,7 @@ use conformance::Judge;
 use serde_json::{Value, json};
 
 use super::scenario::Policies;
-use super::{Found, Ingest, Passes, details_text};
+use super::{Found, Ingest, Passes, details_text, message_text};
 
 /// The Go program with one client in it.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ fn found_one(result: &Value) -> Found {
     let text = |field: &str| result.get(field).and_then(Value::as_str).unwrap_or_default();
     Found {
         constraint: format!("{}/{}", text("kind"), text("name")),
-        message: text("msg").to_owned(),
+        message: message_text(text("msg")),
         details: details_text(result.get("details").unwrap_or(&Value::Null)),
         action: text("action").to_owned(),
     }
