@@ -2,6 +2,8 @@
 
 mod request;
 
+use std::sync::LazyLock;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -35,7 +37,8 @@ impl Target for AdmissionTarget {
     }
 
     fn match_schema(&self) -> Value {
-        match_schema()
+        static SCHEMA: LazyLock<Value> = LazyLock::new(match_schema);
+        SCHEMA.clone()
     }
 
     fn matcher(&self, spec: Option<&Value>) -> Result<Box<dyn Matcher>, FieldErrors> {

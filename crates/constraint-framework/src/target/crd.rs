@@ -119,7 +119,7 @@ impl CrdError {
 pub fn constraint_crd(parts: &CrdParts<'_>) -> Result<Value, Vec<CrdError>> {
     let mut errors = name_errors(parts);
     match schema(parts) {
-        Ok(schema) if errors.is_empty() => return Ok(crd(parts, &schema)),
+        Ok(schema) if errors.is_empty() => return Ok(crd(parts, schema)),
         Ok(_) => {}
         Err(refused) => errors.extend(refused.into_iter().map(CrdError::Schema)),
     }
@@ -243,7 +243,7 @@ fn preserve_unknown_fields(schema: &mut Value) {
     }
 }
 
-fn crd(parts: &CrdParts<'_>, schema: &Value) -> Value {
+fn crd(parts: &CrdParts<'_>, schema: Value) -> Value {
     let plural = parts.kind.to_lowercase();
     let mut labels = parts.labels.clone();
     labels.insert(CONSTRAINT_LABEL.0.to_owned(), CONSTRAINT_LABEL.1.to_owned());
@@ -256,7 +256,8 @@ fn crd(parts: &CrdParts<'_>, schema: &Value) -> Value {
         names.insert("shortNames".to_owned(), json!(parts.short_names));
     }
     names.insert("singular".to_owned(), json!(plural));
-    json!({
+    let versions = [version("v1beta1", true, schema.clone()), version("v1alpha1", false, schema)];
+    let mut crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"labels": labels, "name": format!("{plural}.{GROUP}")},
@@ -265,13 +266,17 @@ fn crd(parts: &CrdParts<'_>, schema: &Value) -> Value {
             "group": GROUP,
             "names": names,
             "scope": "Cluster",
-            "versions": [version("v1beta1", true, schema), version("v1alpha1", false, schema)],
         },
-    })
+    });
+    // Moved in: `json!` would copy the schemas, which are most of the work of ingesting a template.
+    if let Some(Value::Object(spec)) = crd.get_mut("spec") {
+        spec.insert("versions".to_owned(), versions.into_iter().collect());
+    }
+    crd
 }
 
-fn version(name: &str, storage: bool, schema: &Value) -> Value {
-    json!({
+fn version(name: &str, storage: bool, schema: Value) -> Value {
+    let mut version = json!({
         "additionalPrinterColumns": [
             {
                 "description": "Type of enforcement action",
@@ -287,11 +292,15 @@ fn version(name: &str, storage: bool, schema: &Value) -> Value {
             },
         ],
         "name": name,
-        "schema": {"openAPIV3Schema": schema},
+        "schema": {},
         "served": true,
         "storage": storage,
         "subresources": {"status": {}},
-    })
+    });
+    if let Some(Value::Object(place)) = version.get_mut("schema") {
+        place.insert("openAPIV3Schema".to_owned(), schema);
+    }
+    version
 }
 
 #[cfg(test)]
