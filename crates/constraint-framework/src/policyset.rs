@@ -6,7 +6,11 @@ mod builder;
 mod compiled;
 mod compiler;
 mod disagreement;
+#[cfg(test)]
+mod generated;
 mod index;
+#[cfg(test)]
+mod laws;
 mod snapshot;
 
 pub use builder::PolicySetBuilder;
