@@ -138,7 +138,7 @@ pub fn policies(constraints: usize, random: &mut Random) -> Policies {
 fn stored(position: usize, random: &mut Random) -> Json {
     let mut object = if random.once_in(3) { namespace(random) } else { object(random) };
     // Gatekeeper keeps Namespaces as Go values, and none whose spec is damaged.
-    if object["kind"] == "Namespace" {
+    if object.get("kind").is_some_and(|kind| kind == "Namespace") {
         object = namespace(random);
     }
     if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
@@ -195,5 +195,5 @@ pub fn review(random: &mut Random) -> Review {
         if random.once_in(3) { Subject::Object(object(random)) } else { Subject::Request(request(random)) };
     let namespace = random.once_in(2).then(|| namespace(random));
     let source = random.pick(&["", "Original", "Original", "Generated"]);
-    Review { subject, namespace, source, point: POINTS[random.below(POINTS.len())] }
+    Review { subject, namespace, source, point: random.pick(&POINTS) }
 }

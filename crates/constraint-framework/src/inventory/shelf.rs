@@ -29,6 +29,9 @@ pub(super) enum Reach {
 /// What is told of each place that a path reaches, in order of the paths.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Arc<str>], &Shelf);
 
+/// What is told of each object, in order of the paths.
+pub(super) type VisitObject<'v> = &'v mut dyn FnMut(&[Arc<str>], &Arc<Stored>);
+
 impl Clone for Shelf {
     /// The value of a level is not cloned: who clones a level is about to change it.
     fn clone(&self) -> Self {
@@ -105,7 +108,7 @@ impl Shelf {
     }
 
     /// Visits every object here and below.
-    pub(super) fn objects(&self, at: &mut Vec<Arc<str>>, visit: &mut dyn FnMut(&[Arc<str>], &Arc<Stored>)) {
+    pub(super) fn objects(&self, at: &mut Vec<Arc<str>>, visit: VisitObject<'_>) {
         if let Some(object) = &self.object {
             visit(at, object);
         }
