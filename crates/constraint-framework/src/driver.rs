@@ -81,8 +81,9 @@ pub enum EvalError {
     /// The policy's answer is not a set of objects with a `msg`.
     #[error("the policy answered something other than a set of objects with a text `msg`: {0}")]
     Shape(String),
-    /// An object or the parameters are nested so deep that what the policy saw was not them.
-    #[error("the object cannot be read: it is nested too deep")]
+    /// An object or the parameters are nested so deep, or hold a number so large, that what the policy saw was not
+    /// them.
+    #[error("the object cannot be read: it is nested too deep, or has a number out of bounds")]
     Unreadable,
     /// The engine panicked: a defect of the engine, which says more on standard error.
     #[error("the policy's engine failed: report it with the template and the object")]

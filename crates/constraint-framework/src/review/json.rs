@@ -50,7 +50,7 @@ impl Json {
     }
 
     /// Whether somebody asked for a value and there is none. The text was recognised as JSON before, so it can only
-    /// be nested too deep. What was judged of it then was not it.
+    /// be nested too deep or hold a number out of bounds. What was judged of it then was not it.
     pub fn is_unreadable(&self) -> bool {
         matches!(self.json.get(), Some(None))
             || matches!(self.rego.get(), Some(None))

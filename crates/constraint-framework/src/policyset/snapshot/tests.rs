@@ -142,13 +142,13 @@ fn an_engine_that_panics() {
 }
 
 #[test]
-fn an_object_nested_too_deep_hides_nothing() {
-    let text = format!(
-        r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a"}}, "deep": {}}}"#,
-        nested(600)
-    );
-    let review = AdmissionTarget.object(Document::from_text(text).unwrap(), None);
-    let verdict = builder().build().review(&review, EnforcementPoint::AUDIT, &Budget::default());
-    let unread = "the object cannot be read: it is nested too deep";
-    assert_eq!(verdict.denial(), format!("[after] {unread}\n[before] {unread}"));
+fn an_object_that_cannot_be_read_hides_nothing() {
+    for value in [nested(600), "1e9999999".to_owned()] {
+        let text =
+            format!(r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a"}}, "deep": {value}}}"#);
+        let review = AdmissionTarget.object(Document::from_text(text).unwrap(), None);
+        let verdict = builder().build().review(&review, EnforcementPoint::AUDIT, &Budget::default());
+        let unread = "the object cannot be read: it is nested too deep, or has a number out of bounds";
+        assert_eq!(verdict.denial(), format!("[after] {unread}\n[before] {unread}"));
+    }
 }
