@@ -47,6 +47,7 @@ mod walk;
 
 pub use analysis::{Access, Analysis, Join, Segment, values_at};
 pub use budget::{Budget, Limit};
+pub use builtins::to_json;
 pub use error::EvalError;
 pub use externals::{Externals, Silent};
 pub use finding::{Code, Finding, Findings};

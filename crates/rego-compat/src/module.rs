@@ -89,6 +89,14 @@ impl Module {
         names.into_iter().filter(move |name| seen.insert(*name))
     }
 
+    /// Names of the module's rules with the line and column each definition is at, both counted from 1.
+    pub fn rule_places(&self) -> impl Iterator<Item = (&str, u32, u32)> {
+        self.tree.rules.iter().filter_map(|rule| {
+            let (line, column) = self.source.locate(rule.at);
+            rule.head.name().map(|name| (&**name, line, column))
+        })
+    }
+
     /// Checks what can be said of this module alone: imports, `data` access, required rules, refused builtins.
     /// What depends on other modules (recursion, unknown functions, …) is found by [`crate::compile`].
     ///

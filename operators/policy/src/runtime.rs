@@ -95,6 +95,12 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
         Command::Function(function) => {
             Ok(with_streams(|input, out, err| crate::cli::function(&function, input, out, err)))
         }
+        Command::Rego(rego) => Ok(ExitCode::from(crate::cli::rego(
+            &rego,
+            &mut std::io::stdin(),
+            &mut std::io::stdout(),
+            &mut std::io::stderr(),
+        ))),
         Command::Serve(serve) => {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()

@@ -29,6 +29,13 @@ mod token;
 mod unit;
 mod version;
 
+/// A value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
+/// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
+#[must_use]
+pub fn to_json(value: &Value) -> String {
+    document::marshalled(value)
+}
+
 /// What a builtin answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::cli::{BenchArgs, FunctionArgs, SchemaArgs, TestArgs, VerifyArgs};
+use crate::cli::{BenchArgs, FunctionArgs, RegoArgs, SchemaArgs, TestArgs, VerifyArgs};
 
 /// A policy operator for Kubernetes: Gatekeeper's templates and constraints, enforced.
 #[derive(Debug, Parser)]
@@ -47,6 +47,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Check, merge and compare CRD schemas; touches no cluster.
     Schema(SchemaArgs),
+    /// Evaluate, check and test Rego, as `opa` does; touches no cluster.
+    Rego(RegoArgs),
 }
 
 /// How to serve.
