@@ -71,6 +71,7 @@ pub(crate) struct Head {
     /// Arguments; `None` for anything that is not a function.
     pub(crate) args: Option<Vec<Term>>,
     pub(crate) value: HeadValue,
+    pub(crate) at: Pos,
 }
 
 /// What a rule produces.

@@ -2,6 +2,7 @@
 
 mod data_access;
 mod import;
+mod keyword;
 mod recursion;
 mod required;
 mod types;
@@ -18,6 +19,7 @@ pub(crate) use recursion::Dependencies;
 pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Findings> {
     let mut findings = Vec::new();
     import::check(module, rules, &mut findings);
+    keyword::check(module, &mut findings);
     required::check(module, rules, &mut findings);
     data_access::check(module, rules, &mut findings);
     verdict(findings)

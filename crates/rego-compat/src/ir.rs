@@ -49,6 +49,7 @@ pub(crate) enum Root {
 pub(crate) struct Collect {
     pub(crate) kind: CollectKind,
     pub(crate) body: Vec<Statement>,
+    pub(crate) at: Pos,
 }
 
 /// What a comprehension collects.
@@ -221,6 +222,8 @@ pub(crate) struct Definition {
     pub(crate) leaf: Leaf,
     pub(crate) body: Vec<Statement>,
     pub(crate) at: Pos,
+    /// Where the value of a definition without body is written.
+    pub(crate) bodiless: Option<Pos>,
 }
 
 /// What a definition gives.

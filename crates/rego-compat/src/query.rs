@@ -149,6 +149,8 @@ fn read(text: &str, scope: &Scope, rules: &Rules) -> Result<(Module, crate::ast:
     if scope.package.is_none() {
         tree.package.clear();
     }
+    // OPA refuses functions that v1 lacks in modules only.
+    tree.strict = false;
     Ok((Module::of(source, tree), body))
 }
 

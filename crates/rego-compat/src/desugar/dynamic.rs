@@ -96,9 +96,7 @@ impl Hoister<'_, '_> {
             Operand::Ref(_) | Operand::Collect(_) => {
                 let at = match &operand {
                     Operand::Ref(reference) => reference.at,
-                    Operand::Collect(collect) => {
-                        collect.body.first().map(|first| first.at).unwrap_or_default()
-                    }
+                    Operand::Collect(collect) => collect.at,
                     _ => crate::finding::Pos::default(),
                 };
                 let value = self.shallow(operand);

@@ -26,7 +26,8 @@ pub(super) fn lower(
     let written = module.tree.rules.get(place.rule)?;
     let mut lowering = Lowering::new(module, globals, book, rules, findings);
     let (args, checks) = lowering.arguments(written);
-    let mut branches = vec![lowering.branch(written, place, &written.body, Value::Head, &checks, written.at)];
+    let held = if written.default { written.head.at } else { written.at };
+    let mut branches = vec![lowering.branch(written, place, &written.body, Value::Head, &checks, held)];
     for branch in &written.otherwise {
         lowering.keep_arguments();
         branches.push(lowering.branch(
@@ -111,6 +112,7 @@ impl Lowering<'_> {
     ) -> Definition {
         self.announce(declarations(body));
         let mut statements: Vec<Statement> = checks.to_vec();
+        let bodiless = body.is_empty().then(|| written_value(&value, written)).flatten();
         if !body.is_empty() {
             statements.extend(self.body(body));
         }
@@ -125,7 +127,7 @@ impl Lowering<'_> {
             (Value::Head, HeadValue::Element(term)) => Leaf::Element(self.collected(term, &mut statements)),
         };
         self.check_declared();
-        Definition { keys, leaf, body: statements, at }
+        Definition { keys, leaf, body: statements, at, bodiless }
     }
 
     /// A default's value is a constant, its arguments plain variables.
@@ -180,6 +182,18 @@ impl Lowering<'_> {
                 let help = "give it a value in a statement that is not negated";
                 self.report(at, Code::UnsafeVar, format!("var {shown} is unsafe"), help);
             }
+        }
+    }
+}
+
+/// Where OPA says that the body of a branch without body is: at its value, its name, or the word `default`.
+fn written_value(value: &Value<'_>, written: &Written) -> Option<Pos> {
+    match (value, &written.head.value) {
+        (Value::Else(_), _) => None,
+        (Value::Head, _) if written.default => Some(written.at),
+        (Value::Head, HeadValue::Single(term)) => Some(term.at),
+        (Value::Head, HeadValue::True | HeadValue::Element(_)) => {
+            written.head.path.first().map(|name| name.at)
         }
     }
 }

@@ -80,7 +80,7 @@ fn lower(
     values.extend(slots.into_iter().map(Operand::Var));
     let at = Pos::default();
     let leaf = Leaf::Element(Operand::Array(values));
-    let mut branch = Definition { keys: Vec::new(), leaf, body: statements, at };
+    let mut branch = Definition { keys: Vec::new(), leaf, body: statements, at, bodiless: None };
     lowering.finish(&mut branch, &[]);
     let source = module.source.clone();
     let slots = lowering.into_slots();

@@ -63,7 +63,11 @@ impl Lowering<'_> {
             let slot = Operand::Var(self.temporary());
             body.push(unify(slot.clone(), value, arg.at));
             self.pop();
-            items.push(Operand::Collect(Box::new(Collect { kind: CollectKind::Set(slot), body })));
+            items.push(Operand::Collect(Box::new(Collect {
+                kind: CollectKind::Set(slot),
+                body,
+                at: arg.at,
+            })));
         }
         let callee = Callee::Hook(Hook::Print);
         let action = Action::Call { callee, args: vec![Operand::Array(items)], output: None };

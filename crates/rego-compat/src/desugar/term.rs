@@ -27,7 +27,7 @@ impl Lowering<'_> {
             Node::Set(items) => self.set(items, before),
             Node::Object(pairs) => self.object(pairs, before),
             Node::Comprehension(comprehension) => {
-                Operand::Collect(Box::new(self.comprehension(comprehension)))
+                Operand::Collect(Box::new(self.comprehension(comprehension, term.at)))
             }
             Node::Template(parts) => self.template(parts, term.at, before),
         }
@@ -221,7 +221,7 @@ impl Lowering<'_> {
         self.book.groups.get(group).is_some_and(|group| matches!(group.kind, Kind::Function { .. }))
     }
 
-    fn comprehension(&mut self, comprehension: &Comprehension) -> Collect {
+    fn comprehension(&mut self, comprehension: &Comprehension, at: Pos) -> Collect {
         self.push(declarations(&comprehension.body));
         let mut body = self.body(&comprehension.body);
         let kind = match &comprehension.kind {
@@ -233,7 +233,7 @@ impl Lowering<'_> {
             }
         };
         self.pop();
-        Collect { kind, body }
+        Collect { kind, body, at }
     }
 
     /// The head of a comprehension or rule: computed at the end of the body where it has to be.
@@ -258,7 +258,11 @@ impl Lowering<'_> {
                     let mut body = Vec::new();
                     let value = self.literal_value(literal, &mut body);
                     self.pop();
-                    Operand::Collect(Box::new(Collect { kind: CollectKind::Set(value), body }))
+                    Operand::Collect(Box::new(Collect {
+                        kind: CollectKind::Set(value),
+                        body,
+                        at: literal.at,
+                    }))
                 }
             });
         }

@@ -1,12 +1,12 @@
 //! Queries: the literals of a body without braces, under the keywords that the query's imports bring.
 
 use crate::ast::{Body, Tree};
-use crate::finding::{Findings, Source};
+use crate::finding::{Code, Findings, Source};
 use crate::module::RegoVersion;
 use crate::rules::Bounds;
 use crate::token::Kind;
 
-use super::{Parsed, Parser, parse_with};
+use super::{Parsed, Parser, SyntaxError, parse_with};
 
 /// Reads a query. Its package and imports are those of `header`, the text of a module without rules.
 pub(crate) fn parse_query(
@@ -31,6 +31,10 @@ pub(crate) fn parse_query(
 
 impl Parser<'_> {
     fn query(&mut self) -> Parsed<Body> {
+        if self.kind() == Kind::End {
+            let message = "empty query cannot be compiled".to_owned();
+            return Err(SyntaxError { at: self.pos(), code: Code::Compile, message, help: "" });
+        }
         let mut body = Body::new();
         while body.is_empty() || self.kind() != Kind::End {
             self.depth = 0;

@@ -1,6 +1,6 @@
 //! Rules: heads, bodies, chained bodies and `else`.
 
-use crate::ast::{Else, Head, HeadValue, Node, Rule, Term, Written};
+use crate::ast::{Else, Head, HeadValue, Literal, Node, Rule, Term, Written};
 use crate::finding::Pos;
 use crate::token::Kind;
 
@@ -32,6 +32,9 @@ impl Parser<'_> {
             self.braced_body(&mut rule)?;
         } else {
             self.bodiless(&rule)?;
+            if let (HeadValue::True, Some(name)) = (&rule.head.value, rule.head.path.first()) {
+                rule.at = name.at;
+            }
             rules.push(rule);
             return Ok(());
         }
@@ -90,6 +93,7 @@ impl Parser<'_> {
             next.at = self.pos();
             self.fresh_wildcards(&mut next.head);
             self.braced_body(&mut next)?;
+            next.at = self.since(next.at);
             rules.push(next);
         }
         Ok(())
@@ -122,24 +126,27 @@ impl Parser<'_> {
         let name = Term::new(self.variable(), at);
         self.bump();
         let (path, args) = self.head_reference(name)?;
-        let mut head = Head { path, args, value: HeadValue::True };
+        let mut head = Head { path, args, value: HeadValue::True, at };
         if self.is_keyword("contains") {
             if head.args.is_some() {
                 return self.error("the contains keyword can only be used with multi-value rule definitions");
             }
             self.bump();
             head.value = HeadValue::Element(self.expression()?);
+            head.at = self.since(at);
             return Ok((head, true));
         }
         if matches!(self.kind(), Kind::Unify | Kind::Assign) {
             self.bump();
             head.value = HeadValue::Single(self.expression()?);
         }
+        head.at = self.since(at);
         Ok((head, false))
     }
 
     /// Unlike everywhere else, white space may stand between a head's name and its brackets.
     fn head_reference(&mut self, name: Term) -> Parsed<(Vec<Term>, Option<Vec<Term>>)> {
+        let at = name.at;
         let term = if matches!(self.kind(), Kind::LParen | Kind::LBrack | Kind::Dot) {
             self.reference_from(name, true)?
         } else {
@@ -150,7 +157,7 @@ impl Parser<'_> {
             Node::Call(call) => {
                 let mut names = call.operator.into_iter();
                 let mut path: Vec<Term> =
-                    names.next().map(|name| Term::new(Node::Var(name), term.at)).into_iter().collect();
+                    names.next().map(|name| Term::new(Node::Var(name), at)).into_iter().collect();
                 path.extend(names.map(|name| Term::new(Node::Scalar(name.as_ref().into()), term.at)));
                 // `f() = 1` is a rule like any other: nothing distinguishes its calls.
                 Ok((path, Some(call.args).filter(|args| !args.is_empty())))
@@ -196,7 +203,9 @@ impl Parser<'_> {
             branch.body = self.body(Kind::RBrace)?;
             branch.written.body = true;
         } else if branch.written.conditional {
-            branch.body = vec![self.literal()?];
+            // OPA has the whole of `else if x` for the place of `x`.
+            let literal = self.literal()?;
+            branch.body = vec![Literal { at: self.since(at), ..literal }];
         }
         Ok(branch)
     }

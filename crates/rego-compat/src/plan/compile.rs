@@ -107,7 +107,11 @@ fn plan_rule(
     let mut branches = Vec::with_capacity(rule.branches.len());
     for definition in &rule.branches {
         binder.bound = given.clone();
-        let mut body = binder.block(&definition.body);
+        let mut body = Vec::new();
+        if definition.body.is_empty() {
+            binder.mark(definition.bodiless.unwrap_or_default(), &mut body);
+        }
+        body.extend(binder.block(&definition.body));
         binder.mark(definition.at, &mut body);
         branches.push(Branch {
             body,

@@ -71,7 +71,7 @@ fn what_is_wrong_with_a_query_says_where() {
     assert!(wrong("x > 1").contains(":1:1: rego_unsafe_var_error: var x is unsafe"), "{}", wrong("x > 1"));
     assert!(wrong("x := 1; x := 2").contains("var x assigned above"));
     assert!(wrong("1 +").contains("rego_parse_error"));
-    assert!(wrong("").contains("rego_parse_error"));
+    assert!(wrong("# nothing").contains("empty query cannot be compiled"));
     assert!(wrong("data.lib.has(1, 2, 3)").contains("rego_type_error"));
 }
 

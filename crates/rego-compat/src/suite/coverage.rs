@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ast::{Body, HeadValue, Literal, LiteralKind, Rule, Term};
+use crate::ast::{HeadValue, Literal, LiteralKind, Rule, Term};
 use crate::eval::Witness;
 use crate::finding::{Pos, Source};
 use crate::module::Module;
@@ -89,23 +89,26 @@ struct Places {
 
 impl Places {
     fn rule(&mut self, rule: &Rule) {
+        self.found.insert(rule.at);
         if rule.default {
+            self.found.insert(rule.head.at);
             return;
         }
-        self.found.insert(rule.at);
-        self.body(&rule.body, &rule.head.value);
+        if rule.body.is_empty() {
+            self.found.extend(body_of_value(rule));
+        }
         for branch in &rule.otherwise {
             self.found.insert(branch.at);
-            self.body(&branch.body, &HeadValue::True);
         }
         walk_rule(rule, self);
     }
+}
 
-    /// A rule without body holds by its value.
-    fn body(&mut self, body: &Body, value: &HeadValue) {
-        if let (true, HeadValue::Single(term)) = (body.is_empty(), value) {
-            self.found.insert(term.at);
-        }
+/// Where OPA says the body is of a rule that has none.
+fn body_of_value(rule: &Rule) -> Option<Pos> {
+    match &rule.head.value {
+        HeadValue::Single(term) => Some(term.at),
+        HeadValue::True | HeadValue::Element(_) => rule.head.path.first().map(|name| name.at),
     }
 }
 

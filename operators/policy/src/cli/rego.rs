@@ -21,9 +21,9 @@ use std::io::{Read, Write};
 use clap::{Args, Subcommand};
 use rego_compat::{Bounds, Budget, RegoVersion, Rules};
 
-pub use check::CheckArgs;
-pub use eval::EvalArgs;
-pub use test::TestArgs;
+use check::CheckArgs;
+use eval::EvalArgs;
+use test::TestArgs;
 
 /// Stack of the thread that evaluates: OPA's grows as long as it has to.
 const STACK: usize = 256 << 20;

@@ -4,7 +4,7 @@ use clap::Args;
 
 /// Flags that all three commands refuse.
 #[derive(Clone, Debug, Default, Args)]
-pub struct Unsupported {
+pub(super) struct Unsupported {
     #[arg(long, hide = true, value_name = "FILE")]
     capabilities: Option<String>,
     #[arg(short = 's', long, hide = true, value_name = "PATH")]
@@ -23,7 +23,7 @@ pub struct Unsupported {
 
 /// Flags that only `eval` has, and refuses.
 #[derive(Clone, Debug, Default, Args)]
-pub struct UnsupportedByEval {
+pub(super) struct UnsupportedByEval {
     #[arg(short = 'b', long, hide = true, value_name = "PATH")]
     bundle: Option<String>,
     #[arg(short = 'p', long, hide = true)]
@@ -50,7 +50,7 @@ pub struct UnsupportedByEval {
 
 /// Flags that only `test` has, and refuses.
 #[derive(Clone, Debug, Default, Args)]
-pub struct UnsupportedByTest {
+pub(super) struct UnsupportedByTest {
     #[arg(long, hide = true)]
     bench: bool,
     #[arg(short = 'w', long, hide = true)]

@@ -1,0 +1,5 @@
+package bad
+
+allow if {
+	x > 1
+}

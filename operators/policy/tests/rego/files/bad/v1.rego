@@ -1,0 +1,7 @@
+package bad
+
+p { input.x }
+
+q[1]
+
+r if { true } else { false }

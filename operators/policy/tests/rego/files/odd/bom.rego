@@ -1,0 +1,2 @@
+﻿package bom
+x := 1

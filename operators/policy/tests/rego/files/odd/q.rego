@@ -1,0 +1,3 @@
+package q
+import rego.v1
+dup := 1
