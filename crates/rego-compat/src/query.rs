@@ -37,7 +37,7 @@ pub struct Scope {
 ///
 /// let module = Module::parse("m.rego", "package m\nsizes := [1, 5, 9]", RegoVersion::V1)?;
 /// let rules = Rules::default();
-/// let query = Query::compile(&[module], "some size in data.m.sizes; size > 3", &Scope::default(), &rules)?;
+/// let query = Query::compile(&[module], "size := data.m.sizes[_]; size > 3", &Scope::default(), &rules)?;
 /// let found = query.solve(&Value::Undefined, &Value::new_object(), &Budget::default(), &Silent)?;
 /// let sizes: Vec<Value> = found.iter().map(|solution| solution.bindings["size"].clone()).collect();
 /// assert_eq!(sizes, [Value::from(5u64), Value::from(9u64)]);

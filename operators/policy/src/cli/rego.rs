@@ -5,10 +5,11 @@
 
 mod check;
 mod coverage;
-mod data;
+
 mod duration;
 mod eval;
 mod json;
+mod merged;
 mod problem;
 mod report;
 mod source;

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use regex::Regex;
 use rego_compat::{Module, RegoVersion};
 
-use super::data::{Data, Refused};
+use super::merged::{Merged, Refused};
 use super::problem::{Place, Problem};
 use crate::yaml;
 
@@ -16,7 +16,7 @@ use crate::yaml;
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     modules: BTreeMap<String, Module>,
-    data: Data,
+    data: Merged,
     /// Files that are part of `data`, with where they are rooted.
     documents: Vec<(Vec<String>, String, String)>,
     seen: BTreeSet<(Vec<String>, PathBuf)>,
@@ -126,7 +126,7 @@ impl Sources {
             Refused::NotAnObject => format!("{file}: document must be of type object"),
             Refused::Conflict(path) => {
                 let other = self.documents.iter().find(|(root, _, text)| {
-                    let mut data = Data::default();
+                    let mut data = Merged::default();
                     data.add(root, text).is_ok() && data.has(&path)
                 });
                 let also = other.map_or_else(

@@ -17,7 +17,7 @@ enum Document {
 
 /// What the files loaded so far make of `data`.
 #[derive(Debug, Default)]
-pub(super) struct Data {
+pub(super) struct Merged {
     root: BTreeMap<String, Document>,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Refused {
     Conflict(Vec<String>),
 }
 
-impl Data {
+impl Merged {
     /// Adds a document under a path.
     pub(super) fn add(&mut self, path: &[String], text: &str) -> Result<(), Refused> {
         let raw: Box<RawValue> =
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn objects_grow_together_and_numbers_keep_their_digits() {
-        let mut data = Data::default();
+        let mut data = Merged::default();
         data.add(&[], r#"{"a": {"b": 100000000000000000000.10}}"#).unwrap();
         data.add(&path(&["a"]), r#"{"c": [1]}"#).unwrap();
         data.add(&path(&["x", "y"]), "3").unwrap();
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn two_values_in_one_place_are_refused_and_change_nothing() {
-        let mut data = Data::default();
+        let mut data = Merged::default();
         data.add(&[], r#"{"a": {"b": 1}}"#).unwrap();
         assert_eq!(data.add(&[], r#"{"a": {"b": 1}, "c": 2}"#), Err(Refused::Conflict(path(&["a", "b"]))));
         assert_eq!(data.add(&[], r#"{"a": [1]}"#), Err(Refused::Conflict(path(&["a"]))));
