@@ -33,7 +33,7 @@ mod version;
 /// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
 #[must_use]
 pub fn to_json(value: &Value) -> String {
-    document::marshalled(value)
+    document::marshalled(value).unwrap_or_else(|_| value.to_json_str())
 }
 
 /// What a builtin answers.
