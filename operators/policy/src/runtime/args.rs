@@ -48,7 +48,7 @@ pub enum Command {
     /// Check, merge and compare CRD schemas; touches no cluster.
     Schema(SchemaArgs),
     /// Evaluate, check and test Rego, as `opa` does; touches no cluster.
-    Rego(RegoArgs),
+    Rego(Box<RegoArgs>),
 }
 
 /// How to serve.

@@ -264,7 +264,27 @@ impl Walk<'_> {
 /// The first document of YAML text as JSON; text without any is `null`.
 pub(super) fn first_document(text: &str) -> Result<String, yaml::YamlError> {
     let documents = yaml::documents_with(text, yaml::Words::Yaml12)?;
-    Ok(documents.into_iter().next().map_or_else(|| "null".to_owned(), |first| first.value.to_string()))
+    let first = documents.into_iter().next().map(|mut first| {
+        write_whole(&mut first.value);
+        first.value.to_string()
+    });
+    Ok(first.unwrap_or_else(|| "null".to_owned()))
+}
+
+/// `1e3` in YAML is `1000` in the JSON that Go makes of it, not `1000.0`.
+fn write_whole(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|float| float.fract() == 0.0);
+            if let Some(digits) = whole.and_then(|float| format!("{float:.0}").parse::<i64>().ok()) {
+                *number = digits.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_whole),
+        Value::Object(fields) => fields.values_mut().for_each(write_whole),
+        _ => {}
+    }
 }
 
 /// `a.b:path` roots what is at `path` under `data.a.b`; a URL's colon does not count.
