@@ -17,6 +17,8 @@ pub struct Budget {
     pub output: u64,
     /// Bytes of the thread's stack, measured from the call of `evaluate`. Default 1 MiB; threads of a runtime have 2.
     pub stack: usize,
+    /// Batches of calls to the host ([`crate::Program::start`]). Default 32.
+    pub batches: u32,
 }
 
 impl Default for Budget {
@@ -27,6 +29,7 @@ impl Default for Budget {
             memory: 256 << 20,
             output: 16 << 20,
             stack: 1 << 20,
+            batches: 32,
         }
     }
 }
@@ -60,6 +63,13 @@ impl Budget {
         self
     }
 
+    /// Replaces the limit on batches of calls to the host.
+    #[must_use]
+    pub const fn with_batches(mut self, batches: u32) -> Self {
+        self.batches = batches;
+        self
+    }
+
     /// Replaces the limit on the result's size.
     #[must_use]
     pub const fn with_output(mut self, bytes: u64) -> Self {
@@ -82,6 +92,8 @@ pub enum Limit {
     Output,
     /// Rules and functions calling one another too deep for the stack.
     Depth,
+    /// Batches of calls to the host.
+    Batches,
 }
 
 impl fmt::Display for Limit {
@@ -92,6 +104,7 @@ impl fmt::Display for Limit {
             Self::Memory => "memory",
             Self::Output => "output size",
             Self::Depth => "call depth",
+            Self::Batches => "batches of calls to the host",
         })
     }
 }

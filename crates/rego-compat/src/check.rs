@@ -27,7 +27,7 @@ pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Findings> {
 
 /// What only all modules together show.
 pub(crate) fn program(book: &Rulebook, findings: &mut Vec<Finding>) -> Dependencies {
-    let dependencies = Dependencies::of(book);
+    let dependencies = Dependencies::of(book, findings);
     let order = recursion::check(book, &dependencies, findings);
     // As in OPA, types are looked at once everything else is in order.
     if findings.is_empty() {

@@ -28,6 +28,10 @@ pub enum EvalError {
         /// What the host said.
         message: String,
     },
+    /// A host function has no answer yet. [`crate::Externals::call`] says so to be asked again: the evaluation goes on
+    /// wherever it does not depend on the answer, and then ends with this error.
+    #[error("a host function has not answered yet")]
+    Pending,
     /// The evaluator met something it cannot do; a defect of this crate.
     #[error("internal error: {0}")]
     Internal(String),

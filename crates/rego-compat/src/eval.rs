@@ -10,6 +10,7 @@ mod expr;
 mod memo;
 mod rule;
 mod step;
+mod ways;
 mod with;
 mod witness;
 mod world;

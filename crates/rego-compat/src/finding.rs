@@ -3,6 +3,7 @@
 //! Every stage (lexer, parser, checks) reports through [`Findings`]; evaluation has its own error type.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 /// Where a piece of source text is: the byte offsets of its start and end, turned into line and column only when
 /// somebody asks. Findings show the start; the end is what coverage needs.
@@ -83,11 +84,15 @@ impl fmt::Display for Finding {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Sorts the findings and drops repetitions.
+    /// How many findings are kept; nobody reads more.
+    pub const MOST: usize = 1_000;
+
+    /// Sorts the findings, drops repetitions and keeps the first [`Self::MOST`].
     #[must_use]
     pub fn new(mut findings: Vec<Finding>) -> Self {
         findings.sort();
         findings.dedup();
+        findings.truncate(Self::MOST);
         Self(findings)
     }
 
@@ -146,9 +151,15 @@ impl std::error::Error for Findings {}
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
+    /// Where the lines begin, once somebody asked.
+    lines: OnceLock<Vec<usize>>,
 }
 
 impl Source {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), text: text.to_owned(), lines: OnceLock::new() }
+    }
+
     /// Line and column (in characters) of a position's start, both from 1.
     pub(crate) fn locate(&self, at: Pos) -> (u32, u32) {
         self.place(at.0)
@@ -156,10 +167,16 @@ impl Source {
 
     /// Line and column (in characters) of an offset, both from 1.
     pub(crate) fn place(&self, offset: u32) -> (u32, u32) {
-        let end = usize::try_from(offset).unwrap_or(usize::MAX).min(self.text.len());
-        let before = self.text.get(..end).unwrap_or(&self.text);
-        let line = before.matches('\n').count().saturating_add(1);
-        let column = before.chars().rev().take_while(|c| *c != '\n').count().saturating_add(1);
+        let at = usize::try_from(offset).unwrap_or(usize::MAX).min(self.text.len());
+        let lines = self.lines.get_or_init(|| {
+            let ends = self.text.match_indices('\n').map(|(end, _)| end.saturating_add(1));
+            std::iter::once(0).chain(ends).collect()
+        });
+        let line = lines.partition_point(|begin| *begin <= at);
+        let begin = line.checked_sub(1).and_then(|line| lines.get(line)).copied().unwrap_or(0);
+        let before = self.text.get(begin..at).unwrap_or("");
+        let width = if before.is_ascii() { before.len() } else { before.chars().count() };
+        let column = width.saturating_add(1);
         (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     }
 
@@ -193,7 +210,7 @@ mod tests {
 
     #[test]
     fn positions_count_lines_and_characters() {
-        let source = Source { name: "a.rego".into(), text: "ab\nçd e".into() };
+        let source = Source::new("a.rego", "ab\nçd e");
         assert_eq!(source.locate(Pos(0, 0)), (1, 1));
         assert_eq!(source.locate(Pos(3, 3)), (2, 1));
         assert_eq!(source.locate(Pos(5, 5)), (2, 2));
@@ -202,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_finding_says_where_what_and_how_to_mend_it() {
-        let source = Source { name: "a.rego".into(), text: "x".into() };
+        let source = Source::new("a.rego", "x");
         let finding = source.finding(Pos(0, 0), Code::Refused, "no".into(), "do this");
         assert_eq!(finding.to_string(), "a.rego:1:1: rego_refused_error: no (do this)");
     }

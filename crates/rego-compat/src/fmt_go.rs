@@ -106,8 +106,9 @@ impl Spec {
     }
 }
 
-/// Formats `args` by `format`. Never fails: what does not fit is said in the result, as Go says it.
-pub(crate) fn sprintf(format: &str, args: &[Arg]) -> String {
+/// Formats `args` by `format`. What does not fit a directive is said in the result, as Go says it; there is none
+/// where it grows beyond `most` bytes by more than one directive.
+pub(crate) fn sprintf(format: &str, args: &[Arg], most: usize) -> Option<String> {
     let mut printer = Printer {
         out: String::with_capacity(format.len()),
         rest: format,
@@ -116,9 +117,13 @@ pub(crate) fn sprintf(format: &str, args: &[Arg]) -> String {
         reordered: false,
         good_index: true,
     };
-    while printer.directive() {}
+    while printer.directive() {
+        if printer.out.len() > most {
+            return None;
+        }
+    }
     printer.extra();
-    printer.out
+    (printer.out.len() <= most).then_some(printer.out)
 }
 
 /// Go's `pp`: the state of one call.

@@ -41,6 +41,7 @@ mod rules;
 mod rvm;
 mod signature;
 mod suite;
+mod suspend;
 mod token;
 mod value;
 mod walk;
@@ -58,4 +59,5 @@ pub use rules::{Bounds, DISABLED_BUILTINS, Rules};
 #[cfg(feature = "rvm")]
 pub use rvm::{OutsideSubset, Reason};
 pub use suite::{Case, Coverage, FileCoverage, Outcome, Range, Suite, Test};
+pub use suspend::{AsyncExternals, Progress, Request, Response, Suspended};
 pub use value::{Array, Number, Object, Set, Value, ValueError};

@@ -1,7 +1,7 @@
 //! Counts what an evaluation costs, and ends it when its budget is used up.
 
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::value::Value;
 
@@ -10,6 +10,15 @@ use crate::error::EvalError;
 
 /// Steps between two looks at the clock.
 const CLOCK_INTERVAL: u64 = 1 << 10;
+
+/// Calls of builtins between two looks at the clock.
+const CALL_INTERVAL: u32 = 64;
+
+/// Steps of estimated work beyond which the clock is looked at once it is done.
+const LONG_WORK: u64 = 1 << 16;
+
+/// Time of one step where the work is estimated beforehand; the estimates are of this order, and rather too high.
+const STEP_NANOS: u64 = 10;
 
 /// Levels of brackets in a value. Deeper ones cannot be dropped or compared without risk to the stack.
 const MAX_NESTING: u32 = 512;
@@ -26,6 +35,7 @@ pub(crate) struct Meter {
     bytes: Cell<u64>,
     max_bytes: u64,
     wrappings: Cell<u32>,
+    calls: Cell<u32>,
     /// Where the stack was when the evaluation began.
     stack_base: usize,
     budget: Budget,
@@ -41,10 +51,16 @@ impl Meter {
             bytes: Cell::new(0),
             max_bytes: budget.memory,
             wrappings: Cell::new(0),
+            calls: Cell::new(0),
             stack_base: stack_position(),
             budget: *budget,
             started: Instant::now(),
         }
+    }
+
+    /// Steps so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.steps.get()
     }
 
     /// Counts steps.
@@ -65,6 +81,47 @@ impl Meter {
         let next = total.saturating_add(CLOCK_INTERVAL).min(self.max_steps.saturating_add(1));
         self.next_look.set(next.max(total.saturating_add(1)));
         Ok(())
+    }
+
+    /// Counts a call of a builtin, which may take much longer than a step: every so often the clock is looked at.
+    pub(crate) fn called(&self) -> Result<(), EvalError> {
+        let calls = self.calls.get().wrapping_add(1);
+        self.calls.set(calls);
+        if calls % CALL_INTERVAL == 0 {
+            self.next_look.set(self.steps.get());
+        }
+        self.spend(1)
+    }
+
+    /// Refuses work that, at its worst, cannot end within the budget. Where it can, nothing is counted yet: what it
+    /// really took shows on the clock, which is looked at next.
+    pub(crate) fn afford(&self, steps: u64) -> Result<(), EvalError> {
+        let total = self.steps.get().saturating_add(steps);
+        if total > self.max_steps {
+            return Err(EvalError::Budget(Limit::Instructions));
+        }
+        if steps > LONG_WORK {
+            let ahead = Duration::from_nanos(steps.saturating_mul(STEP_NANOS));
+            if self.started.elapsed().saturating_add(ahead) > self.budget.time.saturating_mul(2) {
+                return Err(EvalError::Budget(Limit::Time));
+            }
+            self.next_look.set(self.steps.get());
+        }
+        Ok(())
+    }
+
+    /// Refuses to build what does not fit into memory any more; nothing is counted yet.
+    pub(crate) fn afford_bytes(&self, bytes: usize) -> Result<(), EvalError> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        if self.bytes.get().saturating_add(bytes) > self.max_bytes {
+            return Err(EvalError::Budget(Limit::Memory));
+        }
+        self.afford(bytes / 64)
+    }
+
+    /// Bytes that may still be built.
+    pub(crate) fn bytes_left(&self) -> usize {
+        usize::try_from(self.max_bytes.saturating_sub(self.bytes.get())).unwrap_or(usize::MAX)
     }
 
     /// Counts bytes of values built; large ones cost time too.
@@ -92,16 +149,42 @@ impl Meter {
 
     /// Counts the whole tree under a value, shared parts as often as they occur, for those who will walk all of it.
     pub(crate) fn charge_tree(&self, value: &Value) -> Result<(), EvalError> {
-        self.spend(1)?;
+        self.charge_level(value, 0).map(drop)
+    }
+
+    /// As [`Self::charge_tree`], and how much that was.
+    pub(crate) fn weigh(&self, value: &Value) -> Result<u64, EvalError> {
+        let before = self.steps.get();
+        self.charge_tree(value)?;
+        Ok(self.steps.get().saturating_sub(before))
+    }
+
+    fn charge_level(&self, value: &Value, depth: u32) -> Result<(), EvalError> {
+        if depth > MAX_NESTING {
+            return Err(EvalError::Budget(Limit::Depth));
+        }
+        let deeper = depth.saturating_add(1);
         match value {
-            Value::String(text) => self.charge(text.len()),
-            Value::Array(items) => items.iter().try_for_each(|item| self.charge_tree(item)),
-            Value::Set(items) => items.iter().try_for_each(|item| self.charge_tree(item)),
-            Value::Object(pairs) => pairs.iter().try_for_each(|(key, value)| {
-                self.charge_tree(key)?;
-                self.charge_tree(value)
-            }),
-            _ => Ok(()),
+            Value::String(text) => {
+                self.spend(u64::try_from(text.len()).unwrap_or(u64::MAX).wrapping_shr(5).saturating_add(1))
+            }
+            Value::Number(_) => self.spend(decimal_work(value).saturating_add(1)),
+            Value::Array(items) => {
+                self.spend(1)?;
+                items.iter().try_for_each(|item| self.charge_level(item, deeper))
+            }
+            Value::Set(items) => {
+                self.spend(1)?;
+                items.iter().try_for_each(|item| self.charge_level(item, deeper))
+            }
+            Value::Object(pairs) => {
+                self.spend(1)?;
+                pairs.iter().try_for_each(|(key, value)| {
+                    self.charge_level(key, deeper)?;
+                    self.charge_level(value, deeper)
+                })
+            }
+            _ => self.spend(1),
         }
     }
 
@@ -148,7 +231,7 @@ impl Meter {
     /// Refuses a result larger than the budget allows.
     pub(crate) fn check_output(&self, value: &Value) -> Result<(), EvalError> {
         let mut left = self.budget.output;
-        if fits(value, &mut left) { Ok(()) } else { Err(EvalError::Budget(Limit::Output)) }
+        if fits(value, &mut left, 0) { Ok(()) } else { Err(EvalError::Budget(Limit::Output)) }
     }
 }
 
@@ -163,20 +246,37 @@ const fn is_compound(value: &Value) -> bool {
     matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
 }
 
-/// Whether a value's text is within what is left, roughly.
-fn fits(value: &Value, left: &mut u64) -> bool {
+/// The work of writing a number in decimal: the square of its words, where it has more than one.
+fn decimal_work(value: &Value) -> u64 {
+    let words = words(value);
+    words.saturating_mul(words) / 8
+}
+
+/// The words of a number that is longer than most, roughly.
+fn words(value: &Value) -> u64 {
+    match value {
+        Value::Number(number) => u64::try_from(number.weight() / 16).unwrap_or(u64::MAX),
+        _ => 0,
+    }
+}
+
+/// Whether a value's text is within what is left, roughly, and no deeper than values may be.
+fn fits(value: &Value, left: &mut u64, depth: u32) -> bool {
     let cost = match value {
         Value::String(text) => u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_add(3),
         _ => 4,
     };
-    let Some(rest) = left.checked_sub(cost) else {
+    let Some(rest) = left.checked_sub(cost).filter(|_| depth <= MAX_NESTING) else {
         return false;
     };
     *left = rest;
+    let deeper = depth.saturating_add(1);
     match value {
-        Value::Array(items) => items.iter().all(|item| fits(item, left)),
-        Value::Set(items) => items.iter().all(|item| fits(item, left)),
-        Value::Object(pairs) => pairs.iter().all(|(key, value)| fits(key, left) && fits(value, left)),
+        Value::Array(items) => items.iter().all(|item| fits(item, left, deeper)),
+        Value::Set(items) => items.iter().all(|item| fits(item, left, deeper)),
+        Value::Object(pairs) => {
+            pairs.iter().all(|(key, value)| fits(key, left, deeper) && fits(value, left, deeper))
+        }
         _ => true,
     }
 }

@@ -47,7 +47,7 @@ impl Module {
         version: RegoVersion,
         bounds: Bounds,
     ) -> Result<Self, Findings> {
-        let source = Source { name: name.to_owned(), text: source.to_owned() };
+        let source = Source::new(name, source);
         let tree = parser::parse(&source, version, bounds)?;
         Ok(Self::of(source, tree))
     }

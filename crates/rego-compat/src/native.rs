@@ -6,8 +6,10 @@ mod bits;
 mod collection;
 mod compare;
 mod engine;
+mod expression;
 mod graph;
 mod number;
+mod price;
 mod text;
 
 use std::sync::OnceLock;
@@ -30,8 +32,8 @@ pub(crate) enum Builtin {
     /// Reads its arguments where they are.
     Native(fn(&[&Value], &Meter) -> Answer),
     /// Wants arguments of its own.
-    Owned(fn(&[Value]) -> Outcome),
-    Engine(engine::Function),
+    Owned(fn(&[Value]) -> Outcome, price::Price),
+    Engine(engine::Function, price::Price),
     /// Declared by OPA, answered by nobody: always undefined.
     Missing,
 }
@@ -40,8 +42,8 @@ impl std::fmt::Debug for Builtin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Native(_) => "Native",
-            Self::Owned(_) => "Owned",
-            Self::Engine(_) => "Engine",
+            Self::Owned(..) => "Owned",
+            Self::Engine(..) => "Engine",
             Self::Missing => "Missing",
         })
     }
@@ -56,8 +58,12 @@ pub(crate) fn implementation(id: usize) -> Builtin {
 }
 
 fn choose(name: &str) -> Builtin {
+    // Those that pay as they go come first.
+    if let Some(native) = metered(name) {
+        return Builtin::Native(native);
+    }
     if let Some(builtin) = crate::builtins::registry().iter().find(|builtin| builtin.name == name) {
-        return Builtin::Owned(builtin.run);
+        return Builtin::Owned(builtin.run, price::of(name));
     }
     let native = compare::find(name)
         .or_else(|| number::find(name))
@@ -65,23 +71,36 @@ fn choose(name: &str) -> Builtin {
         .or_else(|| graph::find(name))
         .or_else(|| text::find(name))
         .or_else(|| collection::find(name));
-    native.map_or_else(|| engine::find(name).map_or(Builtin::Missing, Builtin::Engine), Builtin::Native)
+    let engine = || match engine::find(name) {
+        Some(function) => Builtin::Engine(function, price::of(name)),
+        None => Builtin::Missing,
+    };
+    native.map_or_else(engine, Builtin::Native)
+}
+
+/// Functions whose results may be much larger than their arguments, or take much longer to make.
+fn metered(name: &str) -> Option<Native> {
+    match name {
+        "sprintf" | "strings.replace_n" => text::find(name),
+        "union" => collection::find(name),
+        _ => expression::find(name),
+    }
 }
 
 /// Calls a builtin whose arguments all have values.
 pub(crate) fn call(builtin: Builtin, args: &[&Value], meter: &Meter) -> Answer {
     let answer = match builtin {
         Builtin::Native(run) => return run(args, meter),
-        Builtin::Owned(run) => {
-            guard(args, meter)?;
+        Builtin::Owned(run, price) => {
+            price(args, meter)?;
             match run(&owned(args)) {
                 Outcome::Value(Value::Undefined) | Outcome::Undefined | Outcome::Error(_) => None,
                 Outcome::Value(value) => Some(value),
             }
         }
-        Builtin::Engine(run) => {
-            guard(args, meter)?;
-            engine::call(run, &owned(args))
+        Builtin::Engine(run, price) => {
+            price(args, meter)?;
+            engine::call(run, &owned(args))?
         }
         Builtin::Missing => None,
     };
@@ -93,11 +112,6 @@ pub(crate) fn call(builtin: Builtin, args: &[&Value], meter: &Meter) -> Answer {
 
 fn owned(args: &[&Value]) -> Vec<Value> {
     args.iter().map(|arg| (*arg).clone()).collect()
-}
-
-/// A function that may walk all of its arguments pays for that first.
-fn guard(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
-    args.iter().try_for_each(|arg| meter.charge_tree(arg))
 }
 
 type Native = fn(&[&Value], &Meter) -> Answer;

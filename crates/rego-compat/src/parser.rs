@@ -131,6 +131,7 @@ struct Parser<'a> {
     strict: bool,
     depth: u32,
     nesting: u32,
+    longest_path: usize,
     /// Steps left before the text counts as built to exhaust the parser; only backtracking can use them up.
     steps: usize,
     wildcards: u32,
@@ -149,6 +150,7 @@ impl<'a> Parser<'a> {
             strict,
             depth: 0,
             nesting: bounds.nesting,
+            longest_path: bounds.path,
             steps: tokens.len().saturating_mul(16).saturating_add(1 << 12),
             wildcards: 0,
         }
@@ -256,9 +258,19 @@ impl<'a> Parser<'a> {
         result
     }
 
+    /// Counts the work of copying what was read from that many tokens.
+    fn copies(&mut self, tokens: usize) -> Parsed<()> {
+        self.steps = self.steps.saturating_sub(tokens.saturating_mul(4));
+        self.check_bounds()
+    }
+
     fn enter(&mut self) -> Parsed<()> {
         self.depth = self.depth.saturating_add(1);
         self.steps = self.steps.saturating_sub(1);
+        self.check_bounds()
+    }
+
+    fn check_bounds(&self) -> Parsed<()> {
         if self.depth <= self.nesting && self.steps > 0 {
             return Ok(());
         }

@@ -138,6 +138,19 @@ impl Program {
         eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals)
     }
 
+    /// As [`Self::evaluate_with`], with the interpreter, and the steps it took.
+    pub(crate) fn metered(
+        &self,
+        input: &Value,
+        data: &Value,
+        budget: &Budget,
+        externals: &dyn Externals,
+    ) -> (Result<Option<Value>, EvalError>, u64) {
+        let meter = Meter::new(budget);
+        let outcome = eval::run(&self.shared.plan, input, data, &meter, externals);
+        (outcome, meter.spent())
+    }
+
     /// What the program reads.
     #[must_use]
     pub fn analysis(&self) -> &Analysis {

@@ -143,8 +143,8 @@ fn read(text: &str, scope: &Scope, rules: &Rules) -> Result<(Module, crate::ast:
         header.push_str("\nimport ");
         header.push_str(import);
     }
-    let header = Source { name: String::new(), text: header };
-    let source = Source { name: String::new(), text: text.to_owned() };
+    let header = Source::new("", &header);
+    let source = Source::new("", text);
     let (mut tree, body) = parser::parse_query(&source, &header, scope.version, rules.bounds())?;
     if scope.package.is_none() {
         tree.package.clear();

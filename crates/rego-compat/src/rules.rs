@@ -19,11 +19,16 @@ pub struct Bounds {
     pub columns: usize,
     /// Rules of all modules together. Default 4,000.
     pub rules: usize,
+    /// Statements, variables, calls and elements of collections that are not constant, in one rule with its `else`
+    /// branches. Default 10,000.
+    pub terms: usize,
+    /// Names and keys of one reference or path. Default 256.
+    pub path: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { size: 1 << 20, nesting: 96, columns: 1 << 14, rules: 4_000 }
+        Self { size: 1 << 20, nesting: 96, columns: 1 << 14, rules: 4_000, terms: 10_000, path: 256 }
     }
 }
 

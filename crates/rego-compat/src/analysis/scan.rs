@@ -216,8 +216,8 @@ impl<'a> Scan<'a> {
                 Some(Origin::Input(path))
             }
             Root::Var(slot) => match self.origins.get(&slot)? {
-                Origin::Input(base) => Some(Origin::Input(joined(base, path))),
-                Origin::Data(access, base) => Some(Origin::Data(*access, joined(base, path))),
+                Origin::Input(base) => Some(Origin::Input(joined(base, path)?)),
+                Origin::Data(access, base) => Some(Origin::Data(*access, joined(base, path)?)),
             },
             Root::Data if self.is_virtual(&reference.path) => None,
             Root::Data => {
@@ -235,7 +235,7 @@ impl<'a> Scan<'a> {
             .map(|part| match part {
                 Operand::Const(Value::String(name)) => Segment::Key(name.to_string()),
                 Operand::Var(slot) => match self.origins.get(slot) {
-                    Some(Origin::Input(path)) => Segment::Input(path.clone()),
+                    Some(Origin::Input(path)) if is_short(path) => Segment::Input(path.clone()),
                     _ => Segment::Any,
                 },
                 _ => Segment::Any,
@@ -272,8 +272,23 @@ fn forget_input(access: &mut Access) {
     }
 }
 
-fn joined(base: &[Segment], path: Vec<Segment>) -> Vec<Segment> {
-    base.iter().cloned().chain(path).collect()
+/// Segments of a path that is still followed. Beyond it nothing is claimed of a variable, which is always right.
+const LONGEST_PATH: usize = 64;
+
+fn joined(base: &[Segment], path: Vec<Segment>) -> Option<Vec<Segment>> {
+    let fits = base.len().saturating_add(path.len()) <= LONGEST_PATH;
+    fits.then(|| base.iter().cloned().chain(path).collect())
+}
+
+/// Whether a path with all paths inside it is short: two of them in each of a chain of variables double each time.
+fn is_short(path: &[Segment]) -> bool {
+    fn count(path: &[Segment], left: &mut usize) -> bool {
+        path.iter().all(|segment| {
+            *left = left.saturating_sub(1);
+            *left > 0 && (!matches!(segment, Segment::Input(inner) if !count(inner, left)))
+        })
+    }
+    count(path, &mut LONGEST_PATH.clone())
 }
 
 fn known_prefix(path: &[Segment]) -> Vec<String> {

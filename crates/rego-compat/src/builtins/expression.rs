@@ -92,7 +92,7 @@ pub(super) fn replace(args: &[Value]) -> Outcome {
 }
 
 /// Go's `Regexp.Expand`: a name goes as far as letters, digits and `_` do, of any script.
-fn expanded(template: &str, found: &regex::Captures<'_>) -> String {
+pub(crate) fn expanded(template: &str, found: &regex::Captures<'_>) -> String {
     let mut out = String::new();
     let mut rest = template;
     while let Some((literal, after)) = rest.split_once('$') {

@@ -21,31 +21,55 @@ const REMEMBERED: usize = 100;
 /// The bytes a compiled pattern may take, which bounds `(a{1000}){1000}`.
 const MOST_BYTES: usize = 10 << 20;
 
+/// A compiled pattern and how many states it has, roughly.
+#[derive(Clone)]
+pub(crate) struct Weighed {
+    pub(crate) regex: Rc<Regex>,
+    pub(crate) states: u64,
+}
+
 thread_local! {
-    static RECENT: RefCell<HashMap<Box<str>, Rc<Regex>>> = RefCell::new(HashMap::new());
+    static RECENT: RefCell<HashMap<Box<str>, Weighed>> = RefCell::new(HashMap::new());
 }
 
 /// The compiled form of a pattern in Go's syntax.
 pub(super) fn compiled(pattern: &str) -> Result<Rc<Regex>, String> {
+    weighed(pattern).map(|weighed| weighed.regex)
+}
+
+/// As [`compiled`], with the size of the pattern, which a search may take for each character of the text.
+pub(crate) fn weighed(pattern: &str) -> Result<Weighed, String> {
     if let Some(known) = RECENT.with_borrow(|recent| recent.get(pattern).cloned()) {
         return Ok(known);
     }
-    let fresh = Rc::new(compile(pattern)?);
+    let fresh = compile(pattern)?;
     RECENT.with_borrow_mut(|recent| {
         if recent.len() >= REMEMBERED {
             recent.clear();
         }
-        recent.insert(pattern.into(), Rc::clone(&fresh));
+        recent.insert(pattern.into(), fresh.clone());
     });
     Ok(fresh)
 }
 
-fn compile(pattern: &str) -> Result<Regex, String> {
+/// Sizes a pattern is tried to fit into, smallest first; the last is all it may have.
+const SIZES: [usize; 5] = [1 << 12, 1 << 14, 1 << 17, 1 << 20, MOST_BYTES];
+
+/// Bytes of one state of a compiled pattern.
+const STATE_BYTES: usize = 32;
+
+fn compile(pattern: &str) -> Result<Weighed, String> {
     let refused = |reason: &str| format!("error parsing regexp: {reason}: `{pattern}`");
     let rust = translate(pattern).map_err(refused)?;
-    let built = regex::RegexBuilder::new(&rust).size_limit(MOST_BYTES).build();
-    built.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => refused("expression too large"),
-        _ => refused("invalid expression"),
-    })
+    for size in SIZES {
+        match regex::RegexBuilder::new(&rust).size_limit(size).build() {
+            Ok(regex) => {
+                let states = u64::try_from(size / STATE_BYTES).unwrap_or(u64::MAX);
+                return Ok(Weighed { regex: Rc::new(regex), states });
+            }
+            Err(regex::Error::CompiledTooBig(_)) => {}
+            Err(_) => return Err(refused("invalid expression")),
+        }
+    }
+    Err(refused("expression too large"))
 }

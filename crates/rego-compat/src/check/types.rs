@@ -44,10 +44,20 @@ impl Type {
             Value::Object(pairs) => {
                 let known =
                     pairs.iter().map(|(key, value)| (key.clone(), Some(Self::of_value(value)))).collect();
-                Self::Object(known, None).bounded()
+                Self::object(known, None)
             }
             Value::Undefined => ANY,
         }
+    }
+
+    /// An object with known keys, each once and in order.
+    pub(super) fn object(
+        mut known: Vec<(Value, Option<Self>)>,
+        other: Option<Box<(Option<Self>, Option<Self>)>>,
+    ) -> Self {
+        known.sort_by(|(a, _), (b, _)| a.cmp(b));
+        known.dedup_by(|(a, _), (b, _)| a == b);
+        Self::Object(known, other).bounded()
     }
 
     pub(super) fn of_spec(spec: &Spec) -> Self {
@@ -202,7 +212,8 @@ pub(super) fn select(of: Option<&Type>, key: &Value) -> Option<Type> {
     match of? {
         Type::Array(first, rest) => Type::element(first, rest.as_deref(), crate::lookup::position(key)?),
         Type::Object(known, other) => {
-            if let Some((_, value)) = known.iter().find(|(name, _)| name == key) {
+            let found = known.binary_search_by(|(name, _)| name.cmp(key)).ok().and_then(|at| known.get(at));
+            if let Some((_, value)) = found {
                 return value.clone();
             }
             let (keys, value) = other.as_deref()?;
@@ -229,8 +240,8 @@ fn contains(of: &Type, part: &Type) -> bool {
 pub(super) fn unifies(a: Option<&Type>, b: Option<&Type>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
     match (a, b) {
-        (Type::Any(of), other) | (other, Type::Any(of)) if any_unifies(of, other) => true,
-        (Type::Any(_), _) | (_, Type::Any(_)) => false,
+        // Alternatives are not nested, so each pair is looked at once.
+        (Type::Any(of), other) | (other, Type::Any(of)) => any_unifies(of, other),
         (Type::Null, Type::Null)
         | (Type::Bool, Type::Bool)
         | (Type::Number, Type::Number)

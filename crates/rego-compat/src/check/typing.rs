@@ -5,15 +5,17 @@
 
 mod infer;
 mod refer;
+mod vars;
 
 use std::collections::HashMap;
 
 use crate::finding::{Code, Finding, Pos};
 use crate::ir::{
-    Action, Callee, Collect, CollectKind, Definition, GroupId, Kind, Leaf, Operand, Rulebook, Slot, Statement,
+    Action, Callee, Collect, CollectKind, Definition, GroupId, Kind, Leaf, Operand, Rulebook, Statement,
 };
 
 use super::types::{ANY, Type, is_nil, or, unifies};
+use vars::Vars;
 
 /// Types every rule; `order` names rules before those that use them.
 pub(super) fn check(book: &Rulebook, order: &[GroupId], findings: &mut Vec<Finding>) {
@@ -62,9 +64,11 @@ fn merge(a: Option<Type>, b: Option<Type>) -> Option<Type> {
 pub(super) struct Checker<'a> {
     book: &'a Rulebook,
     groups: &'a [Option<Type>],
-    vars: HashMap<Slot, Type>,
+    vars: Vars,
     /// Types of comprehensions, by their place in memory; computing them twice at each level would never end.
     collected: HashMap<usize, Option<Type>>,
+    /// Types of everything below a node, by its place in memory.
+    extents: HashMap<usize, Type>,
     /// In a statement with modifiers, documents may be anything.
     relaxed: bool,
     errors: Vec<(Pos, String)>,
@@ -75,7 +79,8 @@ impl<'a> Checker<'a> {
         Self {
             book,
             groups,
-            vars: HashMap::new(),
+            vars: Vars::default(),
+            extents: HashMap::new(),
             collected: HashMap::new(),
             relaxed: false,
             errors: Vec::new(),
@@ -204,9 +209,7 @@ impl<'a> Checker<'a> {
 
     fn default_to_any(&mut self, operand: &Operand) {
         match operand {
-            Operand::Var(slot) => {
-                self.vars.entry(*slot).or_insert(ANY);
-            }
+            Operand::Var(slot) => self.vars.default_to_any(*slot),
             Operand::Array(items) | Operand::Set(items) => {
                 items.iter().for_each(|item| self.default_to_any(item))
             }
@@ -221,7 +224,7 @@ impl<'a> Checker<'a> {
         if let Some(known) = self.collected.get(&place) {
             return known.clone();
         }
-        let outer = self.vars.clone();
+        let outer = self.vars.mark();
         let (relaxed, before) = (self.relaxed, self.errors.len());
         for statement in &collect.body {
             self.relaxed = relaxed || !statement.with.is_empty();
@@ -229,7 +232,7 @@ impl<'a> Checker<'a> {
         }
         self.relaxed = relaxed;
         let made = if self.errors.len() > before { None } else { Some(self.collect_kind(&collect.kind)) };
-        self.vars = outer;
+        self.vars.undo(outer);
         self.collected.insert(place, made.clone());
         made
     }

@@ -24,7 +24,7 @@ pub(super) fn lower(
     findings: &mut Vec<Finding>,
 ) -> Option<Rule> {
     let written = module.tree.rules.get(place.rule)?;
-    let mut lowering = Lowering::new(module, globals, book, rules, findings);
+    let mut lowering = Lowering::new(module, globals, book, rules, findings, written.at);
     let (args, checks) = lowering.arguments(written);
     let held = if written.default { written.head.at } else { written.at };
     let mut branches = vec![lowering.branch(written, place, &written.body, Value::Head, &checks, held)];
@@ -111,7 +111,8 @@ impl Lowering<'_> {
         at: Pos,
     ) -> Definition {
         self.announce(declarations(body));
-        let mut statements: Vec<Statement> = checks.to_vec();
+self.count(checks.len());
+        let mut statements: Vec<Statement> = if self.is_full() { Vec::new() } else { checks.to_vec() };
         let bodiless = body.is_empty().then(|| written_value(&value, written)).flatten();
         if !body.is_empty() {
             statements.extend(self.body(body));

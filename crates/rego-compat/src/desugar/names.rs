@@ -143,6 +143,9 @@ fn report_conflict(modules: &[Module], candidate: &Candidate, findings: &mut Vec
     findings.push(module.source.finding(rule.at, Code::Type, message, help));
 }
 
+/// The names a finding lists.
+const MOST_NAMES: usize = 20;
+
 /// A rule with a value of its own cannot have other rules below it.
 fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], findings: &mut Vec<Finding>) {
     for place in placed {
@@ -157,12 +160,8 @@ fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], finding
         }
         let mut below = Vec::new();
         node.groups(&mut below);
-        let names: Vec<String> = below
-            .iter()
-            .filter(|id| **id != place.group)
-            .filter_map(|id| book.groups.get(*id))
-            .map(Group::name)
-            .collect();
+        let others = below.iter().filter(|id| **id != place.group).filter_map(|id| book.groups.get(*id));
+        let names: Vec<String> = others.map(Group::name).take(MOST_NAMES).collect();
         let Some(module) = modules.get(place.module) else {
             continue;
         };

@@ -7,6 +7,8 @@ mod output;
 mod slots;
 mod vars;
 
+use std::collections::{BTreeSet, HashMap};
+
 use crate::finding::Pos;
 use crate::ir::{Action, Branch, Collect, CollectKind, Operand, Slot, Statement};
 
@@ -46,32 +48,26 @@ fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<State
     for statement in &body {
         visible_vars(statement, &mut body_vars);
     }
-    let mut waiting: Vec<Waiting> =
-        body.into_iter().map(|statement| wait(statement, &body_vars, given)).collect();
+    let mut waiting: Vec<Option<Waiting>> =
+        body.into_iter().map(|statement| Some(wait(statement, &body_vars, given))).collect();
     let mut safe = body_vars.clone();
     safe.intersect(given);
     let mut ordered = Vec::with_capacity(waiting.len());
-    loop {
-        let before = ordered.len();
-        let mut left = Vec::new();
-        for item in waiting {
-            match ready(&item, &safe) {
-                Some(made_safe) => {
-                    safe.union(&made_safe);
-                    ordered.push(item.statement);
-                }
-                None => left.push(item),
+    let mut rounds = Rounds::new(&waiting);
+    while let Some(at) = rounds.next() {
+        let Some(place) = waiting.get_mut(at) else { continue };
+        let Some(item) = place.take() else { continue };
+        match ready(&item, &safe) {
+            Some(mut made_safe) => {
+                made_safe.subtract(&safe);
+                safe.union(&made_safe);
+                rounds.placed(at, &made_safe);
+                ordered.push(item.statement);
             }
-        }
-        waiting = left;
-        if waiting.is_empty() {
-            return ordered;
-        }
-        if ordered.len() == before {
-            break;
+            None => *place = Some(item),
         }
     }
-    for item in waiting {
+    for item in waiting.into_iter().flatten() {
         let mut missing = item.vars;
         missing.union(&item.closed);
         missing.subtract(&safe);
@@ -80,6 +76,50 @@ fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<State
         ordered.push(item.statement);
     }
     ordered
+}
+
+/// Which statements to look at next: OPA goes over all that are left, again and again. Whether one can be placed
+/// changes only with the variables it mentions, so only those are looked at again; the order comes out the same.
+struct Rounds {
+    /// Statements that mention a variable.
+    users: HashMap<Slot, Vec<usize>>,
+    now: BTreeSet<usize>,
+    later: BTreeSet<usize>,
+}
+
+impl Rounds {
+    fn new(waiting: &[Option<Waiting>]) -> Self {
+        let mut users: HashMap<Slot, Vec<usize>> = HashMap::new();
+        for (at, item) in waiting.iter().enumerate() {
+            let Some(item) = item else { continue };
+            let mut mentioned = item.vars.clone();
+            mentioned.union(&item.closed);
+            for slot in mentioned.iter() {
+                users.entry(slot).or_default().push(at);
+            }
+        }
+        Self { users, now: (0..waiting.len()).collect(), later: BTreeSet::new() }
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        if self.now.is_empty() {
+            std::mem::swap(&mut self.now, &mut self.later);
+        }
+        self.now.pop_first()
+    }
+
+    /// A statement was placed: those behind it that mention what it made safe are seen in this round still.
+    fn placed(&mut self, at: usize, made_safe: &SlotSet) {
+        for slot in made_safe.iter() {
+            for user in self.users.remove(&slot).into_iter().flatten() {
+                if user > at {
+                    self.now.insert(user)
+                } else {
+                    self.later.insert(user)
+                };
+            }
+        }
+    }
 }
 
 fn wait(statement: Statement, body_vars: &SlotSet, given: &SlotSet) -> Waiting {

@@ -58,7 +58,7 @@ fn lower(
     findings: &mut Vec<Finding>,
 ) -> (Rule, Vec<Pos>, Vec<Name>) {
     let has_to_hold = body.len() > 1 || iterates(body, globals);
-    let mut lowering = Lowering::new(module, globals, book, rules, findings);
+    let mut lowering = Lowering::new(module, globals, book, rules, findings, Pos::default());
     lowering.announce(declarations(body));
     let (mut statements, mut checks, mut values, mut places) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! Variables of one rule: which slot a name means where, and what may not be declared twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::value::Value;
 
@@ -24,11 +24,21 @@ pub(super) enum Origin {
 /// One body's names.
 #[derive(Debug, Default)]
 struct Scope {
-    names: Vec<(Name, Slot, Origin)>,
+    names: HashMap<Name, Entry>,
     /// Variables of `some` and `every`, which somebody has to use.
     declared: Vec<(Slot, Pos)>,
     /// Names this body declares somewhere; they hide rules and imports in all of it.
-    coming: Vec<Name>,
+    coming: HashSet<Name>,
+}
+
+/// What a name of a scope stands for.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// How it came into the scope first.
+    first: Origin,
+    /// The slot last declared under it; none where it was only seen.
+    declared: Option<Slot>,
+    argument: Option<Slot>,
 }
 
 /// The work on one rule.
@@ -43,6 +53,10 @@ pub(crate) struct Lowering<'a> {
     mentioned: SlotSet,
     plain: HashMap<Name, Slot>,
     scopes: Vec<Scope>,
+    /// Variables and parts of terms so far; see `Bounds::terms`.
+    terms: usize,
+    /// Where the rule is.
+    at: Pos,
 }
 
 /// What a name stands for.
@@ -58,6 +72,7 @@ impl<'a> Lowering<'a> {
         book: &'a Rulebook,
         rules: &'a Rules,
         findings: &'a mut Vec<Finding>,
+        at: Pos,
     ) -> Self {
         Self {
             module,
@@ -69,7 +84,25 @@ impl<'a> Lowering<'a> {
             mentioned: SlotSet::default(),
             plain: HashMap::new(),
             scopes: vec![Scope::default()],
+            terms: 0,
+            at,
         }
+    }
+
+    /// Counts parts of the rule, which is refused where it has too many.
+    pub(super) fn count(&mut self, parts: usize) {
+        let before = self.is_full();
+        self.terms = self.terms.saturating_add(parts);
+        if self.is_full() && !before {
+            let message =
+                format!("rule has more than {} variables, calls and terms", self.rules.bounds().terms);
+            self.report(self.at, Code::Bound, message, "split the rule");
+        }
+    }
+
+    /// Whether the rule is larger than it may be. It is refused, so the rest of it is not looked at.
+    pub(super) const fn is_full(&self) -> bool {
+        self.terms > self.rules.bounds().terms
     }
 
     pub(super) fn into_slots(self) -> Vec<Name> {
@@ -92,6 +125,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn fresh(&mut self, name: &str) -> Slot {
         let slot = Slot::try_from(self.slots.len()).unwrap_or(Slot::MAX);
         self.slots.push(name.into());
+        self.count(1);
         slot
     }
 
@@ -101,7 +135,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn push(&mut self, coming: Vec<Name>) {
-        self.scopes.push(Scope { coming, ..Scope::default() });
+        self.scopes.push(Scope { coming: coming.into_iter().collect(), ..Scope::default() });
     }
 
     pub(super) fn pop(&mut self) {
@@ -133,18 +167,17 @@ impl<'a> Lowering<'a> {
         self.scopes.truncate(1);
         self.plain.clear();
         if let Some(scope) = self.scopes.first_mut() {
-            scope.names.retain(|(_, _, origin)| *origin == Origin::Argument);
+            scope.names.retain(|_, entry| entry.argument.is_some());
+            for entry in scope.names.values_mut() {
+                (entry.first, entry.declared) = (Origin::Argument, entry.argument);
+            }
             scope.coming.clear();
         }
     }
 
     /// The slot of a name some scope declared.
     pub(super) fn declared(&self, name: &str) -> Option<Slot> {
-        let found = self.scopes.iter().rev().flat_map(|scope| scope.names.iter().rev());
-        found
-            .filter(|(_, _, origin)| *origin != Origin::Seen)
-            .find(|(known, _, _)| &**known == name)
-            .map(|(_, slot, _)| *slot)
+        self.scopes.iter().rev().find_map(|scope| scope.names.get(name)?.declared)
     }
 
     pub(super) fn meaning(&mut self, name: &Name) -> Meaning {
@@ -168,19 +201,17 @@ impl<'a> Lowering<'a> {
                 slot
             }
         };
-        if let Some(scope) = self.scopes.last_mut()
-            && !scope.names.iter().any(|(known, _, _)| known == name)
-        {
-            scope.names.push((name.clone(), slot, Origin::Seen));
+        if let Some(scope) = self.scopes.last_mut() {
+            let seen = Entry { first: Origin::Seen, declared: None, argument: None };
+            scope.names.entry(name.clone()).or_insert(seen);
         }
         slot
     }
 
     /// Declares a name in the current scope; a second declaration is reported.
     pub(super) fn declare(&mut self, name: &Name, origin: Origin, at: Pos) -> Slot {
-        let before =
-            self.scopes.last().and_then(|scope| scope.names.iter().find(|(known, _, _)| known == name));
-        let trouble = match before.map(|(_, _, origin)| *origin) {
+        let before = self.scopes.last().and_then(|scope| scope.names.get(name));
+        let trouble = match before.map(|entry| entry.first) {
             None => None,
             Some(Origin::Seen) => Some(format!("var {name} referenced above")),
             Some(Origin::Assigned) => Some(format!("var {name} assigned above")),
@@ -192,7 +223,12 @@ impl<'a> Lowering<'a> {
         }
         let slot = self.fresh(name);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.names.push((name.clone(), slot, origin));
+            let new = Entry { first: origin, declared: None, argument: None };
+            let entry = scope.names.entry(name.clone()).or_insert(new);
+            entry.declared = Some(slot);
+            if origin == Origin::Argument {
+                entry.argument = Some(slot);
+            }
             if origin == Origin::Declared {
                 scope.declared.push((slot, at));
             }

@@ -12,6 +12,10 @@ impl Lowering<'_> {
     pub(super) fn body(&mut self, body: &Body) -> Vec<Statement> {
         let mut statements = Vec::with_capacity(body.len());
         for literal in body {
+            if self.is_full() {
+                break;
+            }
+            self.count(1);
             self.literal(literal, &mut statements);
         }
         if statements.is_empty() {

@@ -14,6 +14,9 @@ use super::scope::{Lowering, Meaning, declarations, text};
 impl Lowering<'_> {
     /// The operand for a term; what has to be computed first goes to `before`.
     pub(super) fn term(&mut self, term: &Term, before: &mut Vec<Statement>) -> Operand {
+        if self.is_full() {
+            return Operand::Const(Value::Undefined);
+        }
         match &term.node {
             Node::Scalar(value) => Operand::Const(value.clone()),
             Node::Var(name) => self.variable(name, term.at),
@@ -43,7 +46,11 @@ impl Lowering<'_> {
     fn array(&mut self, items: &[Term], before: &mut Vec<Statement>) -> Operand {
         let items: Vec<Operand> = items.iter().map(|item| self.term(item, before)).collect();
         let constants: Option<Vec<Value>> = items.iter().map(constant).collect();
-        constants.map_or(Operand::Array(items), |values| Operand::Const(values.into()))
+        if let Some(values) = constants {
+            return Operand::Const(values.into());
+        }
+        self.count(items.len());
+        Operand::Array(items)
     }
 
     fn set(&mut self, items: &[Term], before: &mut Vec<Statement>) -> Operand {
@@ -51,7 +58,11 @@ impl Lowering<'_> {
         // Of equal numbers the first stays, and OPA looks at what is constant first.
         items.sort_by_key(|item| constant(item).is_none());
         let constants: Option<Set> = items.iter().map(constant).collect();
-        constants.map_or(Operand::Set(items), |set| Operand::Const(set.into_value()))
+        if let Some(set) = constants {
+            return Operand::Const(set.into_value());
+        }
+        self.count(items.len());
+        Operand::Set(items)
     }
 
     fn object(&mut self, pairs: &[(Term, Term)], before: &mut Vec<Statement>) -> Operand {
@@ -60,6 +71,7 @@ impl Lowering<'_> {
         let mut object = Object::new();
         for (key, value) in &pairs {
             let (Some(key), Some(value)) = (constant(key), constant(value)) else {
+                self.count(pairs.len());
                 return Operand::Object(pairs);
             };
             object.insert(key, value);

@@ -59,6 +59,9 @@ impl World<'_> {
             if let (Some(key), Some(value)) = (self.value(key, frame)?, self.value(value, frame)?) {
                 self.meter.charge(64)?;
                 self.pay_element(&key)?;
+                if let Some(known) = pairs.get(&key) {
+                    crate::native::pay(known, &value, self.meter)?;
+                }
                 insert_once(&mut pairs, key, value)?;
             }
             Ok(Flow::Continue)

@@ -105,7 +105,10 @@ impl World<'_> {
             return Ok(lookup::get(value, key));
         }
         Ok(match self.value(part, frame)? {
-            Some(key) => lookup::get(value, &key),
+            Some(key) => {
+                self.pay_element(&key)?;
+                lookup::get(value, &key)
+            }
             None => None,
         })
     }
@@ -141,12 +144,13 @@ impl World<'_> {
             let (Some(key), Some(value)) = (self.value(key, frame)?, self.value(value, frame)?) else {
                 return Ok(None);
             };
+            self.pay_element(&key)?;
             object.insert(key.into_owned(), value.into_owned());
         }
         self.built(object.into_value()).map(Some)
     }
 
-    /// Putting a value into a set or under a key compares it with what is there.
+    /// Looking for a value in a set or under a key, or putting it there, compares it with what is there.
     pub(super) fn pay_element(&self, value: &Value) -> Result<(), EvalError> {
         match value {
             Value::Array(_) | Value::Set(_) | Value::Object(_) => self.meter.charge_tree(value),
@@ -172,7 +176,6 @@ impl World<'_> {
     }
 
     fn builtin(&self, call: &BuiltinCall, frame: &Frame) -> Result<Option<Value>, EvalError> {
-        self.meter.spend(1)?;
         if !self.mocks.is_empty() && self.is_mocked(Callee::Builtin(call.id)) {
             return match self.owned(&call.args, frame)? {
                 Some(args) => self.call(Callee::Builtin(call.id), args),
@@ -223,11 +226,12 @@ impl World<'_> {
     }
 
     fn run_builtin(&self, call: &BuiltinCall, args: &[&Value]) -> Result<Option<Value>, EvalError> {
+        self.meter.called()?;
         if call.pure {
             return native::call(call.run, args, self.meter);
         }
         let callee = Callee::Builtin(call.id);
-        if let Some(known) = self.recall(callee, args) {
+        if let Some(known) = self.recall(callee, args)? {
             return Ok(known);
         }
         let result = native::call(call.run, args, self.meter)?;
@@ -235,11 +239,13 @@ impl World<'_> {
         Ok(result)
     }
 
-    pub(super) fn recall(&self, callee: Callee, args: &[&Value]) -> Option<Option<Value>> {
+    pub(super) fn recall(&self, callee: Callee, args: &[&Value]) -> Result<Option<Option<Value>>, EvalError> {
         let remembered = self.remembered.borrow();
+        self.meter.spend(u64::try_from(remembered.len() / 4).unwrap_or(u64::MAX))?;
         let mut calls =
             remembered.iter().filter(|call| call.callee == callee && call.args.len() == args.len());
-        calls.find(|call| call.args.iter().zip(args).all(|(a, b)| a == *b)).map(|call| call.result.clone())
+        let known = calls.find(|call| call.args.iter().zip(args).all(|(a, b)| a == *b));
+        Ok(known.map(|call| call.result.clone()))
     }
 
     pub(super) fn remember(&self, callee: Callee, args: Vec<Value>, result: &Option<Value>) {
@@ -279,13 +285,15 @@ impl World<'_> {
             }
             Callee::External(index) => {
                 let borrowed: Vec<&Value> = args.iter().collect();
-                if let Some(known) = self.recall(callee, &borrowed) {
+                if let Some(known) = self.recall(callee, &borrowed)? {
                     return Ok(known);
                 }
                 let Some(name) = self.plan.externals.get(index) else {
                     return Ok(None);
                 };
                 let argument = args.first().cloned().unwrap_or(Value::Undefined);
+                self.meter.charge_tree(&argument)?;
+                self.meter.charge(64)?;
                 let result = self.externals.call(name, &argument)?;
                 self.remember(callee, args, &result);
                 Ok(result)

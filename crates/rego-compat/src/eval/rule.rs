@@ -7,6 +7,7 @@ use crate::error::EvalError;
 use crate::ir::Kind;
 use crate::plan::{Branch, Expr, Group, Pattern, Rule};
 
+use super::ways::Ways;
 use super::{Flow, Frame, World};
 
 /// OPA's words.
@@ -46,7 +47,7 @@ impl World<'_> {
         let Some(group) = self.plan.groups.get(id) else {
             return Ok(None);
         };
-        self.meter.spend(1)?;
+        self.meter.called()?;
         if let Some(known) = self.memo.find(id, &args) {
             return Ok(known);
         }
@@ -58,15 +59,17 @@ impl World<'_> {
     /// The one value of a complete rule or function call.
     fn single(&self, group: &Group, args: &[Value]) -> Result<Option<Value>, EvalError> {
         let mut result: Option<Value> = None;
+        let mut ways = Ways::default();
         for rule in &group.rules {
             if is_excluded(rule, args) {
                 continue;
             }
-            self.definition(group, rule, args, &mut result)?;
-            if group.settled && result.is_some() {
+            let held = self.definition(group, rule, args, &mut result).map(|()| Flow::Continue);
+            if ways.tried(held)? == Flow::Stop || (group.settled && result.is_some()) {
                 break;
             }
         }
+        ways.end(())?;
         if result.is_none()
             && let Some(default) = &group.default
         {
@@ -120,8 +123,12 @@ impl World<'_> {
             };
             held = true;
             match result {
-                Some(known) if *known != *value => return Err(conflict(group)),
-                Some(_) => {}
+                Some(known) => {
+                    crate::native::pay(known, &value, self.meter)?;
+                    if *known != *value {
+                        return Err(conflict(group));
+                    }
+                }
                 None => *result = Some(value.into_owned()),
             }
             Ok(if constant { Flow::Stop } else { Flow::Continue })
@@ -163,6 +170,8 @@ impl World<'_> {
                 }
                 leaves.push(keys.clone());
             }
+            keys.iter().try_for_each(|key| self.pay_element(key))?;
+            self.pay_element(&value)?;
             if put(&mut object, &keys, value.into_owned(), branch.element) {
                 Ok(())
             } else {
@@ -196,21 +205,33 @@ impl World<'_> {
         group: &Group,
         tell: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
+        let mut ways = Ways::default();
         for rule in &group.rules {
-            let mut frame = self.frame(rule.slots);
-            for branch in &rule.branches {
-                let mut held = false;
-                self.run(&branch.body, &mut frame, &mut |frame| {
-                    held = true;
-                    tell(branch, frame)?;
-                    Ok(Flow::Continue)
-                })?;
-                if held {
-                    break;
-                }
+            if ways.tried(self.each_branch(rule, tell).map(|()| Flow::Continue))? == Flow::Stop {
+                break;
             }
-            self.recycle(frame);
         }
+        ways.end(())
+    }
+
+    fn each_branch(
+        &self,
+        rule: &Rule,
+        tell: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        let mut frame = self.frame(rule.slots);
+        for branch in &rule.branches {
+            let mut held = false;
+            self.run(&branch.body, &mut frame, &mut |frame| {
+                held = true;
+                tell(branch, frame)?;
+                Ok(Flow::Continue)
+            })?;
+            if held {
+                break;
+            }
+        }
+        self.recycle(frame);
         Ok(())
     }
 }

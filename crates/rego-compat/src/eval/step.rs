@@ -8,6 +8,7 @@ use crate::native;
 use crate::plan::{Each, Every, Expr, Hop, Pattern, Step};
 
 use super::document::Inner;
+use super::ways::Ways;
 use super::{Flow, Frame, Next, World};
 
 impl World<'_> {
@@ -155,14 +156,17 @@ impl World<'_> {
             return Ok(false);
         }
         let mut all = true;
+        let mut ways = Ways::default();
         children(&domain, &mut |key, value| {
             self.meter.spend(1)?;
             bind(every.key, key.into_owned(), frame);
             bind(every.value, value.clone(), frame);
-            all = self.any(&every.body, frame)?;
-            Ok(if all { Flow::Continue } else { Flow::Stop })
+            ways.tried(self.any(&every.body, frame).map(|holds| {
+                all = holds;
+                if holds { Flow::Continue } else { Flow::Stop }
+            }))
         })?;
-        Ok(all)
+        ways.end(all)
     }
 
     fn each(
@@ -200,6 +204,7 @@ impl World<'_> {
             Hop::Key(key) => self.value(key, frame)?.map(std::borrow::Cow::into_owned).into_iter().collect(),
             Hop::Any(_) => self.package_keys(node),
         };
+        let mut ways = Ways::default();
         for key in keys {
             self.meter.spend(1)?;
             if let Hop::Any(pattern) = first
@@ -207,16 +212,17 @@ impl World<'_> {
             {
                 continue;
             }
-            let flow = match self.package_child(node, &key)? {
-                None => Flow::Continue,
-                Some(Inner::Package(child)) => self.hop_package(child, rest, target, frame, next)?,
-                Some(Inner::Value(value)) => self.hop(&value, rest, target, frame, next)?,
+            let flow = match self.package_child(node, &key) {
+                Ok(None) => Ok(Flow::Continue),
+                Ok(Some(Inner::Package(child))) => self.hop_package(child, rest, target, frame, next),
+                Ok(Some(Inner::Value(value))) => self.hop(&value, rest, target, frame, next),
+                Err(error) => Err(error),
             };
-            if flow == Flow::Stop {
-                return Ok(Flow::Stop);
+            if ways.tried(flow)? == Flow::Stop {
+                return ways.end(Flow::Stop);
             }
         }
-        Ok(Flow::Continue)
+        ways.end(Flow::Continue)
     }
 
     fn hop(
@@ -230,31 +236,42 @@ impl World<'_> {
         let Some((first, rest)) = path.split_first() else {
             return if self.matches(target, value, frame)? { next(frame) } else { Ok(Flow::Continue) };
         };
+        self.meter.check_stack()?;
         match first {
             Hop::Key(key) => {
-                let found = self.value(key, frame)?.and_then(|key| lookup::get(value, &key));
+                let Some(key) = self.value(key, frame)? else {
+                    return Ok(Flow::Continue);
+                };
+                self.pay_element(&key)?;
+                let found = lookup::get(value, &key);
+                drop(key);
                 match found {
                     Some(inner) => self.hop(inner, rest, target, frame, next),
                     None => Ok(Flow::Continue),
                 }
             }
             Hop::Any(Pattern::Any) if matches!(value, Value::Array(_)) => {
+                let mut ways = Ways::default();
                 for inner in value.as_array().into_iter().flat_map(|items| items.iter()) {
                     self.meter.spend(1)?;
-                    if self.hop(inner, rest, target, frame, next)? == Flow::Stop {
-                        return Ok(Flow::Stop);
+                    if ways.tried(self.hop(inner, rest, target, frame, next))? == Flow::Stop {
+                        return ways.end(Flow::Stop);
                     }
                 }
-                Ok(Flow::Continue)
+                ways.end(Flow::Continue)
             }
-            Hop::Any(pattern) => children(value, &mut |key, inner| {
-                self.meter.spend(1)?;
-                if self.matches(pattern, &key, frame)? {
-                    self.hop(inner, rest, target, frame, next)
-                } else {
-                    Ok(Flow::Continue)
-                }
-            }),
+            Hop::Any(pattern) => {
+                let mut ways = Ways::default();
+                let flow = children(value, &mut |key, inner| {
+                    self.meter.spend(1)?;
+                    if self.matches(pattern, &key, frame)? {
+                        ways.tried(self.hop(inner, rest, target, frame, next))
+                    } else {
+                        Ok(Flow::Continue)
+                    }
+                })?;
+                ways.end(flow)
+            }
         }
     }
 
@@ -269,19 +286,23 @@ impl World<'_> {
         let Some(subject) = self.value(subject, frame)?.map(std::borrow::Cow::into_owned) else {
             return Ok(Flow::Continue);
         };
-        self.walk_from(&subject, &mut Vec::new(), &mut |path, value| {
+        let mut ways = Ways::default();
+        let flow = self.walk_from(&subject, &mut Vec::new(), &mut |path, value| {
             let pair = Value::from(vec![Value::from(path.to_vec()), value.clone()]);
             self.meter.charge_value(&pair)?;
+            self.meter.charge(path.len().saturating_mul(24))?;
             if self.matches(target, &pair, frame)? {
-                self.run(behind, frame, next)
+                ways.tried(self.run(behind, frame, next))
             } else {
                 Ok(Flow::Continue)
             }
-        })
+        })?;
+        ways.end(flow)
     }
 
     fn walk_from(&self, value: &Value, path: &mut Vec<Value>, tell: TellPath<'_>) -> Result<Flow, EvalError> {
         self.meter.spend(1)?;
+        self.meter.check_stack()?;
         if tell(path, value)? == Flow::Stop {
             return Ok(Flow::Stop);
         }

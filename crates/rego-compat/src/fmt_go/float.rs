@@ -5,6 +5,9 @@
 
 use super::Spec;
 
+/// No float has more digits than this behind its point; those beyond are zeros. Rust refuses to print 65,536.
+const MOST_DIGITS: usize = 1_100;
+
 /// Prints a float; false if the verb does not take one.
 pub(super) fn print(float: f64, verb: char, spec: Spec, out: &mut String) -> bool {
     let (layout, default_precision) = match verb {
@@ -47,7 +50,13 @@ fn laid_out(float: f64, layout: char, precision: Option<usize>) -> String {
     match layout {
         'b' => binary(float),
         'e' | 'E' => exponent_of(float, layout, precision),
-        'f' => precision.map_or_else(|| float.to_string(), |precision| format!("{float:.precision$}")),
+        'f' => precision.map_or_else(
+            || float.to_string(),
+            |precision| {
+                let exact = precision.min(MOST_DIGITS);
+                format!("{float:.exact$}{}", "0".repeat(precision.saturating_sub(exact)))
+            },
+        ),
         'x' | 'X' => hexadecimal(float, layout, precision),
         _ => general(float, layout, precision),
     }
@@ -55,9 +64,11 @@ fn laid_out(float: f64, layout: char, precision: Option<usize>) -> String {
 
 /// `%e`: Rust's text with Go's exponent, which has a sign and at least two digits.
 fn exponent_of(float: f64, letter: char, precision: Option<usize>) -> String {
-    let text = precision.map_or_else(|| shortest(float), |precision| format!("{float:.precision$e}"));
+    let exact = precision.map(|precision| precision.min(MOST_DIGITS));
+    let text = exact.map_or_else(|| shortest(float), |exact| format!("{float:.exact$e}"));
     let (mantissa, exponent) = split_exponent(&text);
-    format!("{mantissa}{letter}{}", exponent_text(exponent))
+    let zeros = "0".repeat(precision.unwrap_or(0).saturating_sub(MOST_DIGITS));
+    format!("{mantissa}{zeros}{letter}{}", exponent_text(exponent))
 }
 
 /// As few digits as tell the float from its neighbours. Where two texts are equally near, Go takes the even one.
@@ -84,7 +95,7 @@ fn general(float: f64, layout: char, precision: Option<usize>) -> String {
     let wanted = precision.map(|precision| precision.max(1));
     let text = wanted.map_or_else(
         || shortest(float),
-        |wanted| format!("{float:.precision$e}", precision = wanted.saturating_sub(1)),
+        |wanted| format!("{float:.precision$e}", precision = wanted.saturating_sub(1).min(MOST_DIGITS)),
     );
     let (mantissa, exponent) = split_exponent(&text);
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
@@ -170,7 +181,7 @@ fn hexadecimal(float: f64, letter: char, precision: Option<usize>) -> String {
     let fraction = format!("{:015x}", mantissa & ((1 << 60) - 1));
     let fraction = match precision {
         None => fraction.trim_end_matches('0').to_owned(),
-        Some(precision) => format!("{fraction:0<precision$}").chars().take(precision).collect(),
+        Some(precision) => fraction.chars().chain(std::iter::repeat('0')).take(precision).collect(),
     };
     let point = if fraction.is_empty() { "" } else { "." };
     let power = if letter == 'X' { 'P' } else { 'p' };

@@ -74,7 +74,7 @@ fn based(int: i64, base: Base, verb: char, spec: Spec, out: &mut String) {
         (None, Some(width)) if spec.zero && !spec.minus => width.saturating_sub(sign.len()),
         _ => 0,
     };
-    let digits = format!("{:0>least$}", base.digits(int.unsigned_abs()));
+    let digits = text::zeros_before(&base.digits(int.unsigned_abs()), least);
     let sharp = if spec.sharp { base.sharp_prefix(&digits) } else { "" };
     let letter = if verb == 'O' { "0o" } else { "" };
     spec.without_zero().pad(&format!("{sign}{letter}{sharp}{digits}"), out);
@@ -84,7 +84,7 @@ fn based(int: i64, base: Base, verb: char, spec: Spec, out: &mut String) {
 fn unicode(int: i64, spec: Spec, out: &mut String) {
     let point = int.cast_unsigned();
     let least = spec.precision.unwrap_or(0).max(4);
-    let mut body = format!("U+{:0>least$}", format!("{point:X}"));
+    let mut body = format!("U+{}", text::zeros_before(&format!("{point:X}"), least));
     let printable = u32::try_from(point).ok().and_then(char::from_u32).filter(|c| text::is_printable(*c));
     if let Some(character) = printable.filter(|_| spec.sharp) {
         body.push_str(&format!(" '{character}'"));
@@ -116,7 +116,7 @@ pub(super) fn print_big(big: &BigInt, verb: char, spec: Spec, out: &mut String) 
         (_, false) => "",
     };
     let precision = spec.precision.unwrap_or(0);
-    let digits = format!("{digits:0>precision$}");
+    let digits = text::zeros_before(&digits, precision);
     let length = sign.len().saturating_add(prefix.len()).saturating_add(digits.len());
     let missing = spec.width.unwrap_or(0).saturating_sub(length);
     let (left, zeros, right) = match (spec.minus, spec.zero && spec.precision.is_none()) {

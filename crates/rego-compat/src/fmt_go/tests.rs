@@ -4,7 +4,7 @@ use super::{Arg, sprintf};
 
 #[track_caller]
 fn check(format: &str, args: &[Arg], expected: &str) {
-    assert_eq!(sprintf(format, args), expected, "{format:?}");
+    assert_eq!(sprintf(format, args, 1 << 20).as_deref(), Some(expected), "{format:?}");
 }
 
 fn text(string: &str) -> Arg {

@@ -120,3 +120,9 @@ fn hex(string: &str, spec: Spec, upper: bool, out: &mut String) {
     }
     spec.pad(&body, out);
 }
+
+/// Digits with zeros in front up to a length; Rust's own padding ends at 65,535.
+pub(super) fn zeros_before(digits: &str, length: usize) -> String {
+    let missing = length.saturating_sub(digits.len());
+    std::iter::repeat_n('0', missing).chain(digits.chars()).collect()
+}

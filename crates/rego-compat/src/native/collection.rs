@@ -1,6 +1,6 @@
 //! Counting, object access and template strings.
 
-use crate::value::Value;
+use crate::value::{Set, Value};
 
 use crate::meter::Meter;
 
@@ -8,21 +8,40 @@ use super::{Answer, Native, answer};
 
 pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
-        "count" => |args, _| count(args),
+        "count" => count,
         "object.get" => object_get,
+        "union" => union,
         "internal.template_string" => template,
         "print" => |_, _| answer(true),
         _ => return None,
     })
 }
 
+/// Everything in any set of a set of sets.
+fn union(args: &[&Value], meter: &Meter) -> Answer {
+    let [Value::Set(sets)] = args else { return Ok(None) };
+    let mut united = Set::new();
+    for set in sets.iter() {
+        let Value::Set(set) = set else { return Ok(None) };
+        for element in set.iter() {
+            meter.charge_tree(element)?;
+            meter.charge(48)?;
+            united.insert(element.clone());
+        }
+    }
+    answer(united.into_value())
+}
+
 /// Elements, pairs, or the characters of a string.
-fn count(args: &[&Value]) -> Answer {
+fn count(args: &[&Value], meter: &Meter) -> Answer {
     let count = match args.first() {
         Some(Value::Array(items)) => items.len(),
         Some(Value::Set(items)) => items.len(),
         Some(Value::Object(pairs)) => pairs.len(),
-        Some(Value::String(text)) => text.chars().count(),
+        Some(Value::String(text)) => {
+            meter.spend(u64::try_from(text.len() / 256).unwrap_or(u64::MAX))?;
+            text.chars().count()
+        }
         _ => return Ok(None),
     };
     answer(count)
@@ -47,6 +66,8 @@ fn template(args: &[&Value], meter: &Meter) -> Answer {
     };
     let mut text = String::new();
     for part in parts.iter() {
+        meter.charge_tree(part)?;
+        meter.afford_bytes(text.len())?;
         match part {
             Value::Set(values) if values.len() > 1 => return Ok(None),
             Value::Set(values) => match values.first() {

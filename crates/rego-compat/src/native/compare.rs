@@ -24,7 +24,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "is_string" => |args, _| is(args, |value| matches!(value, Value::String(_))),
         "type_name" => |args, _| Ok(args.first().map(|value| value.type_name().into())),
         "internal.member_2" => |args, meter| member(args, meter),
-        "internal.member_3" => |args, meter| member_at(args, meter),
+        "internal.member_3" => member_at,
         _ => return None,
     })
 }
@@ -53,14 +53,16 @@ fn member(args: &[&Value], meter: &Meter) -> Answer {
     let [element, collection] = args else {
         return Ok(None);
     };
+    let weight = if is_scalar(element) { 1 } else { meter.weigh(element)? };
+    let spend = |count: usize| meter.spend(weight.saturating_mul(u64::try_from(count).unwrap_or(u64::MAX)));
     answer(match collection {
         Value::Array(items) => {
-            meter.spend(u64::try_from(items.len()).unwrap_or(u64::MAX))?;
+            spend(items.len())?;
             items.iter().any(|item| item == *element)
         }
         Value::Set(items) => items.contains(element),
         Value::Object(pairs) => {
-            meter.spend(u64::try_from(pairs.len()).unwrap_or(u64::MAX))?;
+            spend(pairs.len())?;
             pairs.values().any(|value| value == *element)
         }
         _ => false,
@@ -68,10 +70,14 @@ fn member(args: &[&Value], meter: &Meter) -> Answer {
 }
 
 /// `k, v in xs`.
-fn member_at(args: &[&Value], _: &Meter) -> Answer {
+fn member_at(args: &[&Value], meter: &Meter) -> Answer {
     let [key, element, collection] = args else {
         return Ok(None);
     };
+    if !is_scalar(key) || !is_scalar(element) {
+        meter.charge_tree(key)?;
+        meter.charge_tree(element)?;
+    }
     answer(match collection {
         Value::Array(items) => crate::lookup::position(key).and_then(|at| items.get(at)) == Some(element),
         Value::Set(items) => key == element && items.contains(element),

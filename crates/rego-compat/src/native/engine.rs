@@ -3,11 +3,13 @@
 //! regorus offers its table only under `unstable`; the version is pinned, and the conformance tests call every
 //! function through it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use regorus::Value as Engine;
 use regorus::unstable::{BUILTINS, BuiltinFcn, Expr, Ref, Source, Span};
 
+use crate::error::EvalError;
 use crate::value::{Value, from_engine, to_engine};
 
 /// A builtin of regorus.
@@ -39,13 +41,16 @@ pub(super) fn find(name: &str) -> Option<Function> {
     BUILTINS.get(name)
 }
 
-pub(super) fn call(function: Function, args: &[Value]) -> Option<Value> {
-    let place = place()?;
-    let exprs = place.exprs.get(..args.len())?;
+/// Calls a builtin. Code of others that panics ends this evaluation and nothing else.
+pub(super) fn call(function: Function, args: &[Value]) -> Result<Option<Value>, EvalError> {
+    let Some(place) = place() else { return Ok(None) };
+    let Some(exprs) = place.exprs.get(..args.len()) else { return Ok(None) };
     let args: Vec<Engine> = args.iter().map(to_engine).collect();
-    match (function.0)(&place.span, exprs, &args, false) {
-        Ok(Engine::Undefined) | Err(_) => None,
-        Ok(value) => Some(from_engine(&value)),
+    let called = catch_unwind(AssertUnwindSafe(|| (function.0)(&place.span, exprs, &args, false)));
+    match called {
+        Ok(Ok(Engine::Undefined) | Err(_)) => Ok(None),
+        Ok(Ok(value)) => Ok(Some(from_engine(&value))),
+        Err(_) => Err(EvalError::Internal("a builtin function panicked".to_owned())),
     }
 }
 
@@ -56,8 +61,8 @@ mod tests {
     #[test]
     fn regorus_answers_and_its_errors_are_undefined() {
         let upper = find("upper").unwrap();
-        assert_eq!(call(upper, &["a".into()]), Some("A".into()));
-        assert_eq!(call(upper, &[1u64.into()]), None);
+        assert_eq!(call(upper, &["a".into()]), Ok(Some("A".into())));
+        assert_eq!(call(upper, &[1u64.into()]), Ok(None));
         assert!(find("no.such").is_none());
     }
 }

@@ -19,7 +19,9 @@ impl Parser<'_> {
         if !self.is_reference_head() {
             return self.unexpected("expected rule");
         }
+        let begin = self.at;
         let (mut head, contains) = self.head()?;
+        let head_size = self.at.saturating_sub(begin);
         let at = self.since(at);
         // `if.x := 1` on the next line is a rule of its own.
         let conditional = !self.starts_reference() && self.take_keyword("if");
@@ -39,7 +41,7 @@ impl Parser<'_> {
             return Ok(());
         }
         self.otherwise(&mut rule)?;
-        self.chained(rule, rules)
+        self.chained(rule, head_size, rules)
     }
 
     fn is_default(&self) -> bool {
@@ -81,14 +83,19 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn chained(&mut self, rule: Rule, rules: &mut Vec<Rule>) -> Parsed<()> {
+    fn chained(&mut self, rule: Rule, head_size: usize, rules: &mut Vec<Rule>) -> Parsed<()> {
+        if self.kind() != Kind::LBrace {
+            rules.push(rule);
+            return Ok(());
+        }
         let has_else = !rule.otherwise.is_empty();
-        let template = Rule { body: Vec::new(), otherwise: Vec::new(), ..rule.clone() };
+        let template = Rule { head: rule.head.clone(), body: Vec::new(), otherwise: Vec::new(), ..rule };
         rules.push(rule);
         while self.kind() == Kind::LBrace {
             if has_else {
                 return self.error("expected else keyword");
             }
+            self.copies(head_size)?;
             let mut next = template.clone();
             next.at = self.pos();
             self.fresh_wildcards(&mut next.head);

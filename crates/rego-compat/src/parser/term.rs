@@ -1,10 +1,11 @@
 //! Terms: scalars, variables, references and calls.
 
 use crate::ast::{Call, Name, Node, Term};
+use crate::finding::Code;
 use crate::token::Kind;
 
 use super::operator::call;
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, SyntaxError};
 
 impl Parser<'_> {
     pub(super) fn term(&mut self) -> Parsed<Term> {
@@ -101,6 +102,9 @@ impl Parser<'_> {
         let mut first = spaced;
         while follows(self) && (first || !self.token().spaced) {
             first = false;
+            if components.len() >= self.longest_path {
+                return self.too_long();
+            }
             match self.kind() {
                 Kind::Dot => components.push(self.field()?),
                 Kind::LBrack => components.push(self.index()?),
@@ -119,6 +123,15 @@ impl Parser<'_> {
                 Term::new(Node::Ref(components), self.since(at))
             }
             (_, None) => Term::new(Node::Ref(components), at),
+        })
+    }
+
+    fn too_long<T>(&self) -> Parsed<T> {
+        Err(SyntaxError {
+            at: self.pos(),
+            code: Code::Bound,
+            message: format!("reference has more than {} names and keys", self.longest_path),
+            help: "give its beginning a name of its own",
         })
     }
 

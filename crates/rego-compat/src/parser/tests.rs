@@ -4,7 +4,7 @@ use super::*;
 use crate::ast::{ComprehensionKind, HeadValue, LiteralKind, Node, Rule, Term};
 
 fn tree(text: &str, version: RegoVersion) -> Result<Tree, Findings> {
-    parse(&Source { name: "t.rego".into(), text: text.into() }, version, Bounds::default())
+    parse(&Source::new("t.rego", text), version, Bounds::default())
 }
 
 fn rules(text: &str) -> Vec<Rule> {

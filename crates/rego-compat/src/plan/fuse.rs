@@ -15,13 +15,25 @@ pub(super) fn fuse(steps: Vec<Step>, ends: &[&Expr]) -> Vec<Step> {
 
 type Uses = Vec<u32>;
 
+/// Steps that are joined to one. An expression is computed by recursion, and looked through for each step joined
+/// to it, so it must not grow without end.
+const MOST_JOINED: usize = 16;
+
+/// Parts of an expression that is still moved into another.
+const MOST_PARTS: usize = 128;
+
 fn join(steps: Vec<Step>, uses: &Uses) -> Vec<Step> {
     let mut done: Vec<Step> = Vec::with_capacity(steps.len());
     for mut step in steps {
         join_nested(&mut step, uses);
         forget_unread(&mut step, uses);
-        while let Some(Step::Let(slot, _)) = done.last() {
+        let mut joined = 0usize;
+        while let Some(Step::Let(slot, expr)) = done.last() {
             let slot = *slot;
+            joined = joined.saturating_add(1);
+            if joined > MOST_JOINED || !is_small(expr) {
+                break;
+            }
             let read_once = uses.get(slot).is_none_or(|count| *count == 1);
             if !read_once || direct_uses(&step, slot) != 1 {
                 break;
@@ -67,6 +79,32 @@ fn forget_unread(step: &mut Step, uses: &Uses) {
         if matches!(pattern, Pattern::Bind(slot) if uses.get(*slot).is_none_or(|count| *count == 0)) {
             *pattern = Pattern::Any;
         }
+    }
+}
+
+fn is_small(expr: &Expr) -> bool {
+    let mut left = MOST_PARTS;
+    fits(expr, &mut left)
+}
+
+fn fits(expr: &Expr, left: &mut usize) -> bool {
+    let Some(rest) = left.checked_sub(1) else {
+        return false;
+    };
+    *left = rest;
+    match expr {
+        Expr::Get(get) => fits(&get.base, left) && get.path.iter().all(|part| fits(part, left)),
+        Expr::Array(items) | Expr::Set(items) => items.iter().all(|item| fits(item, left)),
+        Expr::Object(pairs) => pairs.iter().all(|(key, value)| fits(key, left) && fits(value, left)),
+        Expr::Builtin(call) => call.args.iter().all(|arg| fits(arg, left)),
+        Expr::Call(call) => call.args.iter().all(|arg| fits(arg, left)),
+        Expr::Const(_)
+        | Expr::Slot(_)
+        | Expr::Input
+        | Expr::Data
+        | Expr::Rule(_)
+        | Expr::Package(_)
+        | Expr::Undefined => true,
     }
 }
 

@@ -13,7 +13,7 @@ impl Checker<'_> {
     pub(super) fn type_of(&mut self, operand: &Operand) -> Option<Type> {
         match operand {
             Operand::Const(value) => Some(Type::of_value(value)),
-            Operand::Var(slot) => self.vars.get(slot).cloned(),
+            Operand::Var(slot) => self.vars.get(*slot).cloned(),
             Operand::Array(items) => {
                 Some(Type::Array(items.iter().map(|item| self.type_of(item)).collect(), None).bounded())
             }
@@ -30,7 +30,7 @@ impl Checker<'_> {
                         key => other = Some(Box::new((self.type_of(key), value))),
                     }
                 }
-                Some(Type::Object(known, other).bounded())
+                Some(Type::object(known, other))
             }
             Operand::Ref(reference) => self.reference_type(reference),
             Operand::Collect(collect) => self.collect_type(collect),
@@ -91,7 +91,7 @@ impl Checker<'_> {
     pub(super) fn unify_one(&mut self, operand: &Operand, of: Option<&Type>, union: bool) -> bool {
         match operand {
             Operand::Var(slot) => {
-                let known = self.vars.get(slot).cloned();
+                let known = self.vars.get(*slot).cloned();
                 let next = if union {
                     or(known, of.cloned())
                 } else if known.is_some() {

@@ -22,7 +22,7 @@ impl Checker<'_> {
     fn base_type<'r>(&mut self, reference: &'r Reference) -> Option<(Type, &'r [Operand])> {
         match reference.root {
             Root::Input => Some((ANY, &reference.path)),
-            Root::Var(slot) => Some((self.vars.get(&slot)?.clone(), &reference.path)),
+            Root::Var(slot) => Some((self.vars.get(slot)?.clone(), &reference.path)),
             Root::Data if self.relaxed => Some((ANY, &reference.path)),
             Root::Data => {
                 let mut node = &self.book.tree;
@@ -49,17 +49,27 @@ impl Checker<'_> {
     }
 
     /// The type of everything at and below a node.
-    fn extent(&self, node: &Node) -> Type {
+    fn extent(&mut self, node: &Node) -> Type {
         if let Some(group) = node.group {
             return self.groups.get(group).cloned().flatten().unwrap_or(ANY);
         }
+        let place = std::ptr::from_ref(node).addr();
+        if let Some(known) = self.extents.get(&place) {
+            return known.clone();
+        }
+        let made = self.children_type(node);
+        self.extents.insert(place, made.clone());
+        made
+    }
+
+    fn children_type(&mut self, node: &Node) -> Type {
         let known = node
             .children
             .iter()
             .map(|(name, child)| (Value::from(&**name), Some(self.extent(child))))
             .collect();
         // Data may hold more than the rules do.
-        Type::Object(known, Some(Box::new((Some(Type::String), Some(ANY))))).bounded()
+        Type::object(known, Some(Box::new((Some(Type::String), Some(ANY)))))
     }
 
     /// Looks at the comprehensions of a statement, wherever they are.
@@ -140,7 +150,7 @@ impl Checker<'_> {
 
     fn check_reference(&mut self, reference: &Reference) {
         if let Root::Var(slot) = reference.root {
-            self.vars.entry(slot).or_insert(ANY);
+            self.vars.default_to_any(slot);
         }
         if self.names_function(reference) {
             self.errors.push((reference.at, "a function is no value: call it".to_owned()));
@@ -183,7 +193,7 @@ impl Checker<'_> {
                 }
                 return child;
             }
-            Operand::Var(slot) => match self.vars.get(slot) {
+            Operand::Var(slot) => match self.vars.get(*slot) {
                 Some(known) => unifies(Some(known), wanted.as_ref()),
                 None => {
                     self.vars.insert(*slot, wanted.unwrap_or(ANY));
@@ -207,7 +217,7 @@ impl Checker<'_> {
     fn type_open_path(&mut self, reference: &Reference) {
         for part in &reference.path {
             if let Operand::Var(slot) = part {
-                self.vars.entry(*slot).or_insert(ANY);
+                self.vars.default_to_any(*slot);
             }
         }
     }

@@ -82,8 +82,12 @@ impl SlotSet {
 
     /// The slots in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
-        let words = Slot::try_from(self.high.len()).unwrap_or(0).saturating_add(1);
-        (0..words.saturating_mul(64)).filter(|slot| self.contains(*slot))
+        let words = (0..).zip(std::iter::once(&self.low).chain(&self.high));
+        words.filter(|(_, word)| **word != 0).flat_map(|(index, word)| {
+            let first: Slot = Slot::saturating_mul(index, 64);
+            let bits = (0..64).filter(|bit| word.wrapping_shr(*bit) & 1 == 1);
+            bits.map(move |bit| first.saturating_add(bit))
+        })
     }
 }
 

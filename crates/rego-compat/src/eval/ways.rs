@@ -1,0 +1,61 @@
+//! Ways a body can go on, some of which wait for an answer of the host.
+//!
+//! One that waits does not keep the others from being tried, so that all they ask comes in one batch. Nothing is
+//! concluded from them before all have their answers.
+
+use crate::error::EvalError;
+
+use super::Flow;
+
+/// What the ways of one choice came to so far.
+#[derive(Default)]
+pub(super) struct Ways {
+    waiting: bool,
+}
+
+impl Ways {
+    /// Takes what one way came to, and says whether to try the next. Once one waits, what others fail with may not be
+    /// what the evaluation fails with; but the budget is used up for all of them.
+    pub(super) fn tried(&mut self, outcome: Result<Flow, EvalError>) -> Result<Flow, EvalError> {
+        match outcome {
+            Err(EvalError::Pending) => {
+                self.waiting = true;
+                Ok(Flow::Continue)
+            }
+            Err(error) if self.waiting && !matches!(error, EvalError::Budget(_)) => Ok(Flow::Stop),
+            other => other,
+        }
+    }
+
+    /// What all of them came to.
+    pub(super) fn end<T>(self, outcome: T) -> Result<T, EvalError> {
+        if self.waiting { Err(EvalError::Pending) } else { Ok(outcome) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::budget::Limit;
+
+    use super::*;
+
+    #[test]
+    fn one_that_waits_lets_others_go_on_and_decides_in_the_end() {
+        let mut ways = Ways::default();
+        assert_eq!(ways.tried(Ok(Flow::Continue)), Ok(Flow::Continue));
+        assert_eq!(ways.tried(Err(EvalError::Pending)), Ok(Flow::Continue));
+        assert_eq!(ways.tried(Err(EvalError::Type(String::new()))), Ok(Flow::Stop));
+        let spent = EvalError::Budget(Limit::Time);
+        assert_eq!(ways.tried(Err(spent.clone())), Err(spent));
+        assert_eq!(ways.end(Flow::Continue), Err(EvalError::Pending));
+    }
+
+    #[test]
+    fn without_one_that_waits_nothing_changes() {
+        let mut ways = Ways::default();
+        let error = EvalError::Type(String::new());
+        assert_eq!(ways.tried(Err(error.clone())), Err(error));
+        assert_eq!(ways.tried(Ok(Flow::Stop)), Ok(Flow::Stop));
+        assert_eq!(ways.end(Flow::Stop), Ok(Flow::Stop));
+    }
+}

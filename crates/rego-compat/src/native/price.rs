@@ -1,0 +1,205 @@
+//! What a call may cost at its worst, worked out before it is made.
+//!
+//! For functions that do much more than read their arguments once, and cannot be interrupted: those of regorus, and
+//! those of `crate::builtins`. All others pay for the size of their arguments. The estimates count steps of about
+//! 10 ns and may be too high: what is affordable is made, and costs what it costs.
+
+use crate::error::EvalError;
+use crate::meter::Meter;
+use crate::value::Value;
+
+use super::text_at;
+
+/// Pays for a call, or refuses it.
+pub(super) type Price = fn(&[&Value], &Meter) -> Result<(), EvalError>;
+
+pub(super) fn of(name: &str) -> Price {
+    match name {
+        "net.cidr_contains_matches" => |args, meter| pairs(args, meter, 16),
+        "strings.any_prefix_match" | "strings.any_suffix_match" => |args, meter| pairs(args, meter, 1),
+        "object.subset" => subset,
+        "object.union_n" => union_n,
+        "net.cidr_expand" => cidr_expand,
+        "numbers.range" | "numbers.range_step" => range,
+        "sort" | "min" | "max" => sort,
+        "indexof" | "indexof_n" | "strings.count" => search,
+        "glob.match" => glob,
+        "json.patch" => patch,
+        "yaml.unmarshal" | "yaml.is_valid" | "json.unmarshal" => document,
+        _ => arguments,
+    }
+}
+
+/// A function that may walk all of its arguments pays for that.
+pub(super) fn arguments(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    args.iter().try_for_each(|arg| meter.charge_tree(arg))
+}
+
+fn size(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// Elements of a collection; anything else counts as one.
+fn count(value: Option<&&Value>) -> u64 {
+    match value {
+        Some(Value::Array(items)) => size(items.len()),
+        Some(Value::Set(items)) => size(items.len()),
+        Some(Value::Object(pairs)) => size(pairs.len()),
+        _ => 1,
+    }
+}
+
+/// Every element of one against every element of the other.
+fn pairs(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
+    arguments(args, meter)?;
+    let pairs = count(args.first()).saturating_mul(count(args.get(1)));
+    meter.afford(pairs.saturating_mul(each))
+}
+
+/// Arrays are searched for one another from each element on.
+fn subset(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    let mut weights = args.iter().map(|arg| meter.weigh(arg));
+    let (whole, part) = (weights.next().unwrap_or(Ok(0))?, weights.next().unwrap_or(Ok(0))?);
+    meter.afford(whole.saturating_mul(part) / 4)
+}
+
+/// What has been united is copied for each further object.
+fn union_n(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
+    meter.afford(weight.saturating_mul(count(args.first())))
+}
+
+/// As many numbers as there are between the first and the last.
+fn range(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    let number = |index: usize| match args.get(index) {
+        Some(Value::Number(number)) => number.as_f64(),
+        _ => None,
+    };
+    let (Some(from), Some(to)) = (number(0), number(1)) else { return Ok(()) };
+    let step = number(2).unwrap_or(1.0).max(1.0);
+    // A float becomes the nearest number there is.
+    let numbers = ((to - from) / step).abs() as u64;
+    meter.afford(numbers.saturating_mul(12))?;
+    meter.afford_bytes(usize::try_from(numbers).unwrap_or(usize::MAX).saturating_mul(24))
+}
+
+/// The result has as many addresses as the prefix leaves open.
+fn cidr_expand(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    let Some((address, prefix)) = text_at(args, 0).and_then(|text| text.split_once('/')) else {
+        return Ok(());
+    };
+    let width: u32 = if address.contains(':') { 128 } else { 32 };
+    let Some(open) = prefix.parse().ok().and_then(|prefix: u32| width.checked_sub(prefix)) else {
+        return Ok(());
+    };
+    let addresses = 1u64.checked_shl(open).unwrap_or(u64::MAX);
+    meter.afford(addresses.saturating_mul(40))?;
+    meter.afford_bytes(usize::try_from(addresses).unwrap_or(usize::MAX).saturating_mul(72))
+}
+
+/// Each element is compared with as many others as their number has bits.
+fn sort(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
+    let rounds = u64::from(u64::BITS.saturating_sub(count(args.first()).leading_zeros()));
+    meter.afford(weight.saturating_mul(rounds).saturating_mul(4))
+}
+
+/// The text looked for may begin anywhere, and differ in its last letter only.
+fn search(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    arguments(args, meter)?;
+    let length = |index| size(text_at(args, index).unwrap_or("").len());
+    meter.afford(length(0).saturating_mul(length(1)) / 32)
+}
+
+/// The levels of alternatives in a glob that the library's regular expressions can be made from.
+const MOST_ALTERNATIVES: usize = 64;
+
+fn glob(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    arguments(args, meter)?;
+    let (pattern, text) = (text_at(args, 0).unwrap_or(""), text_at(args, 2).unwrap_or(""));
+    if pattern.matches('{').count() > MOST_ALTERNATIVES && levels(pattern) > MOST_ALTERNATIVES {
+        return Err(EvalError::Budget(crate::budget::Limit::Depth));
+    }
+    meter.afford(size(pattern.len()).saturating_mul(size(text.len())) / 2)
+}
+
+/// How deep braces are inside one another.
+fn levels(pattern: &str) -> usize {
+    let (mut level, mut deepest) = (0usize, 0usize);
+    for byte in pattern.bytes() {
+        match byte {
+            b'{' => level = level.saturating_add(1),
+            b'}' => level = level.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(level);
+    }
+    deepest
+}
+
+/// A patch that copies a document into itself doubles it, and sets are rebuilt for each change inside them.
+fn patch(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
+    let added = args.get(1).map_or(Ok(0), |arg| meter.weigh(arg))?;
+    let copies = match args.get(1) {
+        Some(Value::Array(items)) => items.iter().filter(|item| is_copy(item)).count(),
+        _ => 0,
+    };
+    let grown = weight.saturating_add(added);
+    let doubled = 1u64.checked_shl(u32::try_from(copies).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
+    meter.afford(grown.saturating_mul(doubled))
+}
+
+fn is_copy(operation: &Value) -> bool {
+    let Value::Object(pairs) = operation else { return false };
+    pairs.get(&Value::from("op")) == Some(&Value::from("copy"))
+}
+
+/// Values take more memory than the text they are read from.
+fn document(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    arguments(args, meter)?;
+    let length = text_at(args, 0).unwrap_or("").len();
+    meter.afford(size(length))?;
+    meter.afford_bytes(length.saturating_mul(32))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::budget::{Budget, Limit};
+
+    use super::*;
+
+    fn price(name: &str, args: &[Value]) -> Result<(), EvalError> {
+        let args: Vec<&Value> = args.iter().collect();
+        of(name)(&args, &Meter::new(&Budget::default()))
+    }
+
+    #[test]
+    fn what_people_ask_for_is_affordable() {
+        assert_eq!(price("net.cidr_expand", &["10.0.0.0/16".into()]), Ok(()));
+        assert_eq!(price("indexof", &["a".repeat(100_000).into(), "b".repeat(1_000).into()]), Ok(()));
+        let names: Value = (0..2_000u64).map(Value::from).collect::<Vec<_>>().into();
+        assert_eq!(price("sort", std::slice::from_ref(&names)), Ok(()));
+        assert_eq!(price("strings.any_prefix_match", &[names.clone(), names]), Ok(()));
+        assert_eq!(price("glob.match", &["{a,b}*".into(), Value::Null, "ab".repeat(1_000).into()]), Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_end_is_refused_beforehand() {
+        let refused = |name, args: &[Value]| matches!(price(name, args), Err(EvalError::Budget(_)));
+        assert!(refused("net.cidr_expand", &["10.0.0.0/1".into()]));
+        assert!(refused("net.cidr_expand", &["::/0".into()]));
+        assert!(refused("indexof_n", &["a".repeat(1 << 20).into(), "a".repeat(1 << 19).into()]));
+        let deep = "{a,".repeat(100) + &"}".repeat(100);
+        let args = [deep.into(), Value::Null, "a".into()];
+        assert_eq!(price("glob.match", &args), Err(EvalError::Budget(Limit::Depth)));
+    }
+
+    #[test]
+    fn a_patch_that_doubles_is_priced_as_doubling() {
+        let copy = Value::from_json_str(r#"{"op": "copy", "from": "", "path": "/a"}"#).unwrap();
+        let patches = |count| Value::from(vec![copy.clone(); count]);
+        assert_eq!(price("json.patch", &[Value::new_object(), patches(5)]), Ok(()));
+        assert!(price("json.patch", &[Value::new_object(), patches(50)]).is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! Evaluations that wait for the host: calls of host functions collected into batches, answered, and gone on with.
+//!
+//! An evaluation is suspended by running it until nothing more can be said without an answer, and resumed by running
+//! it again with what was answered. What a policy sees is one evaluation, in which each call has one answer. There is
+//! no runtime here: [`Program::start`] is a function, [`Program::evaluate_async`] awaits nothing but the host.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::time::Instant;
+
+use crate::budget::{Budget, Limit};
+use crate::error::EvalError;
+use crate::externals::Externals;
+use crate::program::Program;
+use crate::value::Value;
+
+/// A call that the host has to answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Request {
+    /// Name of the function, as given to [`crate::Rules::with_external_functions`].
+    pub function: String,
+    /// What it was called with.
+    pub argument: Value,
+}
+
+/// What the host says to a request: the function's value, `None` where it is undefined, or why the call failed. A failed
+/// call fails the evaluation, if the evaluation comes to it.
+pub type Response = Result<Option<Value>, String>;
+
+/// How far an evaluation came.
+#[derive(Clone, Debug)]
+#[must_use]
+pub enum Progress {
+    /// It ended; `None` is undefined.
+    Done(Option<Value>),
+    /// It needs answers.
+    Waiting(Suspended),
+}
+
+/// An evaluation that waits for answers. Dropping it ends it; nothing else holds on to it.
+#[derive(Clone, Debug)]
+pub struct Suspended {
+    program: Program,
+    input: Value,
+    data: Value,
+    /// What is left of it.
+    budget: Budget,
+    answers: BTreeMap<Request, Response>,
+    requests: Vec<Request>,
+}
+
+/// A host that answers batches of calls without blocking a thread.
+pub trait AsyncExternals: Sync {
+    /// Answers to the requests, in their order. One that is missing fails the call it belongs to.
+    ///
+    /// The future may be dropped at any point where it waits; requests may be asked again by another evaluation.
+    fn call_batch(&self, requests: &[Request]) -> impl Future<Output = Vec<Response>> + Send;
+}
+
+/// Answers from memory, and remembers what it could not answer.
+struct Known<'a> {
+    answers: &'a BTreeMap<Request, Response>,
+    open: RefCell<Vec<Request>>,
+    seen: RefCell<BTreeSet<Request>>,
+}
+
+impl Externals for Known<'_> {
+    fn call(&self, function: &str, argument: &Value) -> Result<Option<Value>, EvalError> {
+        let request = Request { function: function.to_owned(), argument: argument.clone() };
+        if let Some(answer) = self.answers.get(&request) {
+            let failed = |message| EvalError::External { function: function.to_owned(), message };
+            return answer.clone().map_err(failed);
+        }
+        if self.seen.borrow_mut().insert(request.clone()) {
+            self.open.borrow_mut().push(request);
+        }
+        Err(EvalError::Pending)
+    }
+}
+
+impl Program {
+    /// Begins an evaluation whose host functions are answered batch by batch.
+    ///
+    /// A batch has every call the evaluation comes to before it needs an answer, in that order and each once: one for
+    /// each way a body can go on, so a loop over a hundred images makes one batch of a hundred calls. A call whose
+    /// argument depends on another's answer is in a later batch. Where one way is enough (`not`, `every`), a batch may
+    /// hold calls that an answer turns out to make needless.
+    ///
+    /// The budget is that of all runs together; time in which the host answers is not counted.
+    ///
+    /// # Errors
+    /// As [`Program::evaluate`].
+    pub fn start(&self, input: &Value, data: &Value, budget: &Budget) -> Result<Progress, EvalError> {
+        let suspended = Suspended {
+            program: self.clone(),
+            input: input.clone(),
+            data: data.clone(),
+            budget: *budget,
+            answers: BTreeMap::new(),
+            requests: Vec::new(),
+        };
+        suspended.run()
+    }
+
+    /// As [`Program::start`], awaiting the host for each batch.
+    ///
+    /// The policy itself runs within `poll`, for as long as the budget lets it: a host that evaluates large policies on
+    /// a runtime's threads takes [`Program::start`] and a thread for blocking work instead.
+    ///
+    /// Cancel safe: what was computed and answered is in the future, and is dropped with it.
+    ///
+    /// # Errors
+    /// As [`Program::evaluate`], and what the host's functions fail with.
+    pub async fn evaluate_async(
+        &self,
+        input: &Value,
+        data: &Value,
+        budget: &Budget,
+        externals: &impl AsyncExternals,
+    ) -> Result<Option<Value>, EvalError> {
+        let mut progress = self.start(input, data, budget)?;
+        loop {
+            match progress {
+                Progress::Done(value) => return Ok(value),
+                Progress::Waiting(suspended) => {
+                    let answers = externals.call_batch(suspended.requests()).await;
+                    progress = suspended.resume(answers)?;
+                }
+            }
+        }
+    }
+}
+
+impl Suspended {
+    /// The calls to answer: never none, and none that was answered before.
+    #[must_use]
+    pub fn requests(&self) -> &[Request] {
+        &self.requests
+    }
+
+    /// Goes on with answers, in the order of the requests. One that is missing fails the call it belongs to.
+    ///
+    /// # Errors
+    /// As [`Program::evaluate`], and what the answers say failed.
+    pub fn resume(mut self, answers: Vec<Response>) -> Result<Progress, EvalError> {
+        let missing = || Err("the host gave no answer".to_owned());
+        let answers = answers.into_iter().chain(std::iter::repeat_with(missing));
+        let requests = std::mem::take(&mut self.requests);
+        self.answers.extend(requests.into_iter().zip(answers));
+        self.run()
+    }
+
+    fn run(mut self) -> Result<Progress, EvalError> {
+        let known = Known { answers: &self.answers, open: RefCell::default(), seen: RefCell::default() };
+        let begun = Instant::now();
+        let (outcome, steps) = self.program.metered(&self.input, &self.data, &self.budget, &known);
+        match outcome {
+            Ok(value) => Ok(Progress::Done(value)),
+            Err(EvalError::Pending) => {
+                self.requests = known.open.into_inner();
+                self.budget.instructions = self.budget.instructions.saturating_sub(steps);
+                self.budget.time = self.budget.time.saturating_sub(begun.elapsed());
+                self.budget.batches =
+                    self.budget.batches.checked_sub(1).ok_or(EvalError::Budget(Limit::Batches))?;
+                Ok(Progress::Waiting(self))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
