@@ -4,6 +4,8 @@
 //! cargo run -p examples --example watch_manager   # kinds that come and go, one store each
 //! cargo run -p examples --example duck_reader     # one typed sub-tree of any kind
 //! cargo run -p examples --example pod_status      # what each pod reports, folded
+//! cargo run -p examples --example terraform_plan  # constraints on a Terraform plan
+//! cargo run -p examples --example gcp_asset       # constraints on Google Cloud assets
 //! ```
 //!
 //! They run offline; `--cluster` takes the cluster of your kubeconfig where an example has it.

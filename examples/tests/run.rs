@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Cargo builds the examples of a package beside its tests, before it runs those.
 #[track_caller]
-fn run(name: &str) {
+fn run(name: &str) -> String {
     let test = std::env::current_exe().unwrap();
     let program = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
     let output =
@@ -15,6 +15,7 @@ fn run(name: &str) {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{name}: {said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(!said.trim().is_empty(), "{name} must show what it did");
+    said
 }
 
 #[test]
@@ -30,4 +31,26 @@ fn duck_reader_runs_offline() {
 #[test]
 fn pod_status_runs_offline() {
     run("pod_status");
+}
+
+#[test]
+fn terraform_plan_is_judged_change_by_change() {
+    assert_eq!(
+        run("terraform_plan"),
+        "FINE     aws_s3_bucket.logs\n\
+         DENIED   module.shop.aws_s3_bucket.images: [buckets-have-owners] tag owner is missing\n\
+         WARNING  aws_db_instance.orders: [no-silent-replacement] aws_db_instance would be destroyed and created anew\n\
+         FINE     aws_s3_bucket.archive\n"
+    );
+}
+
+#[test]
+fn gcp_asset_is_judged_by_type_and_ancestor() {
+    assert_eq!(
+        run("gcp_asset"),
+        "VIOLATES  //storage.googleapis.com/shop-images: [buckets-stay-in-europe] lies in us-central1; allowed: europe-, eu\n\
+         COMPLIES  //storage.googleapis.com/shop-orders\n\
+         COMPLIES  //storage.googleapis.com/scratch\n\
+         COMPLIES  //cloudresourcemanager.googleapis.com/projects/68478495408\n"
+    );
 }

@@ -119,6 +119,11 @@ impl CompiledTemplate {
         programs.map(|(engine, program)| (engine.as_str(), program.as_ref()))
     }
 
+    /// Whether the review is one of this template's target.
+    pub(super) fn is_about(&self, review: &Review) -> bool {
+        review.target.is_empty() || review.target == self.0.target.name()
+    }
+
     /// The operations of a template hold only at the webhook; an audit has none to compare.
     pub(super) fn wants(&self, review: &Review, point: EnforcementPoint) -> bool {
         point != EnforcementPoint::WEBHOOK || self.0.operations.include(&review.operation)

@@ -66,7 +66,9 @@ impl PolicySet {
             let Some(constraint) = self.in_force.constraints.get(position) else {
                 continue;
             };
-            if constraint.enforcement.applies(point) && constraint.template.wants(review, point) {
+            let template = &constraint.template;
+            let applies = constraint.enforcement.applies(point) && template.is_about(review);
+            if applies && template.wants(review, point) {
                 let findings = self.judge(constraint, review, budget);
                 violations.extend(findings.into_iter().map(|finding| violation(constraint, finding, point)));
             }

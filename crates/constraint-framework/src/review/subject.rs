@@ -20,6 +20,8 @@ pub enum ReviewSource {
 /// One thing to be judged. Build it with a target; it is never changed afterwards.
 #[derive(Debug, Default)]
 pub struct Review {
+    /// The name of the target that built it, whose constraints judge it; those of every target do where it is empty.
+    pub target: String,
     /// The object after the change; on DELETE a target fills it from the old one.
     pub object: Option<Document>,
     /// The object before the change.

@@ -90,7 +90,8 @@ impl AdmissionTarget {
         }
         let attributes = request.into_attributes();
         let source = Some(ReviewSource::Original);
-        Ok(Review { object, old_object, operation, source, attributes, ..Review::default() })
+        let target = self.name().to_owned();
+        Ok(Review { target, object, old_object, operation, source, attributes, ..Review::default() })
     }
 
     /// Builds the review of an object that is not being admitted: an audit or the command line. Policies see no
@@ -109,7 +110,8 @@ impl AdmissionTarget {
                 attributes.insert(key.to_owned(), Value::from(value));
             }
         }
-        Review { object: Some(object), source, attributes, ..Review::default() }
+        let target = self.name().to_owned();
+        Review { target, object: Some(object), source, attributes, ..Review::default() }
     }
 }
 

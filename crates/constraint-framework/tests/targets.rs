@@ -1,0 +1,90 @@
+//! Several targets in one policy set: each review is judged by the constraints of its own target, and by no others.
+
+#![allow(clippy::unwrap_used, reason = "a test says no by panicking")]
+
+use std::sync::Arc;
+
+use constraint_framework::api::{Constraint, FieldErrors};
+use constraint_framework::driver::{Budget, Driver, RegoDriver};
+use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
+use constraint_framework::review::{Document, EnforcementPoint, Review};
+use constraint_framework::target::{AdmissionTarget, InventoryPathError, MatchError, Matcher, Route, Target};
+use serde_json::{Value, json};
+
+/// Judges letters; matches all of them.
+#[derive(Debug)]
+struct Letters;
+
+#[derive(Debug)]
+struct Every;
+
+impl Target for Letters {
+    fn name(&self) -> &str {
+        "letters.example"
+    }
+
+    fn match_schema(&self) -> Value {
+        json!({"type": "object"})
+    }
+
+    fn matcher(&self, _: Option<&Value>) -> Result<Box<dyn Matcher>, FieldErrors> {
+        Ok(Box::new(Every))
+    }
+
+    fn inventory_path(&self, _: &Document) -> Result<Vec<String>, InventoryPathError> {
+        Err(InventoryPathError("address"))
+    }
+}
+
+impl Matcher for Every {
+    fn route(&self) -> Route {
+        Route::everywhere()
+    }
+
+    fn matches(&self, _: &Review) -> Result<bool, MatchError> {
+        Ok(true)
+    }
+}
+
+fn policies() -> Arc<PolicySet> {
+    let targets = [Arc::new(AdmissionTarget) as Arc<dyn Target>, Arc::new(Letters)];
+    let compiler = Compiler::new(targets, [Arc::new(RegoDriver) as Arc<dyn Driver>]);
+    let mut builder = PolicySetBuilder::new(compiler);
+    for (kind, target) in [("Pods", "admission.k8s.gatekeeper.sh"), ("Mail", "letters.example")] {
+        builder
+            .put_template(&json!({
+                "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate",
+                "metadata": {"name": kind.to_lowercase()},
+                "spec": {
+                    "crd": {"spec": {"names": {"kind": kind}}},
+                    "targets": [{"target": target, "rego": "package p\nviolation[{\"msg\": \"seen\"}] { true }"}]
+                }
+            }))
+            .unwrap();
+        let constraint = json!({
+            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": kind.to_lowercase()}
+        });
+        builder.put_constraint(Constraint::from_value(&constraint).unwrap()).unwrap();
+    }
+    builder.build()
+}
+
+fn denial(review: &Review) -> String {
+    policies().review(review, EnforcementPoint::AUDIT, &Budget::default()).denial()
+}
+
+#[test]
+fn a_review_meets_the_constraints_of_its_target_only() {
+    let document = |value: Value| Document::from_value(&value).unwrap();
+    let pod = document(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}));
+    assert_eq!(denial(&AdmissionTarget.object(pod, None)), "[pods] seen");
+    let mut letter = Review::default();
+    letter.target = Letters.name().to_owned();
+    letter.object = Some(document(json!({"to": "Ann"})));
+    assert_eq!(denial(&letter), "[mail] seen");
+}
+
+#[test]
+fn a_review_of_no_target_meets_all() {
+    assert_eq!(denial(&Review::default()).lines().count(), 2);
+}

@@ -1,0 +1,114 @@
+//! The command lines of `docs/cli.md`, run as they stand there, and what a shell does to a command.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::indexing_slicing, reason = "as above")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const PAGE: &str = include_str!("../../../docs/cli.md");
+const BINARY: &str = env!("CARGO_BIN_EXE_webtroller");
+
+/// A folder as a reader has it: the examples in it, and files of its own.
+fn checkout() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
+    std::os::unix::fs::symlink(examples, folder.path().join("examples")).unwrap();
+    folder
+}
+
+fn shell(folder: &Path, line: &str) -> Output {
+    let binaries = Path::new(BINARY).parent().unwrap().to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([binaries].into_iter().chain(std::env::split_paths(&others))).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(folder).env("PATH", path).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+/// The lines of the page's shell blocks.
+fn lines() -> Vec<&'static str> {
+    let blocks = PAGE.split("```sh\n").skip(1);
+    blocks.flat_map(|block| block.split("```").next().unwrap_or_default().lines()).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn every_line_of_the_page_does_what_it_says() {
+    let folder = checkout();
+    // `kpt` is not ours, and what it calls is on the page by itself.
+    for line in lines().into_iter().filter(|line| !line.starts_with("kpt ")) {
+        let output = shell(folder.path(), line);
+        let expected: &[i32] = match line {
+            // How fast this machine is just now is nobody's assertion.
+            _ if line.contains("--compare") => &[0, 1],
+            _ if line.contains("webtroller test") || line.contains("webtroller fn") => &[1],
+            _ => &[0],
+        };
+        let said = text(&output.stderr);
+        assert!(expected.contains(&output.status.code().unwrap()), "{line}: {:?} {said}", output.status);
+        assert!(!output.stdout.is_empty() && !said.contains("webtroller "), "{line}: {said}");
+    }
+    assert!(lines().len() > 8, "the page has command lines");
+}
+
+#[test]
+fn the_page_shows_what_is_printed() {
+    let folder = checkout();
+    let output = shell(folder.path(), lines()[0]);
+    assert!(PAGE.contains(&text(&output.stdout)), "{}", text(&output.stdout));
+    let table = text(&shell(folder.path(), "webtroller bench -f examples/quickstart -n 5").stdout);
+    for word in
+        ["set-up ", "p50", "medians of rounds", "all constraints ", "K8sReplicaLimits/three-to-ten-replicas "]
+    {
+        assert!(table.contains(word) && PAGE.contains(word), "{word}: {table}");
+    }
+}
+
+#[test]
+fn the_function_gives_its_input_back() {
+    let folder = checkout();
+    let output = shell(folder.path(), "webtroller fn < examples/krm/resource-list.yaml");
+    let input: PathBuf = folder.path().join("examples/krm/resource-list.yaml");
+    let out = text(&output.stdout);
+    assert!(out.starts_with(&std::fs::read_to_string(input).unwrap()), "{out}");
+    assert!(out.contains("path: shop/config.yaml") && out.contains("severity: error"), "{out}");
+    assert_eq!(
+        text(&output.stderr),
+        "[error] v1/ConfigMap/shop/shop: private_key belongs in a Secret violatedConstraint: no-secrets-in-configmaps\n"
+    );
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_reason_to_panic() {
+    let folder = checkout();
+    for command in [
+        "test -f examples/quickstart -o json",
+        "verify -v examples/...",
+        "bench -f examples/quickstart -n 5",
+        "fn < examples/krm/resource-list.yaml",
+    ] {
+        let output = shell(folder.path(), &format!("webtroller {command} | true"));
+        assert!(!text(&output.stderr).contains("panicked"), "{command}: {}", text(&output.stderr));
+        let full = Path::new("/dev/full");
+        if full.exists() {
+            let output = shell(folder.path(), &format!("webtroller {command} > /dev/full"));
+            assert_eq!(output.status.code(), Some(1), "{command}: {}", text(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn wrong_flags_exit_with_2() {
+    let folder = checkout();
+    for command in ["test --nope", "test -o xml", "bench --threshold -1", "bench -n 0", "verify"] {
+        assert_eq!(
+            shell(folder.path(), &format!("webtroller {command}")).status.code(),
+            Some(2),
+            "{command}"
+        );
+    }
+}
