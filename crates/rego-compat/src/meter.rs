@@ -87,7 +87,7 @@ impl Meter {
     pub(crate) fn called(&self) -> Result<(), EvalError> {
         let calls = self.calls.get().wrapping_add(1);
         self.calls.set(calls);
-        if calls % CALL_INTERVAL == 0 {
+        if calls.is_multiple_of(CALL_INTERVAL) {
             self.next_look.set(self.steps.get());
         }
         self.spend(1)

@@ -153,7 +153,7 @@ fn replace_n(args: &[&Value], meter: &Meter) -> Answer {
         return Ok(None);
     };
     let mut patterns: Vec<(&Value, &Value)> = patterns.iter().collect();
-    patterns.sort_by(|(a, _), (b, _)| a.cmp(b));
+    patterns.sort_by_key(|(a, _)| *a);
     let pairs: Option<Vec<(&str, &str)>> =
         patterns.into_iter().map(|(old, new)| Some((as_text(old)?, as_text(new)?))).collect();
     let Some(pairs) = pairs else { return Ok(None) };

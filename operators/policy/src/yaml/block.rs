@@ -4,7 +4,6 @@
 //! by YAML 1.1 and 1.2 alike, so a word is left bare only where no reader takes it for anything else.
 
 use libyaml_safer::{Emitter, Event, EventData, MappingStyle, Parser, ScalarStyle, SequenceStyle};
-use serde_json::Value;
 
 use super::YamlError;
 use super::scalar::{self, Words};
@@ -74,7 +73,7 @@ fn restyle(event: &mut Event) {
 fn style_of(text: &str) -> ScalarStyle {
     let starts_like_a_value =
         text.starts_with(|first: char| first.is_ascii_digit() || "+-.=<~".contains(first));
-    let is_text = scalar::resolve(text.to_owned(), false, None, Words::Yaml11) == Value::from(text);
+    let is_text = scalar::resolve(text.to_owned(), false, None, Words::Yaml11).as_str() == Some(text);
     match text {
         _ if text.contains('\n') && !text.contains('\r') => ScalarStyle::Literal,
         _ if is_text && !starts_like_a_value => ScalarStyle::Plain,
