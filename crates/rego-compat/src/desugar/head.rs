@@ -111,7 +111,7 @@ impl Lowering<'_> {
         at: Pos,
     ) -> Definition {
         self.announce(declarations(body));
-self.count(checks.len());
+        self.count(checks.len());
         let mut statements: Vec<Statement> = if self.is_full() { Vec::new() } else { checks.to_vec() };
         let bodiless = body.is_empty().then(|| written_value(&value, written)).flatten();
         if !body.is_empty() {

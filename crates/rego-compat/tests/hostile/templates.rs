@@ -500,7 +500,7 @@ fn growing() -> Vec<Hostile> {
         body("a sum of a large number of numbers", Answered, "p = x { x := sum(numbers.range(1, 100000)) }"),
         body(
             "a product of a large number of numbers",
-            Stopped,
+            Answered,
             "p = x { x := product(numbers.range(1, 100000)) }",
         ),
         body("a number that squares", Stopped, chain("99999999999999999999999", 40, twice("@ * @"))),
