@@ -124,11 +124,16 @@ pub struct DiffArgs {
 
 /// Runs the command and gives the exit code: 0 clean, 1 findings, 2 unreadable input.
 ///
-/// Standard input is read at most once. Findings go to `out`, everything else to `err`.
+/// Standard input is read at most once. Findings go to `out`, everything else to `err`. `check` reports what it can read
+/// even when it cannot read all.
 pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match &args.command {
         SchemaCommand::Check(args) => {
-            check::run(args, input).and_then(|report| print(&report, args.output, out))
+            let report = check::run(args, input);
+            let done = print(&report, args.output, out);
+            // A reader that is gone cannot be told anything.
+            let _ = mention(&report, err);
+            done
         }
         SchemaCommand::Diff(args) => {
             diff::run(args, input).and_then(|report| print(&report, args.output, out))
@@ -153,7 +158,22 @@ fn print(report: &Report, format: Format, out: &mut dyn Write) -> Result<u8, Sou
         Format::Sarif => sarif::render(report),
     };
     out.write_all(text.as_bytes()).map_err(SourceError::Write)?;
-    Ok(if report.is_clean() { CLEAN } else { FINDINGS })
+    Ok(match (report.unread.is_empty(), report.is_clean()) {
+        (false, _) => UNREADABLE,
+        (true, false) => FINDINGS,
+        (true, true) => CLEAN,
+    })
+}
+
+/// Says which input has no part in the report.
+fn mention(report: &Report, err: &mut dyn Write) -> std::io::Result<()> {
+    for error in &report.unread {
+        writeln!(err, "webtroller schema: {error}")?;
+    }
+    for skipped in &report.skipped {
+        writeln!(err, "webtroller schema: skipped: {skipped}")?;
+    }
+    Ok(())
 }
 
 fn write_schema(schema: &serde_json::Value, out: &mut dyn Write) -> Result<(), SourceError> {

@@ -6,12 +6,15 @@ use schema_merge::{Finding, Options, Severity, check_crd, check_structural};
 
 use super::CheckArgs;
 use super::report::{Level, Note, Report};
-use super::source::{Content, SourceError, read};
+use super::source::{Content, read};
 
-pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Result<Report, SourceError> {
+pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Report {
     let mut report = Report::default();
     for path in &args.files {
-        for source in read(path, input)? {
+        let reading = read(path, input);
+        report.skipped.extend(reading.foreign);
+        report.unread.extend(reading.unread);
+        for source in &reading.sources {
             let findings = match &source.content {
                 Content::Crd(crd) => check_crd(crd),
                 Content::Schema(schema) => {
@@ -23,7 +26,7 @@ pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Result<Report, Sour
         }
     }
     report.settle();
-    Ok(report)
+    report
 }
 
 fn note(finding: &Finding, file: &str, line: u64) -> Note {

@@ -16,7 +16,7 @@ pub(super) fn run(args: &DiffArgs, input: &mut dyn Read) -> Result<Report, Sourc
         _ => return Err(SourceError::Mixed),
     };
     let notes = changes.iter().map(|change| note(change, &new.file, new.line)).collect();
-    let mut report = Report { notes, verdict: Some(verdict(&changes)) };
+    let mut report = Report { notes, verdict: Some(verdict(&changes)), ..Report::default() };
     report.settle();
     Ok(report)
 }

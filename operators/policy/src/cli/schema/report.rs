@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::source::SourceError;
+
 /// One thing to say about a place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Note {
@@ -32,6 +34,10 @@ pub(super) struct Report {
     pub(super) notes: Vec<Note>,
     /// What it comes to, in a sentence.
     pub(super) verdict: Option<String>,
+    /// Input that has no part in the report, though it should have.
+    pub(super) unread: Vec<SourceError>,
+    /// Input that was passed over, as is right.
+    pub(super) skipped: Vec<SourceError>,
 }
 
 impl Level {

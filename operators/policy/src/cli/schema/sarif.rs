@@ -3,11 +3,23 @@
 use crate::cli::sarif::{Log, Note as Entry};
 
 use super::report::{Level, Note, Report};
+use super::source::SourceError;
 
 pub(super) fn render(report: &Report) -> String {
     let rules = report.notes.iter().map(|note| (note.rule.to_owned(), String::new())).collect();
+    let failures = report.unread.iter().map(failure).collect();
     let results = report.notes.iter().map(entry).collect();
-    Log { tool: "webtroller schema", rules, results, failures: Vec::new() }.render()
+    Log { tool: "webtroller schema", rules, results, failures }.render()
+}
+
+fn failure(error: &SourceError) -> Entry {
+    Entry {
+        rule: String::new(),
+        level: "error",
+        message: error.to_string(),
+        place: error.place().map(|(file, line)| (file.to_owned(), line)),
+        about: String::new(),
+    }
 }
 
 fn entry(note: &Note) -> Entry {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::yaml::{self, YamlError};
+use crate::yaml::{self, Placed, YamlError};
 
 /// As deep as `schema-merge` looks.
 const DEPTH: usize = 512;
@@ -56,40 +56,82 @@ pub(super) enum SourceError {
     Write(std::io::Error),
 }
 
-/// Reads all documents of a file; `-` is `input`.
-pub(super) fn read(path: &Path, input: &mut dyn Read) -> Result<Vec<Source>, SourceError> {
-    let standard = path == Path::new("-");
-    let file = if standard { "<stdin>".to_owned() } else { path.display().to_string() };
+impl SourceError {
+    /// The file and the line it is about.
+    pub(super) fn place(&self) -> Option<(&str, u64)> {
+        match self {
+            Self::Read { file, .. }
+            | Self::Syntax { file, .. }
+            | Self::Empty { file }
+            | Self::Count { file, .. } => Some((file, 1)),
+            Self::Kind { file, line, .. } => Some((file, *line)),
+            Self::Mount(_) | Self::Mixed | Self::Write(_) => None,
+        }
+    }
+}
+
+/// What came of reading a file.
+#[derive(Default)]
+pub(super) struct Reading {
+    /// What there is to work on.
+    pub(super) sources: Vec<Source>,
+    /// Objects of other kinds beside it, as rendered charts have them.
+    pub(super) foreign: Vec<SourceError>,
+    /// What should have been readable and is not.
+    pub(super) unread: Vec<SourceError>,
+}
+
+/// Reads all documents of a file; `-` is `input`. What cannot be read keeps nothing else from being read.
+pub(super) fn read(path: &Path, input: &mut dyn Read) -> Reading {
+    let mut reading = Reading::default();
+    let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
+    let documents = match documents(path, &file, input) {
+        Ok(documents) => documents,
+        Err(error) => {
+            reading.unread.push(error);
+            return reading;
+        }
+    };
+    for document in documents {
+        for value in items(document.value) {
+            let (file, line) = (file.clone(), document.line);
+            match content(value) {
+                Ok(content) => reading.sources.push(Source { file, line, content }),
+                Err(Other::Foreign(found)) => reading.foreign.push(SourceError::Kind { file, line, found }),
+                Err(Other::Unfit(found)) => reading.unread.push(SourceError::Kind { file, line, found }),
+            }
+        }
+    }
+    // Where there is nothing but other kinds, this is most likely not the file that was meant.
+    if reading.sources.is_empty() {
+        reading.unread.append(&mut reading.foreign);
+    }
+    reading
+}
+
+fn documents(path: &Path, file: &str, input: &mut dyn Read) -> Result<Vec<Placed>, SourceError> {
     let mut text = String::new();
-    let read = if standard {
+    let read = if path == Path::new("-") {
         input.read_to_string(&mut text)
     } else {
         std::fs::File::open(path).and_then(|mut opened| opened.read_to_string(&mut text))
     };
-    read.map_err(|source| SourceError::Read { file: file.clone(), source })?;
-    let documents = yaml::nested_documents(&text, DEPTH)
-        .map_err(|source| SourceError::Syntax { file: file.clone(), source })?;
-    let mut sources = Vec::new();
-    let documents: Vec<_> = documents.into_iter().filter(|document| !document.value.is_null()).collect();
+    read.map_err(|source| SourceError::Read { file: file.to_owned(), source })?;
+    let mut documents = yaml::nested_documents(&text, DEPTH)
+        .map_err(|source| SourceError::Syntax { file: file.to_owned(), source })?;
+    documents.retain(|document| !document.value.is_null());
     if documents.is_empty() {
-        return Err(SourceError::Empty { file });
+        return Err(SourceError::Empty { file: file.to_owned() });
     }
-    for document in documents {
-        for value in items(document.value) {
-            let content = content(value).map_err(|found| SourceError::Kind {
-                file: file.clone(),
-                line: document.line,
-                found,
-            })?;
-            sources.push(Source { file: file.clone(), line: document.line, content });
-        }
-    }
-    Ok(sources)
+    Ok(documents)
 }
 
 /// Reads the only document of a file.
 pub(super) fn read_one(path: &Path, input: &mut dyn Read) -> Result<Source, SourceError> {
-    let mut sources = read(path, input)?;
+    let Reading { mut sources, foreign, unread } = read(path, input);
+    if let Some(error) = unread.into_iter().chain(foreign).next() {
+        return Err(error);
+    }
     match (sources.pop(), sources.len()) {
         (Some(source), 0) => Ok(source),
         (last, rest) => {
@@ -106,17 +148,28 @@ fn items(document: Value) -> Vec<Value> {
     }
 }
 
+/// A document that is neither a CRD nor a schema, in words.
+enum Other {
+    /// An object of another kind.
+    Foreign(String),
+    /// A CRD of a version nobody serves, or no object at all.
+    Unfit(String),
+}
+
 /// Something with apiVersion or kind is an object; everything else is taken for a schema.
-fn content(value: Value) -> Result<Content, String> {
+fn content(value: Value) -> Result<Content, Other> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match (text("apiVersion"), text("kind")) {
         (Some("apiextensions.k8s.io/v1"), Some("CustomResourceDefinition")) => Ok(Content::Crd(value)),
-        (Some("apiextensions.k8s.io/v1beta1"), Some("CustomResourceDefinition")) => {
-            Err("apiextensions.k8s.io/v1beta1, which no API server has served since 1.22,".to_owned())
+        (Some("apiextensions.k8s.io/v1beta1"), Some("CustomResourceDefinition")) => Err(Other::Unfit(
+            "apiextensions.k8s.io/v1beta1, which no API server has served since 1.22,".to_owned(),
+        )),
+        (Some(version), Some(kind @ "CustomResourceDefinition")) => {
+            Err(Other::Unfit(format!("{kind} of {version}")))
         }
-        (Some(version), Some(kind)) => Err(format!("{kind} of {version}")),
-        (None, Some(kind)) => Err(format!("{kind} without an apiVersion")),
-        (Some(version), None) => Err(format!("something of {version} without a kind")),
+        (Some(version), Some(kind)) => Err(Other::Foreign(format!("{kind} of {version}"))),
+        (None, Some(kind)) => Err(Other::Unfit(format!("{kind} without an apiVersion"))),
+        (Some(version), None) => Err(Other::Unfit(format!("something of {version} without a kind"))),
         (None, None) => Ok(Content::Schema(value)),
     }
 }

@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use super::*;
 
+mod inputs;
+
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
