@@ -6,7 +6,7 @@ use schema_merge::{Finding, Options, Severity, check_crd, check_structural};
 
 use super::CheckArgs;
 use super::report::{Level, Note, Report};
-use super::source::{Content, read};
+use super::source::{Content, Source, read};
 
 pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Report {
     let mut report = Report::default();
@@ -21,7 +21,7 @@ pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Report {
                     check_structural(schema, &Options::default().status_subresource(args.status))
                 }
             };
-            let kept = findings.into_iter().map(|finding| note(&finding, &source.file, source.line));
+            let kept = findings.into_iter().map(|finding| note(&finding, source));
             report.notes.extend(kept.filter(|note| note.level == Level::Error || !args.errors_only));
         }
     }
@@ -29,7 +29,7 @@ pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Report {
     report
 }
 
-fn note(finding: &Finding, file: &str, line: u64) -> Note {
+fn note(finding: &Finding, source: &Source) -> Note {
     let level = match finding.severity {
         // The server drops these fields, with an error or a warning as the client asks.
         Severity::Decode | Severity::Error | Severity::UnknownField => Level::Error,
@@ -37,9 +37,10 @@ fn note(finding: &Finding, file: &str, line: u64) -> Note {
         _ => Level::Lint,
     };
     Note {
-        file: file.to_owned(),
+        file: source.file.clone(),
         others: Vec::new(),
-        line,
+        line: source.line,
+        subject: source.subject.clone(),
         level,
         rule: finding.rule,
         pointer: finding.pointer(),

@@ -47,6 +47,7 @@ fn note(change: &Change, file: &str, line: u64) -> Note {
         file: file.to_owned(),
         others: Vec::new(),
         line,
+        subject: None,
         level,
         rule: change.rule,
         pointer: change.pointer(),

@@ -13,6 +13,8 @@ pub(super) struct Note {
     pub(super) others: Vec<String>,
     /// The line at which the document starts.
     pub(super) line: u64,
+    /// Which CRD or schema of the file it is about, if the file holds several.
+    pub(super) subject: Option<String>,
     pub(super) pointer: String,
     pub(super) rule: &'static str,
     pub(super) text: String,
@@ -69,7 +71,9 @@ impl Report {
             let line = note.text.replace('\n', "\\n");
             let files = std::iter::once(&note.file).chain(&note.others).map(String::as_str);
             let files = files.collect::<Vec<_>>().join(",");
-            text.push_str(&format!("{files}: {}: {line}\n", note.level.as_str()));
+            let subject = note.subject.as_ref().map(|subject| format!("{}: ", subject.replace('\n', "\\n")));
+            let (subject, level) = (subject.unwrap_or_default(), note.level.as_str());
+            text.push_str(&format!("{files}: {subject}{level}: {line}\n"));
         }
         if let Some(verdict) = &self.verdict {
             text.push_str(&format!("{verdict}\n"));
@@ -81,7 +85,7 @@ impl Report {
         let note = |note: &Note| {
             json!({
                 "level": note.level.as_str(), "file": note.file, "others": note.others, "line": note.line,
-                "pointer": note.pointer, "rule": note.rule, "text": note.text,
+                "subject": note.subject, "pointer": note.pointer, "rule": note.rule, "text": note.text,
             })
         };
         let notes: Vec<Value> = self.notes.iter().map(note).collect();

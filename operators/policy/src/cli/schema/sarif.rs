@@ -28,11 +28,10 @@ fn entry(note: &Note) -> Entry {
         Level::Warning | Level::Lint => "warning",
         Level::Note => "note",
     };
-    Entry {
-        rule: note.rule.to_owned(),
-        level,
-        message: note.text.clone(),
-        place: Some((note.file.clone(), note.line)),
-        about: note.pointer.clone(),
-    }
+    // Viewers show the message and seldom the logical place, so both say what it is about.
+    let (message, about) = match &note.subject {
+        Some(subject) => (format!("{subject}: {}", note.text), format!("{subject}{}", note.pointer)),
+        None => (note.text.clone(), note.pointer.clone()),
+    };
+    Entry { rule: note.rule.to_owned(), level, message, place: Some((note.file.clone(), note.line)), about }
 }

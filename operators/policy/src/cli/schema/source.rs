@@ -1,5 +1,6 @@
 //! Reads the documents of a file or of standard input, and tells CRDs from schemas.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -15,6 +16,8 @@ pub(super) struct Source {
     pub(super) file: String,
     /// The line it starts at.
     pub(super) line: u64,
+    /// Which one it is, where the file holds several: its name, or its place.
+    pub(super) subject: Option<String>,
     pub(super) content: Content,
 }
 
@@ -22,6 +25,14 @@ pub(super) struct Source {
 pub(super) enum Content {
     Crd(Value),
     Schema(Value),
+}
+
+impl Content {
+    /// The name of a CRD; schemas have none.
+    fn name(&self) -> Option<&str> {
+        let Self::Crd(crd) = self else { return None };
+        crd.pointer("/metadata/name").and_then(Value::as_str).filter(|name| !name.is_empty())
+    }
 }
 
 /// Why there is nothing to work on.
@@ -92,16 +103,21 @@ pub(super) fn read(path: &Path, input: &mut dyn Read) -> Reading {
             return reading;
         }
     };
+    let several = documents.len() > 1;
     for document in documents {
-        for value in items(document.value) {
+        for (item, value) in items(document.value) {
             let (file, line) = (file.clone(), document.line);
             match content(value) {
-                Ok(content) => reading.sources.push(Source { file, line, content }),
+                Ok(content) => {
+                    let subject = Some(place(item, several.then_some(line)));
+                    reading.sources.push(Source { file, line, subject, content });
+                }
                 Err(Other::Foreign(found)) => reading.foreign.push(SourceError::Kind { file, line, found }),
                 Err(Other::Unfit(found)) => reading.unread.push(SourceError::Kind { file, line, found }),
             }
         }
     }
+    name(&mut reading.sources);
     // Where there is nothing but other kinds, this is most likely not the file that was meant.
     if reading.sources.is_empty() {
         reading.unread.append(&mut reading.foreign);
@@ -141,10 +157,44 @@ pub(super) fn read_one(path: &Path, input: &mut dyn Read) -> Result<Source, Sour
     }
 }
 
-fn items(document: Value) -> Vec<Value> {
+/// Tells the sources of a file apart: by name, by place where there is no name, and by both where two have the same.
+fn name(sources: &mut [Source]) {
+    if let [only] = sources {
+        only.subject = None;
+        return;
+    }
+    let names: Vec<_> = sources.iter().map(|source| source.content.name().map(str::to_owned)).collect();
+    let mut seen = BTreeMap::<&str, usize>::new();
+    for name in names.iter().flatten() {
+        let count = seen.entry(name).or_default();
+        *count = count.saturating_add(1);
+    }
+    for (source, name) in sources.iter_mut().zip(&names) {
+        let Some(text) = name else { continue };
+        let shared = seen.get(text.as_str()).is_some_and(|count| *count > 1);
+        source.subject = match source.subject.take() {
+            Some(place) if shared => Some(format!("{text} ({place})")),
+            _ => Some(text.clone()),
+        };
+    }
+}
+
+/// Where in its file something stands: which item of a list, and in which document if there are several.
+fn place(item: Option<usize>, document: Option<u64>) -> String {
+    match (item, document) {
+        (Some(item), Some(line)) => format!("items[{item}] of the document at line {line}"),
+        (Some(item), None) => format!("items[{item}]"),
+        (None, line) => format!("document at line {}", line.unwrap_or(1)),
+    }
+}
+
+/// The items of a list with their indices, or the document itself.
+fn items(document: Value) -> Vec<(Option<usize>, Value)> {
     match (document.get("kind").and_then(Value::as_str), document.get("items")) {
-        (Some("List" | "CustomResourceDefinitionList"), Some(Value::Array(items))) => items.clone(),
-        _ => vec![document],
+        (Some("List" | "CustomResourceDefinitionList"), Some(Value::Array(items))) => {
+            items.iter().cloned().enumerate().map(|(index, item)| (Some(index), item)).collect()
+        }
+        _ => vec![(None, document)],
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several inputs of `schema check`: what cannot be read, what is no schema, and which finding is about what.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{CRD, run};
 
@@ -46,4 +46,49 @@ fn other_kinds_beside_a_crd_are_skipped() {
     let beta = bad.replace("io/v1", "io/v1beta1");
     let ran = run(&[("a.yaml", &format!("{bad}---{beta}"))], &["check", "a.yaml"], "");
     assert_eq!((ran.code, ran.out.lines().count()), (2, 1), "a CRD nobody serves is not skipped");
+}
+
+#[test]
+fn findings_say_which_crd_of_a_file_they_are_about() {
+    let bad = CRD.replace("{type: integer}", "{type: array}");
+    let other = bad.replace("{name: foos.example.com}", "{name: bars.example.com}");
+    let nameless = bad.replace("metadata: {name: foos.example.com}\n", "");
+    let all = format!("{}---{other}---{nameless}---{CRD}", bad.trim_start());
+    let subjects = |text: &str| {
+        let ran = run(&[("a.yaml", text)], &["check", "--errors-only", "-o", "json", "a.yaml"], "");
+        let notes: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+        let items = notes.iter().filter(|note| note["rule"] == "array-items");
+        items.map(|note| note["subject"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let second = "foos.example.com (document at line 1)";
+    let third =
+        format!("document at line {}", all.split(nameless.trim_start()).next().unwrap().lines().count() + 1);
+    assert_eq!(subjects(&all), [second, "bars.example.com", &third].map(|subject| Some(subject.to_owned())));
+    assert_eq!(subjects(&bad), [None], "there is only one");
+
+    let text = run(&[("a.yaml", &all)], &["check", "a.yaml"], "").out;
+    let words =
+        "error: spec.validation.openAPIV3Schema.properties[spec].properties[size].items: Required value";
+    assert!(text.contains(&format!("a.yaml: bars.example.com: {words}")), "{text}");
+    let sarif = run(&[("a.yaml", &all)], &["check", "-o", "sarif", "a.yaml"], "").out;
+    assert!(sarif.contains("\"text\": \"bars.example.com: spec.validation."), "{sarif}");
+    assert!(sarif.contains("\"fullyQualifiedName\": \"bars.example.com/spec/versions/0/"), "{sarif}");
+}
+
+#[test]
+fn equal_faults_of_two_items_are_two_findings() {
+    let crd = crate::yaml::nested_documents(&CRD.replace("{type: integer}", "{type: array}"), 64).unwrap();
+    let mut nameless = crd[0].value.clone();
+    nameless.as_object_mut().unwrap().remove("metadata");
+    for (item, subjects) in [
+        (&crd[0].value, ["foos.example.com (items[0])", "foos.example.com (items[1])"]),
+        (&nameless, ["items[0]", "items[1]"]),
+    ] {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": [item, item]}).to_string();
+        let text = run(&[("a.json", &list)], &["check", "a.json"], "").out;
+        for subject in subjects {
+            let start = format!("a.json: {subject}: error: spec.validation.");
+            assert_eq!(text.matches(&start).count(), 1, "{text}");
+        }
+    }
 }
