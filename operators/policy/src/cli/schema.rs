@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use report::Report;
-use source::SourceError;
+use source::{SourceError, Standard};
 
 /// Nothing to report.
 const CLEAN: u8 = 0;
@@ -127,6 +127,7 @@ pub struct DiffArgs {
 /// Standard input is read at most once. Findings go to `out`, everything else to `err`. `check` reports what it can read
 /// even when it cannot read all.
 pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let input = &mut Standard::new(input);
     let done = match &args.command {
         SchemaCommand::Check(args) => {
             let report = check::run(args, input);
@@ -157,7 +158,7 @@ fn print(report: &Report, format: Format, out: &mut dyn Write) -> Result<u8, Sou
         Format::Json => report.to_json(),
         Format::Sarif => sarif::render(report),
     };
-    out.write_all(text.as_bytes()).map_err(SourceError::Write)?;
+    written(out.write_all(text.as_bytes()))?;
     Ok(match (report.unread.is_empty(), report.is_clean()) {
         (false, _) => UNREADABLE,
         (true, false) => FINDINGS,
@@ -177,7 +178,15 @@ fn mention(report: &Report, err: &mut dyn Write) -> std::io::Result<()> {
 }
 
 fn write_schema(schema: &serde_json::Value, out: &mut dyn Write) -> Result<(), SourceError> {
-    writeln!(out, "{schema:#}").map_err(SourceError::Write)
+    written(writeln!(out, "{schema:#}"))
+}
+
+/// A reader that has seen enough, such as `head`, does not change the verdict.
+fn written(done: std::io::Result<()>) -> Result<(), SourceError> {
+    match done {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(SourceError::Write),
+    }
 }
 
 #[cfg(test)]

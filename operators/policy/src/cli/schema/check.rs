@@ -1,14 +1,12 @@
 //! `schema check`: the API server's verdict, and the lints apart from it.
 
-use std::io::Read;
-
 use schema_merge::{Finding, Options, Severity, check_crd, check_structural};
 
 use super::CheckArgs;
 use super::report::{Level, Note, Report};
-use super::source::{Content, Source, read};
+use super::source::{Content, Source, Standard, read};
 
-pub(super) fn run(args: &CheckArgs, input: &mut dyn Read) -> Report {
+pub(super) fn run(args: &CheckArgs, input: &mut Standard<'_>) -> Report {
     let mut report = Report::default();
     for path in &args.files {
         let reading = read(path, input);

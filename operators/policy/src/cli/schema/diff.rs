@@ -1,14 +1,12 @@
 //! `schema diff`: whether stored objects and clients survive a change.
 
-use std::io::Read;
-
 use schema_merge::{Change, Direction, Impact, compat, compat_crd};
 
 use super::DiffArgs;
 use super::report::{Level, Note, Report};
-use super::source::{Content, SourceError, read_one};
+use super::source::{Content, SourceError, Standard, read_one};
 
-pub(super) fn run(args: &DiffArgs, input: &mut dyn Read) -> Result<Report, SourceError> {
+pub(super) fn run(args: &DiffArgs, input: &mut Standard<'_>) -> Result<Report, SourceError> {
     let (old, new) = (read_one(&args.old, input)?, read_one(&args.new, input)?);
     let changes = match (&old.content, &new.content) {
         (Content::Crd(old), Content::Crd(new)) => compat_crd(old, new),

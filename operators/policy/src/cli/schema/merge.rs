@@ -1,13 +1,12 @@
 //! `schema merge`: mounts fragments under the paths the command line names.
 
-use std::io::Read;
 use std::path::Path;
 
 use schema_merge::{Fragment, MergeError, Merger, MountPath, Obstacle, Sharing, Style, structuralize};
 use serde_json::Value;
 
 use super::report::{Level, Note, Report};
-use super::source::{Content, SourceError, read_one};
+use super::source::{Content, SourceError, Standard, read_one};
 use super::{MergeArgs, Shared};
 
 /// What came of merging.
@@ -16,7 +15,7 @@ pub(super) enum Outcome {
     Conflicts(Report),
 }
 
-pub(super) fn run(args: &MergeArgs, input: &mut dyn Read) -> Result<Outcome, SourceError> {
+pub(super) fn run(args: &MergeArgs, input: &mut Standard<'_>) -> Result<Outcome, SourceError> {
     let mut report = Report::default();
     let mut merger =
         Merger::new().status_subresource(args.status).strip_descriptions(args.strip_descriptions);

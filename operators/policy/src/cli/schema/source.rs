@@ -11,6 +11,18 @@ use crate::yaml::{self, Placed, YamlError};
 /// As deep as `schema-merge` looks.
 const DEPTH: usize = 512;
 
+/// Standard input, which can be read once.
+pub(super) struct Standard<'a> {
+    reader: &'a mut dyn Read,
+    taken: bool,
+}
+
+impl<'a> Standard<'a> {
+    pub(super) fn new(reader: &'a mut dyn Read) -> Self {
+        Self { reader, taken: false }
+    }
+}
+
 /// A document and where it stands.
 pub(super) struct Source {
     pub(super) file: String,
@@ -56,6 +68,9 @@ pub(super) enum SourceError {
     /// A command that takes one document got none or several.
     #[error("{file}: holds {found} documents, and exactly one is wanted")]
     Count { file: String, found: usize },
+    /// Standard input is named again after it has been read.
+    #[error("`-` is given twice, and standard input can be read only once: put one of them into a file")]
+    Twice,
     /// A mount path is none.
     #[error(transparent)]
     Mount(#[from] schema_merge::MergeError),
@@ -76,7 +91,7 @@ impl SourceError {
             | Self::Empty { file }
             | Self::Count { file, .. } => Some((file, 1)),
             Self::Kind { file, line, .. } => Some((file, *line)),
-            Self::Mount(_) | Self::Mixed | Self::Write(_) => None,
+            Self::Twice | Self::Mount(_) | Self::Mixed | Self::Write(_) => None,
         }
     }
 }
@@ -93,7 +108,7 @@ pub(super) struct Reading {
 }
 
 /// Reads all documents of a file; `-` is `input`. What cannot be read keeps nothing else from being read.
-pub(super) fn read(path: &Path, input: &mut dyn Read) -> Reading {
+pub(super) fn read(path: &Path, input: &mut Standard<'_>) -> Reading {
     let mut reading = Reading::default();
     let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
     let documents = match documents(path, &file, input) {
@@ -125,10 +140,13 @@ pub(super) fn read(path: &Path, input: &mut dyn Read) -> Reading {
     reading
 }
 
-fn documents(path: &Path, file: &str, input: &mut dyn Read) -> Result<Vec<Placed>, SourceError> {
+fn documents(path: &Path, file: &str, input: &mut Standard<'_>) -> Result<Vec<Placed>, SourceError> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
-        input.read_to_string(&mut text)
+        if std::mem::replace(&mut input.taken, true) {
+            return Err(SourceError::Twice);
+        }
+        input.reader.read_to_string(&mut text)
     } else {
         std::fs::File::open(path).and_then(|mut opened| opened.read_to_string(&mut text))
     };
@@ -143,7 +161,7 @@ fn documents(path: &Path, file: &str, input: &mut dyn Read) -> Result<Vec<Placed
 }
 
 /// Reads the only document of a file.
-pub(super) fn read_one(path: &Path, input: &mut dyn Read) -> Result<Source, SourceError> {
+pub(super) fn read_one(path: &Path, input: &mut Standard<'_>) -> Result<Source, SourceError> {
     let Reading { mut sources, foreign, unread } = read(path, input);
     if let Some(error) = unread.into_iter().chain(foreign).next() {
         return Err(error);

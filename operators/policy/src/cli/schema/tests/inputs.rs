@@ -1,8 +1,11 @@
 //! Several inputs of `schema check`: what cannot be read, what is no schema, and which finding is about what.
 
+use std::io::{ErrorKind, Write};
+
+use clap::Parser as _;
 use serde_json::{Value, json};
 
-use super::{CRD, run};
+use super::{CRD, Line, run, schema};
 
 #[test]
 fn what_cannot_be_read_hides_no_findings() {
@@ -91,4 +94,42 @@ fn equal_faults_of_two_items_are_two_findings() {
             assert_eq!(text.matches(&start).count(), 1, "{text}");
         }
     }
+}
+
+#[test]
+fn standard_input_named_twice_is_said_so() {
+    let bad = CRD.replace("{type: integer}", "{type: array}");
+    let check = run(&[], &["check", "-", "-"], &bad);
+    assert_eq!((check.code, check.out.lines().count()), (2, 1), "what was read is reported");
+    let diff = run(&[], &["diff", "-", "-"], CRD);
+    let merge = run(&[], &["merge", "/spec/a=-", "/spec/b=-"], "type: object");
+    for ran in [check, diff, merge] {
+        assert!(ran.code == 2 && ran.err.contains("`-` is given twice"), "{} {}", ran.code, ran.err);
+    }
+}
+
+/// Refuses what is written, for this reason.
+struct Refusing(ErrorKind);
+
+impl Write for Refusing {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_does_not_change_the_verdict() {
+    let code = |line: &[&str], text: &str, kind: ErrorKind| {
+        let line = Line::try_parse_from(["schema"].iter().chain(line)).unwrap();
+        schema(&line.args, &mut text.as_bytes(), &mut Refusing(kind), &mut Vec::new())
+    };
+    let bad = CRD.replace("{type: integer}", "{type: array}");
+    assert_eq!(code(&["check", "-"], &bad, ErrorKind::BrokenPipe), 1);
+    assert_eq!(code(&["check", "-"], &bad, ErrorKind::StorageFull), 2);
+    assert_eq!(code(&["merge", "/spec=-"], "type: object", ErrorKind::BrokenPipe), 0);
+    assert_eq!(code(&["merge", "/spec=-"], "type: object", ErrorKind::StorageFull), 2);
 }
