@@ -59,14 +59,22 @@ pub fn folder() -> Result<PathBuf, String> {
 /// # Errors
 /// A sentence about the first file that cannot be read or understood.
 pub fn subjects(folder: &Path) -> Result<Vec<Subject>, String> {
-    let mut suites = Vec::new();
-    find_suites(folder, &mut suites)?;
-    suites.sort();
     let mut subjects = Vec::new();
-    for suite in suites {
+    for suite in suites(folder)? {
         subjects.extend(read_suite(&suite)?);
     }
     Ok(subjects)
+}
+
+/// The `suite.yaml` files below a folder, ordered by path.
+///
+/// # Errors
+/// A sentence about the first folder that cannot be read.
+pub fn suites(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut suites = Vec::new();
+    find_suites(folder, &mut suites)?;
+    suites.sort();
+    Ok(suites)
 }
 
 fn find_suites(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {

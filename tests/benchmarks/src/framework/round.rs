@@ -66,19 +66,14 @@ fn reviews(
     let (ours, _) = Ours::ingest(&scenario.policies, heap)?;
     theirs.ingest(&scenario.policies)?;
     // The first turn warms caches, and settles whether the answers agree.
-    agree(
-        &ours.bench(&scenario.requests, Duration::ZERO)?,
-        &theirs.bench(&scenario.requests, Duration::ZERO)?,
-    )?;
+    turn(&ours, theirs, scenario, Duration::ZERO)?;
     let per_request = |passes: &Passes| {
         let median = Spread::of(passes.nanoseconds.iter().copied()).map(|spread| spread.median);
         median.unwrap_or(f64::NAN) / scenario.requests.len() as f64
     };
     let mut pairs = Vec::new();
     for _ in 0..effort.rounds {
-        let mine = ours.bench(&scenario.requests, effort.turn)?;
-        let other = theirs.bench(&scenario.requests, effort.turn)?;
-        agree(&mine, &other)?;
+        let (mine, other) = turn(&ours, theirs, scenario, effort.turn)?;
         pairs.push((per_request(&mine), per_request(&other)));
     }
     Ok(pairs)
@@ -97,10 +92,7 @@ fn ingests(
         let (ours, mut mine) = Ours::ingest(&scenario.policies, heap)?;
         let other = theirs.ingest(&scenario.policies)?;
         // What a review builds and keeps is memory too.
-        agree(
-            &ours.bench(&scenario.requests, Duration::ZERO)?,
-            &theirs.bench(&scenario.requests, Duration::ZERO)?,
-        )?;
+        turn(&ours, theirs, scenario, Duration::ZERO)?;
         mine.bytes = heap() as f64 - before as f64;
         pairs.push(match scenario.measure {
             Measure::Memory => (mine.bytes / items, other.bytes / items),
@@ -108,6 +100,19 @@ fn ingests(
         });
     }
     Ok(pairs)
+}
+
+/// One turn of either side, and the same answers from both.
+fn turn(
+    ours: &Ours,
+    theirs: &mut Theirs,
+    scenario: &Scenario,
+    time: Duration,
+) -> anyhow::Result<(Passes, Passes)> {
+    let mine = ours.bench(&scenario.requests, time)?;
+    let other = theirs.bench(&scenario.requests, time)?;
+    agree(&mine, &other)?;
+    Ok((mine, other))
 }
 
 fn outcome(scenario: &Scenario, pairs: &[Pair]) -> anyhow::Result<Outcome> {

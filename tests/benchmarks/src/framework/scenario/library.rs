@@ -1,6 +1,6 @@
 //! The public policy library: every template with the constraint of its first suite, on one Pod and on all samples.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
@@ -12,9 +12,7 @@ use super::{Measure, Policies, Scenario, policy};
 /// # Errors
 /// The first file that cannot be read.
 pub fn library(folder: &Path) -> anyhow::Result<Vec<Scenario>> {
-    let mut suites = Vec::new();
-    find_suites(&folder.join("library"), &mut suites)?;
-    suites.sort();
+    let suites = conformance::library::suites(&folder.join("library")).map_err(anyhow::Error::msg)?;
     let mut policies = Policies::default();
     let mut samples = Vec::new();
     for suite in &suites {
@@ -38,18 +36,6 @@ pub fn library(folder: &Path) -> anyhow::Result<Vec<Scenario>> {
         ),
         scenario(format!("{count} templates of the library, {} samples", requests.len()), requests, None),
     ])
-}
-
-fn find_suites(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.is_dir() {
-            find_suites(&path, found)?;
-        } else if path.ends_with("suite.yaml") {
-            found.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// Adds the template and the first constraint of a suite, and the objects of all its cases. Suites without Rego, and
