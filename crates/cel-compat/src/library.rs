@@ -83,6 +83,11 @@ pub(super) fn check_pattern(name: &str, arguments: &[Node]) -> Result<(), String
     }
 }
 
+/// Whether `==` has an error for a value on its right, although it has its type.
+pub(super) fn is_incomparable(value: &Value) -> bool {
+    quantity::is_result(value)
+}
+
 /// What quantities and versions are compared by.
 fn ordering(name: &str) -> Option<Native> {
     fn order(arguments: &[Value]) -> Result<Ordering, EvalError> {

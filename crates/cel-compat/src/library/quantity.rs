@@ -18,6 +18,9 @@ pub(super) struct Quantity {
     scale: i32,
     /// Read on Kubernetes' fast path, which keeps 64-bit integers.
     is_small: bool,
+    /// What `add` and `sub` give. Kubernetes' library keeps it behind a pointer, which is not the type that its `==`
+    /// wants on the right.
+    is_result: bool,
 }
 
 const NANO: i32 = -9;
@@ -51,10 +54,15 @@ pub(super) fn function(name: &str) -> Option<Native> {
             integer.map(Value::Int).ok_or_else(|| EvalError::failed("cannot convert value to integer"))
         },
         "asApproximateFloat" => |_, arguments| this(arguments).map(|this| Value::Float(this.float())),
-        "add" => |_, arguments| this(arguments)?.plus(&other(arguments)?).map(Quantity::value),
-        "sub" => |_, arguments| this(arguments)?.plus(&other(arguments)?.negated()?).map(Quantity::value),
+        "add" => |_, arguments| this(arguments)?.plus(&other(arguments)?).map(Quantity::result),
+        "sub" => |_, arguments| this(arguments)?.plus(&other(arguments)?.negated()?).map(Quantity::result),
         _ => return None,
     })
+}
+
+/// Whether a value is what `add` or `sub` gave: `==` has an error for it on its right.
+pub(super) fn is_result(value: &Value) -> bool {
+    as_quantity(value).is_some_and(|quantity| quantity.is_result)
 }
 
 /// The order of two quantities; `None` when the arguments are something else.
@@ -79,7 +87,7 @@ fn this(arguments: &[Value]) -> Result<&Quantity, EvalError> {
 /// The second operand, which may be a plain integer.
 fn other(arguments: &[Value]) -> Result<Quantity, EvalError> {
     match arguments {
-        [_, Value::Int(number)] => Ok(Quantity { digits: i128::from(*number), scale: 0, is_small: true }),
+        [_, Value::Int(number)] => Ok(Quantity { is_small: true, ..Quantity::large(i128::from(*number), 0) }),
         [_, other] => as_quantity(other).copied().ok_or_else(EvalError::no_overload),
         _ => Err(EvalError::no_overload()),
     }
@@ -164,6 +172,10 @@ impl Quantity {
         Value::opaque(self)
     }
 
+    fn result(self) -> Value {
+        Value::opaque(Self { is_result: true, ..self })
+    }
+
     /// Reads a quantity.
     pub(super) fn read(text: &str) -> Result<Self, EvalError> {
         let parts = parts(text)?;
@@ -193,7 +205,7 @@ impl Quantity {
         };
         let signed = magnitude.saturating_mul(sign);
         if is_short && scale >= NANO && i64::try_from(signed).is_ok() {
-            return Ok(Self { digits: signed, scale, is_small: true });
+            return Ok(Self { digits: signed, scale, is_small: true, is_result: false });
         }
         let rounded = Self::rounded(magnitude, scale).capped(&unit);
         Ok(Self { digits: rounded.digits.saturating_mul(sign), ..rounded })
@@ -213,7 +225,7 @@ impl Quantity {
     }
 
     const fn large(digits: i128, scale: i32) -> Self {
-        Self { digits, scale, is_small: false }
+        Self { digits, scale, is_small: false, is_result: false }
     }
 
     fn capped(self, unit: &Unit) -> Self {
@@ -260,7 +272,7 @@ impl Quantity {
             .and_then(|(a, b)| a.checked_add(b))
             .ok_or_else(too_large)?;
         let is_small = self.is_small && other.is_small && i64::try_from(digits).is_ok();
-        Ok(Self { digits, scale, is_small })
+        Ok(Self { is_small, ..Self::large(digits, scale) })
     }
 
     /// The digits at a finer scale.
