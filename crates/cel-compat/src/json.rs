@@ -7,10 +7,17 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use crate::value::{Key, Value};
 
 impl Value {
-    /// JSON text as a value; `None` when it is no JSON, or nests deeper than serde allows (128).
+    /// JSON text as a value; `None` when it is no JSON, nests deeper than 512 levels, or has a number beyond a binary
+    /// float. Half of a surrogate pair becomes the replacement character, as with Go's decoder.
     #[must_use]
     pub fn from_json_text(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        serde_json::from_str(text).ok().or_else(|| Self::from_unusual_text(text))
+    }
+
+    /// What serde_json does not read, the reader of Rego's values does: deep nesting, and half a surrogate pair.
+    fn from_unusual_text(text: &str) -> Option<Self> {
+        let value = rego_compat::Value::from_json_str(text).ok()?;
+        serde_json::to_value(&value).ok().map(|value| Self::from_json(&value))
     }
 
     /// A parsed JSON value.
@@ -93,5 +100,17 @@ mod tests {
             shown,
             "List([Int(1), Float(1.0), Float(1.5), Float(9.223372036854776e18), Int(-9223372036854775808)])"
         );
+    }
+
+    #[test]
+    fn deep_nesting_and_half_pairs_are_read_as_rego_reads_them() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        for levels in [127, 128, 512] {
+            assert!(Value::from_json_text(&nested(levels)).is_some(), "{levels}");
+        }
+        assert!(Value::from_json_text(&nested(513)).is_none());
+        assert_eq!(Value::from_json_text(r#""\ud800""#), Some(Value::text("\u{fffd}")));
+        assert_eq!(Value::from_json_text(&format!("[{}, 1e400]", nested(200))), None);
+        assert_eq!(Value::from_json_text("[1,"), None);
     }
 }

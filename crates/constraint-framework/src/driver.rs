@@ -43,6 +43,11 @@ pub trait Program: fmt::Debug + Send + Sync {
     fn reads(&self) -> Option<&Reads> {
         None
     }
+
+    /// What is wrong with the source and did not keep it from being compiled; each says what is done instead.
+    fn warnings(&self) -> &[CompileError] {
+        &[]
+    }
 }
 
 /// What a program is asked to judge.
@@ -85,6 +90,11 @@ pub enum EvalError {
     /// them.
     #[error("the object cannot be read: it is nested too deep, or has a number out of bounds")]
     Unreadable,
+    /// The policy reads an object of the inventory that is nested too deep or holds a number too large.
+    #[error(
+        "the object {0} of the inventory cannot be read: it is nested too deep, or has a number out of bounds"
+    )]
+    UnreadableInventory(String),
     /// The engine panicked: a defect of the engine, which says more on standard error.
     #[error("the policy's engine failed: report it with the template and the object")]
     EngineFailed,

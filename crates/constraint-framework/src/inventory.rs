@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rego_compat::Value as RegoValue;
+use rpds::RedBlackTreeSetSync;
 
 use crate::review::Document;
 
@@ -39,6 +40,8 @@ pub struct Inventory {
     count: usize,
     joins: BTreeMap<Arc<JoinKey>, JoinIndex>,
     views: Vec<View>,
+    /// The places of objects that cannot be read. Next to none, if any.
+    unreadable: RedBlackTreeSetSync<Path>,
 }
 
 impl Inventory {
@@ -47,6 +50,10 @@ impl Inventory {
         let path: Path = path.into_iter().map(Arc::from).collect();
         let stored = Arc::new(Stored::new(object.body().text()));
         let replaced = self.root.put(&path, stored.clone());
+        self.unreadable.remove_mut(&path);
+        if stored.is_unreadable() {
+            self.unreadable.insert_mut(path.clone());
+        }
         if replaced.is_none() {
             self.count = self.count.saturating_add(1);
         }
@@ -57,6 +64,7 @@ impl Inventory {
     pub(crate) fn remove(&mut self, path: &[String]) {
         let path: Path = path.iter().map(|segment| Arc::from(segment.as_str())).collect();
         if let Some(removed) = self.root.remove(&path) {
+            self.unreadable.remove_mut(&path);
             self.count = self.count.saturating_sub(1);
             self.reindex(&path, Some(&removed), None);
         }
@@ -107,6 +115,14 @@ impl Inventory {
     #[must_use]
     pub fn select(&self, reads: &Reads, input: &RegoValue) -> RegoValue {
         select::select(self, reads, input)
+    }
+
+    /// The first object that a reader's answer on `input` can depend on and that cannot be read. The parts given by
+    /// [`Inventory::select`] show it as `null`: they are not to be judged by.
+    #[must_use]
+    pub fn unreadable(&self, reads: &Reads, input: &RegoValue) -> Option<String> {
+        let path = self.unreadable.iter().find(|path| select::reaches(reads, input, path))?;
+        Some(path.join("/"))
     }
 
     fn reindex(&mut self, path: &Path, before: Option<&Stored>, after: Option<&Stored>) {

@@ -52,7 +52,7 @@ fn message_text(message: &str) -> String {
     conflict.map_or(message, |conflict| *conflict).to_owned()
 }
 
-/// The details of a violation in one form: Go leaves them out where there are none.
-fn details_text(details: &Value) -> String {
-    if details.is_null() { "{}".to_owned() } else { details.to_string() }
+/// The details of a violation in one form; empty where there are none.
+fn details_text(details: Option<&Value>) -> String {
+    details.map_or_else(String::new, Value::to_string)
 }

@@ -58,6 +58,14 @@ const SHOWN: &[&str] = &[
     "'  spaces around  '",
     "lists.range(6000).map(i, 'x').join('')",
     "lists.range(5120).map(i, 'x').join('')",
+    // What does not compile, or is no string by type, is passed over.
+    "object.metadata.name",
+    "1",
+    "'a' +",
+    "nope + 'a'",
+    "params.most",
+    "variables.none",
+    " ",
 ];
 
 fn sources() -> Vec<Json> {
@@ -211,7 +219,7 @@ fn ask_ours(policies: &PolicySet, question: &Json) -> Found {
     let verdict = policies.review(&ours(question), EnforcementPoint::WEBHOOK, &Budget::default());
     let entry = |violation: &constraint_framework::review::Violation| {
         let constraint = violation.constraint.clone();
-        (constraint.kind, constraint.name, violation.message.clone())
+        (constraint.kind, constraint.name, said(&violation.message, violation.details.as_ref()))
     };
     found(verdict.violations().iter().map(entry))
 }
@@ -223,7 +231,13 @@ fn ask_theirs(judge: &mut Judge, question: &Json) -> Found {
     let answer = judge.ask(&question).expect("an answer");
     let results = answer["results"].as_array().unwrap_or_else(|| panic!("{answer}"));
     let text = |result: &Json, field: &str| result[field].as_str().unwrap().to_owned();
-    found(results.iter().map(|result| (text(result, "kind"), text(result, "name"), text(result, "msg"))))
+    let message = |result: &Json| said(&text(result, "msg"), result.get("details"));
+    found(results.iter().map(|result| (text(result, "kind"), text(result, "name"), message(result))))
+}
+
+/// A message with its details, which policies in CEL do not have.
+fn said(message: &str, details: Option<&Json>) -> String {
+    details.map_or_else(|| message.to_owned(), |details| format!("{message} {details}"))
 }
 
 #[test]

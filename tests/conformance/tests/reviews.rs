@@ -182,11 +182,12 @@ fn judged_line(result: &Json) -> Line {
         "scoped" => scoped.map(str::to_owned).collect(),
         action => BTreeSet::from([action.to_owned()]),
     };
-    // A match that could not be decided has no details there, and empty ones here.
-    let undecided = text("msg").starts_with("unable to match constraints");
-    let details =
-        if undecided && result["details"].is_null() { json!({}) } else { result["details"].clone() };
-    (format!("{}/{}", text("kind"), text("name")), text("msg"), rounded(details).to_string(), actions)
+    (format!("{}/{}", text("kind"), text("name")), text("msg"), details(result.get("details")), actions)
+}
+
+/// The details as text; empty where there are none at all.
+fn details(details: Option<&Json>) -> String {
+    details.map_or_else(String::new, |details| rounded(details.clone()).to_string())
 }
 
 /// Gatekeeper reads the numbers of a review as 64-bit floating point numbers; ours stay as they are written.
@@ -214,7 +215,7 @@ fn line(violation: &Violation) -> Line {
     (
         violation.constraint.to_string(),
         violation.message.clone(),
-        rounded(violation.details.clone()).to_string(),
+        details(violation.details.as_ref()),
         actions,
     )
 }

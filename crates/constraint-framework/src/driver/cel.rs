@@ -27,7 +27,7 @@ impl Driver for CelDriver {
 
     fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
         let source = Source::read(source)?;
-        let mut compiler = Compiler { environment: environment(), errors: Vec::new() };
+        let mut compiler = Compiler { environment: environment(), errors: Vec::new(), warnings: Vec::new() };
         for (position, variable) in source.variables.iter().enumerate() {
             compiler.variable(position, variable);
         }
@@ -51,6 +51,7 @@ impl Driver for CelDriver {
             environment: compiler.environment,
             conditions,
             validations,
+            warnings: compiler.warnings,
         }))
     }
 }
@@ -75,6 +76,8 @@ fn environment() -> Environment {
 struct Compiler {
     environment: Environment,
     errors: Vec<CompileError>,
+    /// What is wrong and does not keep the policy from deciding.
+    warnings: Vec<CompileError>,
 }
 
 impl Compiler {
@@ -83,45 +86,67 @@ impl Compiler {
     fn variable(&mut self, position: usize, variable: &source::Named) {
         let place = format!("/variables/{position}/expression");
         match self.expression(&place, &variable.expression, None) {
-            Some(expression) => self.environment.define(&variable.name, expression),
-            None => self.environment.define_unknown(&variable.name),
+            Ok(expression) => self.environment.define(&variable.name, expression),
+            Err(errors) => {
+                self.errors.extend(errors);
+                self.environment.define_unknown(&variable.name);
+            }
         }
     }
 
     fn condition(&mut self, place: &str, text: &str) -> Option<Condition> {
-        let expression = self.expression(place, text, Some(&Type::Bool))?;
-        Some(Condition { text: text.to_owned(), expression })
+        match self.expression(place, text, Some(&Type::Bool)) {
+            Ok(expression) => Some(Condition { text: text.to_owned(), expression }),
+            Err(errors) => {
+                self.errors.extend(errors);
+                None
+            }
+        }
     }
 
     fn validation(&mut self, position: usize, validation: &source::Validation) -> Option<Validation> {
         let place = format!("/validations/{position}");
         let condition = self.condition(&format!("{place}/expression"), &validation.expression);
-        let message_expression = match validation.message_expression.trim() {
-            "" => None,
-            _ => {
-                let place = format!("{place}/messageExpression");
-                Some(self.expression(&place, &validation.message_expression, Some(&Type::String))?)
-            }
-        };
+        let message_expression = self.message(&place, &validation.message_expression);
         Some(Validation { condition: condition?, message: validation.message.clone(), message_expression })
     }
 
-    fn expression(&mut self, place: &str, text: &str, wanted: Option<&Type>) -> Option<Expression> {
-        match self.environment.compile(text) {
-            Ok(expression) => match wanted.filter(|wanted| *wanted != expression.result()) {
-                None => Some(expression),
-                Some(wanted) => {
-                    let message = format!("must evaluate to {wanted} but got {}", expression.result());
-                    self.errors.push(error("cel_type_error", message, format!("source{place}")));
-                    None
-                }
-            },
-            Err(mistakes) => {
-                let located = |mistake: cel_compat::Mistake| {
-                    error("cel_compile_error", mistake.message, located(place, text, mistake.at))
+    /// What computes a message. Kubernetes' validator, and with it Gatekeeper, passes over one that does not compile
+    /// and says `message`: what is violated does not depend on it.
+    fn message(&mut self, place: &str, text: &str) -> Option<Expression> {
+        if text.trim().is_empty() {
+            return None;
+        }
+        match self.expression(&format!("{place}/messageExpression"), text, Some(&Type::String)) {
+            Ok(expression) => Some(expression),
+            Err(errors) => {
+                let passed_over = |error: CompileError| CompileError {
+                    message: format!("{}; it is passed over, and `message` is said", error.message),
+                    ..error
                 };
-                self.errors.extend(mistakes.into_iter().map(located));
+                self.warnings.extend(errors.into_iter().map(passed_over));
                 None
+            }
+        }
+    }
+
+    fn expression(
+        &self,
+        place: &str,
+        text: &str,
+        wanted: Option<&Type>,
+    ) -> Result<Expression, Vec<CompileError>> {
+        let expression = self.environment.compile(text).map_err(|mistakes| {
+            let located = |mistake: cel_compat::Mistake| {
+                error("cel_compile_error", mistake.message, located(place, text, mistake.at))
+            };
+            mistakes.into_iter().map(located).collect::<Vec<_>>()
+        })?;
+        match wanted.filter(|wanted| *wanted != expression.result()) {
+            None => Ok(expression),
+            Some(wanted) => {
+                let message = format!("must evaluate to {wanted} but got {}", expression.result());
+                Err(vec![error("cel_type_error", message, format!("source{place}"))])
             }
         }
     }

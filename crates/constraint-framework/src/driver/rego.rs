@@ -118,6 +118,9 @@ fn from_findings(findings: &Findings) -> Vec<CompileError> {
 
 impl Program for RegoProgram {
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+        if case.review.is_unreadable_to_rego() || case.parameters.is_unreadable_to_rego() {
+            return Err(EvalError::Unreadable);
+        }
         let input = RegoValue::from(BTreeMap::from([
             (RegoValue::from("review"), case.review.rego().clone()),
             (RegoValue::from("parameters"), parameters(case)),
@@ -125,6 +128,9 @@ impl Program for RegoProgram {
         let data = match &self.reads {
             None => RegoValue::new_object(),
             Some(reads) => {
+                if let Some(place) = case.inventory.unreadable(reads, &input) {
+                    return Err(EvalError::UnreadableInventory(place));
+                }
                 let inventory = case.inventory.select(reads, &input);
                 RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), inventory)]))
             }
@@ -169,7 +175,7 @@ fn finding(entry: &RegoValue) -> Result<Finding, EvalError> {
         None => Value::Object(serde_json::Map::new()),
         Some(details) => serde_json::to_value(details).map_err(|_| EvalError::Shape(shape(entry)))?,
     };
-    Ok(Finding { message: message.to_string(), details })
+    Ok(Finding { message: message.to_string(), details: Some(details) })
 }
 
 /// The start of a value, for an error message that must stay readable.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rego_compat::{Segment, Value as RegoValue, values_at};
 
 use super::part::Parts;
-use super::reads::{JoinedRead, Reads};
+use super::reads::{JoinedRead, Reads, covers};
 use super::shelf::{Reach, Shelf};
 use super::{Inventory, Path, view};
 
@@ -26,6 +26,15 @@ pub(super) fn select(inventory: &Inventory, reads: &Reads, input: &RegoValue) ->
         }
     }
     parts.over(whole(inventory, reads).as_ref())
+}
+
+/// Whether the object at a place is one of those that a reader's answer on this input can depend on.
+pub(super) fn reaches(reads: &Reads, input: &RegoValue, place: &Path) -> bool {
+    let narrowed = reads.narrowed.iter().map(Vec::as_slice);
+    let joined = reads.joined.iter().map(|read| read.path.as_slice());
+    let mut narrow = narrowed.chain(joined);
+    reads.whole().iter().any(|path| covers(path, place))
+        || narrow.any(|path| within(&reach(path, input), place))
 }
 
 fn whole(inventory: &Inventory, reads: &Reads) -> Option<RegoValue> {

@@ -308,3 +308,32 @@ proptest! {
         prop_assert_eq!(inventory.len(), before.len());
     }
 }
+
+#[test]
+fn an_object_that_cannot_be_read_is_named_to_those_who_would_read_it() {
+    let deep =
+        format!("{{\"metadata\": {{\"name\": \"x\"}}, \"spec\": {}{}}}", "[".repeat(600), "]".repeat(600));
+    let deep = Document::from_text(deep).unwrap();
+    let narrow = program("violation[{\"msg\": \"m\"}] { data.inventory.namespace[input.ns].v1.Service[_] }");
+    let wide = program("violation[{\"msg\": \"m\"}] { data.inventory.namespace[_].v1.Service[_] }");
+    let joined = program(UNIQUE_HOST);
+    let readers = [&narrow, &wide, &joined].map(|program| Reads::of(program.analysis()).unwrap());
+    let mut inventory = Inventory::default();
+    inventory.serve(readers.iter());
+    let named = |inventory: &Inventory, namespace: &str| {
+        let input = rego(&json!({"ns": namespace, "host": "a"}));
+        readers.each_ref().map(|reads| inventory.unreadable(reads, &input))
+    };
+    inventory.put(path(&["namespace", "a", "v1", "Service", "x"]), &deep);
+    let before = inventory.clone();
+    let place = || Some("namespace/a/v1/Service/x".to_owned());
+    assert_eq!(named(&inventory, "a"), [place(), place(), None]);
+    assert_eq!(named(&inventory, "b"), [None, place(), None]);
+    inventory.put(path(&["namespace", "a", "networking.k8s.io/v1", "Ingress", "x"]), &deep);
+    inventory.put(path(&["namespace", "a", "v1", "Service", "x"]), &self::named("x"));
+    let ingress = Some("namespace/a/networking.k8s.io/v1/Ingress/x".to_owned());
+    assert_eq!(named(&inventory, "a"), [None, None, ingress]);
+    inventory.remove(&path(&["namespace", "a", "networking.k8s.io/v1", "Ingress", "x"]));
+    assert_eq!(named(&inventory, "a"), [None, None, None]);
+    assert_eq!(named(&before, "a"), [place(), place(), None]);
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::api::{
     Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, Operations,
 };
-use crate::driver::Program;
+use crate::driver::{CompileError, Program};
 use crate::error::IngestError;
 use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
@@ -102,6 +102,11 @@ impl CompiledTemplate {
     /// The CRD of its constraints. Parsed at each call.
     pub fn crd(&self) -> Value {
         self.0.crd.value()
+    }
+
+    /// What is wrong with its code and does not keep it from deciding.
+    pub fn warnings(&self) -> impl Iterator<Item = &CompileError> {
+        self.programs().flat_map(|(_, program)| program.warnings())
     }
 
     pub(super) fn program(&self) -> &dyn Program {

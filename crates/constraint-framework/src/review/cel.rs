@@ -13,16 +13,17 @@ pub(crate) struct CelViews {
     pub(crate) request: Value,
     /// `namespaceObject`, without the metadata that Kubernetes leaves out; `null` when there is none.
     pub(crate) namespace_object: Value,
+    /// Whether there is a namespace that cannot be read, and is shown as `null`.
+    pub(crate) is_namespace_unreadable: bool,
 }
 
 impl CelViews {
     pub(super) fn of(review: &Review) -> Self {
+        let namespace = review.namespace_object.as_ref().map(|namespace| namespace.body().parse());
         Self {
             request: request(review),
-            namespace_object: review
-                .namespace_object
-                .as_ref()
-                .map_or(Value::Null, |namespace| namespace_view(namespace.json())),
+            is_namespace_unreadable: matches!(namespace, Some(None)),
+            namespace_object: namespace.flatten().as_ref().map_or(Value::Null, namespace_view),
         }
     }
 }

@@ -40,7 +40,7 @@ impl Json {
 
     /// As a JSON value, parsed on the first call; null where it is unreadable.
     pub fn json(&self) -> &Value {
-        self.json.get_or_init(|| serde_json::from_str(self.text()).ok()).as_ref().unwrap_or(&Value::Null)
+        self.json.get_or_init(|| self.parse()).as_ref().unwrap_or(&Value::Null)
     }
 
     /// As a Rego value, parsed on the first call; null where it is unreadable.
@@ -49,12 +49,30 @@ impl Json {
         parsed.as_ref().unwrap_or(&UNREADABLE)
     }
 
-    /// Whether somebody asked for a value and there is none. The text was recognised as JSON before, so it can only
-    /// be nested too deep or hold a number out of bounds. What was judged of it then was not it.
+    /// As a JSON value that is not kept; `None` where it is unreadable. What serde_json does not read, the reader of
+    /// Rego's values does: deep nesting, and half a surrogate pair.
+    pub(crate) fn parse(&self) -> Option<Value> {
+        let unusual = || serde_json::to_value(rego_compat::Value::from_json_str(self.text()).ok()?).ok();
+        serde_json::from_str(self.text()).ok().or_else(unusual)
+    }
+
+    /// Whether somebody asked for a JSON value and there is none. The text was recognised as JSON before, so it can
+    /// only be nested deeper than 512 levels or hold a number beyond a binary float. What was judged of it then was
+    /// not it.
     pub fn is_unreadable(&self) -> bool {
         matches!(self.json.get(), Some(None))
-            || matches!(self.rego.get(), Some(None))
-            || matches!(self.cel.get(), Some(None))
+    }
+
+    /// Whether there is no Rego value. The bounds are the same but for numbers, which may be larger.
+    pub(crate) fn is_unreadable_to_rego(&self) -> bool {
+        self.rego();
+        matches!(self.rego.get(), Some(None))
+    }
+
+    /// Whether there is no CEL value.
+    pub(crate) fn is_unreadable_to_cel(&self) -> bool {
+        self.cel();
+        matches!(self.cel.get(), Some(None))
     }
 
     /// As a CEL value, parsed on the first call; null where it is unreadable.
@@ -66,5 +84,27 @@ impl Json {
     #[cfg(test)]
     pub(super) fn is_parsed(&self) -> bool {
         self.json.get().is_some() || self.rego.get().is_some() || self.cel.get().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_representations_read_equally_deep() {
+        let nested = |levels: usize| {
+            Json::from_raw(
+                RawValue::from_string(format!("{}{}", "[".repeat(levels), "]".repeat(levels))).unwrap(),
+            )
+        };
+        for levels in [1, 127, 128, 512, 513] {
+            let json = nested(levels);
+            let read = levels < 513;
+            assert_eq!(json.json().is_null(), !read, "{levels}");
+            assert_eq!(json.is_unreadable(), !read, "{levels}");
+            assert_eq!(json.is_unreadable_to_rego(), !read, "{levels}");
+            assert_eq!(json.is_unreadable_to_cel(), !read, "{levels}");
+        }
     }
 }

@@ -58,9 +58,18 @@ impl Review {
         })
     }
 
-    /// Whether a policy asked for one of the objects and it could not be parsed.
+    /// Whether somebody asked for one of the objects as JSON and it could not be parsed.
     pub(crate) fn is_unreadable(&self) -> bool {
-        self.objects().chain(&self.namespace_object).any(|document| document.body().is_unreadable())
+        self.documents().any(|document| document.body().is_unreadable())
+    }
+
+    /// Whether one of the objects has no Rego value: what [`Review::rego`] shows of it is not it.
+    pub(crate) fn is_unreadable_to_rego(&self) -> bool {
+        self.documents().any(|document| document.body().is_unreadable_to_rego())
+    }
+
+    fn documents(&self) -> impl Iterator<Item = &Document> {
+        self.objects().chain(&self.namespace_object)
     }
 
     /// The namespace that namespace lists are compared with: a Namespace's own name, or the one the object is in;

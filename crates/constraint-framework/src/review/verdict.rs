@@ -1,5 +1,7 @@
 //! All violations of one review, in an order that does not depend on how the constraints came in.
 
+use serde_json::Value;
+
 use super::{Action, Violation};
 
 /// The answer to one review at one enforcement point.
@@ -14,7 +16,7 @@ impl Verdict {
         violations.sort_by(|a, b| {
             (&a.actions, &a.message, &a.constraint)
                 .cmp(&(&b.actions, &b.message, &b.constraint))
-                .then_with(|| a.details.to_string().cmp(&b.details.to_string()))
+                .then_with(|| text(&a.details).cmp(&text(&b.details)))
         });
         Self { violations }
     }
@@ -44,6 +46,10 @@ impl Verdict {
     }
 }
 
+fn text(details: &Option<Value>) -> Option<String> {
+    details.as_ref().map(Value::to_string)
+}
+
 fn line(violation: &Violation) -> String {
     format!("[{}] {}", violation.constraint.name, violation.message)
 }
@@ -61,7 +67,7 @@ mod tests {
         Violation {
             constraint: ConstraintRef { kind: "K".to_owned(), name: name.to_owned() },
             message: message.to_owned(),
-            details: json!({}),
+            details: Some(json!({})),
             actions: vec![action],
         }
     }

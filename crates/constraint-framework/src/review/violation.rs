@@ -11,8 +11,9 @@ use super::Action;
 pub struct Finding {
     /// The policy's message.
     pub message: String,
-    /// Whatever the policy adds; `{}` when it adds nothing.
-    pub details: Value,
+    /// What the policy adds, `{}` where it adds nothing; `None` from a language without details, as CEL is, and where
+    /// the policy could not be asked.
+    pub details: Option<Value>,
 }
 
 /// A finding against one constraint, and what then happens at the enforcement point that asked.
@@ -22,8 +23,8 @@ pub struct Violation {
     pub constraint: ConstraintRef,
     /// The policy's message, or why the constraint could not be decided.
     pub message: String,
-    /// Details for machines.
-    pub details: Value,
+    /// Details for machines; `None` where there are none, see [`Finding::details`].
+    pub details: Option<Value>,
     /// What to do; never empty. More than one for a constraint scoped that way.
     pub actions: Vec<Action>,
 }

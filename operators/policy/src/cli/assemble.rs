@@ -166,6 +166,8 @@ impl Draft {
         };
         match self.builder.0.compiler().compile(&template) {
             Ok(compiled) => {
+                let warnings = compiled.warnings().map(|warning| Problem::at(manifest, warning.to_string()));
+                self.warnings.extend(warnings);
                 let description = text(&manifest.object, "/metadata/annotations/description").to_owned();
                 self.templates
                     .insert(template.constraint_kind().to_owned(), (compiled.crd().clone(), description));

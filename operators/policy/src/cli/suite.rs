@@ -167,7 +167,7 @@ mod tests {
         let violation = |message: &&str| Violation {
             constraint: ConstraintRef { kind: "K".to_owned(), name: "c".to_owned() },
             message: (*message).to_owned(),
-            details: json!({}),
+            details: None,
             actions: vec![Action::Deny],
         };
         Verdict::new(messages.iter().map(violation).collect())

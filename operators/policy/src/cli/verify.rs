@@ -80,6 +80,10 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
     let mut reports = Vec::new();
     for path in &paths {
         let report = run_suite(path, &filter, args.engine);
+        for (test, warning) in report.warnings() {
+            let warning = format!("webtroller verify: warning: {}: {test}: {warning}", path.display());
+            progress.aside(|| writeln!(err, "{warning}")).map_err(|error| error.to_string())?;
+        }
         if args.output == Format::Text {
             progress.aside(|| report.print(out, args.verbose)).map_err(|error| error.to_string())?;
         }

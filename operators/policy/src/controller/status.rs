@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use constraint_framework::IngestError;
 use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
+use constraint_framework::driver::CompileError;
 use kube::core::ApiResource;
 use pod_status::readiness::{Failure, ReadinessSource};
 use pod_status::{ParentKey, ParentRef, PodError, Shape, StatusReporter};
@@ -81,7 +82,30 @@ pub(super) fn pod_error(code: &str, message: String) -> PodError {
     PodError { code: code.to_owned(), message, location: None }
 }
 
+/// The detail of a template's report: what is wrong with it and does not keep it from being enforced.
+pub(super) fn warned<'a>(warnings: impl Iterator<Item = &'a CompileError>) -> Value {
+    let entry = |warning: &CompileError| json!({"code": warning.code, "message": warning.message, "location": warning.location});
+    let warnings: Vec<_> = warnings.map(entry).collect();
+    if warnings.is_empty() { Value::Null } else { json!({ "warnings": warnings }) }
+}
+
 /// The detail of a constraint's report.
 pub(super) fn enforced(enforced: bool) -> Value {
     json!({"enforced": enforced})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_an_entry_each_and_nothing_when_there_are_none() {
+        assert_eq!(warned(std::iter::empty()), Value::Null);
+        let warning =
+            CompileError { code: "c".to_owned(), message: "m".to_owned(), location: "l".to_owned() };
+        assert_eq!(
+            warned([&warning].into_iter()),
+            json!({"warnings": [{"code": "c", "message": "m", "location": "l"}]})
+        );
+    }
 }

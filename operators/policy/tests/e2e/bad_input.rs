@@ -19,6 +19,19 @@ spec:
       violation[{"msg": msg}] { no_such_function(input.review, msg) }
 "#;
 
+const ODD_MESSAGE: &str = r#"
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: oddmessage}
+spec:
+  crd: {spec: {names: {kind: OddMessage}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    code:
+    - engine: K8sNativeValidation
+      source: {validations: [{expression: "object != null", messageExpression: object.metadata.name}]}
+"#;
+
 #[tokio::test]
 async fn every_bad_request_is_answered_and_the_next_good_one_too() {
     let cluster = Cluster::start().await;
@@ -94,5 +107,12 @@ async fn a_template_that_does_not_compile_says_so_and_nothing_else_changes() {
     cluster.apply(&BROKEN.replace("no_such_function(input.review, msg)", "msg := \"hello\"")).await;
     cluster.enforced("constrainttemplate/broken").await;
     assert_eq!(cluster.get(&broken, "{.status.byPod[0].errors}").await, "");
+
+    // What does not keep a template from being enforced is said, too.
+    cluster.apply(ODD_MESSAGE).await;
+    cluster.enforced("constrainttemplate/oddmessage").await;
+    let warnings =
+        cluster.get(&["constrainttemplate", "oddmessage"], "{.status.byPod[0].warnings[*].location}").await;
+    assert_eq!(warnings, "source/validations/0/messageExpression");
     operator.stop().await;
 }

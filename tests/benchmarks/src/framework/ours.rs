@@ -95,7 +95,7 @@ fn found_one(violation: &Violation) -> Found {
     Found {
         constraint: format!("{}/{}", violation.constraint.kind, violation.constraint.name),
         message: message_text(&violation.message),
-        details: details_text(&violation.details),
+        details: details_text(violation.details.as_ref()),
         action: actions.join(","),
     }
 }

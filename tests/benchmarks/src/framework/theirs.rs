@@ -83,7 +83,7 @@ fn found_one(result: &Value) -> Found {
     Found {
         constraint: format!("{}/{}", text("kind"), text("name")),
         message: message_text(text("msg")),
-        details: details_text(result.get("details").unwrap_or(&Value::Null)),
+        details: details_text(result.get("details")),
         action: text("action").to_owned(),
     }
 }

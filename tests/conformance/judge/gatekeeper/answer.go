@@ -69,7 +69,7 @@ type result struct {
 	Kind    string   `json:"kind"`
 	Name    string   `json:"name"`
 	Msg     string   `json:"msg"`
-	Details any      `json:"details"`
+	Details *any     `json:"details,omitempty"`
 	Action  string   `json:"action"`
 	Scoped  []string `json:"scoped"`
 }
@@ -160,9 +160,14 @@ func resultsOf(responses *constrainttypes.Responses) []result {
 	results := []result{}
 	for _, response := range responses.ByTarget {
 		for _, one := range response.Results {
+			// Details that are null are details; policies in CEL have none.
+			var details *any
+			if value, ok := one.Metadata["details"]; ok {
+				details = &value
+			}
 			results = append(results, result{
 				Kind: one.Constraint.GetKind(), Name: one.Constraint.GetName(), Msg: one.Msg,
-				Details: one.Metadata["details"], Action: one.EnforcementAction, Scoped: one.ScopedEnforcementActions,
+				Details: details, Action: one.EnforcementAction, Scoped: one.ScopedEnforcementActions,
 			})
 		}
 	}

@@ -1,8 +1,10 @@
 //! What a policy in CEL decides about one case: conditions first, then every validation, each with its message.
 
+use std::cell::Cell;
+
 use cel_compat::{Environment, EvalError as CelError, Evaluation, Expression, Value};
 
-use crate::driver::{Budget, Case, EvalError, Program};
+use crate::driver::{Budget, Case, CompileError, EvalError, Program};
 use crate::review::Finding;
 
 use super::source::FailurePolicy;
@@ -17,6 +19,7 @@ pub(super) struct CelProgram {
     pub(super) environment: Environment,
     pub(super) conditions: Vec<Condition>,
     pub(super) validations: Vec<Validation>,
+    pub(super) warnings: Vec<CompileError>,
 }
 
 /// An expression that yields a bool, and how it was written.
@@ -41,7 +44,13 @@ enum Failure<'a> {
 
 impl Program for CelProgram {
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
-        match self.decide(case, budget) {
+        let unreadable = Cell::new(false);
+        let decision = self.decide(case, &unreadable, budget);
+        if unreadable.get() {
+            // Nobody wants to be let through for nesting deep, whatever the failure policy.
+            return Err(EvalError::Unreadable);
+        }
+        match decision {
             Ok(findings) => Ok(findings),
             // Whoever wrote `Ignore` wants to be let through when the policy cannot decide.
             Err(_) if self.failure_policy == FailurePolicy::Ignore => Ok(Vec::new()),
@@ -49,11 +58,21 @@ impl Program for CelProgram {
             Err(exhausted) => Err(exhausted.into()),
         }
     }
+
+    fn warnings(&self) -> &[CompileError] {
+        &self.warnings
+    }
 }
 
 impl CelProgram {
-    fn decide(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, CelError> {
-        let (bare, full) = (Subject::without_namespace(*case), Subject::with_namespace(*case));
+    fn decide(
+        &self,
+        case: &Case<'_>,
+        unreadable: &Cell<bool>,
+        budget: &Budget,
+    ) -> Result<Vec<Finding>, CelError> {
+        let bare = Subject::without_namespace(*case, unreadable);
+        let full = Subject::with_namespace(*case, unreadable);
         let mut evaluation = Evaluation::new(&self.environment, &bare, budget);
         if !self.conditions_hold(&mut evaluation)? {
             return Ok(Vec::new());
@@ -99,7 +118,7 @@ impl CelProgram {
 }
 
 fn finding(message: String) -> Finding {
-    Finding { message, details: serde_json::Value::Object(serde_json::Map::new()) }
+    Finding { message, details: None }
 }
 
 /// An error in the API server's words.

@@ -1,27 +1,31 @@
 //! What the names of an expression stand for in one case. Nothing is copied: values are shared.
 
+use std::cell::Cell;
+
 use cel_compat::{Bindings, Value};
 
 use crate::driver::Case;
-use crate::review::Document;
+use crate::review::{Document, Json};
 
 /// The values of one case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject<'a> {
     case: Case<'a>,
+    /// Set once something was asked for that cannot be read.
+    unreadable: &'a Cell<bool>,
     /// Match conditions see no namespace: the API server asks them before it has looked for one.
     has_namespace: bool,
 }
 
 impl<'a> Subject<'a> {
     /// What validations and messages see.
-    pub(super) const fn with_namespace(case: Case<'a>) -> Self {
-        Self { case, has_namespace: true }
+    pub(super) const fn with_namespace(case: Case<'a>, unreadable: &'a Cell<bool>) -> Self {
+        Self { case, unreadable, has_namespace: true }
     }
 
     /// What match conditions see.
-    pub(super) const fn without_namespace(case: Case<'a>) -> Self {
-        Self { case, has_namespace: false }
+    pub(super) const fn without_namespace(case: Case<'a>, unreadable: &'a Cell<bool>) -> Self {
+        Self { case, unreadable, has_namespace: false }
     }
 
     fn is_delete(&self) -> bool {
@@ -30,11 +34,26 @@ impl<'a> Subject<'a> {
 
     /// On DELETE there is no new object: the target fills it from the old one, and CEL must not see that.
     fn object(&self) -> Value {
-        if self.is_delete() { Value::Null } else { value(self.case.review.object.as_ref()) }
+        if self.is_delete() { Value::Null } else { self.document(self.case.review.object.as_ref()) }
     }
 
     fn old_object(&self) -> Value {
-        value(self.case.review.old_object.as_ref())
+        self.document(self.case.review.old_object.as_ref())
+    }
+
+    fn document(&self, document: Option<&Document>) -> Value {
+        document.map_or(Value::Null, |document| self.read(document.body()))
+    }
+
+    fn read(&self, json: &Json) -> Value {
+        self.unreadable.set(self.unreadable.get() || json.is_unreadable_to_cel());
+        json.cel().clone()
+    }
+
+    fn namespace(&self) -> Value {
+        let views = self.case.review.cel();
+        self.unreadable.set(self.unreadable.get() || views.is_namespace_unreadable);
+        views.namespace_object.clone()
     }
 }
 
@@ -45,15 +64,11 @@ impl Bindings for Subject<'_> {
             "object" => self.object(),
             "oldObject" => self.old_object(),
             "request" => review.cel().request.clone(),
-            "namespaceObject" if self.has_namespace => review.cel().namespace_object.clone(),
-            "variables.params" => self.case.parameters.cel().clone(),
+            "namespaceObject" if self.has_namespace => self.namespace(),
+            "variables.params" => self.read(self.case.parameters),
             "variables.anyObject" if self.is_delete() => self.old_object(),
             "variables.anyObject" => self.object(),
             _ => Value::Null,
         }
     }
-}
-
-fn value(document: Option<&Document>) -> Value {
-    document.map_or(Value::Null, |document| document.body().cel().clone())
 }

@@ -79,13 +79,36 @@ fn a_message_is_computed_or_stated_or_the_expression() {
         ("object.spec.nope", "many", "many"),
         ("string(object.spec.nope)", "", "failed expression: object.spec.replicas <= 2"),
     ] {
-        if computed == "object.spec.nope" {
-            assert_eq!(errors(validation(computed, stated)).len(), 1, "a message must be a string by type");
-        } else {
-            assert_eq!(messages(validation(computed, stated), &found(3)), [expected]);
-        }
+        assert_eq!(messages(validation(computed, stated), &found(3)), [expected]);
     }
     assert!(messages(validation("", ""), &found(2)).is_empty());
+}
+
+#[test]
+fn a_message_that_does_not_compile_is_passed_over() {
+    let source = |computed: &str| {
+        json!({
+            "variables": [{"name": "replicas", "expression": "object.spec.replicas"}],
+            "validations": [
+                {"expression": "variables.replicas <= 2", "message": "many", "messageExpression": computed},
+                {"expression": "false", "messageExpression": "string(variables.replicas)"},
+            ],
+        })
+    };
+    for (computed, warned) in [
+        ("object.metadata.name", "must evaluate to string but got dyn"),
+        ("1", "must evaluate to string but got int"),
+        ("'a' +", "unexpected end"),
+        ("nope + 'a'", "undeclared reference to 'nope'"),
+        ("params.a", "undeclared reference to 'params'"),
+    ] {
+        let program = CelDriver.compile(&source(computed)).unwrap();
+        let [warning] = program.warnings() else { panic!("{computed}: {:?}", program.warnings()) };
+        assert!(warning.location.starts_with("source/validations/0/messageExpression"), "{warning}");
+        assert!(warning.message.starts_with(warned), "{warning}");
+        assert_eq!(messages(source(computed), &found(3)), ["many", "3"], "{computed}");
+    }
+    assert!(CelDriver.compile(&source("'a'")).unwrap().warnings().is_empty());
 }
 
 #[test]
@@ -161,7 +184,6 @@ fn all_mistakes_are_found_at_once_with_their_places() {
         "validations": [
             {"expression": "objekt.a\n  && variables.none == authorizer"},
             {"expression": "object.spec.replicas"},
-            {"expression": "true", "messageExpression": "1"},
             {"expression": "object.name.matches('(')"},
             {"expression": "params.a == nope(1)"},
         ],
@@ -175,11 +197,10 @@ fn all_mistakes_are_found_at_once_with_their_places() {
             "source/validations/0/expression:2:24: undeclared reference to 'authorizer': a policy has no authorizer \
              here: it is judged by audits and files too",
             "source/validations/1/expression: must evaluate to bool but got dyn",
-            "source/validations/2/messageExpression: must evaluate to string but got int",
-            "source/validations/3/expression:1:12: error parsing regexp: invalid expression: `(`",
-            "source/validations/4/expression:1:1: undeclared reference to 'params': use variables.params, which is \
+            "source/validations/2/expression:1:12: error parsing regexp: invalid expression: `(`",
+            "source/validations/3/expression:1:1: undeclared reference to 'params': use variables.params, which is \
              the constraint's spec.parameters",
-            "source/validations/4/expression:1:13: undeclared reference to 'nope'",
+            "source/validations/3/expression:1:13: undeclared reference to 'nope'",
         ]
     );
 }

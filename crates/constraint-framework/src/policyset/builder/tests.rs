@@ -188,7 +188,7 @@ fn details_and_duplicates_are_gatekeepers() {
     policies.put_constraint(say("Echo", "c", "")).unwrap();
     let verdict = verdict(&policies);
     let details: Vec<_> =
-        verdict.violations().iter().map(|violation| violation.details.to_string()).collect();
+        verdict.violations().iter().map(|violation| violation.details.clone().unwrap().to_string()).collect();
     assert_eq!(details, [r#"{"n":1}"#, "{}"]);
 }
 

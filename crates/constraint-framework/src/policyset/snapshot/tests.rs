@@ -141,14 +141,79 @@ fn an_engine_that_panics() {
     check("Panicking", json!({}), &json!({}), "engine failed");
 }
 
+fn with_deep(value: &str) -> Document {
+    let text =
+        format!(r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a"}}, "deep": {value}}}"#);
+    Document::from_text(text).unwrap()
+}
+
+const UNREAD: &str = "the object cannot be read: it is nested too deep, or has a number out of bounds";
+
 #[test]
 fn an_object_that_cannot_be_read_hides_nothing() {
     for value in [nested(600), "1e9999999".to_owned()] {
-        let text =
-            format!(r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a"}}, "deep": {value}}}"#);
-        let review = AdmissionTarget.object(Document::from_text(text).unwrap(), None);
+        let review = AdmissionTarget.object(with_deep(&value), None);
         let verdict = builder().build().review(&review, EnforcementPoint::AUDIT, &Budget::default());
-        let unread = "the object cannot be read: it is nested too deep, or has a number out of bounds";
-        assert_eq!(verdict.denial(), format!("[after] {unread}\n[before] {unread}"));
+        assert_eq!(verdict.denial(), format!("[after] {UNREAD}\n[before] {UNREAD}"));
     }
+}
+
+/// A set of a Rego policy and two in CEL, of which one does not look at the object.
+fn of_two_languages() -> Arc<PolicySet> {
+    let mut policies = PolicySetBuilder::new(Compiler::default());
+    let rego = json!({"rego": "package p\nviolation[{\"msg\": \"rego\"}] { true }"});
+    let cel = |expression: &str| json!({"failurePolicy": "Ignore", "validations": [{"expression": expression, "message": "cel"}]});
+    for (kind, engine, source) in [
+        ("Blind", "K8sNativeValidation", cel("false")),
+        ("Cel", "K8sNativeValidation", cel("object.metadata.name == 'b'")),
+        ("Rego", "Rego", rego),
+    ] {
+        policies.put_template(&template(kind, engine, source)).unwrap();
+        policies.put_constraint(constraint(kind, "deny", &json!({}))).unwrap();
+    }
+    policies.build()
+}
+
+#[test]
+fn both_languages_read_equally_deep_and_neither_decides_for_the_other() {
+    let set = of_two_languages();
+    let lines = |rego: &str, cel: &str| format!("[blind] cel\n[cel] {cel}\n[rego] {rego}");
+    for (value, expected) in [
+        (nested(100), lines("rego", "cel")),
+        (nested(200), lines("rego", "cel")),
+        (nested(511), lines("rego", "cel")),
+        (nested(512), lines(UNREAD, UNREAD)),
+        ("\"\\ud800\"".to_owned(), lines("rego", "cel")),
+        // Rego has larger numbers than CEL.
+        ("1e400".to_owned(), lines("rego", UNREAD)),
+        ("1e9999999".to_owned(), lines(UNREAD, UNREAD)),
+    ] {
+        let review = AdmissionTarget.object(with_deep(&value), None);
+        // Asked twice: what one constraint read must not change what another sees.
+        for _ in 0..2 {
+            let verdict = set.review(&review, EnforcementPoint::AUDIT, &Budget::default());
+            let mut said: Vec<_> = verdict.denial().lines().map(str::to_owned).collect();
+            said.sort();
+            assert_eq!(said.join("\n"), expected, "{value:.20}");
+        }
+    }
+}
+
+#[test]
+fn an_object_of_the_inventory_that_cannot_be_read_is_an_error_of_those_who_read_it() {
+    let mut policies = builder();
+    let referential =
+        "package p\nviolation[{\"msg\": \"m\"}] { data.inventory.namespace[_].v1.Pod[_].metadata.labels.x }";
+    policies.put_template(&template("Referential", "Rego", json!({"rego": referential}))).unwrap();
+    policies.put_constraint(constraint("Referential", "warn", &json!({}))).unwrap();
+    let deep = format!(
+        r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "x", "namespace": "n"}}, "deep": {}}}"#,
+        nested(600)
+    );
+    policies.put_object(&AdmissionTarget, Document::from_text(deep).unwrap()).unwrap();
+    let verdict = verdict(&policies);
+    assert_eq!(verdict.denial(), "[after] a\n[before] a");
+    let unread = "[referential] the object namespace/n/v1/Pod/x of the inventory cannot be read: it is nested too \
+                  deep, or has a number out of bounds";
+    assert_eq!(verdict.warnings(), [unread]);
 }

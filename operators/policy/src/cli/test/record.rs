@@ -15,7 +15,8 @@ const TARGET: &str = "admission.k8s.gatekeeper.sh";
 struct Entry<'a> {
     target: &'static str,
     msg: &'a str,
-    metadata: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Value>,
     constraint: &'a Value,
     enforcement_action: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +95,7 @@ fn block<'a>(offence: &'a Offence<'_>) -> Block<'a> {
     let result = BlockResult {
         target: TARGET,
         msg: &offence.violation.message,
-        metadata: metadata(offence),
+        metadata: metadata(offence).unwrap_or_else(|| json!({})),
         constraint: BlockConstraint { object: &offence.constraint.manifest },
         action: offence.enforcement_action(),
         scoped: offence.scoped_actions().unwrap_or_default(),
@@ -102,8 +103,9 @@ fn block<'a>(offence: &'a Offence<'_>) -> Block<'a> {
     Block { result, violating_object: offence.subject.object.json(), source: source(offence), trace: None }
 }
 
-fn metadata(offence: &Offence<'_>) -> Value {
-    json!({ "details": offence.violation.details })
+/// `None` from policies in CEL, which have no details, and from those that could not be asked.
+fn metadata(offence: &Offence<'_>) -> Option<Value> {
+    offence.violation.details.as_ref().map(|details| json!({ "details": details }))
 }
 
 fn source(offence: &Offence<'_>) -> Source {

@@ -117,6 +117,47 @@ fn json_has_gators_fields_and_the_place() {
     assert!(ran.out.starts_with("[\n    {\n        \"target\""), "{}", ran.out);
 }
 
+/// In CEL, with a message that is no string by type: Gatekeeper passes over it.
+const IN_CEL: &str = r#"
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: celany}
+spec:
+  crd: {spec: {names: {kind: CelAny}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    code:
+    - engine: K8sNativeValidation
+      source: {validations: [{expression: "object.kind != 'Pod'", message: stated, messageExpression: object.metadata.name}]}
+---
+{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: CelAny, metadata: {name: any}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: x}}
+"#;
+
+#[test]
+fn policies_in_cel_have_no_details_and_say_what_they_pass_over() {
+    let entry = |format: &str| {
+        let ran = run(&[], &["-o", format], IN_CEL);
+        let warning = "<stdin>:2: source/validations/0/messageExpression: must evaluate to string but got dyn; it is \
+                       passed over, and `message` is said\n";
+        assert_eq!((ran.code, ran.err), (1, format!("webtroller test: warning: {warning}")));
+        crate::yaml::documents(&ran.out).unwrap().remove(0).value[0].clone()
+    };
+    let (json, yaml) = (entry("json"), entry("yaml"));
+    assert_eq!((&json["msg"], json.get("metadata")), (&json!("stated"), None));
+    assert_eq!((&yaml["result"]["msg"], &yaml["result"]["metadata"]), (&json!("stated"), &json!({})));
+}
+
+#[test]
+fn details_that_are_null_are_details() {
+    let template = TEMPLATE.replace(r#""details": {"x": 1}"#, r#""details": null"#);
+    let files = [("p/template.yaml", template.as_str()), ("p/constraint.yaml", CONSTRAINT)];
+    let ran = run(&files, &["-f", "@/p", "-o", "json"], OBJECTS);
+    let list: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(list[0]["metadata"], json!({ "details": null }));
+}
+
 #[test]
 fn yaml_has_gators_shape() {
     let ran = judged("{apiVersion: v1, kind: Pod, metadata: {name: x}}", &["-o", "yaml"]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use constraint_framework::IngestError;
-use constraint_framework::api::Constraint;
+use constraint_framework::api::{Constraint, ConstraintTemplate};
 use constraint_framework::driver::Budget;
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSource};
@@ -28,6 +28,7 @@ pub(super) fn run_test(folder: &Path, test: &Test, filter: &Filter, engine: Opti
         Ok(SetUp::NoCode) => return Outcome::skipped(&test.name),
         Ok(SetUp::Refused) => {}
         Ok(SetUp::Accepted(policy)) => {
+            outcome.warnings = policy.warnings();
             for case in &test.cases {
                 let skipped = case.skip || !filter.selects_case(test, case);
                 let run = || policy.run_case(folder, case);
@@ -92,6 +93,15 @@ fn set_up(folder: &Path, test: &Test, engine: Option<EngineChoice>) -> Result<Se
 }
 
 impl Policy {
+    fn warnings(&self) -> Vec<String> {
+        let template = ConstraintTemplate::from_value(&self.template).ok();
+        let compile = |compiler: &Compiler| compiler.compile(template.as_ref()?).ok();
+        let compiled = self.compilers.iter().filter_map(compile);
+        compiled
+            .flat_map(|compiled| compiled.warnings().map(ToString::to_string).collect::<Vec<_>>())
+            .collect()
+    }
+
     /// Judges a case by each engine, and where there are several, compares them.
     fn run_case(&self, folder: &Path, case: &Case) -> Result<(), String> {
         if case.assertions.is_empty() {

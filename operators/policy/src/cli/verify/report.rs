@@ -11,6 +11,8 @@ pub(super) struct Outcome {
     pub(super) name: String,
     pub(super) skipped: bool,
     pub(super) error: Option<String>,
+    /// What is wrong with the template and does not keep it from deciding.
+    pub(super) warnings: Vec<String>,
     pub(super) cases: Vec<Outcome>,
     pub(super) elapsed: Duration,
 }
@@ -30,6 +32,7 @@ impl Outcome {
             name: name.to_owned(),
             skipped: false,
             error: None,
+            warnings: Vec::new(),
             cases: Vec::new(),
             elapsed: Duration::ZERO,
         }
@@ -78,6 +81,13 @@ impl SuiteReport {
 
     pub(super) fn passed(&self) -> bool {
         self.error.is_none() && self.tests.iter().all(Outcome::passed)
+    }
+
+    /// The warnings, each with the name of its test.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.tests
+            .iter()
+            .flat_map(|test| test.warnings.iter().map(|warning| (test.name.as_str(), warning.as_str())))
     }
 
     pub(super) fn print(&self, out: &mut dyn Write, verbose: bool) -> io::Result<()> {

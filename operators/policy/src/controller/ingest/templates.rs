@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::controller::kinds::constraint;
-use crate::controller::status::{Outcome, pod_error, pod_errors};
+use crate::controller::status::{Outcome, pod_error, pod_errors, warned};
 
 use super::Ingest;
 use super::jobs::{Done, JobResult, apply_crd, compile};
@@ -205,12 +205,13 @@ impl Ingest {
 
     fn template_outcome(&mut self, name: &str, errors: Vec<PodError>) {
         if let Some(known) = self.templates.known.get(name) {
+            let compiled = known.compiled.as_ref().filter(|_| errors.is_empty());
             self.outcomes.push(Outcome {
                 parent: known.key.clone(),
                 generation: known.generation,
                 source: self.templates.source.clone(),
+                detail: warned(compiled.into_iter().flat_map(CompiledTemplate::warnings)),
                 errors,
-                detail: Value::Null,
             });
         }
     }

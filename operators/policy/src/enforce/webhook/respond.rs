@@ -73,7 +73,7 @@ mod tests {
         let violation = |(position, action): (usize, &Action)| Violation {
             constraint: ConstraintRef { kind: "K".to_owned(), name: format!("c{position}") },
             message: "no".to_owned(),
-            details: json!({}),
+            details: None,
             actions: vec![*action],
         };
         Answer::verdict(&request, &Verdict::new(actions.iter().enumerate().map(violation).collect())).0
