@@ -7,7 +7,9 @@ mod collection;
 mod compare;
 mod engine;
 mod expression;
+mod glob;
 mod graph;
+mod intersection;
 mod number;
 mod price;
 mod text;
@@ -83,6 +85,8 @@ fn metered(name: &str) -> Option<Native> {
     match name {
         "sprintf" | "strings.replace_n" => text::find(name),
         "union" => collection::find(name),
+        "glob.match" => Some(glob::matches),
+        "regex.globs_match" => Some(intersection::globs_match),
         _ => expression::find(name),
     }
 }

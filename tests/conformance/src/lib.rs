@@ -16,6 +16,7 @@
 //! samples, [`mutation`] damages inputs, [`generator`] writes modules. The comparisons are the tests.
 
 pub mod admission;
+pub mod argument;
 pub mod cel;
 pub mod generator;
 pub mod judge;

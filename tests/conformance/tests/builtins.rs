@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 
+use conformance::argument::realistic;
 use conformance::ours::{Sources, evaluate};
 use conformance::random::Random;
 use conformance::{Judge, Verdict, scale, tagged};
@@ -309,7 +310,15 @@ fn differences(judge: &mut Judge, function: &Function, calls: usize) -> Vec<Stri
     };
     let normal = |json: Json| tagged::read(&json).map_or(Json::Null, |value| tagged::write(&value));
     let asked: Vec<Vec<Json>> = (0..if function.types.is_empty() { 1 } else { calls })
-        .map(|_| function.types.iter().map(|declared| normal(arguments.of(declared))).collect())
+        .map(|_| {
+            let realistic =
+                if arguments.random.once_in(3) { None } else { realistic(&function.name, arguments.random) };
+            let plain = |arguments: &mut Arguments<'_>| {
+                function.types.iter().map(|declared| arguments.of(declared)).collect()
+            };
+            let args: Vec<Json> = realistic.unwrap_or_else(|| plain(&mut arguments));
+            args.into_iter().map(normal).collect()
+        })
         .collect();
     let questions =
         asked.iter().map(|args| json!({"op": "call", "name": function.name, "args": args}).to_string());

@@ -16,7 +16,7 @@ pub(super) fn matches(args: &[Value]) -> Outcome {
 
 /// `regex.is_valid(pattern)`; what is no text is not valid.
 pub(super) fn is_valid(args: &[Value]) -> Outcome {
-    let valid = operand::string(args, 0).is_ok_and(|pattern| pattern::compiled(pattern).is_ok());
+    let valid = operand::string(args, 0).is_ok_and(pattern::is_valid);
     Outcome::Value(Value::Bool(valid))
 }
 
@@ -102,7 +102,8 @@ pub(crate) fn expanded(template: &str, found: &regex::Captures<'_>) -> String {
             out.push('$');
             rest = after;
         } else if let Some((name, after)) = group_name(rest) {
-            let group = name.parse().map_or_else(|_| found.name(name), |number: usize| found.get(number));
+            let number = name.parse::<usize>().ok().filter(|_| name.len() == 1 || !name.starts_with('0'));
+            let group = number.map_or_else(|| pattern::named(found, name), |number| found.get(number));
             out.push_str(group.map_or("", |group| group.as_str()));
             rest = after;
         } else {

@@ -32,13 +32,39 @@ thread_local! {
     static RECENT: RefCell<HashMap<Box<str>, Weighed>> = RefCell::new(HashMap::new());
 }
 
+/// Why there is no compiled form.
+pub(crate) enum Unusable {
+    /// Go refuses it, with these words.
+    Refused(String),
+    /// Go takes it, but it is larger than patterns may be here.
+    TooLarge,
+}
+
 /// The compiled form of a pattern in Go's syntax.
 pub(super) fn compiled(pattern: &str) -> Result<Rc<Regex>, String> {
-    weighed(pattern).map(|weighed| weighed.regex)
+    weighed(pattern).map(|weighed| weighed.regex).map_err(|unusable| match unusable {
+        Unusable::Refused(reason) => reason,
+        Unusable::TooLarge => refused("expression too large", pattern),
+    })
+}
+
+/// What a group is called in Rust, whose names are unique and begin with no digit.
+fn group_name(name: &str, times: usize) -> String {
+    format!("_{name}.{times}")
+}
+
+/// The group with a name that took part in the match, the first of several.
+pub(super) fn named<'t>(found: &regex::Captures<'t>, name: &str) -> Option<regex::Match<'t>> {
+    (0..found.len()).find_map(|times| found.name(&group_name(name, times)))
+}
+
+/// Whether Go takes a pattern.
+pub(super) fn is_valid(pattern: &str) -> bool {
+    !matches!(weighed(pattern), Err(Unusable::Refused(_)))
 }
 
 /// As [`compiled`], with the size of the pattern, which a search may take for each character of the text.
-pub(crate) fn weighed(pattern: &str) -> Result<Weighed, String> {
+pub(crate) fn weighed(pattern: &str) -> Result<Weighed, Unusable> {
     if let Some(known) = RECENT.with_borrow(|recent| recent.get(pattern).cloned()) {
         return Ok(known);
     }
@@ -58,18 +84,33 @@ const SIZES: [usize; 5] = [1 << 12, 1 << 14, 1 << 17, 1 << 20, MOST_BYTES];
 /// Bytes of one state of a compiled pattern.
 const STATE_BYTES: usize = 32;
 
-fn compile(pattern: &str) -> Result<Weighed, String> {
-    let refused = |reason: &str| format!("error parsing regexp: {reason}: `{pattern}`");
-    let rust = translate(pattern).map_err(refused)?;
+fn refused(reason: &str, pattern: &str) -> String {
+    format!("error parsing regexp: {reason}: `{pattern}`")
+}
+
+fn compile(pattern: &str) -> Result<Weighed, Unusable> {
+    let rust = translate(pattern).map_err(|reason| Unusable::Refused(refused(reason, pattern)))?;
+    match built(&rust) {
+        Ok(Some(weighed)) => Ok(weighed),
+        Ok(None) => Err(Unusable::Refused(refused("invalid expression", pattern))),
+        Err(TooLarge) => Err(Unusable::TooLarge),
+    }
+}
+
+/// An expression needs more memory than one may.
+pub(crate) struct TooLarge;
+
+/// The compiled form of an expression in Rust's syntax; none where it is no expression.
+pub(crate) fn built(expression: &str) -> Result<Option<Weighed>, TooLarge> {
     for size in SIZES {
-        match regex::RegexBuilder::new(&rust).size_limit(size).build() {
+        match regex::RegexBuilder::new(expression).size_limit(size).build() {
             Ok(regex) => {
                 let states = u64::try_from(size / STATE_BYTES).unwrap_or(u64::MAX);
-                return Ok(Weighed { regex: Rc::new(regex), states });
+                return Ok(Some(Weighed { regex: Rc::new(regex), states }));
             }
             Err(regex::Error::CompiledTooBig(_)) => {}
-            Err(_) => return Err(refused("invalid expression")),
+            Err(_) => return Ok(None),
         }
     }
-    Err(refused("expression too large"))
+    Err(TooLarge)
 }

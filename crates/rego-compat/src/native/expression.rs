@@ -3,8 +3,9 @@
 //! One search takes at most the length of the text times the size of the pattern, but searches for all matches may
 //! each read all of the rest. Patterns themselves are in `builtins::pattern`.
 
+use crate::budget::Limit;
 use crate::builtins::expression::expanded;
-use crate::builtins::pattern::{Weighed, weighed};
+use crate::builtins::pattern::{Unusable, Weighed, weighed};
 use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::Value;
@@ -37,7 +38,11 @@ impl<'a> Search<'a> {
         meter: &'a Meter,
     ) -> Result<Option<Self>, EvalError> {
         let (Some(pattern), Some(text)) = (pattern, text) else { return Ok(None) };
-        let Ok(pattern) = weighed(pattern) else { return Ok(None) };
+        let pattern = match weighed(pattern) {
+            Ok(pattern) => pattern,
+            Err(Unusable::Refused(_)) => return Ok(None),
+            Err(Unusable::TooLarge) => return Err(EvalError::Budget(Limit::Memory)),
+        };
         let cost = size(text.len()).saturating_mul(pattern.states) / 4;
         let search = Self { pattern, text, cost, meter };
         search.pay()?;
@@ -137,6 +142,9 @@ fn replace(args: &[&Value], meter: &Meter) -> Answer {
     let (mut out, mut copied) = (String::new(), 0usize);
     for found in search.pattern.regex.captures_iter(search.text) {
         let Some(whole) = found.get(0) else { continue };
+        // A name is looked up among all groups.
+        let names = size(references).saturating_mul(size(found.len()));
+        meter.afford(names.saturating_mul(8))?;
         let longest = references.saturating_mul(whole.len()).saturating_add(replacement.len());
         meter.afford_bytes(longest.saturating_add(out.len()))?;
         let before = out.len();
@@ -152,7 +160,7 @@ fn replace(args: &[&Value], meter: &Meter) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use crate::budget::{Budget, Limit};
+    use crate::budget::Budget;
 
     use super::*;
 
@@ -193,7 +201,7 @@ mod tests {
     fn matches_that_each_read_all_the_rest_are_stopped() {
         let args = [".*[^x]|x".into(), "x".repeat(1 << 20).into(), (-1i64).into()];
         assert_eq!(call("regex.find_n", &args), Err(EvalError::Budget(Limit::Instructions)));
-        let bomb = ["(x{1,1000}){1,50}y".into(), "x".repeat(1 << 16).into()];
+        let bomb = ["(x{1,100}){1,10}y".into(), "x".repeat(1 << 16).into()];
         assert_eq!(call("regex.match", &bomb), Err(EvalError::Budget(Limit::Instructions)));
     }
 

@@ -23,7 +23,6 @@ pub(super) fn of(name: &str) -> Price {
         "numbers.range" | "numbers.range_step" => range,
         "sort" | "min" | "max" => sort,
         "indexof" | "indexof_n" | "strings.count" => search,
-        "glob.match" => glob,
         "json.patch" => patch,
         "yaml.unmarshal" | "yaml.is_valid" | "json.unmarshal" => document,
         _ => arguments,
@@ -111,32 +110,6 @@ fn search(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     meter.afford(length(0).saturating_mul(length(1)) / 32)
 }
 
-/// The levels of alternatives in a glob that the library's regular expressions can be made from.
-const MOST_ALTERNATIVES: usize = 64;
-
-fn glob(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
-    arguments(args, meter)?;
-    let (pattern, text) = (text_at(args, 0).unwrap_or(""), text_at(args, 2).unwrap_or(""));
-    if pattern.matches('{').count() > MOST_ALTERNATIVES && levels(pattern) > MOST_ALTERNATIVES {
-        return Err(EvalError::Budget(crate::budget::Limit::Depth));
-    }
-    meter.afford(size(pattern.len()).saturating_mul(size(text.len())) / 2)
-}
-
-/// How deep braces are inside one another.
-fn levels(pattern: &str) -> usize {
-    let (mut level, mut deepest) = (0usize, 0usize);
-    for byte in pattern.bytes() {
-        match byte {
-            b'{' => level = level.saturating_add(1),
-            b'}' => level = level.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(level);
-    }
-    deepest
-}
-
 /// A patch that copies a document into itself doubles it, and sets are rebuilt for each change inside them.
 fn patch(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
@@ -165,7 +138,7 @@ fn document(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::budget::{Budget, Limit};
+    use crate::budget::Budget;
 
     use super::*;
 
@@ -181,7 +154,6 @@ mod tests {
         let names: Value = (0..2_000u64).map(Value::from).collect::<Vec<_>>().into();
         assert_eq!(price("sort", std::slice::from_ref(&names)), Ok(()));
         assert_eq!(price("strings.any_prefix_match", &[names.clone(), names]), Ok(()));
-        assert_eq!(price("glob.match", &["{a,b}*".into(), Value::Null, "ab".repeat(1_000).into()]), Ok(()));
     }
 
     #[test]
@@ -190,9 +162,6 @@ mod tests {
         assert!(refused("net.cidr_expand", &["10.0.0.0/1".into()]));
         assert!(refused("net.cidr_expand", &["::/0".into()]));
         assert!(refused("indexof_n", &["a".repeat(1 << 20).into(), "a".repeat(1 << 19).into()]));
-        let deep = "{a,".repeat(100) + &"}".repeat(100);
-        let args = [deep.into(), Value::Null, "a".into()];
-        assert_eq!(price("glob.match", &args), Err(EvalError::Budget(Limit::Depth)));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod class;
 
+use std::collections::HashMap;
+
 /// Why Go refuses a pattern.
 type Refusal = &'static str;
 
@@ -10,8 +12,15 @@ const MOST_REPEATS: u32 = 1000;
 
 /// Writes a Go pattern in Rust's syntax.
 pub(super) fn translate(pattern: &str) -> Result<String, Refusal> {
-    let mut translator =
-        Translator { rest: pattern, out: String::with_capacity(pattern.len()), repeated: false, flags: None };
+    let mut translator = Translator {
+        rest: pattern,
+        out: String::with_capacity(pattern.len()),
+        last: Element::default(),
+        repeated: false,
+        lazy: false,
+        groups: Vec::new(),
+        names: HashMap::new(),
+    };
     while let Some(character) = translator.next() {
         translator.element(character)?;
     }
@@ -21,13 +30,36 @@ pub(super) fn translate(pattern: &str) -> Result<String, Refusal> {
 struct Translator<'a> {
     rest: &'a str,
     out: String,
-    /// The last element was a repetition, which Go does not let be repeated.
+    /// What a repetition repeats. Flags and empty quotes may stand in between: `a(?i)*` repeats the `a`.
+    last: Element,
+    /// A repetition was just read, which Go does not let be repeated.
     repeated: bool,
-    /// Where flags such as `(?i)` begin that nothing has followed yet.
-    flags: Option<usize>,
+    /// The flag `U`: repetitions take as little as they can, and as much with a `?`.
+    lazy: bool,
+    groups: Vec<Group>,
+    /// How many groups have a name so far: to Go it may be several.
+    names: HashMap<&'a str, usize>,
 }
 
-impl Translator<'_> {
+/// A part of the pattern as it is written.
+#[derive(Clone, Copy, Default)]
+struct Element {
+    start: usize,
+    end: usize,
+    /// A repetition, which Rust repeats only in brackets.
+    repetition: bool,
+    /// How often a part of it is repeated by counts inside of one another.
+    product: u32,
+}
+
+/// An open group, with what is restored behind it.
+struct Group {
+    start: usize,
+    lazy: bool,
+    product: u32,
+}
+
+impl<'a> Translator<'a> {
     fn next(&mut self) -> Option<char> {
         let character = self.rest.chars().next()?;
         self.rest = self.rest.get(character.len_utf8()..)?;
@@ -42,48 +74,95 @@ impl Translator<'_> {
 
     fn element(&mut self, character: char) -> Result<(), Refusal> {
         let repeated = std::mem::take(&mut self.repeated);
-        let flags = self.flags.take();
+        let start = self.out.len();
         match character {
-            '*' | '+' | '?' => self.repetition(&character.to_string(), repeated, flags),
+            '*' | '+' | '?' => return self.repetition(&character.to_string(), 1, repeated),
             '{' => match self.counts()? {
-                Some(counts) => self.repetition(&counts, repeated, flags),
-                None => self.literal('{'),
+                Some((counts, product)) => return self.repetition(&counts, product, repeated),
+                None => self.out.push_str("\\{"),
             },
-            '(' => self.group(),
-            '[' => self.class(),
-            '\\' => self.escape(),
-            '.' | '^' | '$' | '|' | ')' => {
+            '(' => return self.group(),
+            ')' => return self.close(),
+            '[' => self.class()?,
+            '\\' => return self.escape(),
+            '.' | '^' | '$' => self.out.push(character),
+            '|' => {
                 self.out.push(character);
-                Ok(())
+                self.nothing();
+                return Ok(());
             }
-            _ => self.literal(character),
+            _ => self.out.push_str(&regex::escape(character.encode_utf8(&mut [0; 4]))),
         }
-    }
-
-    fn literal(&mut self, character: char) -> Result<(), Refusal> {
-        self.out.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
+        self.written(start);
         Ok(())
     }
 
-    /// Repeats the last element. Flags in between are none: `a(?i)*` repeats the `a`.
-    fn repetition(&mut self, operator: &str, repeated: bool, flags: Option<usize>) -> Result<(), Refusal> {
+    /// An element that has been written from a place on.
+    fn written(&mut self, start: usize) {
+        self.last = Element { start, end: self.out.len(), repetition: false, product: 1 };
+    }
+
+    /// There is nothing to be repeated here.
+    fn nothing(&mut self) {
+        self.last = Element::default();
+    }
+
+    fn literal(&mut self, character: char) {
+        let start = self.out.len();
+        self.out.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
+        self.written(start);
+    }
+
+    /// Repeats the last element.
+    fn repetition(&mut self, operator: &str, count: u32, repeated: bool) -> Result<(), Refusal> {
         if repeated {
             return Err("invalid nested repetition operator");
         }
-        let lazy = if self.take("?") { "?" } else { "" };
-        let place = flags.filter(|place| *place <= self.out.len()).unwrap_or(self.out.len());
-        let before = self.out.get(..place).unwrap_or("");
-        if flags.is_some() && before.ends_with(['*', '+', '?', '}']) && !before.ends_with("\\}") {
-            // Go would repeat a repetition here, which Rust reads as one operator.
-            return Err("invalid nested repetition operator");
+        if self.last.start == self.last.end {
+            return Err("missing argument to repetition operator");
         }
-        self.out.insert_str(place, &format!("{operator}{lazy}"));
+        let product = self.last.product.saturating_mul(count.max(1));
+        if count >= 2 && product > MOST_REPEATS {
+            return Err("invalid repeat count");
+        }
+        let lazy = if self.take("?") != self.lazy { "?" } else { "" };
+        if self.last.repetition {
+            self.out.insert(self.last.end, ')');
+            self.out.insert_str(self.last.start, "(?:");
+            self.last.end = self.last.end.saturating_add("(?:)".len());
+        }
+        self.out.insert_str(self.last.end, &format!("{operator}{lazy}"));
+        self.last.end = self.last.end.saturating_add(operator.len()).saturating_add(lazy.len());
+        (self.last.repetition, self.last.product) = (true, product);
+        if let Some(group) = self.groups.last_mut() {
+            group.product = group.product.max(product);
+        }
         self.repeated = true;
         Ok(())
     }
 
-    /// `{2}`, `{2,}` or `{2,5}` after its brace; none where the brace is a literal one.
-    fn counts(&mut self) -> Result<Option<String>, Refusal> {
+    /// The end of a group, which is an element.
+    fn close(&mut self) -> Result<(), Refusal> {
+        let group = self.groups.pop().ok_or("unexpected )")?;
+        self.out.push(')');
+        self.lazy = group.lazy;
+        self.last =
+            Element { start: group.start, end: self.out.len(), repetition: false, product: group.product };
+        if let Some(outer) = self.groups.last_mut() {
+            outer.product = outer.product.max(group.product);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, opening: &str, lazy: bool) {
+        self.groups.push(Group { start: self.out.len(), lazy: self.lazy, product: 1 });
+        self.lazy = lazy;
+        self.out.push_str(opening);
+        self.nothing();
+    }
+
+    /// `{2}`, `{2,}` or `{2,5}` after its brace, and the largest of its counts; none where the brace is a literal one.
+    fn counts(&mut self) -> Result<Option<(String, u32)>, Refusal> {
         let Some((inside, rest)) = self.rest.split_once('}') else {
             return Ok(None);
         };
@@ -99,18 +178,19 @@ impl Translator<'_> {
         }
         let count = |text: &str| text.parse::<u32>().ok().filter(|count| *count <= MOST_REPEATS);
         let least_count = count(least).ok_or("invalid repeat count")?;
-        if let Some(most) = most.filter(|most| !most.is_empty()) {
-            count(most).filter(|most| *most >= least_count).ok_or("invalid repeat count")?;
-        }
+        let most_count = match most.filter(|most| !most.is_empty()) {
+            Some(most) => count(most).filter(|most| *most >= least_count).ok_or("invalid repeat count")?,
+            None => least_count,
+        };
         let counts = format!("{{{inside}}}");
         self.rest = rest;
-        Ok(Some(counts))
+        Ok(Some((counts, most_count)))
     }
 
     /// What follows `(`: a capture, a named capture, or flags.
     fn group(&mut self) -> Result<(), Refusal> {
         if !self.take("?") {
-            self.out.push('(');
+            self.open("(", self.lazy);
             return Ok(());
         }
         if self.take("P<") || self.take("<") {
@@ -118,9 +198,10 @@ impl Translator<'_> {
             if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
                 return Err("invalid named capture");
             }
-            self.out.push_str("(?P<");
-            self.out.push_str(name);
-            self.out.push('>');
+            let times = self.names.entry(name).or_insert(0);
+            let written = super::group_name(name, *times);
+            *times = times.saturating_add(1);
+            self.open(&format!("(?P<{written}>"), self.lazy);
             self.rest = rest;
             return Ok(());
         }
@@ -131,30 +212,28 @@ impl Translator<'_> {
         if !known || off.is_some_and(|off| off.is_empty() || off.contains('-')) {
             return Err("invalid or unsupported Perl syntax");
         }
-        let place = self.out.len();
+        let off = off.unwrap_or("");
+        let lazy = (self.lazy || on.contains('U')) && !off.contains('U');
         // Rust refuses a flag that is set twice, and `(?)`; to Go both are harmless.
-        self.out.push_str("(?");
-        self.out.push_str(&once_each(on));
-        if let Some(off) = off {
-            self.out.push('-');
-            self.out.push_str(&once_each(off));
-        }
+        let (on, off) = (once_each(on, off), once_each(off, ""));
+        let minus = if off.is_empty() { "" } else { "-" };
+        let flags = format!("(?{on}{minus}{off}");
         self.rest = rest.get(1..).unwrap_or("");
         if rest.starts_with(':') {
-            self.out.push(':');
+            self.open(&format!("{flags}:"), lazy);
             return Ok(());
         }
-        self.flags = Some(place);
-        self.out.push(')');
-        if on.is_empty() && off.is_none() {
-            self.out.truncate(place);
+        self.lazy = lazy;
+        if flags != "(?" {
+            self.out.push_str(&flags);
+            self.out.push(')');
         }
         Ok(())
     }
 
     /// What follows a backslash outside of a class.
     fn escape(&mut self) -> Result<(), Refusal> {
-        let start = self.rest;
+        let (rest, start) = (self.rest, self.out.len());
         match self.next().ok_or("trailing backslash at end of expression")? {
             'A' => self.out.push_str("\\A"),
             'z' => self.out.push_str("\\z"),
@@ -162,27 +241,31 @@ impl Translator<'_> {
             'B' => self.out.push_str("(?-u:\\B)"),
             'Q' => {
                 let (quoted, rest) = self.rest.split_once("\\E").unwrap_or((self.rest, ""));
-                self.out.push_str(&regex::escape(quoted));
+                quoted.chars().for_each(|character| self.literal(character));
                 self.rest = rest;
+                return Ok(());
             }
             _ => {
-                self.rest = start;
+                self.rest = rest;
                 match self.perl_or_unicode()? {
                     Some(class) => self.out.push_str(&format!("[{class}]")),
                     None => {
                         let character = self.escaped_character()?;
-                        self.literal(character)?;
+                        self.literal(character);
+                        return Ok(());
                     }
                 }
             }
         }
+        self.written(start);
         Ok(())
     }
 }
 
-fn once_each(flags: &str) -> String {
+/// The flags that Rust is told, without those that are unset again; `U` is taken care of here.
+fn once_each(flags: &str, unset: &str) -> String {
     let mut seen = String::new();
-    for flag in flags.chars().filter(|flag| "imsU".contains(*flag)) {
+    for flag in flags.chars().filter(|flag| "ims".contains(*flag) && !unset.contains(*flag)) {
         if !seen.contains(flag) {
             seen.push(flag);
         }
