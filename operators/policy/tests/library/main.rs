@@ -1,7 +1,8 @@
-//! Ten policies of the public policy library hold on a cluster, and its suites pass under each engine.
+//! The suites of the public policy library and of the example policies pass under each engine, every one of them and
+//! none left out, and ten policies of the library hold on a cluster.
 //!
-//! The library is data that lies beside this workspace. Where it does not, the test counts as ignored, by name: the
-//! standard harness cannot say that at run time.
+//! The library is data that lies beside this workspace. Where it does not, its tests count as ignored, by name: the
+//! standard harness cannot say that at run time. The examples are always there.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(
@@ -15,7 +16,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
 
 #[path = "../e2e/cluster.rs"]
 mod cluster;
@@ -45,13 +47,11 @@ fn main() -> ExitCode {
         );
     }
     let ignored = library.is_none();
-    let suites = |engine: &'static str, passing: usize| {
-        let library = library.clone();
-        let name = format!("suites_of_the_public_library_pass_with_{engine}");
-        let test = Trial::test(name, move || verify(library.as_deref(), engine, passing));
-        test.with_ignored_flag(ignored)
-    };
-    let mut trials = vec![suites("rego", REGO_TESTS), suites("cel", CEL_TESTS), suites("both", REGO_TESTS)];
+    let root = library.clone().map(|root| root.join("library"));
+    let of_library = LIBRARY.map(|expected| suites("public_library", root.clone(), expected));
+    let examples = cluster::workspace("examples/policies");
+    let of_examples = EXAMPLES.map(|expected| suites("examples", Some(examples.clone()), expected));
+    let mut trials: Vec<_> = of_library.into_iter().chain(of_examples).collect();
     let test = Trial::test("policies_of_the_public_library_hold_on_a_cluster", move || {
         let root = library.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
         let policies = POLICIES.map(|name| trial::Policy::read(root.join("library").join(name)));
@@ -63,26 +63,80 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// Tests of the library's suites, and those of templates that have CEL.
-const REGO_TESTS: usize = 75;
-const CEL_TESTS: usize = 30;
+/// What must pass under one engine: suites of which a test ran, tests, and cases.
+#[derive(Clone, Copy)]
+struct Expected {
+    engine: &'static str,
+    passed: Passed,
+    /// Tests of templates without code for the engine.
+    skipped: usize,
+}
 
-/// Runs all suites by one engine, as a user would.
-fn verify(library: Option<&Path>, engine: &str, passing: usize) -> Result<(), libtest_mimic::Failed> {
-    let root = library.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Passed {
+    suites: usize,
+    tests: usize,
+    cases: usize,
+}
+
+/// 49 templates in Rego, 16 of them in CEL too.
+const LIBRARY: [Expected; 3] = [
+    Expected { engine: "rego", passed: Passed { suites: 49, tests: 75, cases: 270 }, skipped: 0 },
+    Expected { engine: "cel", passed: Passed { suites: 16, tests: 30, cases: 131 }, skipped: 45 },
+    Expected { engine: "both", passed: Passed { suites: 49, tests: 75, cases: 270 }, skipped: 0 },
+];
+
+/// Ten policies, of which eight have a twin in CEL: a template of its own, with tests of its own.
+const EXAMPLES: [Expected; 3] = [
+    Expected { engine: "rego", passed: Passed { suites: 10, tests: 50, cases: 184 }, skipped: 23 },
+    Expected { engine: "cel", passed: Passed { suites: 8, tests: 23, cases: 141 }, skipped: 50 },
+    Expected { engine: "both", passed: Passed { suites: 10, tests: 73, cases: 325 }, skipped: 0 },
+];
+
+fn suites(whose: &str, root: Option<PathBuf>, expected: Expected) -> Trial {
+    let name = format!("suites_of_the_{whose}_pass_with_{}", expected.engine);
+    let ignored = root.is_none();
+    let test = move || match &root {
+        Some(root) => verify(root, expected),
+        None => Err("GATEKEEPER_LIBRARY names no checkout of the policy library".into()),
+    };
+    Trial::test(name, test).with_ignored_flag(ignored)
+}
+
+/// Runs all suites by one engine, as a user would, and counts what passed.
+fn verify(root: &Path, expected: Expected) -> Result<(), Failed> {
     let mut webtroller = Command::new(env!("CARGO_BIN_EXE_webtroller"));
-    let output = webtroller
-        .args(["verify", "--verbose", "--engine", engine])
-        .arg(root.join("library/..."))
-        .output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let passed = text.lines().filter(|line| line.starts_with("--- PASS")).count();
-    if output.status.success() && passed == passing {
+    let engine = ["verify", "--output", "json", "--engine", expected.engine];
+    let output = webtroller.args(engine).arg(root.join("...")).output()?;
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let suites = list(&report, "suites");
+    let tests: Vec<_> = suites.iter().flat_map(|suite| list(suite, "tests")).collect();
+    let cases = tests.iter().flat_map(|test| list(test, "cases"));
+    let passed = Passed {
+        suites: suites
+            .iter()
+            .filter(|suite| list(suite, "tests").iter().any(|test| is("pass")(&test)))
+            .count(),
+        tests: tests.iter().copied().filter(is("pass")).count(),
+        cases: cases.filter(is("pass")).count(),
+    };
+    let skipped = tests.iter().copied().filter(is("skip")).count();
+    if output.status.success() && (passed, skipped) == (expected.passed, expected.skipped) {
         return Ok(());
     }
-    let failures: Vec<_> =
-        text.lines().filter(|line| !line.contains("PASS") && !line.contains("===")).collect();
-    Err(format!("{passed} tests passed, not {passing}:\n{}", failures.join("\n")).into())
+    Err(format!(
+        "passed {passed:?} and not {:?}, skipped {skipped} tests and not {}\n{report:#}",
+        expected.passed, expected.skipped
+    )
+    .into())
+}
+
+fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value[field].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn is(result: &str) -> impl Fn(&&Value) -> bool {
+    move |outcome| outcome["result"] == result
 }
 
 /// `GATEKEEPER_LIBRARY`, or a checkout beside this workspace.
