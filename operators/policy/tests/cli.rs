@@ -101,6 +101,26 @@ fn a_reader_that_leaves_is_no_reason_to_panic() {
     }
 }
 
+/// What `gator test` printed for the same file, whose constraints have every criterion of a match block.
+#[test]
+fn objects_of_every_place_are_matched_as_gator_test_matches_them() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gator/matching.yaml");
+    let output = shell(Path::new("."), &format!("webtroller test -f {file}"));
+    let said = text(&output.stdout);
+    let without_place = |line: &str| line.rsplit_once(" (").unwrap().0.to_owned();
+    let mut lines: Vec<_> =
+        said.lines().map(without_place).filter(|line| !line.contains("gatekeeper.sh/")).collect();
+    lines.sort();
+    let expected: Vec<_> = include_str!("gator/matching.txt").lines().collect();
+    assert_eq!(lines, expected);
+    assert_eq!((output.status.code(), expected.len() > 80), (Some(1), true));
+    // Who is not asked for want of a namespace is named.
+    let warnings = text(&output.stderr);
+    assert!(warnings.contains("this ClusterRole names no namespace"), "{warnings}");
+    assert!(warnings.contains("Seen/scope-cluster") && !warnings.contains("Seen/everything"), "{warnings}");
+    assert!(!warnings.contains("this Namespace "), "{warnings}");
+}
+
 #[test]
 fn wrong_flags_exit_with_2() {
     let folder = checkout();

@@ -23,7 +23,11 @@ impl CelViews {
         Self {
             request: request(review),
             is_namespace_unreadable: matches!(namespace, Some(None)),
-            namespace_object: namespace.flatten().as_ref().map_or(Value::Null, namespace_view),
+            namespace_object: namespace
+                .flatten()
+                .filter(is_named)
+                .as_ref()
+                .map_or(Value::Null, namespace_view),
         }
     }
 }
@@ -87,6 +91,12 @@ fn with_content(value: &serde_json::Value) -> Option<Value> {
         serde_json::Value::Bool(_) => false,
     };
     (!is_empty).then(|| Value::from_json(value))
+}
+
+/// A Namespace without a name stands for not knowing it.
+fn is_named(namespace: &serde_json::Value) -> bool {
+    let name = namespace.pointer("/metadata/name").and_then(serde_json::Value::as_str);
+    name.is_some_and(|name| !name.is_empty())
 }
 
 fn namespace_view(namespace: &serde_json::Value) -> Value {

@@ -96,6 +96,15 @@ impl Subject {
     }
 }
 
+impl LoadedConstraint {
+    /// Whether it matters to it which namespace an object lies in.
+    pub(super) fn looks_at_namespaces(&self) -> bool {
+        let block = self.manifest.pointer("/spec/match").and_then(Value::as_object);
+        let fields = ["namespaces", "excludedNamespaces", "namespaceSelector", "scope"];
+        block.is_some_and(|block| fields.iter().any(|field| block.contains_key(*field)))
+    }
+}
+
 impl Assembly {
     /// The policy set with one constraint alone, and the same inventory.
     pub(super) fn only(&mut self, id: &ConstraintRef) -> Arc<PolicySet> {

@@ -1,5 +1,6 @@
 //! Asks a policy set about objects, on all cores, and puts what it finds in the order of `gator test`.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -9,9 +10,9 @@ use constraint_framework::review::{
     Action, Document, EnforcementPoint, Review, ReviewSource, Verdict, Violation,
 };
 use constraint_framework::target::AdmissionTarget;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::assemble::{Assembly, LoadedConstraint, Subject};
+use super::assemble::{Assembly, LoadedConstraint, Problem, Subject};
 use super::progress::Progress;
 
 /// One violation, and what it is a violation of.
@@ -57,9 +58,26 @@ impl Offence<'_> {
     }
 }
 
+/// Where an object lies that names no namespace: nobody knows whether its kind has namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unplaced {
+    /// In no namespace, as a webhook sees a cluster-scoped object: constraints for some namespaces match it.
+    Anywhere,
+    /// In a namespace without name and labels, as in `gator test`, which also takes `default` to be there.
+    Nowhere,
+}
+
 /// The review of an object in a file, with its Namespace where that is in the inventory.
-pub(super) fn review_of(object: Document, policies: &PolicySet) -> Review {
-    let namespace = namespace_of(&object, policies);
+pub(super) fn review_of(object: Document, policies: &PolicySet, unplaced: Unplaced) -> Review {
+    let assumed = match (unplaced, object.namespace()) {
+        (Unplaced::Nowhere, "") => Some(json!({})),
+        (Unplaced::Nowhere, "default") => {
+            Some(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}))
+        }
+        _ => None,
+    };
+    let assumed = || Document::from_value(&assumed?).ok();
+    let namespace = namespace_of(&object, policies).or_else(assumed);
     let mut review = AdmissionTarget.object(object, Some(ReviewSource::Original));
     review.namespace_object = namespace;
     review
@@ -76,8 +94,33 @@ pub(super) fn verdict(review: &Review, policies: &PolicySet) -> Verdict {
     policies.review(review, EnforcementPoint::GATOR, &Budget::default())
 }
 
+/// The constraints that look at namespaces or scope, and have nothing to say about an object for the only reason that
+/// it names no namespace; with a word about each such object.
+pub(super) fn overlooked(assembly: &Assembly) -> Vec<Problem> {
+    if !assembly.constraints.values().any(LoadedConstraint::looks_at_namespaces) {
+        return Vec::new();
+    }
+    let unplaced = |subject: &&Subject| subject.is_no_policy() && subject.object.namespace().is_empty();
+    assembly.subjects.iter().filter(unplaced).filter_map(|subject| overlooked_of(assembly, subject)).collect()
+}
+
+fn overlooked_of(assembly: &Assembly, subject: &Subject) -> Option<Problem> {
+    let [anywhere, nowhere] = [Unplaced::Anywhere, Unplaced::Nowhere].map(|unplaced| {
+        let review = review_of(subject.object.clone(), &assembly.policies, unplaced);
+        let verdict = verdict(&review, &assembly.policies);
+        verdict.violations().iter().map(|violation| violation.constraint.clone()).collect::<BTreeSet<_>>()
+    });
+    let names: Vec<_> = anywhere.difference(&nowhere).map(ToString::to_string).collect();
+    let kind = subject.object.kind();
+    let message = format!(
+        "this {kind} names no namespace, so that these do not match it here, as in gator test, and may on a cluster: {}",
+        names.join(", ")
+    );
+    (!names.is_empty()).then(|| Problem { place: Some(subject.place.clone()), message })
+}
+
 /// Judges every object. Sorted by action and message, then by the order of the inputs and the constraint.
-pub(super) fn judge<'a>(assembly: &'a Assembly, progress: &Progress) -> Vec<Offence<'a>> {
+pub(super) fn judge<'a>(assembly: &'a Assembly, unplaced: Unplaced, progress: &Progress) -> Vec<Offence<'a>> {
     let cores = thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let next = AtomicUsize::new(0);
     let work = || {
@@ -87,7 +130,7 @@ pub(super) fn judge<'a>(assembly: &'a Assembly, progress: &Progress) -> Vec<Offe
             let Some(subject) = assembly.subjects.get(position) else {
                 return found;
             };
-            found.extend(offences(assembly, subject).map(|offence| (position, offence)));
+            found.extend(offences(assembly, subject, unplaced).map(|offence| (position, offence)));
             progress.advance();
         }
     };
@@ -112,8 +155,12 @@ pub(super) fn judge<'a>(assembly: &'a Assembly, progress: &Progress) -> Vec<Offe
     found.into_iter().map(|(_, offence)| offence).collect()
 }
 
-fn offences<'a>(assembly: &'a Assembly, subject: &'a Subject) -> impl Iterator<Item = Offence<'a>> {
-    let review = review_of(subject.object.clone(), &assembly.policies);
+fn offences<'a>(
+    assembly: &'a Assembly,
+    subject: &'a Subject,
+    unplaced: Unplaced,
+) -> impl Iterator<Item = Offence<'a>> {
+    let review = review_of(subject.object.clone(), &assembly.policies, unplaced);
     let violations = verdict(&review, &assembly.policies).violations().to_vec();
     violations.into_iter().filter_map(|violation| {
         let constraint = assembly.constraints.get(&violation.constraint)?;

@@ -17,7 +17,7 @@ use result::FunctionResult;
 
 use super::assemble::{Problem, assemble};
 use super::input::{STANDARD_INPUT, StandardInput};
-use super::judge::judge;
+use super::judge::{Unplaced, judge};
 use super::load::{Manifest, load};
 use super::progress::Progress;
 
@@ -86,7 +86,7 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
     match assemble(&manifests) {
         Ok(assembly) => {
             let progress = Progress::new(assembly.subjects.len(), "objects");
-            let offences = judge(&assembly, &progress);
+            let offences = judge(&assembly, Unplaced::Anywhere, &progress);
             let own = assembly.subjects.get(policies..).unwrap_or_default();
             let of_package = |subject| own.iter().any(|item| std::ptr::eq(item, subject));
             problems.extend(

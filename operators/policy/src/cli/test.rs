@@ -13,7 +13,7 @@ use clap::ValueEnum;
 
 use super::assemble::{Place, Problem, assemble};
 use super::input::{InputArgs, InputError, StandardInput, gather};
-use super::judge::{Offence, judge};
+use super::judge::{Offence, Unplaced, judge, overlooked};
 use super::progress::Progress;
 
 /// Nothing is denied.
@@ -92,14 +92,14 @@ fn run(
     let manifests = gather(&args.input, standard)
         .map_err(|errors| Failure::Problems(errors.iter().map(problem).collect()))?;
     let assembly = assemble(&manifests).map_err(Failure::Problems)?;
-    for warning in &assembly.warnings {
+    for warning in assembly.warnings.iter().chain(&overlooked(&assembly)) {
         let _ = writeln!(err, "webtroller test: warning: {warning}");
     }
     if assembly.constraints.is_empty() {
         let _ = writeln!(err, "webtroller test: warning: there is no constraint among the inputs");
     }
     let progress = Progress::new(assembly.subjects.len(), "objects");
-    let offences = judge(&assembly, &progress);
+    let offences = judge(&assembly, Unplaced::Nowhere, &progress);
     drop(progress);
     let code = if offences.iter().any(Offence::denies) { REFUSED } else { ACCEPTED };
     let shown: Vec<_> = offences.into_iter().filter(|offence| !args.deny_only || offence.denies()).collect();

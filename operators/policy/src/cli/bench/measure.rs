@@ -11,7 +11,7 @@ use constraint_framework::policyset::PolicySet;
 use constraint_framework::review::{Document, Review};
 
 use crate::cli::assemble::Assembly;
-use crate::cli::judge::{review_of, verdict};
+use crate::cli::judge::{Unplaced, review_of, verdict};
 use crate::cli::progress::Progress;
 
 use super::memory;
@@ -75,8 +75,9 @@ impl Row {
 
 fn from_text(text: String, policies: &PolicySet) -> usize {
     // The texts were written by the serializer, so they are read back.
-    Document::from_text(text)
-        .map_or(0, |object| black_box(verdict(&review_of(object, policies), policies)).violations().len())
+    Document::from_text(text).map_or(0, |object| {
+        black_box(verdict(&review_of(object, policies, Unplaced::Nowhere), policies)).violations().len()
+    })
 }
 
 /// Measures reviews of all objects, by all constraints together and by each alone.
@@ -122,8 +123,11 @@ fn rows(assembly: &mut Assembly) -> Vec<Row> {
     let ids: Vec<_> = assembly.constraints.keys().cloned().collect();
     for id in ids {
         let policies = assembly.only(&id);
-        let reviews =
-            assembly.subjects.iter().map(|subject| review_of(subject.object.clone(), &policies)).collect();
+        let reviews = assembly
+            .subjects
+            .iter()
+            .map(|subject| review_of(subject.object.clone(), &policies, Unplaced::Nowhere))
+            .collect();
         rows.push(Row::new(Some(id.to_string()), policies, Work::Alone(reviews)));
     }
     rows
