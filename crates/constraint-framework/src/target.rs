@@ -18,7 +18,7 @@ use crate::review::{Document, Review};
 pub use glob::Glob;
 
 pub use admission::{AdmissionTarget, RequestError};
-pub use crd::{CrdError, CrdParts, constraint_crd};
+pub use crd::{ConstraintCrds, CrdError, CrdParts};
 
 /// A kind of thing that policies judge, such as the admission requests of Kubernetes.
 pub trait Target: fmt::Debug + Send + Sync {

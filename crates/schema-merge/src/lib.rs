@@ -55,7 +55,7 @@ pub use finding::{Finding, Problem, Severity};
 pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
 pub use limit::Limits;
 pub use merged::Merged;
-pub use merger::{Merger, MetadataLimits, TextLimits};
+pub use merger::{Frame, Merger, MetadataLimits, TextLimits};
 pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};
 pub use path::{MountPath, SchemaPath, Step};
 pub use structural::{Options, check_structural};

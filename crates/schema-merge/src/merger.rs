@@ -1,11 +1,12 @@
 //! Joins fragments into one schema: [`Merger`].
 //!
 //! `merger/boundary.rs` says who may contribute where, `merger/join.rs` joins the nodes, `merger/agreement.rs` and
-//! `merger/intersection.rs` the keywords of one node. What the API server would say about the outcome is
+//! `merger/intersection.rs` the keywords of one node. `merger/frame.rs` keeps what many schemas share. What the API server would say about the outcome is
 //! `structural.rs`; reading the outcome is `merged.rs`.
 
 mod agreement;
 mod boundary;
+mod frame;
 mod intersection;
 mod join;
 mod vacuous;
@@ -22,6 +23,8 @@ use crate::merged::Merged;
 use crate::number;
 use crate::path::{MountPath, SchemaPath};
 use crate::structural::{Options, check_refusals, check_structural};
+
+pub use frame::Frame;
 
 /// Collects fragments and joins them. What was mounted first makes no difference.
 ///

@@ -27,6 +27,7 @@ use serde_json::Value;
 use crate::decode::decode;
 use crate::finding::{Finding, Severity};
 use crate::limit::Limits;
+use crate::node::Node;
 use crate::path::SchemaPath;
 
 /// What the API server makes of an object of a custom resource.
@@ -66,23 +67,25 @@ impl ObjectVerdict {
 /// ```
 #[must_use]
 pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
-    let limits = Limits::default();
-    let refused = |detail: String| {
-        let mut report = crate::structural::Report::new("");
-        report.push(Severity::Error, crate::Problem::Plain, "unchecked", &SchemaPath::root(), None, detail);
-        ObjectVerdict { errors: report.findings, unknown_fields: Vec::new(), stored: object.clone() }
-    };
-    if let Some(detail) = limits.exceeded(schema).or_else(|| limits.exceeded(object)) {
-        return refused(detail);
+    match Limits::default().exceeded(schema) {
+        Some(detail) => unchecked(object, detail),
+        None => judge(object, || decode(schema, "", "")),
     }
-    let (node, findings) = decode(schema, "", "");
+}
+
+/// As [`validate_object`], under a schema that is not beyond any bound.
+pub(crate) fn judge<'a>(object: &Value, schema: impl FnOnce() -> (Node<'a>, Vec<Finding>)) -> ObjectVerdict {
+    if let Some(detail) = Limits::default().exceeded(object) {
+        return unchecked(object, detail);
+    }
+    let (node, findings) = schema();
     if let Some(finding) = findings.iter().find(|finding| finding.severity == Severity::Decode) {
-        return refused(finding.detail.clone());
+        return unchecked(object, finding.detail.clone());
     }
-    let unknown_fields = pruned(schema, object).unknown_fields;
+    let unknown_fields = prune(&node, &mut object.clone(), true);
     let mut stored = object.clone();
     prune::drop_nulls(&node, &mut stored);
-    stored = defaulted(schema, &stored);
+    default::fill(&node, &mut stored);
     // The server validates what it is going to store: an unknown field counts towards nothing.
     prune(&node, &mut stored, true);
     let mut errors: Vec<Finding> = Validator::new(Dialect::Object)
@@ -92,4 +95,11 @@ pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
         .collect();
     Finding::settle(&mut errors);
     ObjectVerdict { errors, unknown_fields, stored }
+}
+
+/// An object that was not looked at counts as refused.
+fn unchecked(object: &Value, detail: String) -> ObjectVerdict {
+    let mut report = crate::structural::Report::new("");
+    report.push(Severity::Error, crate::Problem::Plain, "unchecked", &SchemaPath::root(), None, detail);
+    ObjectVerdict { errors: report.findings, unknown_fields: Vec::new(), stored: object.clone() }
 }

@@ -132,6 +132,13 @@ pub(crate) fn check_refusals(schema: &Value, options: &Options) -> Vec<Finding> 
     examine(schema, options, false)
 }
 
+/// Whether [`check_refusals`] has anything to say about a schema that decoded without a finding.
+pub(crate) fn is_refused(node: &Node<'_>, options: &Options) -> bool {
+    let mut report = Report::based(&options.prefix, &options.base);
+    refusals(node, options, &mut report);
+    !report.findings.is_empty()
+}
+
 fn examine(schema: &Value, options: &Options, with_lints: bool) -> Vec<Finding> {
     let mut report = Report::based(&options.prefix, &options.base);
     if let Some(detail) = options.limits.exceeded(schema) {

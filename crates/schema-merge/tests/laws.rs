@@ -112,6 +112,34 @@ proptest! {
     }
 
     #[test]
+    fn a_frame_makes_of_a_fragment_what_its_merger_makes_of_it(seed: u64) {
+        let r = &mut Random::new(seed);
+        let at: MountPath = r.pick(&["/spec/own", "/spec/a/own", "/spec", "/spec/a"]).parse().unwrap();
+        let merger = fragments(r).into_iter().skip(r.below(3)).fold(Merger::new().strip_descriptions(r.chance(30)), Merger::mount);
+        let merger = merger.status_subresource(r.chance(50)).seal("/spec/own".parse().unwrap(), ["a", "b"]);
+        let frame = merger.clone().frame(at.clone());
+        for round in 0..4 {
+            let schema = match round {
+                0 => generate::mistaken(r),
+                1 => generate::heap(r, 2),
+                _ => generate::structural(r, 2),
+            };
+            let policy = Fragment::new(*r.pick(&["alice", "dave"]), at.clone(), schema);
+            let fragment = if r.chance(80) { policy.any_type() } else { policy };
+            let fragment = if r.chance(10) { fragment.required(RequiredPropagation::Leaf) } else { fragment };
+            let fragment = Some(fragment).filter(|_| r.chance(90));
+            let whole = fragment.clone().into_iter().fold(merger.clone(), Merger::mount).build();
+            prop_assert_eq!(frame.check(fragment.as_ref()).is_ok(), whole.is_ok());
+            let built = frame.build(fragment.as_ref());
+            prop_assert_eq!(&built, &whole.map(Merged::into_schema));
+            if let Ok(schema) = built {
+                let object = generate::sample(r, &schema);
+                prop_assert_eq!(frame.validate_object(fragment.as_ref(), &object), validate_object(&schema, &object));
+            }
+        }
+    }
+
+    #[test]
     fn an_empty_fragment_adds_nothing(seed: u64) {
         let r = &mut Random::new(seed);
         let one = shared(r, "a");

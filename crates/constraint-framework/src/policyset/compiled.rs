@@ -1,5 +1,6 @@
 //! What a template and a constraint become: ready to judge, never changed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -11,21 +12,31 @@ use crate::driver::{CompileError, Program};
 use crate::error::IngestError;
 use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
-use crate::target::{Matcher, Target};
+use crate::target::{ConstraintCrds, CrdParts, Matcher, Target};
 
 /// A template whose code compiled.
 #[derive(Clone, Debug)]
 pub struct CompiledTemplate(Arc<TemplateParts>);
 
-/// What outlives the compilation. The manifest is not kept, and the CRD is kept as text: parsed, it would take ten
-/// times as much memory as everything else together, to be read once or twice in its life.
+/// What outlives the compilation. The manifest is not kept, and neither is the CRD: most of it is the same for all
+/// templates, so it is put together again for those who ask.
 #[derive(Debug)]
 struct TemplateParts {
     constraint_kind: String,
     operations: Operations,
     target: Arc<dyn Target>,
     programs: Programs,
-    crd: Kept,
+    crds: Arc<ConstraintCrds>,
+    own: OwnParts,
+}
+
+/// What the template adds to its CRD. The schema is kept as text, which takes a tenth of the memory.
+#[derive(Debug)]
+struct OwnParts {
+    short_names: Vec<String>,
+    labels: BTreeMap<String, String>,
+    parameters: Option<Kept>,
+    legacy_schema: bool,
 }
 
 /// serde_json reads 127 levels.
@@ -79,18 +90,25 @@ impl Kept {
 // === impl CompiledTemplate ===
 
 impl CompiledTemplate {
+    /// `template` is one that `crds` has a CRD for.
     pub(super) fn new(
         template: &ConstraintTemplate,
         target: Arc<dyn Target>,
         programs: Programs,
-        crd: Value,
+        crds: Arc<ConstraintCrds>,
     ) -> Self {
         Self(Arc::new(TemplateParts {
             constraint_kind: template.constraint_kind().to_owned(),
             operations: template.target().map(|target| target.operations.clone()).unwrap_or_default(),
             target,
             programs,
-            crd: Kept::new(crd),
+            crds,
+            own: OwnParts {
+                short_names: template.spec.crd.spec.names.short_names.clone(),
+                labels: template.metadata.labels.clone(),
+                parameters: template.parameter_schema().cloned().map(Kept::new),
+                legacy_schema: template.legacy_schema(),
+            },
         }))
     }
 
@@ -99,9 +117,23 @@ impl CompiledTemplate {
         &self.0.constraint_kind
     }
 
-    /// The CRD of its constraints. Parsed at each call.
+    /// The CRD of its constraints. Built at each call.
     pub fn crd(&self) -> Value {
-        self.0.crd.value()
+        self.with_parts(|crds, parts| crds.build(parts).unwrap_or_default())
+    }
+
+    fn with_parts<T>(&self, read: impl FnOnce(&ConstraintCrds, &CrdParts<'_>) -> T) -> T {
+        let TemplateParts { constraint_kind, crds, own, .. } = &*self.0;
+        let parameters = own.parameters.as_ref().map(Kept::value);
+        let parts = CrdParts {
+            template_name: &constraint_kind.to_lowercase(),
+            kind: constraint_kind,
+            short_names: &own.short_names,
+            labels: &own.labels,
+            parameters: parameters.as_ref(),
+            legacy_schema: own.legacy_schema,
+        };
+        read(crds, &parts)
     }
 
     /// What is wrong with its code and does not keep it from deciding.
@@ -165,9 +197,7 @@ impl CompiledTemplate {
         if let Some(fields) = object.as_object_mut().filter(|_| !constraint.spec.is_null()) {
             fields.insert("spec".to_owned(), constraint.spec.clone());
         }
-        let crd = self.crd();
-        let schema = crd.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap_or(&Value::Null);
-        let verdict = schema_merge::validate_object(schema, &object);
+        let mut verdict = self.with_parts(|crds, parts| crds.validate(parts, &object));
         let refused =
             verdict.errors.iter().map(|finding| FieldError::new(finding.pointer(), finding.to_string()));
         let unknown = verdict.unknown_fields.iter().map(|field| {
@@ -177,7 +207,7 @@ impl CompiledTemplate {
             )
         });
         FieldErrors::check(refused.chain(unknown).collect())?;
-        Ok(verdict.stored.get("spec").cloned().unwrap_or(Value::Null))
+        Ok(verdict.stored.get_mut("spec").map(Value::take).unwrap_or_default())
     }
 }
 

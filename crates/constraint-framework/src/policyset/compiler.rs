@@ -1,23 +1,30 @@
 //! From manifests to compiled policies: the known targets and drivers, and nothing that changes.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 use crate::api::{ConstraintTemplate, FieldError};
 use crate::driver::{CelDriver, Driver, RegoDriver};
 use crate::error::IngestError;
-use crate::target::{AdmissionTarget, CrdError, CrdParts, Target, constraint_crd};
+use crate::target::{AdmissionTarget, ConstraintCrds, CrdError, CrdParts, Target};
 
 use super::compiled::{CompiledTemplate, Programs};
 
 /// Compiles templates. Cheap to clone and shared by threads, so that compiling needs no lock.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    targets: Arc<[Arc<dyn Target>]>,
+    targets: Arc<[KnownTarget]>,
     drivers: Arc<[Arc<dyn Driver>]>,
     /// Whether all code of a template is compiled, or only that which decides.
     compares: bool,
+}
+
+#[derive(Debug)]
+struct KnownTarget {
+    target: Arc<dyn Target>,
+    /// Made when the first template needs it, because its larger part is a match schema to be checked.
+    crds: OnceLock<Arc<ConstraintCrds>>,
 }
 
 impl Default for Compiler {
@@ -37,7 +44,7 @@ impl Compiler {
         drivers: impl IntoIterator<Item = Arc<dyn Driver>>,
     ) -> Self {
         Self {
-            targets: targets.into_iter().collect(),
+            targets: targets.into_iter().map(KnownTarget::new).collect(),
             drivers: drivers.into_iter().collect(),
             compares: false,
         }
@@ -64,10 +71,10 @@ impl Compiler {
     /// # Errors
     /// See [`IngestError`].
     pub fn compile(&self, template: &ConstraintTemplate) -> Result<CompiledTemplate, IngestError> {
-        let target = self.target(template)?;
-        let crd = self.crd(template)?;
+        let known = self.target(template)?;
+        known.crds().check(&parts(template)).map_err(refused)?;
         let programs = self.programs(template)?;
-        Ok(CompiledTemplate::new(template, target, programs, crd))
+        Ok(CompiledTemplate::new(template, known.target.clone(), programs, known.crds().clone()))
     }
 
     /// The constraint CRD of a template, as a JSON object ready to be applied.
@@ -75,29 +82,16 @@ impl Compiler {
     /// # Errors
     /// An unknown target, or everything that the API server would refuse about the CRD.
     pub fn crd(&self, template: &ConstraintTemplate) -> Result<Value, IngestError> {
-        let target = self.target(template)?;
-        let parts = CrdParts {
-            template_name: &template.metadata.name,
-            kind: template.constraint_kind(),
-            short_names: &template.spec.crd.spec.names.short_names,
-            labels: &template.metadata.labels,
-            parameters: template.parameter_schema(),
-            legacy_schema: template.legacy_schema(),
-            match_schema: &target.match_schema(),
-        };
-        constraint_crd(&parts).map_err(|errors| IngestError::Crd(errors.iter().map(to_correct).collect()))
+        self.target(template)?.crds().build(&parts(template)).map_err(refused)
     }
 
-    /// The target of that name.
-    pub(super) fn target_named(&self, name: &str) -> Option<&Arc<dyn Target>> {
-        self.targets.iter().find(|target| target.name() == name)
-    }
-
-    fn target(&self, template: &ConstraintTemplate) -> Result<Arc<dyn Target>, IngestError> {
-        let name = template.target().map(|target| target.target.clone()).unwrap_or_default();
-        self.target_named(&name).cloned().ok_or_else(|| IngestError::UnknownTarget {
-            name,
-            known: self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", "),
+    fn target(&self, template: &ConstraintTemplate) -> Result<&KnownTarget, IngestError> {
+        let name = template.target().map(|target| target.target.as_str()).unwrap_or_default();
+        self.targets.iter().find(|known| known.target.name() == name).ok_or_else(|| {
+            IngestError::UnknownTarget {
+                name: name.to_owned(),
+                known: self.targets.iter().map(|known| known.target.name()).collect::<Vec<_>>().join(", "),
+            }
         })
     }
 
@@ -119,6 +113,31 @@ impl Compiler {
         let others = if self.compares { written.map(compile).collect::<Result<_, _>>()? } else { Vec::new() };
         Ok(Programs { deciding: compile(first)?, others })
     }
+}
+
+impl KnownTarget {
+    fn new(target: Arc<dyn Target>) -> Self {
+        Self { target, crds: OnceLock::new() }
+    }
+
+    fn crds(&self) -> &Arc<ConstraintCrds> {
+        self.crds.get_or_init(|| Arc::new(ConstraintCrds::new(self.target.match_schema())))
+    }
+}
+
+fn parts(template: &ConstraintTemplate) -> CrdParts<'_> {
+    CrdParts {
+        template_name: &template.metadata.name,
+        kind: template.constraint_kind(),
+        short_names: &template.spec.crd.spec.names.short_names,
+        labels: &template.metadata.labels,
+        parameters: template.parameter_schema(),
+        legacy_schema: template.legacy_schema(),
+    }
+}
+
+fn refused(errors: Vec<CrdError>) -> IngestError {
+    IngestError::Crd(errors.iter().map(to_correct).collect())
 }
 
 fn to_correct(error: &CrdError) -> FieldError {

@@ -1,12 +1,15 @@
 //! The CRD of a template's constraints, built from three parties' schemas: framework, target and template.
 //!
-//! `schema_merge` keeps the three apart and says whom a refusal concerns. The object is what OPA's constraint framework
+//! `schema_merge` keeps the three apart and says whom a refusal concerns; what framework and target say is the same for
+//! all templates, and is merged once. The object is what OPA's constraint framework
 //! generates, without `status`, which belongs to the API server. This file writes nothing to a cluster, adds no owner
 //! reference and does not know whether another CRD of that name exists.
 
 use std::collections::BTreeMap;
 
-use schema_merge::{Fragment, MergeError, Merger, MetadataLimits, MountPath, Sharing, TextLimits};
+use schema_merge::{
+    Fragment, Frame, MergeError, Merger, MetadataLimits, MountPath, ObjectVerdict, Sharing, TextLimits,
+};
 use serde_json::{Map, Value, json};
 
 /// The API group of all constraints.
@@ -40,8 +43,12 @@ pub struct CrdParts<'a> {
     pub parameters: Option<&'a Value>,
     /// Whether the schema dates from before structural schemas: unknown fields are kept then.
     pub legacy_schema: bool,
-    /// The target's schema of `spec.match`.
-    pub match_schema: &'a Value,
+}
+
+/// Builds the CRDs of the constraints of one target.
+#[derive(Clone, Debug)]
+pub struct ConstraintCrds {
+    frame: Frame,
 }
 
 /// Why a template gives no CRD.
@@ -110,16 +117,57 @@ impl CrdError {
     }
 }
 
-/// Builds the CRD of the constraints of one template.
-///
-/// The same parts give the same object, down to the order of keys. The template's labels are copied.
-///
-/// # Errors
-/// Everything that is wrong with the names and the schemas: first the names, then the schemas by place.
-pub fn constraint_crd(parts: &CrdParts<'_>) -> Result<Value, Vec<CrdError>> {
-    let mut errors = name_errors(parts);
-    match schema(parts) {
-        Ok(schema) if errors.is_empty() => return Ok(crd(parts, schema)),
+// === impl ConstraintCrds ===
+
+impl ConstraintCrds {
+    /// For the target with this schema of `spec.match`.
+    #[must_use]
+    pub fn new(match_schema: Value) -> Self {
+        let merger = Merger::new()
+            .status_subresource(true)
+            .grant("status", FRAMEWORK)
+            .limit_metadata(MetadataLimits::name(TextLimits::max_length(63)))
+            .seal(
+                MountPath::of(["spec"]),
+                ["enforcementAction", "match", "parameters", "scopedEnforcementActions"],
+            )
+            .mount(
+                Fragment::new(FRAMEWORK, MountPath::root(), framework_schema())
+                    .sharing(Sharing::SharedStrict),
+            )
+            .mount(Fragment::new(TARGET, MountPath::of(["spec", "match"]), match_schema));
+        Self { frame: merger.frame(MountPath::of(PARAMETERS)) }
+    }
+
+    /// Whether there is a CRD of these parts.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the names and the schemas: first the names, then the schemas by place.
+    pub fn check(&self, parts: &CrdParts<'_>) -> Result<(), Vec<CrdError>> {
+        settled(name_errors(parts), self.frame.check(fragment(parts).as_ref()))
+    }
+
+    /// Builds the CRD of the constraints of one template.
+    ///
+    /// The same parts give the same object, down to the order of keys. The template's labels are copied.
+    ///
+    /// # Errors
+    /// As [`ConstraintCrds::check`].
+    pub fn build(&self, parts: &CrdParts<'_>) -> Result<Value, Vec<CrdError>> {
+        let schema = self.frame.build(fragment(parts).as_ref());
+        settled(name_errors(parts), schema).map(|schema| crd(parts, schema))
+    }
+
+    /// What an API server that has the CRD of these parts makes of a constraint.
+    #[must_use]
+    pub fn validate(&self, parts: &CrdParts<'_>, constraint: &Value) -> ObjectVerdict {
+        self.frame.validate_object(fragment(parts).as_ref(), constraint)
+    }
+}
+
+fn settled<T>(mut errors: Vec<CrdError>, schema: Result<T, Vec<MergeError>>) -> Result<T, Vec<CrdError>> {
+    match schema {
+        Ok(schema) if errors.is_empty() => return Ok(schema),
         Ok(_) => {}
         Err(refused) => errors.extend(refused.into_iter().map(CrdError::Schema)),
     }
@@ -156,27 +204,12 @@ fn is_label(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-fn schema(parts: &CrdParts<'_>) -> Result<Value, Vec<MergeError>> {
-    let mut merger = Merger::new()
-        .status_subresource(true)
-        .grant("status", FRAMEWORK)
-        .limit_metadata(MetadataLimits::name(TextLimits::max_length(63)))
-        .seal(
-            MountPath::of(["spec"]),
-            ["enforcementAction", "match", "parameters", "scopedEnforcementActions"],
-        )
-        .mount(Fragment::new(FRAMEWORK, MountPath::root(), framework_schema()).sharing(Sharing::SharedStrict))
-        .mount(Fragment::new(TARGET, MountPath::of(["spec", "match"]), parts.match_schema.clone()));
-    if let Some(parameters) = parameters(parts) {
-        let origin = format!("template {}", parts.template_name);
-        let mut fragment = Fragment::new(origin, MountPath::of(PARAMETERS), parameters);
-        // A schema without a type that keeps everything admits an object; one of another type does not.
-        if fragment.schema.get("type").is_none() {
-            fragment = fragment.any_type();
-        }
-        merger = merger.mount(fragment);
-    }
-    merger.build().map(schema_merge::Merged::into_schema)
+/// What the template says about `spec.parameters`, if anything.
+fn fragment(parts: &CrdParts<'_>) -> Option<Fragment> {
+    let origin = format!("template {}", parts.template_name);
+    let fragment = Fragment::new(origin, MountPath::of(PARAMETERS), parameters(parts)?);
+    // A schema without a type that keeps everything admits an object; one of another type does not.
+    Some(if fragment.schema.get("type").is_none() { fragment.any_type() } else { fragment })
 }
 
 fn framework_schema() -> Value {

@@ -68,7 +68,7 @@ impl<'t> Join<'t> {
         self.hold_exclusive(at, &mut node);
         let shared = node.here.iter().any(|(fragment, ..)| fragment.policy.sharing != Sharing::Exclusive);
         if let ([(_, schema, _)], [], false) = (&*node.here, &*node.below, shared) {
-            return self.stripped(schema);
+            return stripped(self.terms, schema);
         }
         let Some(voices) = self.voices(at, &node) else {
             return Value::Null;
@@ -261,11 +261,11 @@ impl<'t> Join<'t> {
             }
         }
     }
+}
 
-    /// A schema nobody else touches stays as it is, apart from descriptions when they are not wanted.
-    fn stripped(&self, schema: &Value) -> Value {
-        if self.terms.strip_descriptions { without_descriptions(schema) } else { schema.clone() }
-    }
+/// A schema nobody else touches stays as it is, apart from descriptions when they are not wanted.
+pub(super) fn stripped(terms: &Terms, schema: &Value) -> Value {
+    if terms.strip_descriptions { without_descriptions(schema) } else { schema.clone() }
 }
 
 /// Adds the names on the way to mounts whose policy requires them.

@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::merger::flag;
+use crate::decode::decode;
+use crate::node::Node;
 
 /// `value` with the defaults of `schema` filled in. Defaults inside defaults are filled in as well.
 ///
@@ -18,29 +19,27 @@ use crate::merger::flag;
 #[must_use]
 pub fn defaulted(schema: &Value, value: &Value) -> Value {
     let mut value = value.clone();
-    fill(schema, &mut value);
+    fill(&decode(schema, "", "").0, &mut value);
     value
 }
 
-fn fill(schema: &Value, value: &mut Value) {
-    let Value::Object(schema) = schema else { return };
+/// Fills in the defaults where they are missing.
+pub(super) fn fill(node: &Node<'_>, value: &mut Value) {
     match value {
         Value::Object(map) => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            fill_properties(properties, map);
+            fill_properties(node, map);
             for (name, value) in map.iter_mut() {
-                let known = properties.and_then(|properties| properties.get(name));
-                if let Some(schema) = known.or_else(|| schema.get("additionalProperties")) {
-                    fill_null(schema, value);
-                    fill(schema, value);
+                if let Some(node) = node.properties.get(name.as_str()).or(node.additional()) {
+                    fill_null(node, value);
+                    fill(node, value);
                 }
             }
         }
         Value::Array(list) => {
-            let Some(items) = schema.get("items") else { return };
+            let Some(item) = node.item() else { return };
             for value in list {
-                fill_null(items, value);
-                fill(items, value);
+                fill_null(item, value);
+                fill(item, value);
             }
         }
         _ => {}
@@ -48,21 +47,16 @@ fn fill(schema: &Value, value: &mut Value) {
 }
 
 /// Adds the properties that are absent and have a default.
-fn fill_properties(properties: Option<&Map<String, Value>>, map: &mut Map<String, Value>) {
-    for (name, schema) in properties.into_iter().flatten() {
-        if let (Some(default), false) = (default_of(schema), map.contains_key(name)) {
-            map.insert(name.clone(), default.clone());
+fn fill_properties(node: &Node<'_>, map: &mut Map<String, Value>) {
+    for (name, node) in &node.properties {
+        if let (Some(default), false) = (node.default_value(), map.contains_key(*name)) {
+            map.insert((*name).to_owned(), default.clone());
         }
     }
 }
 
-fn fill_null(schema: &Value, value: &mut Value) {
-    let nullable = schema.as_object().is_some_and(|schema| flag(schema, "nullable"));
-    if let (Value::Null, false, Some(default)) = (&*value, nullable, default_of(schema)) {
+fn fill_null(node: &Node<'_>, value: &mut Value) {
+    if let (Value::Null, false, Some(default)) = (&*value, node.flag("nullable"), node.default_value()) {
         *value = default.clone();
     }
-}
-
-fn default_of(schema: &Value) -> Option<&Value> {
-    schema.get("default").filter(|default| !default.is_null())
 }

@@ -27,15 +27,18 @@ fn template(kind: &str) -> Template {
 }
 
 fn build(template: &Template) -> Result<Value, Vec<CrdError>> {
-    constraint_crd(&CrdParts {
+    let crds = ConstraintCrds::new(json!({"type": "object", "properties": {"name": {"type": "string"}}}));
+    let parts = CrdParts {
         template_name: &template.name,
         kind: &template.kind,
         short_names: &template.short_names,
         labels: &template.labels,
         parameters: template.parameters.as_ref(),
         legacy_schema: template.legacy,
-        match_schema: &json!({"type": "object", "properties": {"name": {"type": "string"}}}),
-    })
+    };
+    let crd = crds.build(&parts);
+    assert_eq!(crds.check(&parts), crd.clone().map(drop));
+    crd
 }
 
 #[track_caller]
@@ -148,6 +151,7 @@ fn crds_are_those_of_the_constraint_framework_byte_for_byte() {
     let mut lines = RECORDED.lines();
     let match_schema = serde_json::from_str::<Value>(lines.next().unwrap()).unwrap()["match"].clone();
     let expanded = |line: &str| line.replace("\"$match\"", &match_schema.to_string());
+    let crds = ConstraintCrds::new(match_schema.clone());
     let (mut built, mut refused) = (0, 0);
     for line in lines {
         let recorded: Value = serde_json::from_str(&expanded(line)).unwrap();
@@ -158,14 +162,13 @@ fn crds_are_those_of_the_constraint_framework_byte_for_byte() {
         let labels: BTreeMap<String, String> =
             serde_json::from_value(template["metadata"]["labels"].clone()).unwrap_or_default();
         let since_v1 = template["apiVersion"] == json!("templates.gatekeeper.sh/v1");
-        let ours = constraint_crd(&CrdParts {
+        let ours = crds.build(&CrdParts {
             template_name: template["metadata"]["name"].as_str().unwrap(),
             kind: spec["names"]["kind"].as_str().unwrap(),
             short_names: &short_names,
             labels: &labels,
             parameters: spec["validation"].get("openAPIV3Schema"),
             legacy_schema: spec["validation"]["legacySchema"].as_bool().unwrap_or(!since_v1),
-            match_schema: &match_schema,
         });
         match (ours, recorded.get("crd")) {
             (Ok(ours), Some(crd)) => {

@@ -1,0 +1,230 @@
+//! A merge with one place left open: [`Frame`], for schemas that differ in one fragment only.
+//!
+//! Nobody else describes what an exclusive fragment describes, so the rest is joined and checked once, and a fragment is
+//! then checked alone below its parents. Whenever that finds anything, or the parents could matter to it, the whole is
+//! built and judged as `merger.rs` does, which also words the errors.
+
+use serde_json::{Map, Value, json};
+
+use super::{Merger, boundary, join, options, sorted};
+use crate::error::MergeError;
+use crate::fragment::{Fragment, MountDefault, RequiredPropagation, Sharing};
+use crate::keyword::RULES;
+use crate::merged::Merged;
+use crate::node::Node;
+use crate::object::{ObjectVerdict, judge, validate_object};
+use crate::path::MountPath;
+use crate::structural::{Options, check_refusals, is_refused};
+
+/// Everything but one fragment, joined and checked once.
+///
+/// ```
+/// use schema_merge::{Fragment, Merger, MountPath};
+/// use serde_json::json;
+///
+/// let parameters = MountPath::of(["spec", "parameters"]);
+/// let target = Fragment::new("target", MountPath::of(["spec", "match"]), json!({"type": "object"}));
+/// let frame = Merger::new().mount(target).frame(parameters.clone());
+/// let template = Fragment::new("template", parameters, json!({"type": "object"}));
+/// let schema = frame.build(Some(&template)).expect("an object beside another");
+/// assert_eq!(schema["properties"]["spec"]["properties"]["parameters"], json!({"type": "object"}));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Frame {
+    merger: Merger,
+    at: MountPath,
+    around: Option<Around>,
+}
+
+/// What stands around the open place, where that can be told without knowing what comes into it.
+#[derive(Clone, Debug)]
+struct Around {
+    /// The schema with a stand-in in the open place.
+    open: Value,
+    /// The schema without the open place.
+    closed: Value,
+    /// The keywords of the nodes on the way to the open place, outermost first.
+    parents: Vec<Map<String, Value>>,
+    options: Options,
+}
+
+impl Merger {
+    /// Leaves `at` open for one exclusive fragment, and joins everything else.
+    ///
+    /// Never fails: what keeps the rest from being joined is said by [`Frame::check`].
+    #[must_use]
+    pub fn frame(self, at: MountPath) -> Frame {
+        let around = Around::new(&self, &at);
+        Frame { merger: self, at, around }
+    }
+}
+
+impl Frame {
+    /// Whether [`Frame::build`] gives a schema.
+    ///
+    /// # Errors
+    /// Those of [`Merger::build`] with this fragment mounted.
+    pub fn check(&self, fragment: Option<&Fragment>) -> Result<(), Vec<MergeError>> {
+        match self.fitting(fragment) {
+            Some(_) => Ok(()),
+            None => self.whole(fragment).map(drop),
+        }
+    }
+
+    /// The schema with this fragment mounted, or with none.
+    ///
+    /// # Errors
+    /// Those of [`Merger::build`] with this fragment mounted.
+    pub fn build(&self, fragment: Option<&Fragment>) -> Result<Value, Vec<MergeError>> {
+        match (self.fitting(fragment), fragment) {
+            (None, _) => self.whole(fragment).map(Merged::into_schema),
+            (Some(around), None) => Ok(around.closed.clone()),
+            (Some(around), Some(fragment)) => {
+                let mut schema = around.open.clone();
+                if let Some(place) = place(&mut schema, &self.at) {
+                    *place = sorted(join::stripped(&self.merger.terms, &fragment.schema));
+                }
+                Ok(schema)
+            }
+        }
+    }
+
+    /// Says what the API server makes of `object` under the schema with this fragment, as [`validate_object`] does.
+    ///
+    /// The fragment is one that [`Frame::check`] takes; where it is not, no object is valid.
+    #[must_use]
+    pub fn validate_object(&self, fragment: Option<&Fragment>, object: &Value) -> ObjectVerdict {
+        let fits = fragment.is_none_or(|fragment| self.is_plain(fragment));
+        let Some(around) = self.around.as_ref().filter(|_| fits) else {
+            let schema = self.build(fragment).unwrap_or(Value::Null);
+            return validate_object(&schema, object);
+        };
+        judge(object, || match fragment {
+            None => crate::decode::decode(&around.closed, "", ""),
+            Some(fragment) => around.node(&self.at, &fragment.schema),
+        })
+    }
+
+    fn whole(&self, fragment: Option<&Fragment>) -> Result<Merged, Vec<MergeError>> {
+        fragment.cloned().into_iter().fold(self.merger.clone(), Merger::mount).build()
+    }
+
+    /// What is around the fragment, if it is known to fit.
+    fn fitting(&self, fragment: Option<&Fragment>) -> Option<&Around> {
+        let around = self.around.as_ref()?;
+        let Some(fragment) = fragment else { return Some(around) };
+        let fits = self.is_plain(fragment)
+            && self.merger.terms.limits.exceeded(&fragment.schema).is_none()
+            && boundary::check(&self.merger.terms, std::slice::from_ref(fragment)).is_empty()
+            && around.is_sound(&self.at, &fragment.schema);
+        fits.then_some(around)
+    }
+
+    /// Whether the fragment goes into the open place on the terms of the stand-in.
+    fn is_plain(&self, fragment: &Fragment) -> bool {
+        let policy = fragment.policy;
+        fragment.at == self.at
+            && policy.sharing == Sharing::Exclusive
+            && policy.required == RequiredPropagation::No
+            && policy.default == MountDefault::None
+    }
+}
+
+impl Around {
+    fn new(merger: &Merger, at: &MountPath) -> Option<Self> {
+        let stand_in = Fragment::new("", at.clone(), json!({"type": "object"}));
+        let closed = merger.build().ok()?;
+        let open = merger.clone().mount(stand_in).build().ok()?;
+        let options = options(&open);
+        let silent = |merged: &Merged| {
+            check_refusals(&merged.schema, &options).is_empty() && !mentions(&merged.schema, RULES)
+        };
+        if at.names().is_empty() || !silent(&closed) || !silent(&open) {
+            return None;
+        }
+        let parents = parents(&open.schema, at)?;
+        Some(Self { open: open.schema, closed: closed.schema, parents, options })
+    }
+
+    /// Whether nothing at all is to be said about `schema` in the open place.
+    fn is_sound(&self, at: &MountPath, schema: &Value) -> bool {
+        let (node, findings) = crate::decode::decode(schema, "", "");
+        let below = |node, (parent, name)| {
+            let mut above = Node::new(parent);
+            above.properties.insert(name, node);
+            above
+        };
+        let way = self.parents.iter().zip(at.names().iter().map(String::as_str));
+        findings.is_empty() && !is_refused(&way.rev().fold(node, below), &self.options)
+    }
+
+    /// The whole, decoded, with `schema` in the open place.
+    fn node<'a>(&'a self, at: &'a MountPath, schema: &'a Value) -> (Node<'a>, Vec<crate::Finding>) {
+        let (mut root, _) = crate::decode::decode(&self.open, "", "");
+        let (own, findings) = crate::decode::decode(schema, "", "");
+        let mut above = Some(&mut root);
+        if let Some((last, way)) = at.names().split_last() {
+            for name in way {
+                above = above.and_then(|node| node.properties.get_mut(name.as_str()));
+            }
+            if let Some(node) = above {
+                node.properties.insert(last, own);
+            }
+        }
+        (root, findings)
+    }
+}
+
+/// The nodes on the way to `at` without their properties, if they say nothing that concerns those below.
+fn parents(schema: &Value, at: &MountPath) -> Option<Vec<Map<String, Value>>> {
+    let mut node = schema;
+    let mut parents = Vec::new();
+    for name in at.names() {
+        let keywords = node.as_object()?;
+        let own = || keywords.iter().filter(|(keyword, _)| *keyword != "properties");
+        if !own().all(|(keyword, value)| keyword == "description" || (keyword == "type" && value == "object"))
+        {
+            return None;
+        }
+        parents.push(own().map(|(keyword, value)| (keyword.clone(), value.clone())).collect());
+        node = keywords.get("properties")?.get(name)?;
+    }
+    Some(parents)
+}
+
+/// The open place of a schema.
+fn place<'s>(schema: &'s mut Value, at: &MountPath) -> Option<&'s mut Value> {
+    at.names().iter().try_fold(schema, |schema, name| schema.get_mut("properties")?.get_mut(name))
+}
+
+/// Whether `keyword` stands anywhere in `value`.
+fn mentions(value: &Value, keyword: &str) -> bool {
+    match value {
+        Value::Array(list) => list.iter().any(|value| mentions(value, keyword)),
+        Value::Object(map) => map.contains_key(keyword) || map.values().any(|value| mentions(value, keyword)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(description: Value) -> Frame {
+        let root = Fragment::new("host", MountPath::root(), description).sharing(Sharing::SharedStrict);
+        Merger::new().mount(root).frame(MountPath::of(["spec", "own"]))
+    }
+
+    #[test]
+    fn a_fragment_is_judged_alone_where_its_parents_are_plain_objects() {
+        let plain = json!({"type": "object", "properties": {"spec": {"type": "object", "description": "x"}}});
+        assert!(frame(plain).around.is_some());
+        let keyword =
+            json!({"type": "object", "properties": {"spec": {"type": "object", "maxProperties": 3}}});
+        assert!(frame(keyword).around.is_none());
+        let rules = json!({"type": "object", "properties": {"spec": {"type": "object"}, "b": {"type": "string",
+            "x-kubernetes-validations": [{"rule": "self != 'x'"}]}}});
+        assert!(frame(rules).around.is_none());
+        assert!(frame(json!({"type": "string"})).around.is_none());
+    }
+}
