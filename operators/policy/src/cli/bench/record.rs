@@ -115,7 +115,8 @@ impl Collector {
     }
 
     pub(super) fn add(&mut self, nanoseconds: u64) {
-        self.round.saturating_record(nanoseconds);
+        // It grows as it needs to, which `saturating_record` would not let it. It can grow to every number there is.
+        let _ = self.round.record(nanoseconds);
     }
 
     pub(super) fn end_round(&mut self) {
@@ -141,5 +142,24 @@ impl Collector {
             max: self.whole.max(),
             rounds: self.medians,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_and_short_times_are_told_apart() {
+        let mut collector = Collector::new().unwrap();
+        for round in [[100, 5_000, 90_000_000], [200, 6_000, 3_000_000_000]] {
+            round.into_iter().for_each(|nanoseconds| collector.add(nanoseconds));
+            collector.end_round();
+        }
+        let latency = collector.finish();
+        let near = |found: u64, sought: u64| found.abs_diff(sought) <= sought / 500;
+        assert_eq!((latency.reviews, latency.min), (6, 100));
+        assert!(near(latency.p50, 5_000) && near(latency.max, 3_000_000_000), "{latency:?}");
+        assert!(near(latency.rounds[0], 5_000) && near(latency.rounds[1], 6_000), "{latency:?}");
     }
 }
