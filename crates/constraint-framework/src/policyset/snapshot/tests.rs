@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::api::Constraint;
-use crate::driver::{CompileError, Driver, Program, RegoDriver};
+use crate::driver::{CelDriver, CompileError, Driver, Program, RegoDriver};
 use crate::policyset::{Compiler, PolicySetBuilder};
 use crate::review::{Action, Document};
 use crate::target::{AdmissionTarget, Target};
@@ -66,32 +66,46 @@ fn pod() -> Review {
 }
 
 fn builder() -> PolicySetBuilder {
-    let drivers: [Arc<dyn Driver>; 2] = [Arc::new(RegoDriver), Arc::new(PanickingDriver)];
+    let drivers: [Arc<dyn Driver>; 3] =
+        [Arc::new(CelDriver), Arc::new(RegoDriver), Arc::new(PanickingDriver)];
     let mut policies =
         PolicySetBuilder::new(Compiler::new([Arc::new(AdmissionTarget) as Arc<dyn Target>], drivers));
     let echo = json!({"rego": "package p\nviolation[{\"msg\": input.review.object.metadata.name}] { true }"});
-    for kind in ["After", "Before"] {
-        policies.put_template(&template(kind, "Rego", echo.clone())).unwrap();
+    let said = json!({"validations": [{"expression": "false", "messageExpression": "string(object.metadata.name)"}]});
+    for (kind, engine, source) in
+        [("After", "Rego", echo.clone()), ("Before", "Rego", echo), ("Beside", "K8sNativeValidation", said)]
+    {
+        policies.put_template(&template(kind, engine, source)).unwrap();
         policies.put_constraint(constraint(kind, "deny", &json!({}))).unwrap();
     }
     policies
 }
 
-fn verdict(policies: &PolicySetBuilder) -> Verdict {
-    let budget =
-        Budget::default().with_instructions(100_000).with_time(Duration::from_secs(60)).with_memory(1 << 20);
-    policies.build().review(&pod(), EnforcementPoint::AUDIT, &budget.with_output(1 << 16))
+/// Small in everything but time.
+fn small() -> Budget {
+    let budget = Budget::default().with_instructions(100_000).with_memory(1 << 20).with_output(1 << 16);
+    budget.with_time(Duration::from_secs(60))
+}
+
+fn verdict(policies: &PolicySetBuilder, budget: &Budget) -> Verdict {
+    policies.build().review(&pod(), EnforcementPoint::AUDIT, budget)
 }
 
 /// Adds a constraint of the kind `Bad` that must fail, and be the only thing that changes.
 #[track_caller]
 fn check(engine: &str, source: Value, match_block: &Value, expected: &str) {
-    let expected_others = verdict(&builder());
+    check_within(&small(), engine, source, match_block, expected);
+}
+
+#[track_caller]
+fn check_within(budget: &Budget, engine: &str, source: Value, match_block: &Value, expected: &str) {
+    let expected_others = verdict(&builder(), budget);
+    assert_eq!(expected_others.denial(), "[after] a\n[before] a\n[beside] a");
     for (word, action) in [("deny", Action::Deny), ("warn", Action::Warn), ("dryrun", Action::Dryrun)] {
         let mut policies = builder();
         policies.put_template(&template("Bad", engine, source.clone())).unwrap();
         policies.put_constraint(constraint("Bad", word, match_block)).unwrap();
-        let verdict = verdict(&policies);
+        let verdict = verdict(&policies, budget);
         let (bad, others): (Vec<_>, Vec<_>) =
             verdict.violations().iter().cloned().partition(|violation| violation.constraint.kind == "Bad");
         assert_eq!(Verdict::new(others), expected_others);
@@ -123,9 +137,67 @@ fn rules_and_functions_in_conflict() {
 #[test]
 fn budgets_that_run_out() {
     let endless = "violation[{\"msg\": \"m\"}] { r := numbers.range(1, 2000); r[_] + r[_] < 0 }";
-    check_rego(endless, "budget");
+    check_rego(endless, "budget: instructions");
     let text = "x := concat(\",\", [s | numbers.range(1, 2000)[_]; s := \"0123456789012345678901234567890123456789\"])";
-    check_rego(&format!("violation[{{\"msg\": x}}] {{ {text} }}"), "budget");
+    check_rego(&format!("violation[{{\"msg\": x}}] {{ {text} }}"), "budget: output size");
+    let hoard = "violation[{\"msg\": \"m\"}] { x := [y | y := numbers.range(1, 60000)]; count(x) < 0 }";
+    check_rego(hoard, "budget: memory");
+}
+
+fn cel(expression: &str) -> Value {
+    json!({"validations": [{"expression": expression, "message": "m"}]})
+}
+
+#[test]
+fn budgets_that_run_out_in_cel() {
+    let check_cel = |expression: &str, expected: &str| {
+        check("K8sNativeValidation", cel(expression), &json!({}), expected);
+    };
+    check_cel("lists.range(1000).all(x, lists.range(1000).all(y, true))", "budget: instructions");
+    check_cel("size(lists.range(100000)) < 0", "budget: memory");
+    check_cel("object.nope == 1", "no such key: nope");
+    check_cel("1 / (size(object.metadata.name) - 1) == 0", "division by zero");
+}
+
+/// The clock alone stops these: the other limits are out of reach.
+#[test]
+fn time_that_runs_out() {
+    let patient = Budget::default().with_instructions(u64::MAX).with_memory(u64::MAX);
+    let budget = patient.with_time(Duration::from_millis(500));
+    let rego =
+        "package p\nviolation[{\"msg\": \"m\"}] { r := numbers.range(1, 2000); r[_] + r[_] + r[_] < 0 }";
+    check_within(&budget, "Rego", json!({"rego": rego}), &json!({}), "budget: time");
+    let cel = cel("lists.range(10000).all(x, lists.range(10000).all(y, lists.range(10000).all(z, true)))");
+    check_within(&budget, "K8sNativeValidation", cel, &json!({}), "budget: time");
+}
+
+/// On DELETE, CEL sees no object and Rego sees the old one, whoever is asked first.
+#[test]
+fn a_delete_is_the_same_to_both_languages_in_any_order() {
+    let rego = json!({"rego": "package p\nviolation[{\"msg\": input.review.object.metadata.name}] { true }"});
+    let native = json!({"validations": [{
+        "expression": "object != null", "messageExpression": "string(oldObject.metadata.name) + string(object == null)",
+    }]});
+    let old = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n"}});
+    let request = json!({"operation": "DELETE", "namespace": "n", "oldObject": old}).to_string();
+    for (first, second) in [("Cel", "Rego"), ("Rego", "Cel")] {
+        let mut policies = PolicySetBuilder::new(Compiler::default());
+        // Constraints are asked in the order of their kinds.
+        for (place, language) in [("A", first), ("B", second)] {
+            let kind = format!("{place}{language}");
+            let (engine, source) =
+                if language == "Cel" { ("K8sNativeValidation", &native) } else { ("Rego", &rego) };
+            policies.put_template(&template(&kind, engine, source.clone())).unwrap();
+            policies.put_constraint(constraint(&kind, "deny", &json!({}))).unwrap();
+        }
+        let review = AdmissionTarget.request(&request).unwrap();
+        for _ in 0..3 {
+            let verdict = policies.build().review(&review, EnforcementPoint::WEBHOOK, &Budget::default());
+            let mut messages: Vec<_> = verdict.violations().iter().map(|one| one.message.as_str()).collect();
+            messages.sort_unstable();
+            assert_eq!(messages, ["a", "atrue"]);
+        }
+    }
 }
 
 #[test]
@@ -154,7 +226,7 @@ fn an_object_that_cannot_be_read_hides_nothing() {
     for value in [nested(600), "1e9999999".to_owned()] {
         let review = AdmissionTarget.object(with_deep(&value), None);
         let verdict = builder().build().review(&review, EnforcementPoint::AUDIT, &Budget::default());
-        assert_eq!(verdict.denial(), format!("[after] {UNREAD}\n[before] {UNREAD}"));
+        assert_eq!(verdict.denial(), format!("[after] {UNREAD}\n[before] {UNREAD}\n[beside] {UNREAD}"));
     }
 }
 
@@ -211,8 +283,8 @@ fn an_object_of_the_inventory_that_cannot_be_read_is_an_error_of_those_who_read_
         nested(600)
     );
     policies.put_object(&AdmissionTarget, Document::from_text(deep).unwrap()).unwrap();
-    let verdict = verdict(&policies);
-    assert_eq!(verdict.denial(), "[after] a\n[before] a");
+    let verdict = verdict(&policies, &small());
+    assert_eq!(verdict.denial(), "[after] a\n[before] a\n[beside] a");
     let unread = "[referential] the object namespace/n/v1/Pod/x of the inventory cannot be read: it is nested too \
                   deep, or has a number out of bounds";
     assert_eq!(verdict.warnings(), [unread]);
