@@ -22,6 +22,7 @@ pub mod generator;
 pub mod judge;
 pub mod library;
 pub mod mutation;
+pub mod operand;
 pub mod ours;
 pub mod random;
 pub mod scale;

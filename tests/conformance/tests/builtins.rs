@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use conformance::argument::realistic;
 use conformance::ours::{Sources, evaluate};
 use conformance::random::Random;
-use conformance::{Judge, Verdict, scale, tagged};
+use conformance::{Judge, Verdict, operand, scale, tagged};
 use rego_compat::Value;
 use rego_compat::{Budget, Program, Rules};
 use serde_json::{Value as Json, json};
@@ -176,7 +176,12 @@ struct Arguments<'a> {
 
 impl Arguments<'_> {
     /// A value of a type as OPA writes it, or now and then of any.
-    fn of(&mut self, declared: &str) -> Json {
+    fn of(&mut self, name: &str, index: usize, declared: &str) -> Json {
+        if let Some(argument) = operand::fitting(name, index, self.random)
+            && !self.random.once_in(5)
+        {
+            return argument;
+        }
         if self.random.once_in(12) {
             return self.any(2);
         }
@@ -314,7 +319,8 @@ fn differences(judge: &mut Judge, function: &Function, calls: usize) -> Vec<Stri
             let realistic =
                 if arguments.random.once_in(3) { None } else { realistic(&function.name, arguments.random) };
             let plain = |arguments: &mut Arguments<'_>| {
-                function.types.iter().map(|declared| arguments.of(declared)).collect()
+                let types = function.types.iter().enumerate();
+                types.map(|(index, declared)| arguments.of(&function.name, index, declared)).collect()
             };
             let args: Vec<Json> = realistic.unwrap_or_else(|| plain(&mut arguments));
             args.into_iter().map(normal).collect()

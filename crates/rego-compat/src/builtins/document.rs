@@ -1,5 +1,4 @@
-//! `json.*` as text, and `yaml.is_valid`. Source: OPA `topdown/encoding.go` and Go's
-//! `encoding/json`.
+//! `json.*` as text. Source: OPA `topdown/encoding.go` and Go's `encoding/json`.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +10,6 @@ use super::operand::{self, Fault};
 /// `json.is_valid(text)`; what is no text is not valid.
 pub(super) fn json_is_valid(args: &[Value]) -> Outcome {
     let valid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
-}
-
-/// `yaml.is_valid(text)`; what is no text is not valid.
-pub(super) fn yaml_is_valid(args: &[Value]) -> Outcome {
-    let valid = |text: &str| regorus::Value::from_yaml_str(text).is_ok();
     Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
 }
 

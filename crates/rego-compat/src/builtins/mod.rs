@@ -21,13 +21,17 @@ mod number;
 mod object;
 mod operand;
 mod order;
+mod patch;
 mod path;
 pub(crate) mod pattern;
 mod subset;
 pub(crate) mod text;
+mod time;
 mod token;
 mod unit;
+mod uri;
 mod version;
+mod yaml;
 
 /// A value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
 /// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
@@ -157,6 +161,7 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("json.is_valid", 1, document::json_is_valid),
     Builtin::new("json.marshal", 1, document::json_marshal),
     Builtin::new("json.marshal_with_options", 2, document::json_marshal_with_options),
+    Builtin::new("json.patch", 2, patch::patch),
     Builtin::new("json.remove", 2, path::remove),
     Builtin::new("json.unmarshal", 1, document::json_unmarshal),
     Builtin::new("lower", 1, text::lower),
@@ -192,18 +197,30 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("strings.replace_n", 2, text::replace_n),
     Builtin::new("strings.split_n", 3, text::split_n),
     Builtin::new("substring", 3, text::substring),
+    Builtin::new("time.add_date", 4, time::add_date),
+    Builtin::new("time.clock", 1, time::clock),
+    Builtin::new("time.date", 1, time::date),
+    Builtin::new("time.diff", 2, time::diff),
+    Builtin::new("time.format", 1, time::format),
     Builtin::new("time.parse_duration_ns", 1, duration::parse_ns),
+    Builtin::new("time.parse_ns", 2, time::parse_ns),
+    Builtin::new("time.parse_rfc3339_ns", 1, time::parse_rfc3339_ns),
+    Builtin::new("time.weekday", 1, time::weekday),
     Builtin::new("to_number", 1, number::to_number),
     Builtin::new("union", 1, collection::union),
     Builtin::new("units.parse", 1, unit::parse),
     Builtin::new("units.parse_bytes", 1, unit::parse_bytes),
     Builtin::new("upper", 1, text::upper),
+    Builtin::new("uri.is_valid", 1, uri::is_valid),
+    Builtin::new("uri.parse", 1, uri::parse),
     Builtin::new("urlquery.decode", 1, encoding::urlquery_decode),
     Builtin::new("urlquery.decode_object", 1, encoding::urlquery_decode_object),
     Builtin::new("urlquery.encode", 1, encoding::urlquery_encode),
     Builtin::new("urlquery.encode_object", 1, encoding::urlquery_encode_object),
     Builtin::new("uuid.parse", 1, identifier::parse),
-    Builtin::new("yaml.is_valid", 1, document::yaml_is_valid),
+    Builtin::new("yaml.is_valid", 1, yaml::is_valid),
+    Builtin::new("yaml.marshal", 1, yaml::marshal),
+    Builtin::new("yaml.unmarshal", 1, yaml::unmarshal),
 ];
 
 #[cfg(test)]

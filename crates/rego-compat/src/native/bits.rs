@@ -54,6 +54,10 @@ fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(number), Some(places)) = (integer(args, 0, meter)?, places(args, meter)?) else {
         return Ok(None);
     };
+    // Zero has no words to move, however far.
+    if number.sign() == num_bigint::Sign::NoSign {
+        return answer(Number::from(0));
+    }
     // Whoever prints the number pays for its square in words; it is paid for here, before the number exists.
     let words = usize::try_from(places / 64).unwrap_or(usize::MAX);
     meter.charge(words.saturating_mul(words).max(words.saturating_mul(8)))?;

@@ -25,6 +25,7 @@ pub(super) fn of(name: &str) -> Price {
         "indexof" | "indexof_n" | "strings.count" => search,
         "json.patch" => patch,
         "yaml.unmarshal" | "yaml.is_valid" | "json.unmarshal" => document,
+        "yaml.marshal" => marshalled,
         _ => arguments,
     }
 }
@@ -120,7 +121,9 @@ fn patch(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     };
     let grown = weight.saturating_add(added);
     let doubled = 1u64.checked_shl(u32::try_from(copies).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
-    meter.afford(grown.saturating_mul(doubled))
+    // An array is copied for each change in it.
+    let operations = count(args.get(1));
+    meter.afford(grown.saturating_mul(doubled.max(operations)))
 }
 
 fn is_copy(operation: &Value) -> bool {
@@ -134,6 +137,12 @@ fn document(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let length = text_at(args, 0).unwrap_or("").len();
     meter.afford(size(length))?;
     meter.afford_bytes(length.saturating_mul(32))
+}
+
+/// Each line is indented by its depth.
+fn marshalled(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
+    meter.afford_bytes(usize::try_from(weight.saturating_mul(64)).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

@@ -1,0 +1,162 @@
+//! `time.*`, except the durations. Source: OPA `topdown/time.go` and Go's `time`.
+//!
+//! Instants are nanoseconds since 1970 in 64 bits. What a layout says is in `layout`, what a zone's clocks show in
+//! `zone`, days and months in `calendar`.
+
+mod calendar;
+mod format;
+mod layout;
+mod parse;
+mod zone;
+
+use crate::value::number::float::Float;
+use crate::value::{Number, Value};
+
+use self::calendar::{Civil, NANOS};
+use self::format::Written;
+use self::zone::Zone;
+use super::Outcome;
+use super::operand::{self, Fault};
+
+/// An instant as a policy writes it: nanoseconds, `[ns, zone]` or `[ns, zone, layout]`.
+struct Moment<'a> {
+    nanos: i64,
+    zone: Zone,
+    layout: &'a str,
+}
+
+impl<'a> Moment<'a> {
+    fn of(args: &'a [Value], index: usize) -> Result<Self, Fault> {
+        let wrong = |other| operand::wrong(0, "either number (ns) or [number (ns), string (tz)]", other);
+        match args.get(index) {
+            Some(Value::Number(number)) => Ok(Self { nanos: instant(number)?, zone: Zone::UTC, layout: "" }),
+            Some(Value::Array(parts)) if !parts.is_empty() => {
+                let Some(Value::Number(number)) = parts.first() else {
+                    return Err(operand::wrong(0, "number", parts.first()));
+                };
+                let zone = if parts.len() > 1 { Zone::named(operand::string(parts, 1)?)? } else { Zone::UTC };
+                let layout = if parts.len() > 2 { operand::string(parts, 2)? } else { "" };
+                Ok(Self { nanos: instant(number)?, zone, layout })
+            }
+            other => Err(wrong(other)),
+        }
+    }
+
+    fn civil(&self) -> Civil {
+        let seconds = self.nanos.div_euclid(NANOS);
+        Civil::at(seconds, self.zone.offset_at(seconds))
+    }
+}
+
+/// Whole nanoseconds in 64 bits; the number is rounded to 64 binary digits first, as OPA does.
+fn instant(number: &Number) -> Result<i64, Fault> {
+    let too_big = || "timestamp too big".to_owned();
+    if let Some(small) = number.small() {
+        return Ok(small);
+    }
+    let float = Float::of(number).filter(Float::is_whole).ok_or_else(too_big)?;
+    // A mantissa of 64 bits; anything with a magnitude beyond that is no instant, and is not written out.
+    if float.magnitude().is_some_and(|bits| bits > 64) {
+        return Err(too_big());
+    }
+    i64::try_from(float.truncated()).map_err(|_| too_big())
+}
+
+fn integers(parts: &[i64]) -> Value {
+    Value::from(parts.iter().map(|part| Value::from(*part)).collect::<Vec<_>>())
+}
+
+/// `time.date(ns)`: year, month and day.
+pub(super) fn date(args: &[Value]) -> Outcome {
+    let parts = Moment::of(args, 0).map(|moment| moment.civil());
+    parts.map(|civil| integers(&[civil.date.year, civil.date.month, civil.date.day])).into()
+}
+
+/// `time.clock(ns)`: hour, minute and second.
+pub(super) fn clock(args: &[Value]) -> Outcome {
+    let parts = Moment::of(args, 0).map(|moment| moment.civil());
+    parts.map(|civil| integers(&[civil.hour, civil.minute, civil.second])).into()
+}
+
+/// `time.weekday(ns)`: the English name.
+pub(super) fn weekday(args: &[Value]) -> Outcome {
+    Moment::of(args, 0).map(|moment| Value::from(moment.civil().date.weekday())).into()
+}
+
+/// `time.add_date(ns, years, months, days)`: by the calendar and the clocks of the zone.
+pub(super) fn add_date(args: &[Value]) -> Outcome {
+    added(args).into()
+}
+
+fn added(args: &[Value]) -> Result<Value, Fault> {
+    let moment = Moment::of(args, 0)?;
+    let part = |index| operand::integer(args, index);
+    let (years, months, days) = (part(1)?, part(2)?, part(3)?);
+    let later = moment.civil().plus(years, months, days).ok_or_else(out_of_range)?;
+    nanoseconds(moment.zone.instant_of(later), moment.nanos.rem_euclid(NANOS))
+}
+
+/// `time.diff(ns, ns)`: years, months, days, hours, minutes and seconds, on the first one's clocks.
+pub(super) fn diff(args: &[Value]) -> Outcome {
+    let moments = Moment::of(args, 0).and_then(|first| Ok((first, Moment::of(args, 1)?)));
+    let answer = moments.map(|(first, mut second)| {
+        second.zone = first.zone;
+        let (first, second) = if first.nanos > second.nanos { (second, first) } else { (first, second) };
+        integers(&first.civil().until(&second.civil()))
+    });
+    answer.into()
+}
+
+/// `time.format(moment)`, by RFC 3339 unless there is a layout.
+pub(super) fn format(args: &[Value]) -> Outcome {
+    let answer = Moment::of(args, 0).map(|moment| {
+        let layout = if moment.layout.is_empty() { "RFC3339Nano" } else { moment.layout };
+        let seconds = moment.nanos.div_euclid(NANOS);
+        let (offset, name) = (moment.zone.offset_at(seconds), moment.zone.abbreviation_at(seconds));
+        let written = Written::new(seconds, moment.nanos.rem_euclid(NANOS), offset, name);
+        Value::from(written.format(layout::known(layout)))
+    });
+    answer.into()
+}
+
+/// `time.parse_ns(layout, text)`.
+pub(super) fn parse_ns(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|layout| {
+        let text = operand::string(args, 1)?;
+        let parsed = parse::parse(layout::known(layout), text)?;
+        nanoseconds(parsed.seconds, parsed.nanos)
+    });
+    answer.into()
+}
+
+/// `time.parse_rfc3339_ns(text)`.
+pub(super) fn parse_rfc3339_ns(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|text| {
+        let parsed = parse::parse(layout::known("RFC3339"), text)?;
+        nanoseconds(parsed.seconds, parsed.nanos)
+    });
+    answer.into()
+}
+
+fn out_of_range() -> Fault {
+    "time outside of valid range".to_owned()
+}
+
+/// Nanoseconds since 1970, if there are so many in 64 bits.
+fn nanoseconds(seconds: i64, nanos: i64) -> Result<Value, Fault> {
+    let total = i128::from(seconds).saturating_mul(i128::from(NANOS)).saturating_add(i128::from(nanos));
+    i64::try_from(total).map(Value::from).map_err(|_| out_of_range())
+}
+
+/// A date or time as YAML spells it, in RFC 3339; dates only have a time of zero.
+pub(super) fn rfc3339_of_yaml(text: &str) -> Option<String> {
+    const LOOKS: [&str; 4] = [
+        "2006-1-2T15:4:5.999999999Z07:00",
+        "2006-1-2t15:4:5.999999999Z07:00",
+        "2006-1-2 15:4:5.999999999",
+        "2006-1-2",
+    ];
+    let parsed = LOOKS.iter().find_map(|look| parse::parse(look, text).ok())?;
+    let written = Written::new(parsed.seconds, parsed.nanos, parsed.offset, String::new());
+    Some(written.format(layout::known("RFC3339Nano")))
+}

@@ -1,0 +1,36 @@
+//! `yaml.*`. Source: OPA `topdown/encoding.go` and `internal/yaml`, and Go's `go.yaml.in/yaml/v3`.
+//!
+//! A text is read by events (`read`), its plain words mean what `scalar` says, and `write` makes a text
+//! (`look` chooses its quotes, `order` the order of keys). Values go
+//! through JSON on both ways, as in OPA: its numbers lose their spelling.
+
+mod look;
+mod order;
+mod read;
+mod scalar;
+mod write;
+
+use crate::value::Value;
+
+use super::Outcome;
+use super::operand;
+
+/// `yaml.is_valid(text)`; what is no text is not valid.
+pub(super) fn is_valid(args: &[Value]) -> Outcome {
+    let valid = |text: &str| read::first_document(text).is_ok();
+    Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
+}
+
+/// `yaml.unmarshal(text)`: the first of its documents; the others must only be well-formed.
+pub(super) fn unmarshal(args: &[Value]) -> Outcome {
+    operand::string(args, 0).and_then(read::first_document).into()
+}
+
+/// `yaml.marshal(x)`.
+pub(super) fn marshal(args: &[Value]) -> Outcome {
+    args.first()
+        .ok_or_else(|| operand::wrong(0, "any", None))
+        .and_then(write::document)
+        .map(Value::from)
+        .into()
+}
