@@ -1,10 +1,11 @@
-//! What users write: templates and constraints, and the errors a mistake in them earns.
+//! What users write: templates and constraints, the errors a mistake in them earns, and the statuses they read.
 //!
 //! The shapes are Gatekeeper's (`templates.gatekeeper.sh`, `constraints.gatekeeper.sh`), read from plain JSON
 //! values so that no client library is needed. Compiling and matching happen elsewhere.
 
 mod constraint;
 mod field_error;
+mod status;
 mod template;
 
 pub use constraint::{
@@ -12,6 +13,10 @@ pub use constraint::{
 };
 pub use field_error::{FieldError, FieldErrors};
 pub(crate) use field_error::{decode, pointer_segment};
+pub use status::{
+    ConstraintPodStatus, ConstraintStatus, ConstraintTemplateStatus, EnforcementPointStatus, StatusError,
+    StatusViolation, TemplatePodStatus,
+};
 pub use template::{
     Code, ConstraintTemplate, ConstraintTemplateSpec, CrdNames, CrdSpec, CrdValidation, ObjectMeta,
     Operations, RegoSource, TargetSpec, TemplateCrd,

@@ -1,11 +1,9 @@
 //! The decision process of a policy operator: templates, constraints, targets, drivers, enforcement points.
 //!
 //! ```
-//! use constraint_framework::api::Constraint;
-//! use constraint_framework::driver::Budget;
 //! use constraint_framework::policyset::{Compiler, PolicySetBuilder};
 //! use constraint_framework::review::{Document, EnforcementPoint};
-//! use constraint_framework::target::AdmissionTarget;
+//! use constraint_framework::{api::Constraint, driver::Budget, target::AdmissionTarget};
 //! use serde_json::json;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,22 +12,18 @@
 //!     "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": "nodefault"},
 //!     "spec": {
 //!         "crd": {"spec": {"names": {"kind": "NoDefault"}}},
-//!         "targets": [{"target": "admission.k8s.gatekeeper.sh", "rego": r#"
-//!             package nodefault
-//!             violation[{"msg": msg}] {
-//!                 input.review.object.metadata.namespace == "default"
-//!                 msg := "choose a namespace of your own"
-//!             }"#}]
+//!         "targets": [{"target": "admission.k8s.gatekeeper.sh", "rego": r#"package nodefault
+//!             violation[{"msg": "choose another namespace"}] { input.review.object.metadata.namespace == "default" }"#}]
 //!     }
 //! }))?;
-//! builder.put_constraint(Constraint::from_value(&json!({
-//!     "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "NoDefault", "metadata": {"name": "everywhere"}
-//! }))?)?;
+//! let constraint = json!({
+//!     "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "NoDefault", "metadata": {"name": "everywhere"}});
+//! builder.put_constraint(Constraint::from_value(&constraint)?)?;
 //!
 //! let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}});
 //! let review = AdmissionTarget.object(Document::from_value(&pod)?, None);
 //! let verdict = builder.build().review(&review, EnforcementPoint::AUDIT, &Budget::default());
-//! assert_eq!(verdict.denial(), "[everywhere] choose a namespace of your own");
+//! assert_eq!(verdict.denial(), "[everywhere] choose another namespace");
 //! # Ok(())
 //! # }
 //! ```

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use constraint_framework::IngestError;
-use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
+use constraint_framework::api::{CONSTRAINTS_GROUP, StatusError, TEMPLATES_GROUP};
 use constraint_framework::driver::CompileError;
 use kube::core::ApiResource;
 use pod_status::readiness::{Failure, ReadinessSource};
@@ -84,8 +84,7 @@ pub(super) fn pod_error(code: &str, message: String) -> PodError {
 
 /// The detail of a template's report: what is wrong with it and does not keep it from being enforced.
 pub(super) fn warned<'a>(warnings: impl Iterator<Item = &'a CompileError>) -> Value {
-    let entry = |warning: &CompileError| json!({"code": warning.code, "message": warning.message, "location": warning.location});
-    let warnings: Vec<_> = warnings.map(entry).collect();
+    let warnings: Vec<_> = warnings.map(StatusError::from).collect();
     if warnings.is_empty() { Value::Null } else { json!({ "warnings": warnings }) }
 }
 
