@@ -6,8 +6,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::driver::CompileError;
-
 /// `status` of a template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -133,13 +131,6 @@ pub struct StatusViolation {
     /// The actions of a scoped constraint in audits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enforcement_actions: Vec<String>,
-}
-
-impl From<&CompileError> for StatusError {
-    fn from(error: &CompileError) -> Self {
-        let location = Some(error.location.clone()).filter(|location| !location.is_empty());
-        Self { code: error.code.clone(), message: error.message.clone(), location }
-    }
 }
 
 #[cfg(test)]

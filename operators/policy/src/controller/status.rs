@@ -84,7 +84,12 @@ pub(super) fn pod_error(code: &str, message: String) -> PodError {
 
 /// The detail of a template's report: what is wrong with it and does not keep it from being enforced.
 pub(super) fn warned<'a>(warnings: impl Iterator<Item = &'a CompileError>) -> Value {
-    let warnings: Vec<_> = warnings.map(StatusError::from).collect();
+    let entry = |warning: &CompileError| StatusError {
+        code: warning.code.clone(),
+        message: warning.message.clone(),
+        location: Some(warning.location.clone()),
+    };
+    let warnings: Vec<_> = warnings.map(entry).collect();
     if warnings.is_empty() { Value::Null } else { json!({ "warnings": warnings }) }
 }
 
