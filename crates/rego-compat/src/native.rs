@@ -10,6 +10,7 @@ mod expression;
 mod glob;
 mod graph;
 mod intersection;
+mod json_schema;
 mod number;
 mod price;
 mod text;
@@ -87,7 +88,7 @@ fn metered(name: &str) -> Option<Native> {
         "union" => collection::find(name),
         "glob.match" => Some(glob::matches),
         "regex.globs_match" => Some(intersection::globs_match),
-        _ => expression::find(name),
+        _ => expression::find(name).or_else(|| json_schema::find(name)),
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) fn marshalled(value: &Value) -> Result<String, Fault> {
 }
 
 /// A key that is no text is written as JSON.
-pub(super) fn name_of(key: &Value) -> Result<String, Fault> {
+pub(crate) fn name_of(key: &Value) -> Result<String, Fault> {
     match key {
         Value::String(text) => Ok(text.to_string()),
         key => marshalled(key),
@@ -162,7 +162,8 @@ impl Writer<'_> {
     }
 }
 
-fn quote(text: &str, out: &mut String) {
+/// Writes a text as JSON, with what HTML gives a meaning escaped.
+pub(crate) fn quote(text: &str, out: &mut String) {
     out.push('"');
     for character in text.chars() {
         match character {

@@ -40,6 +40,8 @@ pub fn to_json(value: &Value) -> String {
     document::marshalled(value).unwrap_or_else(|_| value.to_json_str())
 }
 
+pub(crate) use document::{name_of, quote};
+
 /// What a builtin answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -59,7 +59,7 @@ pub(super) fn named<'t>(found: &regex::Captures<'t>, name: &str) -> Option<regex
 }
 
 /// Whether Go takes a pattern.
-pub(super) fn is_valid(pattern: &str) -> bool {
+pub(crate) fn is_valid(pattern: &str) -> bool {
     !matches!(weighed(pattern), Err(Unusable::Refused(_)))
 }
 

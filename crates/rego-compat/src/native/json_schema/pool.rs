@@ -1,0 +1,152 @@
+//! The documents that references lead to: the schema itself, and each part of it that has an id.
+
+use std::collections::HashMap;
+
+use crate::meter::Meter;
+use crate::value::{Array, Object, Value};
+
+use super::Stop;
+use super::node::Draft;
+use super::url::Url;
+
+/// A document, and the draft it is written in if it says so.
+#[derive(Clone)]
+pub(super) struct Document {
+    pub(super) value: Value,
+    pub(super) draft: Option<Draft>,
+}
+
+/// Documents by their references.
+pub(super) struct Pool {
+    documents: HashMap<String, Document>,
+    draft: Option<Draft>,
+}
+
+/// Metaschemas by the name of their draft.
+const DRAFTS: [(&str, Draft); 3] = [
+    ("http://json-schema.org/draft-04/schema", Draft::Four),
+    ("http://json-schema.org/draft-06/schema", Draft::Six),
+    ("http://json-schema.org/draft-07/schema", Draft::Seven),
+];
+
+/// The draft that a schema says it is written in, if it is a known one.
+fn declared_draft(schema: &Value) -> Result<Option<Draft>, String> {
+    let Value::Object(pairs) = schema else {
+        return if matches!(schema, Value::Bool(_)) { Ok(None) } else { Err("schema is invalid".to_owned()) };
+    };
+    match pairs.get(&"$schema".into()) {
+        None => Ok(None),
+        Some(Value::String(text)) => {
+            let name = Url::parse(text)?.to_string();
+            Ok(DRAFTS.iter().find(|(known, _)| *known == name).map(|(_, draft)| *draft))
+        }
+        Some(_) => Err("$schema must be of type string".to_owned()),
+    }
+}
+
+impl Pool {
+    /// Collects the parts of a schema, and writes its references in full.
+    pub(super) fn new(schema: &Value, meter: &Meter) -> Result<(Self, Document), Stop> {
+        let draft = declared_draft(schema)?;
+        let mut pool = Self { documents: HashMap::new(), draft };
+        let value = pool.collect(schema, &Url::default(), meter)?;
+        let document = Document { value, draft };
+        pool.documents.insert(String::new(), document.clone());
+        Ok((pool, document))
+    }
+
+    /// A part of a schema with its references in full. An id counts for all that is in the same object.
+    fn collect(&mut self, value: &Value, base: &Url, meter: &Meter) -> Result<Value, Stop> {
+        meter.spend(4)?;
+        meter.check_stack()?;
+        match value {
+            Value::Array(items) => {
+                let items = items.iter().map(|item| self.collect(item, base, meter));
+                Ok(items.collect::<Result<Array, _>>()?.into_value())
+            }
+            Value::Object(pairs) => self.collect_object(pairs, base, meter),
+            other => Ok(other.clone()),
+        }
+    }
+
+    fn collect_object(&mut self, pairs: &Object, base: &Url, meter: &Meter) -> Result<Value, Stop> {
+        let text = |key: &str| match pairs.get(&key.into()) {
+            Some(Value::String(text)) => Url::parse(text).ok(),
+            _ => None,
+        };
+        let key = if pairs.contains_key(&"id".into()) { "id" } else { "$id" };
+        let id = text(key).map(|id| base.resolve(&id));
+        let base = id.as_ref().unwrap_or(base);
+        let name = id.as_ref().map(Url::to_string);
+        if let Some(name) = &name {
+            let placeholder = Document { value: Value::Undefined, draft: self.draft };
+            meter.charge(name.len())?;
+            if self.documents.insert(name.clone(), placeholder).is_some() {
+                return Err(Stop::Fault(format!("Reference already exists: \"{name}\"")));
+            }
+        }
+        let mut written = Vec::with_capacity(pairs.len());
+        for (key, value) in pairs.iter() {
+            let value = match (key.as_string().map(|key| &**key).unwrap_or_default(), value) {
+                ("const" | "enum", value) => value.clone(),
+                ("$ref", Value::String(_)) => match text("$ref") {
+                    Some(reference) => base.resolve(&reference).to_string().into(),
+                    None => value.clone(),
+                },
+                ("properties" | "dependencies" | "patternProperties", Value::Object(parts)) => {
+                    let part =
+                        |(key, part): (&Value, &Value)| Ok((key.clone(), self.collect(part, base, meter)?));
+                    parts.iter().map(part).collect::<Result<Object, Stop>>()?.into_value()
+                }
+                ("properties" | "dependencies" | "patternProperties", value) => value.clone(),
+                (_, value) => self.collect(value, base, meter)?,
+            };
+            written.push((key.clone(), value));
+        }
+        let value = Object::of(written).into_value();
+        if let Some(name) = name {
+            self.documents.insert(name, Document { value: value.clone(), draft: self.draft });
+        }
+        Ok(value)
+    }
+
+    /// The document that a reference leads to.
+    pub(super) fn get(&mut self, reference: &Url) -> Result<Document, String> {
+        let name = reference.to_string();
+        if let Some(document) = self.documents.get(&name) {
+            return Ok(document.clone());
+        }
+        if let Some(whole) = self.documents.get(&reference.without_fragment().to_string()) {
+            let value = pointed(&whole.value, &reference.fragment)?.clone();
+            let document = Document { value, draft: whole.draft };
+            self.documents.insert(name, document.clone());
+            return Ok(document);
+        }
+        if !reference.is_canonical() {
+            return Err(format!("Reference {name} must be canonical"));
+        }
+        Err(format!("remote reference loading disabled: {name}"))
+    }
+}
+
+/// The part of a document that a JSON pointer names; all of it where the fragment is no pointer.
+fn pointed<'a>(document: &'a Value, pointer: &str) -> Result<&'a Value, String> {
+    let Some(tokens) = pointer.strip_prefix('/') else { return Ok(document) };
+    let mut value = document;
+    for token in tokens.split('/') {
+        value = match value {
+            Value::Object(pairs) => {
+                let key = token.replace("~1", "/").replace("~0", "~");
+                let found = pairs.get(&key.as_str().into());
+                found.ok_or_else(|| format!("Object has no key '{key}'"))?
+            }
+            Value::Array(items) => {
+                let index: i64 = token.parse().map_err(|_| format!("Invalid array index '{token}'"))?;
+                let found = usize::try_from(index).ok().and_then(|index| items.get(index));
+                found.ok_or_else(|| format!("Out of bound array[0,{}] index '{index}'", items.len()))?
+            }
+            _ => return Err(format!("Invalid token reference '{token}'")),
+        };
+    }
+    Ok(value)
+}
