@@ -162,7 +162,7 @@ impl Writer<'_> {
         let references = std::mem::replace(&mut self.references, &["#/definitions/e"]);
         let mut definitions = self.named(1, &["a", "b", "c d"]);
         self.references = references;
-        if let Some(pairs) = definitions["o"].as_array_mut().filter(|_| self.most > 1) {
+        if let Some(pairs) = definitions.get_mut("o").and_then(Json::as_array_mut).filter(|_| self.most > 1) {
             pairs.push(json!(["e", { "o": [["type", "string"]] }]));
         }
         definitions
