@@ -2,10 +2,10 @@
 //!
 //! `names` finds out which rules exist, `scope` and `term` resolve variables and flatten calls, `statement` and
 //! `head` do the same for bodies and heads, `with` for modifiers, `order` sorts bodies so that nothing is read
-//! before it has a value, `dynamic` takes references out of calls, `query` makes a rule of a query, and `guard` asks the input first. Nothing here evaluates.
+//! before it has a value, `dynamic` takes references out of calls, and `query` makes a rule of a query. Nothing here
+//! evaluates.
 
 mod dynamic;
-mod guard;
 mod head;
 mod names;
 mod order;
@@ -20,7 +20,6 @@ use crate::ir::Rulebook;
 use crate::module::Module;
 use crate::rules::Rules;
 
-pub(crate) use guard::hoist_guards;
 pub(crate) use names::rule_on;
 pub(crate) use order::{SlotSet, all_vars, bound_by, same_key};
 pub(crate) use query::{Asked, add_query};

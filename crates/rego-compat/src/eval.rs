@@ -4,6 +4,7 @@
 //! computes values, `rule` answers rules and functions, `memo` remembers those, `document` joins rules with data, `world` holds what
 //! `with` may replace, `witness` is told what happens. Nothing here parses or checks.
 
+mod candidate;
 mod collect;
 mod document;
 mod expr;

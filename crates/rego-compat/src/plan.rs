@@ -6,7 +6,9 @@
 mod binding;
 mod compile;
 mod fuse;
+mod gate;
 mod pattern;
+mod risk;
 
 use std::sync::Arc;
 
@@ -16,7 +18,10 @@ use crate::ir::{GroupId, Hook, Kind};
 use crate::native::Builtin;
 use crate::value::Value;
 
-pub(crate) use compile::{plan, plan_rules};
+pub(crate) use compile::{Queried, plan, plan_rules};
+pub(crate) use gate::{Gate, Place, PlaceRoot, Want, split_escaped};
+#[cfg(feature = "rvm")]
+pub(crate) use risk::can_conflict;
 
 /// Index into a frame.
 pub(crate) type SlotIndex = usize;
@@ -51,6 +56,13 @@ pub(crate) struct Group {
     pub(crate) default: Option<Rule>,
     /// All definitions give this one value, so the first that holds settles it.
     pub(crate) settled: bool,
+    /// Something its bodies use can fail, so that what is tried, and in which order, shows.
+    pub(crate) exact: bool,
+    /// The places that the gates of its branches look at.
+    pub(crate) places: Vec<Place>,
+    /// For each branch of each definition that is no default a number, the same for the same constant; `None` where the
+    /// value is computed. Empty unless `exact`.
+    pub(crate) agreed: Vec<Option<usize>>,
 }
 
 /// One definition with its `else` branches.
@@ -69,6 +81,8 @@ pub(crate) struct Branch {
     pub(crate) value: Expr,
     /// The value goes into a set.
     pub(crate) element: bool,
+    /// What has to hold for the branch to be tried.
+    pub(crate) gate: Option<Gate>,
 }
 
 /// One step of a body.
@@ -85,13 +99,21 @@ pub(crate) enum Step {
     /// Tries every path and value `walk` finds.
     Walk(Expr, Pattern),
     Collect(Box<Collect>),
-    Not(Vec<Step>),
+    Not(Vec<Step>, Search),
     Every(Box<Every>),
     With(Vec<Override>, Vec<Step>),
     And(Vec<Step>, Vec<Step>),
     Or(Vec<Step>, Vec<Step>),
     /// Notes that the run got here; only in plans that are traced.
     Mark(usize),
+}
+
+/// How many ways for a block to hold are looked for, where one is enough to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Search {
+    First,
+    /// All, as OPA does, because a later one can fail.
+    All,
 }
 
 /// A place in a module's text that a run can pass.

@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use crate::ast::Name;
 use crate::budget::Budget;
 use crate::check;
-use crate::desugar::{desugar, hoist_guards, rule_on};
+use crate::desugar::{desugar, rule_on};
 use crate::error::EvalError;
 use crate::eval;
 use crate::externals::{Externals, Silent};
@@ -62,10 +62,9 @@ pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program
         }
     }
     let path = query_path(query, &mut findings);
-    let mut book = desugar(modules, rules, &mut findings);
+    let book = desugar(modules, rules, &mut findings);
     let dependencies = check::program(&book, &mut findings);
     check::verdict(findings)?;
-    hoist_guards(&mut book, &dependencies);
     let (start, whole) = queried(&book, &path);
     let analysis = Analysis::of(&book, &dependencies.closure(start), whole);
     let shared = Shared { plan: plan::plan(&book, &path), analysis };

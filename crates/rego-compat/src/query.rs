@@ -8,7 +8,7 @@ use crate::value::Value;
 
 use crate::budget::Budget;
 use crate::check;
-use crate::desugar::{Asked, add_query, desugar, hoist_guards};
+use crate::desugar::{Asked, add_query, desugar};
 use crate::error::EvalError;
 use crate::eval;
 use crate::externals::Externals;
@@ -16,7 +16,7 @@ use crate::finding::{Finding, Findings, Source};
 use crate::meter::Meter;
 use crate::module::{Module, RegoVersion};
 use crate::parser;
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, Queried};
 use crate::rules::Rules;
 
 /// What the names in a query mean.
@@ -91,14 +91,14 @@ impl Query {
         let mut book = desugar(modules, rules, &mut findings);
         check::verdict(std::mem::take(&mut findings))?;
         let asked = add_query(&mut book, &module, &body, modules, rules, &mut findings);
-        let dependencies = check::program(&book, &mut findings);
+        check::program(&book, &mut findings);
         if findings.iter().any(|finding| !finding.file.is_empty()) {
             findings.retain(|finding| !finding.file.is_empty());
         }
         check::verdict(findings)?;
-        hoist_guards(&mut book, &dependencies);
+        let queried = Queried { query: Some(asked.group), ..Queried::default() };
         let expressions = asked.expressions.iter().map(|at| expression(&module.source, *at)).collect();
-        Ok(Self { shared: Arc::new(Shared { plan: plan::plan_rules(&book, false), asked, expressions }) })
+        Ok(Self { shared: Arc::new(Shared { plan: plan::plan_rules(&book, &queried), asked, expressions }) })
     }
 
     /// The query's expressions, in their order. `some x` alone is none.

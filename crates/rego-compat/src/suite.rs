@@ -13,7 +13,7 @@ use crate::value::Value;
 
 use crate::budget::Budget;
 use crate::check;
-use crate::desugar::{desugar, hoist_guards};
+use crate::desugar::desugar;
 use crate::error::EvalError;
 use crate::eval::{self, Witness};
 use crate::externals::Externals;
@@ -21,7 +21,7 @@ use crate::finding::{Finding, Findings};
 use crate::ir::GroupId;
 use crate::meter::Meter;
 use crate::module::Module;
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, Queried};
 use crate::rules::Rules;
 
 pub use case::Case;
@@ -106,19 +106,15 @@ impl Suite {
             }
         }
         let mut book = desugar(&modules, rules, &mut findings);
-        let dependencies = check::program(&book, &mut findings);
+        check::program(&book, &mut findings);
         check::verdict(findings)?;
-        // What OPA evaluates in which order is what coverage is about.
-        if !traced {
-            hoist_guards(&mut book, &dependencies);
-        }
         let tests = discover::tests(&modules, &book);
         for test in tests.iter().filter(|test| test.keyed) {
             if let Some(group) = test.group.and_then(|group| book.groups.get_mut(group)) {
                 case::announce(group);
             }
         }
-        let plan = plan::plan_rules(&book, traced);
+        let plan = plan::plan_rules(&book, &Queried { traced, query: None });
         Ok(Self { shared: Arc::new(Shared { plan, tests, modules }) })
     }
 

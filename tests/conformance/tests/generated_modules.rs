@@ -25,23 +25,10 @@ const EVERYDAY: usize = 20_000;
 /// One module in so many is evaluated on the virtual machine too.
 const MACHINE: usize = 4;
 
-/// Known differences; see the file.
-const CONTESTED: &str = include_str!("contested.txt");
-
-fn contested() -> impl Iterator<Item = u64> {
-    let listed = CONTESTED.lines().filter_map(|line| line.split_once(" -- "));
-    listed.filter_map(|(seed, _)| seed.parse::<u64>().ok())
-}
-
-fn is_contested(seed: u64) -> bool {
-    contested().any(|listed| listed == seed)
-}
-
 #[derive(Default)]
 struct Tally {
     refused: usize,
     defined: usize,
-    contested: usize,
     /// Modules that the virtual machine was to evaluate too, and those that it did.
     for_machine: usize,
     on_machine: usize,
@@ -64,10 +51,6 @@ fn generated_modules_answer_as_in_opa() {
                 let (seed, module) = &modules[position];
                 let on_machine = position % every == 0;
                 if let Err(difference) = compare(module, &answer, on_machine, &mut tally) {
-                    if is_contested(*seed) {
-                        tally.contested += 1;
-                        return;
-                    }
                     let text = &module.sources.modules[0].1;
                     tally
                         .differences
@@ -84,13 +67,6 @@ fn generated_modules_answer_as_in_opa() {
         tally.defined,
         tally.differences.len()
     );
-    if first == 1 && count == EVERYDAY {
-        assert_eq!(
-            tally.contested,
-            contested().count(),
-            "a listed seed agrees: remove it from contested.txt"
-        );
-    }
     // A subset that hardly a module is in compares nothing.
     assert!(
         tally.on_machine * 4 > tally.for_machine,

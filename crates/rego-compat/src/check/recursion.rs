@@ -116,30 +116,6 @@ impl Dependencies {
         }
         seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(group, _)| group).collect()
     }
-
-    /// All rules that use one of these, directly or not; those themselves only where another one uses them.
-    pub(crate) fn users(&self, of: &[bool]) -> Vec<bool> {
-        let mut reversed: Vec<Vec<GroupId>> = vec![Vec::new(); self.edges.len()];
-        for (user, used) in self.edges.iter().enumerate() {
-            for group in used {
-                if let Some(users) = reversed.get_mut(*group) {
-                    users.push(user);
-                }
-            }
-        }
-        let mut found = vec![false; self.edges.len()];
-        let mut open: Vec<GroupId> =
-            of.iter().enumerate().filter(|(_, of)| **of).map(|(group, _)| group).collect();
-        while let Some(group) = open.pop() {
-            for user in reversed.get(group).into_iter().flatten() {
-                if let Some(place) = found.get_mut(*user).filter(|place| !**place) {
-                    *place = true;
-                    open.push(*user);
-                }
-            }
-        }
-        found
-    }
 }
 
 fn dependencies(book: &Rulebook, group: GroupId, visits: &mut usize) -> Vec<GroupId> {

@@ -7,6 +7,7 @@ use crate::error::EvalError;
 use crate::ir::Kind;
 use crate::plan::{Branch, Expr, Group, Pattern, Rule};
 
+use super::candidate::{Candidates, Tried};
 use super::ways::Ways;
 use super::{Flow, Frame, World};
 
@@ -60,12 +61,15 @@ impl World<'_> {
     fn single(&self, group: &Group, args: &[Value]) -> Result<Option<Value>, EvalError> {
         let mut result: Option<Value> = None;
         let mut ways = Ways::default();
+        let candidates = Candidates::of(self, group, args)?;
+        let mut tried = candidates.tried(group);
         for rule in &group.rules {
+            tried.next(rule);
             if is_excluded(rule, args) {
                 continue;
             }
-            let held = self.definition(group, rule, args, &mut result).map(|()| Flow::Continue);
-            if ways.tried(held)? == Flow::Stop || (group.settled && result.is_some()) {
+            let held = self.definition(group, rule, args, &tried, &mut result).map(|()| Flow::Continue);
+            if ways.tried(held)? == Flow::Stop || (tried.once && result.is_some()) {
                 break;
             }
         }
@@ -73,7 +77,7 @@ impl World<'_> {
         if result.is_none()
             && let Some(default) = &group.default
         {
-            self.definition(group, default, args, &mut result)?;
+            self.definition(group, default, args, &Tried::default(), &mut result)?;
         }
         Ok(result)
     }
@@ -84,12 +88,13 @@ impl World<'_> {
         group: &Group,
         rule: &Rule,
         args: &[Value],
+        tried: &Tried<'_>,
         result: &mut Option<Value>,
     ) -> Result<(), EvalError> {
         let mut frame = self.frame(rule.slots);
         if self.accept(rule, args, &mut frame)? {
-            for branch in &rule.branches {
-                if self.branch_value(group, branch, &mut frame, result)? {
+            for (place, branch) in rule.branches.iter().enumerate() {
+                if tried.passes(place) && self.branch_value(group, branch, tried.once, &mut frame, result)? {
                     break;
                 }
             }
@@ -112,10 +117,11 @@ impl World<'_> {
         &self,
         group: &Group,
         branch: &Branch,
+        once: bool,
         frame: &mut Frame,
         result: &mut Option<Value>,
     ) -> Result<bool, EvalError> {
-        let constant = matches!(branch.value, Expr::Const(_));
+        let stop = if group.exact { once } else { matches!(branch.value, Expr::Const(_)) };
         let mut held = false;
         self.run(&branch.body, frame, &mut |frame| {
             let Some(value) = self.value(&branch.value, frame)? else {
@@ -131,7 +137,7 @@ impl World<'_> {
                 }
                 None => *result = Some(value.into_owned()),
             }
-            Ok(if constant { Flow::Stop } else { Flow::Continue })
+            Ok(if stop { Flow::Stop } else { Flow::Continue })
         })?;
         Ok(held)
     }
@@ -182,7 +188,7 @@ impl World<'_> {
             && object.as_object().is_ok_and(Object::is_empty)
         {
             let mut result = None;
-            self.definition(group, default, &[], &mut result)?;
+            self.definition(group, default, &[], &Tried::default(), &mut result)?;
             return Ok(result.unwrap_or(object));
         }
         Ok(object)
@@ -206,8 +212,11 @@ impl World<'_> {
         tell: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
         let mut ways = Ways::default();
+        let candidates = Candidates::of(self, group, &[])?;
+        let mut tried = candidates.tried(group);
         for rule in &group.rules {
-            if ways.tried(self.each_branch(rule, tell).map(|()| Flow::Continue))? == Flow::Stop {
+            tried.next(rule);
+            if ways.tried(self.each_branch(rule, &tried, tell).map(|()| Flow::Continue))? == Flow::Stop {
                 break;
             }
         }
@@ -217,10 +226,14 @@ impl World<'_> {
     fn each_branch(
         &self,
         rule: &Rule,
+        tried: &Tried<'_>,
         tell: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
         let mut frame = self.frame(rule.slots);
-        for branch in &rule.branches {
+        for (place, branch) in rule.branches.iter().enumerate() {
+            if !tried.passes(place) {
+                continue;
+            }
             let mut held = false;
             self.run(&branch.body, &mut frame, &mut |frame| {
                 held = true;

@@ -5,7 +5,7 @@ use crate::value::Value;
 use crate::error::EvalError;
 use crate::lookup;
 use crate::native;
-use crate::plan::{Each, Every, Expr, Hop, Pattern, Step};
+use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step};
 
 use super::document::Inner;
 use super::ways::Ways;
@@ -23,7 +23,7 @@ impl World<'_> {
                 Step::Let(slot, expr) => self.assign(*slot, expr, frame)?,
                 Step::Match(expr, pattern) => self.take_apart(expr, pattern, frame)?,
                 Step::Collect(collect) => self.collected(collect, frame)?,
-                Step::Not(block) => !self.any(block, frame)?,
+                Step::Not(block, search) => !self.found(block, *search, frame)?,
                 Step::Every(every) => self.every(every, frame)?,
                 Step::And(left, right) => self.any(left, frame)? && self.any(right, frame)?,
                 Step::Or(left, right) => self.any(left, frame)? || self.any(right, frame)?,
@@ -140,10 +140,14 @@ impl World<'_> {
 
     /// Whether the steps hold in any way at all.
     pub(super) fn any(&self, steps: &[Step], frame: &mut Frame) -> Result<bool, EvalError> {
+        self.found(steps, Search::First, frame)
+    }
+
+    fn found(&self, steps: &[Step], search: Search, frame: &mut Frame) -> Result<bool, EvalError> {
         let mut found = false;
         self.run(steps, frame, &mut |_| {
             found = true;
-            Ok(Flow::Stop)
+            Ok(if search == Search::First { Flow::Stop } else { Flow::Continue })
         })?;
         Ok(found)
     }

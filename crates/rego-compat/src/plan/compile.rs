@@ -13,12 +13,12 @@ use super::fuse::fuse;
 use super::pattern::{each, matched};
 use super::{
     Branch, Collect, CollectKind, Every, Expr, Group, Mark, Node, Override, Pattern, Plan, Replacement, Rule,
-    Step, Target,
+    Search, Step, Target, gate, risk,
 };
 
 /// Plans every rule; the query is a path of names under `data`.
 pub(crate) fn plan(book: &Rulebook, query: &[Name]) -> Plan {
-    let (mut plan, nodes) = plan_groups(book, false);
+    let (mut plan, nodes) = plan_groups(book, &Queried::default());
     let binder = Binder { book, nodes: &nodes, bound: SlotSet::default(), slots: 0, marks: None };
     let path = query.iter().map(|name| Operand::Const(Value::from(&**name))).collect();
     let reference = Reference { root: Root::Data, path, at: crate::finding::Pos::default() };
@@ -27,17 +27,32 @@ pub(crate) fn plan(book: &Rulebook, query: &[Name]) -> Plan {
 }
 
 /// Plans every rule, and no query. A traced plan notes each place it passes.
-pub(crate) fn plan_rules(book: &Rulebook, traced: bool) -> Plan {
-    plan_groups(book, traced).0
+pub(crate) fn plan_rules(book: &Rulebook, queried: &Queried) -> Plan {
+    plan_groups(book, queried).0
 }
 
-fn plan_groups(book: &Rulebook, traced: bool) -> (Plan, HashMap<Vec<Name>, usize>) {
+/// What the rules are planned for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Queried {
+    /// Each place a run passes is noted.
+    pub(crate) traced: bool,
+    /// The rule that stands for the query, which has no index.
+    pub(crate) query: Option<ir::GroupId>,
+}
+
+fn plan_groups(book: &Rulebook, queried: &Queried) -> (Plan, HashMap<Vec<Name>, usize>) {
     let mut plan = Plan { externals: book.externals.clone(), ..Plan::default() };
     let mut nodes = HashMap::new();
     add_node(&book.tree, &mut Vec::new(), &mut plan.nodes, &mut nodes);
     for group in &book.groups {
-        let marks = traced.then_some(&mut plan.marks);
+        let marks = queried.traced.then_some(&mut plan.marks);
         plan.groups.push(plan_group(book, &nodes, group, marks));
+    }
+    risk::mark(&mut plan, queried.traced);
+    for (id, (planned, group)) in plan.groups.iter_mut().zip(&book.groups).enumerate() {
+        if planned.exact && queried.query != Some(id) {
+            gate::erect(book, group, planned);
+        }
     }
     (plan, nodes)
 }
@@ -79,7 +94,17 @@ fn plan_group(
         }
     }
     let settled = is_settled(&rules);
-    Group { name: group.name(), path: group.path.clone(), kind: group.kind, rules, default, settled }
+    Group {
+        name: group.name(),
+        path: group.path.clone(),
+        kind: group.kind,
+        rules,
+        default,
+        settled,
+        exact: false,
+        places: Vec::new(),
+        agreed: Vec::new(),
+    }
 }
 
 /// Whether every definition gives the same constant.
@@ -118,6 +143,7 @@ fn plan_rule(
             keys: definition.keys.iter().map(|key| binder.expr(key)).collect(),
             value: binder.expr(definition.leaf.operand()),
             element: matches!(definition.leaf, Leaf::Element(_)),
+            gate: None,
         });
     }
     for branch in &mut branches {
@@ -166,7 +192,7 @@ impl Binder<'_> {
         let mut inner = Vec::new();
         self.action(&statement.action, &mut inner);
         self.bound = before;
-        steps.push(Step::Not(inner));
+        steps.push(Step::Not(inner, Search::First));
     }
 
     fn replacement(&self, with: &ir::Override) -> Option<Override> {
@@ -203,7 +229,7 @@ impl Binder<'_> {
             }
             Action::Not { body, .. } => {
                 let inner = self.inner_block(body);
-                steps.push(Step::Not(inner));
+                steps.push(Step::Not(inner, Search::First));
             }
             Action::And(left, right) => {
                 let left = self.inner_block(&left.body);

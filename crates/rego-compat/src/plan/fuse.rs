@@ -53,7 +53,7 @@ fn join_nested(step: &mut Step, uses: &Uses) {
     match step {
         Step::Collect(collect) => inner(&mut collect.body),
         Step::Every(every) => inner(&mut every.body),
-        Step::Not(block) => inner(block),
+        Step::Not(block, _) => inner(block),
         Step::And(left, right) | Step::Or(left, right) => {
             inner(left);
             inner(right);
@@ -114,7 +114,7 @@ fn leading(step: &Step) -> Option<&Expr> {
         Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => Some(expr),
         Step::Each(each) => Some(&each.base),
         Step::Every(every) => Some(&every.domain),
-        Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) | Step::Mark(_) => {
+        Step::Collect(_) | Step::Not(..) | Step::With(..) | Step::And(..) | Step::Or(..) | Step::Mark(_) => {
             None
         }
     }
@@ -136,7 +136,7 @@ fn substitute(step: &mut Step, slot: SlotIndex, with: Expr) {
         }
         Step::Each(each) => replace(&mut each.base, slot, &mut with),
         Step::Every(every) => replace(&mut every.domain, slot, &mut with),
-        Step::Collect(_) | Step::Not(_) | Step::With(..) | Step::And(..) | Step::Or(..) | Step::Mark(_) => {}
+        Step::Collect(_) | Step::Not(..) | Step::With(..) | Step::And(..) | Step::Or(..) | Step::Mark(_) => {}
     }
 }
 
@@ -224,7 +224,7 @@ fn count_steps(steps: &[Step], uses: &mut Uses) {
             Step::Mark(_) => {}
             Step::Each(each) => count_each(each, uses),
             Step::Collect(collect) => count_collect(collect, uses),
-            Step::Not(block) => count_steps(block, uses),
+            Step::Not(block, _) => count_steps(block, uses),
             Step::Every(every) => count_every(every, uses),
             Step::With(overrides, block) => {
                 overrides.iter().for_each(|with| count_override(with, uses));

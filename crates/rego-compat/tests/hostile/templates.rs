@@ -397,8 +397,8 @@ fn looping() -> Vec<Hostile> {
         body(
             "functions that call two each",
             Fate::Answered,
-            series(60, |n| format!("f{}(x) = y {{ y := f{n}(x) + f{n}(x) }}\n", n + 1))
-                + "f0(x) = x\np = x { x := f60(1) }",
+            series(50, |n| format!("f{}(x) = y {{ y := f{n}(x) + f{n}(x) }}\n", n + 1))
+                + "f0(x) = x\np = x { x := f50(1) }",
         ),
         body(
             "worlds in a cross product",

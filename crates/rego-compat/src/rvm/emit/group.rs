@@ -3,7 +3,7 @@
 //! What OPA calls a conflict is found where the values of a group meet, by the host.
 
 use crate::ir::{GroupId, Kind};
-use crate::plan::{Branch, Group, Rule, Step};
+use crate::plan::{Branch, Group, Rule, can_conflict};
 
 use super::super::host::Request;
 use super::super::subset::Reason;
@@ -128,11 +128,4 @@ impl Emitter<'_> {
         let pairs = self.assign(&pairs, lines);
         self.ask(Request::Object(Some(id)), &[pairs], lines)
     }
-}
-
-/// Whether two definitions, or two ways for one to hold, can give a rule or function different values.
-fn can_conflict(group: &Group) -> bool {
-    let many = |step: &Step| matches!(step, Step::Each(_) | Step::Walk(..) | Step::With(..));
-    let mut branches = group.rules.iter().flat_map(|rule| &rule.branches);
-    !group.settled && (group.rules.len() > 1 || branches.any(|branch| branch.body.iter().any(many)))
 }

@@ -35,7 +35,7 @@ impl Emitter<'_> {
                 self.pattern(pattern, &pair, scope, lines);
             }
             Step::Collect(collect) => self.collect(collect, scope, lines),
-            Step::Not(block) => {
+            Step::Not(block, _) => {
                 let ways = self.ways(block, scope, &[], lines);
                 lines.push(format!("{ways} == []"));
             }

@@ -1,0 +1,171 @@
+//! Which definitions are tried at all: those whose gate the documents and arguments pass.
+
+use crate::value::Value;
+
+use crate::error::EvalError;
+use crate::lookup;
+use crate::plan::{Gate, Group, Place, PlaceRoot, Rule, Want, split_escaped};
+
+use super::World;
+
+/// Whether each branch of a group is tried, in the order of the definitions, `else` branches behind theirs; nothing
+/// where all are, because nothing shows.
+pub(super) struct Candidates(Option<Vec<bool>>);
+
+/// Those of one definition after the other.
+#[derive(Default)]
+pub(super) struct Tried<'c> {
+    branches: Option<&'c [bool]>,
+    left: &'c [bool],
+    /// All that are tried give one value, so the first that holds settles it.
+    pub(super) once: bool,
+}
+
+impl Candidates {
+    pub(super) fn of(world: &World<'_>, group: &Group, args: &[Value]) -> Result<Self, EvalError> {
+        if !group.exact {
+            return Ok(Self(None));
+        }
+        world.candidates(group, args).map(|tried| Self(Some(tried)))
+    }
+
+    pub(super) fn tried(&self, group: &Group) -> Tried<'_> {
+        let once = match &self.0 {
+            None => group.settled,
+            Some(tried) => {
+                let tried = group.agreed.iter().zip(tried).filter(|(_, tried)| **tried);
+                let mut values = tried.map(|(value, _)| *value);
+                let first = values.next();
+                !matches!(first, Some(None)) && values.all(|value| Some(value) == first)
+            }
+        };
+        Tried { branches: None, left: self.0.as_deref().unwrap_or_default(), once }
+    }
+}
+
+impl Tried<'_> {
+    /// Goes on to the next definition.
+    pub(super) fn next(&mut self, rule: &Rule) {
+        if let Some((branches, left)) = self.left.split_at_checked(rule.branches.len()) {
+            self.branches = Some(branches);
+            self.left = left;
+        }
+    }
+
+    /// Whether a branch of this definition is tried.
+    pub(super) fn passes(&self, branch: usize) -> bool {
+        self.branches.is_none_or(|tried| tried.get(branch).copied().unwrap_or(true))
+    }
+}
+
+impl World<'_> {
+    fn candidates(&self, group: &Group, args: &[Value]) -> Result<Vec<bool>, EvalError> {
+        let branches = group.rules.iter().flat_map(|rule| &rule.branches);
+        branches
+            .map(|branch| branch.gate.as_ref().map_or(Ok(true), |gate| self.passes(group, gate, args)))
+            .collect()
+    }
+
+    fn passes(&self, group: &Group, gate: &Gate, args: &[Value]) -> Result<bool, EvalError> {
+        self.meter.spend(1)?;
+        let at = |place: usize| group.places.get(place).and_then(|place| self.at(place, args));
+        if gate.defined.iter().any(|place| at(*place).is_none()) {
+            return Ok(false);
+        }
+        for (key, collection) in &gate.keyed {
+            let (Some(key), Some(collection)) = (at(*key), at(*collection)) else {
+                return Ok(false);
+            };
+            self.pay_element(key)?;
+            let absent = match collection {
+                Value::Object(pairs) => pairs.get(key).is_none(),
+                Value::Set(items) => items.get(key).is_none(),
+                _ => false,
+            };
+            if absent {
+                return Ok(false);
+            }
+        }
+        if gate.ways.is_empty() {
+            return Ok(true);
+        }
+        for way in &gate.ways {
+            let mut all = true;
+            for check in way {
+                let Some(value) = at(check.place) else {
+                    all = false;
+                    break;
+                };
+                self.meter.spend(u64::try_from(check.wants.len()).unwrap_or(u64::MAX))?;
+                let mut any = false;
+                for want in &check.wants {
+                    any = any || self.is_wanted(value, want)?;
+                }
+                if !any {
+                    all = false;
+                    break;
+                }
+            }
+            if all {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn at<'a>(&'a self, place: &Place, args: &'a [Value]) -> Option<&'a Value> {
+        let root = match place.root {
+            PlaceRoot::Input => &self.input,
+            PlaceRoot::Data => &self.data,
+            PlaceRoot::Argument(argument) => args.get(argument)?,
+        };
+        let found = place.path.iter().try_fold(root, lookup::get);
+        found.filter(|value| !matches!(value, Value::Undefined))
+    }
+
+    fn is_wanted(&self, value: &Value, want: &Want) -> Result<bool, EvalError> {
+        Ok(match want {
+            Want::Open(_) | Want::Anything => true,
+            Want::Scalar(scalar) => value == scalar,
+            Want::Array(parts) => matches!(value, Value::Array(items) if fits(parts, items.iter())),
+            Want::Member(member) => self.any_element(value, &|element| element == member)?,
+            Want::Prefix(prefix) => self.any_text(value, &|text| text.starts_with(prefix.as_str()))?,
+            Want::Suffix(suffix) => self.any_text(value, &|text| text.ends_with(suffix.as_str()))?,
+            Want::Parts(delimiters, parts) => match value {
+                Value::Array(items) => fits(parts, items.iter()),
+                Value::String(text) => {
+                    self.meter.charge(text.len())?;
+                    let found: Vec<Value> =
+                        split_escaped(text, delimiters).into_iter().map(Value::from).collect();
+                    fits(parts, found.iter())
+                }
+                _ => false,
+            },
+        })
+    }
+
+    fn any_text(&self, value: &Value, test: &dyn Fn(&str) -> bool) -> Result<bool, EvalError> {
+        let test = |element: &Value| matches!(element, Value::String(text) if test(text));
+        if matches!(value, Value::String(_)) { Ok(test(value)) } else { self.any_element(value, &test) }
+    }
+
+    fn any_element(&self, value: &Value, test: &dyn Fn(&Value) -> bool) -> Result<bool, EvalError> {
+        let (count, found) = match value {
+            Value::Array(items) => (items.len(), items.iter().any(test)),
+            Value::Set(items) => (items.len(), items.iter().any(test)),
+            Value::Object(pairs) => (pairs.len(), pairs.iter().any(|(_, element)| test(element))),
+            _ => (0, false),
+        };
+        self.meter.spend(u64::try_from(count).unwrap_or(u64::MAX))?;
+        Ok(found)
+    }
+}
+
+/// Whether elements are the ones that are known, one for one.
+fn fits<'v>(parts: &[Option<Value>], mut elements: impl ExactSizeIterator<Item = &'v Value>) -> bool {
+    parts.len() == elements.len()
+        && parts.iter().all(|part| {
+            let element = elements.next();
+            part.as_ref().is_none_or(|part| element == Some(part))
+        })
+}

@@ -1,0 +1,279 @@
+//! What one body needs, statement by statement.
+
+use std::collections::HashMap;
+
+use crate::ir::{
+    Action, Branch, Callee, Definition, Operand, Reference, Root, Rule, Rulebook, Slot, Statement,
+};
+use crate::value::Value;
+
+use super::level::{Alternation, Need, Needs, Statistics, Table, is_affix};
+use super::{Place, PlaceRoot, Want};
+
+/// What a definition needs; nothing where it prints, which must not be passed over.
+pub(super) fn needs(book: &Rulebook, rule: &Rule, branch: &Definition, table: &mut Table) -> Needs {
+    if branch.body.iter().any(tells) {
+        return Needs::default();
+    }
+    let mut statistics = std::mem::take(&mut table.statistics);
+    let mut recorder = Recorder {
+        book,
+        rule,
+        table,
+        statistics: &mut statistics,
+        needs: Needs::default(),
+        outer: Vec::new(),
+        constants: HashMap::new(),
+    };
+    branch.body.iter().for_each(|statement| recorder.statement(statement));
+    let needs = recorder.needs;
+    table.statistics = statistics;
+    needs
+}
+
+fn tells(statement: &Statement) -> bool {
+    match &statement.action {
+        Action::Call { callee: Callee::Hook(_), .. } => true,
+        Action::Every { body, .. } | Action::Not { body, .. } => body.iter().any(tells),
+        Action::And(left, right) | Action::Or(left, right) => left.body.iter().chain(&right.body).any(tells),
+        Action::Call { .. } | Action::Term(_) | Action::Unify { .. } => false,
+    }
+}
+
+pub(super) struct Recorder<'a> {
+    book: &'a Rulebook,
+    rule: &'a Rule,
+    pub(super) table: &'a mut Table,
+    statistics: &'a mut Vec<Statistics>,
+    pub(super) needs: Needs,
+    /// What the bodies around this one need: its variables are known in here.
+    outer: Vec<Need>,
+    pub(super) constants: HashMap<Slot, Value>,
+}
+
+impl Recorder<'_> {
+    fn statement(&mut self, statement: &Statement) {
+        if statement.negated || !statement.with.is_empty() {
+            return;
+        }
+        match &statement.action {
+            Action::Term(Operand::Ref(reference)) => {
+                let reference = self.plugged(reference);
+                if !self.key_of_collection(&reference)
+                    && let Some(place) = self.place(&reference, &reference.path)
+                {
+                    self.insert_at(&place, Want::Open(None), &reference);
+                }
+            }
+            Action::Unify { left, right, .. } => self.equation(left, right),
+            Action::Call { callee: Callee::Builtin(signature), args, output: None } => {
+                self.call(signature.name, args);
+            }
+            Action::And(left, right) => {
+                let (left, right) = (self.branch(left), self.branch(right));
+                self.require(left);
+                self.require(right);
+            }
+            Action::Or(left, right) => {
+                let (mut left, right) = (self.branch(left), self.branch(right));
+                if !left.is_empty() && !right.is_empty() {
+                    left.extend(right);
+                    self.require(left);
+                }
+            }
+            Action::Term(_) | Action::Call { .. } | Action::Every { .. } | Action::Not { .. } => {}
+        }
+    }
+
+    /// The reference with constants in place of the variables that have them.
+    pub(super) fn plugged(&self, reference: &Reference) -> Reference {
+        let plug = |part: &Operand| match part {
+            Operand::Var(slot) => match self.constants.get(slot) {
+                Some(value) if is_scalar(value) => Operand::Const(value.clone()),
+                _ => part.clone(),
+            },
+            other => other.clone(),
+        };
+        let path = reference.path.iter().map(plug).collect();
+        Reference { root: reference.root, path, at: reference.at }
+    }
+
+    /// The place of a reference with known keys into the input or plain data.
+    pub(super) fn place(&mut self, reference: &Reference, path: &[Operand]) -> Option<Place> {
+        let mut place = match reference.root {
+            Root::Input => Place { root: PlaceRoot::Input, path: Vec::new() },
+            Root::Data => Place { root: PlaceRoot::Data, path: Vec::new() },
+            Root::Var(slot) => {
+                let number = self.resolve(slot)?;
+                self.table.place(number)?.clone()
+            }
+        };
+        for part in path {
+            let Operand::Const(key) = part else { return None };
+            place.path.push(key.clone());
+        }
+        self.is_plain(&place).then_some(place)
+    }
+
+    /// Whether no rule has a say in the value of a place, and it is no argument.
+    pub(super) fn is_plain(&self, place: &Place) -> bool {
+        match place.root {
+            PlaceRoot::Input => true,
+            PlaceRoot::Argument(_) => false,
+            PlaceRoot::Data => {
+                let mut node = &self.book.tree;
+                for key in &place.path {
+                    let Value::String(name) = key else { return true };
+                    match node.children.get(&**name) {
+                        None => return true,
+                        Some(child) if child.group.is_some() => return false,
+                        Some(child) => node = child,
+                    }
+                }
+                false
+            }
+        }
+    }
+
+    /// The place whose value a variable has.
+    pub(super) fn resolve(&mut self, slot: Slot) -> Option<usize> {
+        let known = self.needs.own.iter().chain(&self.outer);
+        if let Some(need) = { known }.find(|need| need.want == Want::Open(Some(slot))) {
+            return Some(need.place);
+        }
+        let is_slot = |arg: &Operand| matches!(arg, Operand::Var(other) if *other == slot);
+        let argument = self.rule.args.iter().position(is_slot)?;
+        let place = Place { root: PlaceRoot::Argument(argument), path: Vec::new() };
+        Some(self.table.number(&place, None))
+    }
+
+    /// Both sides of `and` and `or` are scopes of their own.
+    fn branch(&mut self, branch: &Branch) -> Vec<Vec<Need>> {
+        let mut statistics = Vec::new();
+        let outer = self.needs.own.iter().chain(&self.outer).cloned().collect();
+        let mut inner = Recorder {
+            book: self.book,
+            rule: self.rule,
+            table: &mut *self.table,
+            statistics: &mut statistics,
+            needs: Needs::default(),
+            outer,
+            constants: self.constants.clone(),
+        };
+        branch.body.iter().for_each(|statement| inner.statement(statement));
+        let mut ways = inner.needs.ways();
+        if matches!(ways.as_slice(), [only] if only.is_empty()) {
+            return Vec::new();
+        }
+        for need in ways.iter_mut().flatten() {
+            if let Want::Open(slot) = &mut need.want {
+                *slot = None;
+            }
+        }
+        ways
+    }
+
+    /// One of these has to hold; a lone one always.
+    fn require(&mut self, ways: Vec<Vec<Need>>) {
+        if let [only] = ways.as_slice() {
+            only.iter().for_each(|need| self.insert(need.clone()));
+        } else if !ways.is_empty() {
+            ways.iter().flatten().for_each(|need| self.count(need.place, 1));
+            self.needs.either.push(ways);
+        }
+    }
+
+    pub(super) fn insert_at(&mut self, place: &Place, want: Want, written: &Reference) {
+        let file = self.rule.source.name.clone();
+        let place = self.table.number(place, Some((file, written.at)));
+        self.insert(Need { place, want });
+    }
+
+    /// Adds a need. A value takes the place of "to be there", after which the variable is not known any more.
+    pub(super) fn insert(&mut self, need: Need) {
+        let open = matches!(need.want, Want::Open(_));
+        let mut seen = false;
+        let mut alternation = Alternation::None;
+        for other in self.needs.own.iter_mut().filter(|other| other.place == need.place) {
+            seen = true;
+            if *other == need {
+                return self.alternate(need.place, alternation);
+            }
+            let other_open = matches!(other.want, Want::Open(_));
+            if !open && !is_affix(&need.want) && other_open {
+                other.want = need.want;
+                return self.alternate(need.place, alternation);
+            }
+            if !open && !other_open {
+                let terminal = is_affix(&need.want) || is_affix(&other.want);
+                alternation =
+                    alternation.max(if terminal { Alternation::Terminal } else { Alternation::Converging });
+            }
+        }
+        self.alternate(need.place, alternation);
+        if !seen {
+            self.count(need.place, 1);
+        }
+        self.needs.own.push(need);
+    }
+
+    /// One of several values, or ends of a text.
+    ///
+    /// OPA 1.22 takes a variable among constants for no value at all, so that `x in {1, y}` never holds for `y`, a
+    /// defect that other versions do not have: here a variable is any value.
+    pub(super) fn one_of(&mut self, place: usize, wants: Vec<Want>) {
+        if wants.iter().any(is_affix) {
+            return self.append(place, wants);
+        }
+        let mut wants = wants.into_iter();
+        if let Some(want) = wants.next() {
+            self.insert(Need { place, want });
+        }
+        let rest: Vec<Want> = wants.collect();
+        if !rest.is_empty() {
+            self.append(place, rest);
+        }
+    }
+
+    fn append(&mut self, place: usize, wants: Vec<Want>) {
+        let affix = wants.iter().any(is_affix);
+        let known = self.needs.own.iter().filter(|other| other.place == place);
+        let mut concrete = known.clone().filter(|other| !matches!(other.want, Want::Open(_))).count();
+        let counted = wants.len().saturating_sub(usize::from(affix && known.count() > 0));
+        self.count(place, counted);
+        for want in wants {
+            let need = Need { place, want };
+            if !self.needs.own.contains(&need) {
+                concrete = concrete.saturating_add(1);
+                self.needs.own.push(need);
+            }
+        }
+        if concrete > 1 {
+            let alternation = if affix { Alternation::Terminal } else { Alternation::Converging };
+            self.alternate(place, alternation);
+        }
+    }
+
+    fn count(&mut self, place: usize, times: usize) {
+        if let Some(known) = self.known(place) {
+            known.count = known.count.saturating_add(times);
+        }
+    }
+
+    fn alternate(&mut self, place: usize, alternation: Alternation) {
+        if let Some(known) = self.known(place) {
+            known.alternated = known.alternated.max(alternation);
+        }
+    }
+
+    fn known(&mut self, place: usize) -> Option<&mut Statistics> {
+        if self.statistics.len() <= place {
+            self.statistics.resize(place.saturating_add(1), Statistics::default());
+        }
+        self.statistics.get_mut(place)
+    }
+}
+
+pub(super) const fn is_scalar(value: &Value) -> bool {
+    matches!(value, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_))
+}
