@@ -10,11 +10,14 @@ use num_bigint::BigInt;
 
 use crate::value::Value;
 
+pub(crate) mod compound;
 mod float;
 mod integer;
 pub(crate) mod literal;
 mod printable;
 pub(crate) mod text;
+
+use compound::Compound;
 
 /// The largest width, precision or argument number that Go accepts from a format string or an argument.
 const TOO_LARGE: i64 = 1_000_000;
@@ -30,6 +33,8 @@ pub(crate) enum Arg {
     Float(f64),
     /// Go's `string`: a string, or any other value printed as a term.
     Text(String),
+    /// What templates print besides.
+    Other(Compound),
 }
 
 impl Arg {
@@ -55,15 +60,18 @@ impl Arg {
             Self::Big(_) => "*big.Int",
             Self::Float(_) => "float64",
             Self::Text(_) => "string",
+            Self::Other(compound) => compound.go_type(),
         }
     }
 
     /// The argument as a `*` width or precision.
     fn as_size(&self) -> Option<i64> {
-        match self {
-            Self::Int(int) if (-TOO_LARGE..=TOO_LARGE).contains(int) => Some(*int),
-            _ => None,
-        }
+        let size = match self {
+            Self::Int(int) | Self::Other(Compound::Int(int)) => *int,
+            Self::Other(Compound::Byte(byte)) => i64::from(*byte),
+            _ => return None,
+        };
+        (-TOO_LARGE..=TOO_LARGE).contains(&size).then_some(size)
     }
 }
 
@@ -101,9 +109,18 @@ impl Spec {
         out.extend(std::iter::repeat_n(filler, count));
     }
 
+    fn without_precision(self) -> Self {
+        Self { precision: None, ..self }
+    }
+
     fn without_zero(self) -> Self {
         Self { zero: false, ..self }
     }
+}
+
+/// Prints an argument as `%v` does.
+pub(crate) fn plain(arg: &Arg, out: &mut String) {
+    print(arg, 'v', Spec::default(), out);
 }
 
 /// Formats `args` by `format`. What does not fit a directive is said in the result, as Go says it; there is none
@@ -298,8 +315,10 @@ impl Printer<'_> {
                 self.out.push_str(", ");
             }
             self.out.push_str(arg.go_type());
-            self.out.push('=');
-            print(arg, 'v', Spec::default(), &mut self.out);
+            if *arg != Arg::Other(Compound::Nil) {
+                self.out.push('=');
+                print(arg, 'v', Spec::default(), &mut self.out);
+            }
         }
         self.out.push(')');
     }
@@ -344,6 +363,7 @@ fn print(arg: &Arg, verb: char, spec: Spec, out: &mut String) {
         Arg::Int(int) => integer::print(*int, verb, spec, out),
         Arg::Float(float) => float::print(*float, verb, spec, out),
         Arg::Text(string) => text::print(string, verb, spec, out),
+        Arg::Other(compound) => compound::print(compound, verb, spec, out),
         Arg::Big(big) => {
             integer::print_big(big, verb, spec, out);
             true

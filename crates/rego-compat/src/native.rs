@@ -13,6 +13,7 @@ mod intersection;
 mod json_schema;
 mod number;
 mod price;
+mod template;
 mod text;
 
 use std::sync::OnceLock;
@@ -85,6 +86,7 @@ fn choose(name: &str) -> Builtin {
 fn metered(name: &str) -> Option<Native> {
     match name {
         "sprintf" | "strings.replace_n" => text::find(name),
+        "strings.render_template" => Some(template::render),
         "union" => collection::find(name),
         "glob.match" => Some(glob::matches),
         "regex.globs_match" => Some(intersection::globs_match),

@@ -6,6 +6,7 @@
 mod glob;
 mod pattern;
 mod schema;
+mod template;
 
 use serde_json::Value as Json;
 
@@ -20,6 +21,7 @@ pub fn realistic(name: &str, random: &mut Random) -> Option<Vec<Json>> {
         "glob.match" => Some(glob::matched(random)),
         "json.match_schema" => Some(schema::matched(random)),
         "json.verify_schema" => Some(schema::verified(random)),
+        "strings.render_template" => Some(template::rendered(random)),
         "regex.globs_match" => Some(glob::intersected(random)),
         _ => pattern::searched(name, random),
     }

@@ -40,7 +40,6 @@ const NOT_ASKED: &[&str] = &[
     "crypto.x509.",
     "crypto.parse_private_keys",
     "io.jwt.encode",
-    "strings.render_template",
 ];
 
 struct Function {

@@ -80,7 +80,7 @@ fn escape(character: char, quote: char, ascii: bool, out: &mut String) {
 }
 
 /// `strconv.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space.
-pub(super) fn is_printable(character: char) -> bool {
+pub(crate) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return (' '..='\u{7e}').contains(&character);
     }
