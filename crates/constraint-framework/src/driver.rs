@@ -4,6 +4,7 @@
 //! points. Referential data reaches a program with each case, as an immutable snapshot.
 
 mod cel;
+mod print;
 mod rego;
 
 use std::fmt;
@@ -15,7 +16,8 @@ use crate::inventory::{Inventory, Reads};
 use crate::review::{Finding, Json, Review};
 
 pub use cel::CelDriver;
-pub use rego::RegoDriver;
+pub use print::Listener;
+pub use rego::{PrintingRegoDriver, RegoDriver};
 pub use rego_compat::Budget;
 
 /// A policy language.

@@ -8,6 +8,7 @@ mod input;
 mod judge;
 mod krm;
 mod load;
+mod prints;
 mod progress;
 mod rego;
 mod sarif;

@@ -12,16 +12,29 @@ use crate::api::RegoSource;
 use crate::inventory::Reads;
 use crate::review::Finding;
 
+use super::print::{Heard, Listener};
 use super::{Budget, Case, CompileError, Driver, EvalError, Program};
 
 /// Compiles templates written in Rego.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RegoDriver;
 
+/// As [`RegoDriver`], with somebody who hears what the policies print. Slower, and for authors.
+#[derive(Clone, Debug)]
+pub struct PrintingRegoDriver(Arc<dyn Listener>);
+
 #[derive(Debug)]
 struct RegoProgram {
     compiled: Compiled,
     reads: Option<Reads>,
+    listener: Option<Arc<dyn Listener>>,
+}
+
+impl PrintingRegoDriver {
+    /// What policies print goes to `listener`.
+    pub fn new(listener: Arc<dyn Listener>) -> Self {
+        Self(listener)
+    }
 }
 
 impl Driver for RegoDriver {
@@ -30,17 +43,35 @@ impl Driver for RegoDriver {
     }
 
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
-        let source = RegoSource::from_value(source)
-            .map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
-        let version = if source.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
-        let modules = parse(&source, version)?;
-        let package = modules.first().map(|entry| entry.package().join(".")).unwrap_or_default();
-        let query = format!("data.{package}.violation");
-        let compiled = rego_compat::compile(&modules, &query, &template_rules())
-            .map_err(|findings| from_findings(&findings))?;
-        let reads = Reads::of(compiled.analysis());
-        Ok(Arc::new(RegoProgram { compiled, reads }))
+        compile(source, &template_rules(), None)
     }
+}
+
+impl Driver for PrintingRegoDriver {
+    fn engine(&self) -> &str {
+        RegoDriver.engine()
+    }
+
+    fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+        compile(source, &template_rules().with_print(), Some(self.0.clone()))
+    }
+}
+
+fn compile(
+    source: &Value,
+    rules: &Rules,
+    listener: Option<Arc<dyn Listener>>,
+) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    let source =
+        RegoSource::from_value(source).map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
+    let version = if source.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
+    let modules = parse(&source, version)?;
+    let package = modules.first().map(|entry| entry.package().join(".")).unwrap_or_default();
+    let query = format!("data.{package}.violation");
+    let compiled =
+        rego_compat::compile(&modules, &query, rules).map_err(|findings| from_findings(&findings))?;
+    let reads = Reads::of(compiled.analysis());
+    Ok(Arc::new(RegoProgram { compiled, reads, listener }))
 }
 
 /// What Gatekeeper lets a template refer to: libraries, and the inventory.
@@ -135,7 +166,11 @@ impl Program for RegoProgram {
                 RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), inventory)]))
             }
         };
-        match self.compiled.evaluate(&input, &data, budget)? {
+        let answer = match &self.listener {
+            None => self.compiled.evaluate(&input, &data, budget),
+            Some(listener) => self.compiled.evaluate_with(&input, &data, budget, &Heard(listener.as_ref())),
+        };
+        match answer? {
             None => Ok(Vec::new()),
             Some(answer) => findings(&answer),
         }

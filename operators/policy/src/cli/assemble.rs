@@ -125,8 +125,9 @@ impl Assembly {
 ///
 /// # Errors
 /// Everything that cannot be used. Nothing is judged then: a policy that is missing would refuse nothing.
-pub(super) fn assemble(manifests: &[Manifest]) -> Result<Assembly, Vec<Problem>> {
-    let mut draft = Draft { warnings: warnings(manifests), ..Draft::default() };
+pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Assembly, Vec<Problem>> {
+    let builder = Builder(PolicySetBuilder::new(compiler));
+    let mut draft = Draft { builder, warnings: warnings(manifests), ..Draft::default() };
     let (sound, malformed): (Vec<_>, Vec<_>) =
         manifests.iter().partition(|manifest| malformed(manifest).is_none());
     draft.problems.extend(malformed.into_iter().filter_map(self::malformed));

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use constraint_framework::policyset::Compiler;
 
 use compare::{Comparison, Tolerance, compare};
 use measure::{Plan, measure};
@@ -103,7 +104,7 @@ fn run(
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let resident = memory::resident();
     let started = Instant::now();
-    let mut assembly = assemble(&manifests)
+    let mut assembly = assemble(&manifests, Compiler::default())
         .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
     let set_up = started.elapsed();
     assembly.subjects.retain(Subject::is_no_policy);

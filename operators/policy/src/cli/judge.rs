@@ -67,6 +67,14 @@ pub(super) enum Unplaced {
     Nowhere,
 }
 
+/// How objects are judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    pub(super) unplaced: Unplaced,
+    /// One after the other, so that what policies print comes in the order of the inputs.
+    pub(super) in_turn: bool,
+}
+
 /// The review of an object in a file, with its Namespace where that is in the inventory.
 pub(super) fn review_of(object: Document, policies: &PolicySet, unplaced: Unplaced) -> Review {
     let assumed = match (unplaced, object.namespace()) {
@@ -120,8 +128,9 @@ fn overlooked_of(assembly: &Assembly, subject: &Subject) -> Option<Problem> {
 }
 
 /// Judges every object. Sorted by action and message, then by the order of the inputs and the constraint.
-pub(super) fn judge<'a>(assembly: &'a Assembly, unplaced: Unplaced, progress: &Progress) -> Vec<Offence<'a>> {
+pub(super) fn judge<'a>(assembly: &'a Assembly, manner: Manner, progress: &Progress) -> Vec<Offence<'a>> {
     let cores = thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let cores = if manner.in_turn { 1 } else { cores };
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Vec::new();
@@ -130,7 +139,7 @@ pub(super) fn judge<'a>(assembly: &'a Assembly, unplaced: Unplaced, progress: &P
             let Some(subject) = assembly.subjects.get(position) else {
                 return found;
             };
-            found.extend(offences(assembly, subject, unplaced).map(|offence| (position, offence)));
+            found.extend(offences(assembly, subject, manner.unplaced).map(|offence| (position, offence)));
             progress.advance();
         }
     };

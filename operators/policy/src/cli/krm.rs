@@ -10,6 +10,7 @@ mod result;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use constraint_framework::policyset::Compiler;
 use serde_json::Value;
 
 use list::ResourceList;
@@ -17,7 +18,7 @@ use result::FunctionResult;
 
 use super::assemble::{Problem, assemble};
 use super::input::{STANDARD_INPUT, StandardInput};
-use super::judge::{Unplaced, judge};
+use super::judge::{Manner, Unplaced, judge};
 use super::load::{Manifest, load};
 use super::progress::Progress;
 
@@ -83,10 +84,11 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
     });
     let policies = manifests.len();
     manifests.extend(package);
-    match assemble(&manifests) {
+    match assemble(&manifests, Compiler::default()) {
         Ok(assembly) => {
             let progress = Progress::new(assembly.subjects.len(), "objects");
-            let offences = judge(&assembly, Unplaced::Anywhere, &progress);
+            let offences =
+                judge(&assembly, Manner { unplaced: Unplaced::Anywhere, in_turn: false }, &progress);
             let own = assembly.subjects.get(policies..).unwrap_or_default();
             let of_package = |subject| own.iter().any(|item| std::ptr::eq(item, subject));
             problems.extend(

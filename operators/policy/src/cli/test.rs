@@ -8,12 +8,16 @@ mod scan;
 mod text;
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use clap::ValueEnum;
+use constraint_framework::driver::Listener;
+use constraint_framework::policyset::Compiler;
 
 use super::assemble::{Place, Problem, assemble};
 use super::input::{InputArgs, InputError, StandardInput, gather};
-use super::judge::{Offence, Unplaced, judge, overlooked};
+use super::judge::{Manner, Offence, Unplaced, judge, overlooked};
+use super::prints::Prints;
 use super::progress::Progress;
 
 /// Nothing is denied.
@@ -35,6 +39,9 @@ pub struct TestArgs {
     /// Print only violations that deny; the exit code is the same.
     #[arg(long)]
     pub deny_only: bool,
+    /// Print what policies print: behind the violations, or on standard error where those are a document.
+    #[arg(long, short)]
+    pub verbose: bool,
 }
 
 /// How violations are printed.
@@ -91,7 +98,8 @@ fn run(
 ) -> Result<u8, Failure> {
     let manifests = gather(&args.input, standard)
         .map_err(|errors| Failure::Problems(errors.iter().map(problem).collect()))?;
-    let assembly = assemble(&manifests).map_err(Failure::Problems)?;
+    let prints = Arc::new(Prints::default());
+    let assembly = assemble(&manifests, compiler(args, &prints)).map_err(Failure::Problems)?;
     for warning in assembly.warnings.iter().chain(&overlooked(&assembly)) {
         let _ = writeln!(err, "webtroller test: warning: {warning}");
     }
@@ -99,7 +107,10 @@ fn run(
         let _ = writeln!(err, "webtroller test: warning: there is no constraint among the inputs");
     }
     let progress = Progress::new(assembly.subjects.len(), "objects");
-    let offences = judge(&assembly, Unplaced::Nowhere, &progress);
+    // What they printed when they were asked for the warnings is not what anybody asked for.
+    prints.take();
+    let manner = Manner { unplaced: Unplaced::Nowhere, in_turn: args.verbose };
+    let offences = judge(&assembly, manner, &progress);
     drop(progress);
     let code = if offences.iter().any(Offence::denies) { REFUSED } else { ACCEPTED };
     let shown: Vec<_> = offences.into_iter().filter(|offence| !args.deny_only || offence.denies()).collect();
@@ -109,10 +120,22 @@ fn run(
         Format::Yaml => record::yaml(&shown),
         Format::Sarif => scan::render(&shown, &[]),
     };
-    out.write_all(report.as_bytes())
+    let printed = prints.take();
+    let (behind, aside) = match args.output {
+        _ if printed.is_empty() => (String::new(), String::new()),
+        Format::Text => (format!("\n{printed}\n"), String::new()),
+        Format::Json | Format::Yaml | Format::Sarif => (String::new(), printed),
+    };
+    let _ = err.write_all(aside.as_bytes());
+    out.write_all(format!("{report}{behind}").as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| Failure::Write(code, error))?;
     Ok(code)
+}
+
+fn compiler(args: &TestArgs, prints: &Arc<Prints>) -> Compiler {
+    let listener: Arc<dyn Listener> = prints.clone();
+    if args.verbose { Compiler::default().heard_by(&listener) } else { Compiler::default() }
 }
 
 fn problem(error: &InputError) -> Problem {

@@ -2,12 +2,16 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::ValueEnum;
+use constraint_framework::driver::Listener;
+use constraint_framework::policyset::Compiler;
 use walkdir::WalkDir;
 
 use super::load::load_file;
+use super::prints::Prints;
 use super::progress::Progress;
 use super::suite::Suite;
 
@@ -34,7 +38,7 @@ pub struct VerifyArgs {
     /// fails where one finds a violation and another does not. Without it, CEL decides where a template has both.
     #[arg(long, short, value_name = "ENGINE")]
     pub engine: Option<EngineChoice>,
-    /// Say what passed, too.
+    /// Say what passed, too, and what policies print.
     #[arg(long, short)]
     pub verbose: bool,
     /// How to print what came of it.
@@ -54,6 +58,27 @@ pub enum Format {
     Junit,
 }
 
+/// What is run, by which engine, and who hears what policies print.
+struct Manner<'a> {
+    filter: &'a Filter,
+    engine: Option<EngineChoice>,
+    prints: Option<Arc<Prints>>,
+}
+
+impl Manner<'_> {
+    /// The same compiler, heard where somebody listens.
+    fn listening(&self, compiler: Compiler) -> Compiler {
+        let Some(prints) = &self.prints else { return compiler };
+        let listener: Arc<dyn Listener> = prints.clone();
+        compiler.heard_by(&listener)
+    }
+
+    /// What was printed since the last time.
+    fn printed(&self) -> String {
+        self.prints.as_ref().map(|prints| prints.take()).unwrap_or_default()
+    }
+}
+
 /// Runs every suite below the paths and prints a report to `out`. The exit code is 1 when a test failed or a path could
 /// not be read, as that of `gator verify`.
 pub fn verify(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
@@ -69,6 +94,8 @@ pub fn verify(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8
 
 fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bool, String> {
     let filter = Filter::new(args.run.as_deref())?;
+    let prints = args.verbose.then(|| Arc::new(Prints::default()));
+    let manner = Manner { filter: &filter, engine: args.engine, prints };
     let mut paths = Vec::new();
     for path in &args.paths {
         paths.extend(suites(path)?);
@@ -79,7 +106,7 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
     let progress = Progress::new(paths.len(), "suites");
     let mut reports = Vec::new();
     for path in &paths {
-        let report = run_suite(path, &filter, args.engine);
+        let report = run_suite(path, &manner);
         for (test, warning) in report.warnings() {
             let warning = format!("webtroller verify: warning: {}: {test}: {warning}", path.display());
             progress.aside(|| writeln!(err, "{warning}")).map_err(|error| error.to_string())?;
@@ -137,7 +164,7 @@ fn is_suite(path: &Path) -> bool {
     }
 }
 
-fn run_suite(path: &Path, filter: &Filter, engine: Option<EngineChoice>) -> SuiteReport {
+fn run_suite(path: &Path, manner: &Manner<'_>) -> SuiteReport {
     let started = Instant::now();
     let mut report = SuiteReport::new(path);
     match read_suite(path) {
@@ -145,11 +172,11 @@ fn run_suite(path: &Path, filter: &Filter, engine: Option<EngineChoice>) -> Suit
         Ok(suite) => {
             let folder = path.parent().unwrap_or(Path::new("."));
             for test in &suite.tests {
-                let skipped = suite.skip || test.skip || !filter.selects_test(test);
+                let skipped = suite.skip || test.skip || !manner.filter.selects_test(test);
                 report.tests.push(if skipped {
                     Outcome::skipped(&test.name)
                 } else {
-                    case::run_test(folder, test, filter, engine)
+                    case::run_test(folder, test, manner)
                 });
             }
         }

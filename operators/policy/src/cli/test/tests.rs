@@ -269,7 +269,7 @@ fn what_cannot_be_read_is_named() {
 fn a_terminal_is_read_only_when_asked_for() {
     let code = |filenames: Vec<std::path::PathBuf>| {
         let input = InputArgs { filenames, images: Vec::new() };
-        let args = TestArgs { input, output: Format::Text, deny_only: false };
+        let args = TestArgs { input, output: Format::Text, deny_only: false, verbose: false };
         let standard = StandardInput { reader: &mut OBJECTS.as_bytes(), is_terminal: true };
         let mut err = Vec::new();
         let code = test(&args, standard, &mut Vec::new(), &mut err);
@@ -380,11 +380,32 @@ impl Write for Closed {
 fn a_reader_that_went_away_does_not_change_the_verdict() {
     let code = |input: &str| {
         let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
-        let args = TestArgs { input: InputArgs::default(), output: Format::Json, deny_only: false };
+        let args =
+            TestArgs { input: InputArgs::default(), output: Format::Json, deny_only: false, verbose: false };
         let mut err = Vec::new();
         (test(&args, standard, &mut Closed, &mut err), err.len())
     };
     let quiet = format!("{TEMPLATE}---\n{CONSTRAINT}");
     assert_eq!(code(&format!("{quiet}---\n{OBJECTS}")), (1, 0));
     assert_eq!(code(&quiet), (0, 0));
+}
+
+#[test]
+fn what_policies_print_comes_behind_the_violations_as_gator_has_it() {
+    let template = TEMPLATE.replace(
+        "msg := sprintf",
+        "print(\"seen\", input.review.object.metadata.name, [1, \"a\"], input.nope)\n        msg := sprintf",
+    );
+    let files = [("p/template.yaml", template.as_str()), ("p/constraint.yaml", CONSTRAINT)];
+    let objects = OBJECTS.replace("{name: x}", "{name: other}");
+    let quiet = run(&files, &["-f", "@/p"], &objects);
+    let loud = run(&files, &["-f", "@/p", "-v"], &objects);
+    let printed = "seen other [1, \"a\"] <undefined>\nseen x [1, \"a\"] <undefined>\n";
+    assert_eq!(loud.out, format!("{}\n{printed}\n", quiet.out));
+    assert_eq!((loud.code, loud.err.as_str()), (1, ""));
+    let json = run(&files, &["-f", "@/p", "-v", "-o", "json"], &objects);
+    assert!(serde_json::from_str::<Value>(&json.out).is_ok());
+    assert_eq!(json.err, printed);
+    let nothing = run(&files, &["-f", "@/p", "-v"], "{apiVersion: v1, kind: Service, metadata: {name: a}}");
+    assert_eq!((nothing.out.as_str(), nothing.err.as_str()), ("", ""));
 }

@@ -16,27 +16,25 @@ use crate::cli::judge::{namespace_of, verdict};
 use crate::cli::load::{Manifest, load_file};
 use crate::cli::suite::{Case, Test};
 
-use super::engine::{EngineChoice, compilers};
-use super::filter::Filter;
+use super::Manner;
+use super::engine::compilers;
 use super::report::Outcome;
 
-pub(super) fn run_test(folder: &Path, test: &Test, filter: &Filter, engine: Option<EngineChoice>) -> Outcome {
+pub(super) fn run_test(folder: &Path, test: &Test, manner: &Manner<'_>) -> Outcome {
     let started = Instant::now();
     let mut outcome = Outcome::new(&test.name);
-    match set_up(folder, test, engine) {
+    match set_up(folder, test, manner) {
         Err(reason) => outcome.error = Some(reason),
         Ok(SetUp::NoCode) => return Outcome::skipped(&test.name),
         Ok(SetUp::Refused) => {}
         Ok(SetUp::Accepted(policy)) => {
             outcome.warnings = policy.warnings();
             for case in &test.cases {
-                let skipped = case.skip || !filter.selects_case(test, case);
+                let skipped = case.skip || !manner.filter.selects_case(test, case);
                 let run = || policy.run_case(folder, case);
-                outcome.cases.push(if skipped {
-                    Outcome::skipped(&case.name)
-                } else {
-                    timed(&case.name, run)
-                });
+                manner.printed();
+                let ran = if skipped { Outcome::skipped(&case.name) } else { timed(&case.name, run) };
+                outcome.cases.push(Outcome { printed: manner.printed(), ..ran });
             }
         }
     }
@@ -67,10 +65,11 @@ struct Policy {
     compilers: Vec<Compiler>,
 }
 
-fn set_up(folder: &Path, test: &Test, engine: Option<EngineChoice>) -> Result<SetUp, String> {
+fn set_up(folder: &Path, test: &Test, manner: &Manner<'_>) -> Result<SetUp, String> {
     let template = required(folder, test.template.as_deref(), "template")?;
     let constraint = required(folder, test.constraint.as_deref(), "constraint")?;
-    let compilers = compilers(engine, &template);
+    let compilers: Vec<_> =
+        compilers(manner.engine, &template).into_iter().map(|compiler| manner.listening(compiler)).collect();
     for compiler in &compilers {
         let mut policies = PolicySetBuilder::new(compiler.clone());
         policies.put_template(&template).map_err(|error| format!("adding template: {error}"))?;

@@ -14,6 +14,8 @@ pub(super) struct Outcome {
     /// What is wrong with the template and does not keep it from deciding.
     pub(super) warnings: Vec<String>,
     pub(super) cases: Vec<Outcome>,
+    /// What the policies printed, a newline behind each line.
+    pub(super) printed: String,
     pub(super) elapsed: Duration,
 }
 
@@ -34,6 +36,7 @@ impl Outcome {
             error: None,
             warnings: Vec::new(),
             cases: Vec::new(),
+            printed: String::new(),
             elapsed: Duration::ZERO,
         }
     }
@@ -46,12 +49,20 @@ impl Outcome {
         self.error.is_none() && self.cases.iter().all(Self::passed)
     }
 
+    fn print_printed(&self, out: &mut dyn Write) -> io::Result<()> {
+        if !self.printed.is_empty() {
+            writeln!(out, "        === PRINT ===")?;
+        }
+        self.printed.lines().try_for_each(|line| writeln!(out, "        {line}"))
+    }
+
     fn print(&self, out: &mut dyn Write, verbose: bool, indent: &str) -> io::Result<()> {
         if self.skipped {
             return if verbose { writeln!(out, "{indent}=== SKIP  {}", self.name) } else { Ok(()) };
         }
         if verbose {
             writeln!(out, "{indent}=== RUN   {}", self.name)?;
+            self.print_printed(out)?;
         }
         for case in &self.cases {
             case.print(out, verbose, "    ")?;

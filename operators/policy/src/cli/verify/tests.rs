@@ -40,6 +40,8 @@ tests:
     assertions: [{violations: 1, message: ^taken$}]
 ";
 
+const MANNER: Manner<'static> = Manner { filter: &Filter::All, engine: None, prints: None };
+
 fn folder(suite: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -169,7 +171,7 @@ fn a_key_that_stands_twice_fails() {
     let folder = folder(SUITE);
     fs::write(folder.path().join("good.yaml"), "{apiVersion: v1, kind: Pod, kind: Pod, metadata: {name: a}}")
         .unwrap();
-    let report = run_suite(&folder.path().join("suite.yaml"), &Filter::All, None);
+    let report = run_suite(&folder.path().join("suite.yaml"), &MANNER);
     assert!(!report.passed());
     assert!(report.tests[0].cases[1].error.as_ref().unwrap().contains("good.yaml: line 1: the key \"kind\""));
 }
@@ -187,7 +189,7 @@ fn invalid_is_about_the_schema() {
     let invalid = |constraint: &str| {
         let folder = folder(&SUITE.replace("  cases:", "  invalid: true\n  cases:"));
         fs::write(folder.path().join("constraint.yaml"), constraint).unwrap();
-        run_suite(&folder.path().join("suite.yaml"), &Filter::All, None).passed()
+        run_suite(&folder.path().join("suite.yaml"), &MANNER).passed()
     };
     let head = "apiVersion: constraints.gatekeeper.sh/v1beta1";
     assert!(!invalid(&format!("{{{head}, kind: Forbidden, metadata: {{name: c}}}}")));
@@ -273,4 +275,30 @@ fn an_engine_can_be_chosen_and_both_compared() {
     let (passed, text) = passes(Some(EngineChoice::Both));
     assert!(!passed && text.contains(r#"the engines disagree: Rego finds ["bad label"]"#), "{text}");
     assert!(passes(Some(EngineChoice::Rego)).0);
+}
+
+/// The lines of `gator verify -v` for the same files.
+#[test]
+fn what_policies_print_stands_with_its_case() {
+    let folder = folder(SUITE);
+    let prints = "violation[{\"msg\": msg}] { print(\"seen\", [1, \"a\"]); print(input.nope); input.review.object.metadata.labels.bad;";
+    let template =
+        TEMPLATE.replace("violation[{\"msg\": msg}] { input.review.object.metadata.labels.bad;", prints);
+    fs::write(folder.path().join("template.yaml"), template).unwrap();
+    let run = |verbose: bool| {
+        let args = VerifyArgs {
+            paths: vec![folder.path().to_owned()],
+            run: Some("bad".to_owned()),
+            engine: None,
+            verbose,
+            output: Format::Text,
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        assert_eq!(verify(&args, &mut out, &mut err), 0);
+        String::from_utf8(out).unwrap()
+    };
+    let expected = "    === RUN   bad\n        === PRINT ===\n        seen [1, \"a\"]\n        <undefined>\n    --- PASS: bad\t";
+    let said = run(true);
+    assert!(said.contains(expected), "{said}");
+    assert!(!run(false).contains("seen"));
 }

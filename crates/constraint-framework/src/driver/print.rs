@@ -1,0 +1,24 @@
+//! Who hears what policies print. Nobody does on a server; authors do, on the command line.
+
+use std::fmt;
+
+use rego_compat::{EvalError, Externals, Silent, Value};
+
+/// Hears what policies in Rego print, see [`Compiler::heard_by`](crate::policyset::Compiler::heard_by).
+pub trait Listener: fmt::Debug + Send + Sync {
+    /// Takes what one call of `print` wrote, without a newline. Called on the thread that judges.
+    fn hear(&self, line: &str);
+}
+
+/// A host with a listener and no functions.
+pub(super) struct Heard<'a>(pub(super) &'a dyn Listener);
+
+impl Externals for Heard<'_> {
+    fn call(&self, function: &str, argument: &Value) -> Result<Option<Value>, EvalError> {
+        Silent.call(function, argument)
+    }
+
+    fn print(&self, line: &str) {
+        self.0.hear(line);
+    }
+}

@@ -1,0 +1,55 @@
+//! What policies print, for `--verbose`: kept up to a limit, and taken out when it is told.
+
+use std::sync::{Mutex, PoisonError};
+
+use constraint_framework::driver::Listener;
+
+/// The most that is kept, in bytes; that of gator.
+const LIMIT: usize = 1 << 20;
+const TRUNCATED: &str = "\n... additional print output truncated ...\n";
+
+/// Lines in the order in which they were printed.
+#[derive(Debug, Default)]
+pub(super) struct Prints(Mutex<String>);
+
+impl Prints {
+    /// Everything printed since the last time, a newline behind each line.
+    pub(super) fn take(&self) -> String {
+        let mut text = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if text.len() > LIMIT {
+            let whole = |end: &usize| text.is_char_boundary(*end);
+            text.truncate((0..=LIMIT).rev().find(whole).unwrap_or(0));
+            text.push_str(TRUNCATED);
+        }
+        text
+    }
+}
+
+impl Listener for Prints {
+    fn hear(&self, line: &str) {
+        let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is beyond the limit only shows that something is.
+        if text.len() <= LIMIT {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_once_and_end_at_the_limit() {
+        let prints = Prints::default();
+        prints.hear("a");
+        prints.hear("b");
+        assert_eq!((prints.take().as_str(), prints.take().as_str()), ("a\nb\n", ""));
+        for _ in 0..300_000 {
+            prints.hear("\u{e9}\u{e9}\u{e9}");
+        }
+        let text = prints.take();
+        assert!(text.len() <= LIMIT + TRUNCATED.len() && text.ends_with(TRUNCATED));
+    }
+}
