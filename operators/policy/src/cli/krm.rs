@@ -19,8 +19,9 @@ use result::FunctionResult;
 use super::assemble::{Problem, assemble};
 use super::input::{STANDARD_INPUT, StandardInput};
 use super::judge::{Manner, Unplaced, judge};
-use super::load::{Manifest, load};
+use super::load::{Manifest, items, load};
 use super::progress::Progress;
+use crate::yaml::Placed;
 
 /// Validated: no result is an error.
 const VALID: u8 = 0;
@@ -76,10 +77,14 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
         manifests.extend(found.into_iter().filter(is_policy));
         problems.extend(errors.into_iter().map(|error| FunctionResult::failure(error.to_string())));
     }
-    let package = list.items().map(|(line, item)| Manifest {
+    // What is in a List is judged too; there it cannot hide.
+    let unpacked = list
+        .items()
+        .flat_map(|(line, item)| items(Placed { line, value: item.clone(), ..Placed::default() }));
+    let package = unpacked.map(|(line, object)| Manifest {
         path: STANDARD_INPUT.into(),
         line,
-        object: item.clone(),
+        object,
         duplicate: None,
     });
     let policies = manifests.len();

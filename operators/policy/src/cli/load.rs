@@ -98,7 +98,7 @@ pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manife
 }
 
 /// The items of a `List` stand for themselves, and so do those of a list in a list.
-fn items(document: Placed) -> Vec<(u64, Value)> {
+pub(super) fn items(document: Placed) -> Vec<(u64, Value)> {
     let Placed { line, mut value, item_lines, .. } = document;
     if value.get("kind").and_then(Value::as_str) != Some("List") {
         return vec![(line, value)];

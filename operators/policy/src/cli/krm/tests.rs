@@ -138,3 +138,14 @@ fn what_is_no_list_is_refused() {
         assert!(ran.err.starts_with("webtroller fn: standard input is no ResourceList: "), "{}", ran.err);
     }
 }
+
+#[test]
+fn what_is_in_a_list_is_judged_too() {
+    let nested = r#"- {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List, items: [
+    {apiVersion: v1, kind: Pod, metadata: {name: inner, labels: {bad: "1"}}}]}]}
+"#;
+    let input = list(&[TEMPLATE, &constraint("no-bad", "deny"), nested]);
+    let ran = run(&input, &[]);
+    assert_eq!((ran.code, results(&ran)[0]["resourceRef"]["name"].as_str()), (1, Some("inner")));
+    assert!(ran.out.starts_with(&input), "{}", ran.out);
+}
