@@ -1,7 +1,7 @@
 //! Runs a plan: one evaluation of one query over one input and one `data`.
 //!
 //! Bodies are run with a continuation, which is called once for each way they hold; `step` runs them, `expr`
-//! computes values, `rule` answers rules and functions, `memo` remembers those, `document` joins rules with data, `world` holds what
+//! computes values, `place` looks up those that need no computing, `rule` answers rules and functions, `memo` remembers those, `document` joins rules with data, `world` holds what
 //! `with` may replace, `witness` is told what happens. Nothing here parses or checks.
 
 mod candidate;
@@ -9,6 +9,7 @@ mod collect;
 mod document;
 mod expr;
 mod memo;
+mod place;
 mod rule;
 mod step;
 mod ways;

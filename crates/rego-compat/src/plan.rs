@@ -1,12 +1,14 @@
 //! What the interpreter runs: bodies as steps over slots, with every variable's first use decided beforehand.
 //!
-//! `compile` makes a plan from the flat form, `fuse` joins steps that only pass a value on. Because a body's
+//! `compile` makes a plan from the flat form, `fuse` joins steps that only pass a value on, `invariant` finds what need be
+//! computed once only. Because a body's
 //! order is fixed, whether a variable has a value at some step is known here and never asked at run time.
 
 mod binding;
 mod compile;
 mod fuse;
 mod gate;
+mod invariant;
 mod pattern;
 mod risk;
 
@@ -34,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) query: Option<Expr>,
     /// Names of the host's functions.
     pub(crate) externals: Vec<String>,
+    /// How many values a run keeps for [`Invariant`]s.
+    pub(crate) invariants: usize,
     /// What [`Step::Mark`] names.
     pub(crate) marks: Vec<Mark>,
 }
@@ -146,6 +150,8 @@ pub(crate) struct Collect {
     pub(crate) body: Vec<Step>,
     pub(crate) kind: CollectKind,
     pub(crate) target: Pattern,
+    /// Under which its value is kept, if it has one value only for one state of the documents.
+    pub(crate) invariant: Option<usize>,
 }
 
 /// What a comprehension collects.
@@ -212,8 +218,17 @@ pub(crate) enum Expr {
     Object(Vec<(Expr, Expr)>),
     Builtin(Box<BuiltinCall>),
     Call(Box<Call>),
+    Invariant(Box<Invariant>),
     /// Never has a value.
     Undefined,
+}
+
+/// An expression without variables that is computed once for one state of the documents.
+#[derive(Clone, Debug)]
+pub(crate) struct Invariant {
+    /// Under which its value is kept.
+    pub(crate) id: usize,
+    pub(crate) expr: Expr,
 }
 
 /// `base[path]…` with known keys.

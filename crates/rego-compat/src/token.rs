@@ -43,6 +43,30 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether the token joins two terms, as `+` and `==` do.
+    pub(crate) const fn is_infix(self) -> bool {
+        use Kind::{
+            And, Equal, Greater, GreaterEqual, Less, LessEqual, Minus, NotEqual, Or, Percent, Plus, Slash,
+            Star,
+        };
+        matches!(
+            self,
+            Equal
+                | NotEqual
+                | Less
+                | Greater
+                | LessEqual
+                | GreaterEqual
+                | Or
+                | And
+                | Plus
+                | Minus
+                | Star
+                | Slash
+                | Percent
+        )
+    }
+
     /// How the token reads in a message.
     pub(crate) const fn text(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 //! Bodies nested in others (`not`, comprehensions, `every`) see the variables around them, but an equation in them
 //! says nothing about the body around them, so joins are collected per body.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::Value;
 
@@ -28,7 +28,7 @@ pub(super) struct Scan<'a> {
     accesses: Vec<Access>,
     /// The bodies the accesses were made in; only equations in the same body count.
     made_in: Vec<usize>,
-    origins: HashMap<Slot, Origin>,
+    origins: BTreeMap<Slot, Origin>,
     bodies: usize,
     deterministic: bool,
     /// Whether some `with` replaces the input: what a rule compares then, is not the caller's input.
@@ -43,7 +43,7 @@ impl<'a> Scan<'a> {
             input_paths: BTreeSet::new(),
             accesses: Vec::new(),
             made_in: Vec::new(),
-            origins: HashMap::new(),
+            origins: BTreeMap::new(),
             bodies: 0,
             deterministic: true,
             replaces_input: false,
@@ -169,6 +169,13 @@ impl<'a> Scan<'a> {
 
     fn operands<'o>(&mut self, operands: impl IntoIterator<Item = &'o Operand>, body: usize) {
         for operand in operands {
+            self.look(operand, body);
+        }
+    }
+
+    /// Reads an operand of which nobody asks where it comes from.
+    fn look(&mut self, operand: &Operand, body: usize) {
+        if !matches!(operand, Operand::Var(_) | Operand::Const(_)) {
             self.operand(operand, body);
         }
     }
@@ -178,16 +185,11 @@ impl<'a> Scan<'a> {
             Operand::Const(_) => None,
             Operand::Var(slot) => self.origins.get(slot).cloned(),
             Operand::Array(items) | Operand::Set(items) => {
-                items.iter().for_each(|item| {
-                    self.operand(item, body);
-                });
+                self.operands(items, body);
                 None
             }
             Operand::Object(pairs) => {
-                for (key, value) in pairs {
-                    self.operand(key, body);
-                    self.operand(value, body);
-                }
+                self.operands(pairs.iter().flat_map(|(key, value)| [key, value]), body);
                 None
             }
             Operand::Ref(reference) => self.reference(reference, body),
@@ -206,9 +208,7 @@ impl<'a> Scan<'a> {
     }
 
     fn reference(&mut self, reference: &Reference, body: usize) -> Option<Origin> {
-        reference.path.iter().for_each(|part| {
-            self.operand(part, body);
-        });
+        self.operands(&reference.path, body);
         let path = self.segments(&reference.path);
         match reference.root {
             Root::Input => {

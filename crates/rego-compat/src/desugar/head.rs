@@ -1,6 +1,6 @@
 //! Rules: arguments, keys and values around a body, `else` branches behind it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
 use crate::desugar::dynamic;
@@ -18,7 +18,7 @@ use super::term::unify;
 pub(super) fn lower(
     module: &Module,
     place: &Placed,
-    globals: &HashMap<Name, Vec<Name>>,
+    globals: &BTreeMap<Name, Vec<Name>>,
     book: &Rulebook,
     rules: &Rules,
     findings: &mut Vec<Finding>,

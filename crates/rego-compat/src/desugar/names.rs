@@ -1,6 +1,6 @@
 //! Which rules and functions exist, under which paths, and what a module calls them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{Head, HeadValue, Name, Rule, Term};
 use crate::finding::{Code, Finding};
@@ -191,8 +191,8 @@ fn check_defaults(modules: &[Module], book: &Rulebook, placed: &[Placed], findin
 }
 
 /// The rule names of each package.
-pub(super) fn packages(modules: &[Module]) -> HashMap<Vec<Name>, BTreeSet<Name>> {
-    let mut packages: HashMap<Vec<Name>, BTreeSet<Name>> = HashMap::new();
+pub(super) fn packages(modules: &[Module]) -> BTreeMap<Vec<Name>, BTreeSet<Name>> {
+    let mut packages: BTreeMap<Vec<Name>, BTreeSet<Name>> = BTreeMap::new();
     for module in modules {
         let names = packages.entry(module.tree.package.clone()).or_default();
         names.extend(module.tree.rules.iter().filter_map(|rule| rule.head.name().cloned()));
@@ -203,9 +203,9 @@ pub(super) fn packages(modules: &[Module]) -> HashMap<Vec<Name>, BTreeSet<Name>>
 /// What the names of a module stand for: its package's rules and its imports.
 pub(super) fn globals(
     module: &Module,
-    packages: &HashMap<Vec<Name>, BTreeSet<Name>>,
-) -> HashMap<Name, Vec<Name>> {
-    let mut globals = HashMap::new();
+    packages: &BTreeMap<Vec<Name>, BTreeSet<Name>>,
+) -> BTreeMap<Name, Vec<Name>> {
+    let mut globals = BTreeMap::new();
     for name in packages.get(&module.tree.package).into_iter().flatten() {
         let mut path: Vec<Name> = vec!["data".into()];
         path.extend(module.tree.package.iter().cloned());

@@ -7,8 +7,6 @@ mod output;
 mod slots;
 mod vars;
 
-use std::collections::{BTreeSet, HashMap};
-
 use crate::finding::Pos;
 use crate::ir::{Action, Branch, Collect, CollectKind, Operand, Slot, Statement};
 
@@ -81,42 +79,44 @@ fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<State
 /// Which statements to look at next: OPA goes over all that are left, again and again. Whether one can be placed
 /// changes only with the variables it mentions, so only those are looked at again; the order comes out the same.
 struct Rounds {
-    /// Statements that mention a variable.
-    users: HashMap<Slot, Vec<usize>>,
-    now: BTreeSet<usize>,
-    later: BTreeSet<usize>,
+    /// Variables and the statements that mention them, by variable.
+    users: Vec<(Slot, u32)>,
+    now: SlotSet,
+    later: SlotSet,
 }
 
 impl Rounds {
     fn new(waiting: &[Option<Waiting>]) -> Self {
-        let mut users: HashMap<Slot, Vec<usize>> = HashMap::new();
-        for (at, item) in waiting.iter().enumerate() {
+        let mut users = Vec::new();
+        let mut now = SlotSet::default();
+        for (at, item) in (0u32..).zip(waiting) {
+            now.insert(at);
             let Some(item) = item else { continue };
             let mut mentioned = item.vars.clone();
             mentioned.union(&item.closed);
-            for slot in mentioned.iter() {
-                users.entry(slot).or_default().push(at);
-            }
+            users.extend(mentioned.iter().map(|slot| (slot, at)));
         }
-        Self { users, now: (0..waiting.len()).collect(), later: BTreeSet::new() }
+        users.sort_unstable();
+        Self { users, now, later: SlotSet::default() }
     }
 
     fn next(&mut self) -> Option<usize> {
         if self.now.is_empty() {
             std::mem::swap(&mut self.now, &mut self.later);
         }
-        self.now.pop_first()
+        let first = self.now.iter().next()?;
+        self.now.remove(first);
+        usize::try_from(first).ok()
     }
 
     /// A statement was placed: those behind it that mention what it made safe are seen in this round still.
     fn placed(&mut self, at: usize, made_safe: &SlotSet) {
         for slot in made_safe.iter() {
-            for user in self.users.remove(&slot).into_iter().flatten() {
-                if user > at {
-                    self.now.insert(user)
-                } else {
-                    self.later.insert(user)
-                };
+            let from = self.users.partition_point(|(used, _)| *used < slot);
+            let users = self.users.iter().skip(from).take_while(|(used, _)| *used == slot);
+            for (_, user) in users {
+                let behind = usize::try_from(*user).is_ok_and(|user| user > at);
+                if behind { self.now.insert(*user) } else { self.later.insert(*user) }
             }
         }
     }

@@ -3,7 +3,7 @@
 //! What an expression's value is, and when a false one still counts, is `rewriteQueryToCaptureValue` of OPA's `rego`
 //! package. The rule is in no package; nothing can refer to it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::ast::{Body, Literal, LiteralKind, Name, Node, Term};
 use crate::finding::Pos;
@@ -52,7 +52,7 @@ pub(crate) fn add_query(
 fn lower(
     module: &Module,
     body: &Body,
-    globals: &HashMap<Name, Vec<Name>>,
+    globals: &BTreeMap<Name, Vec<Name>>,
     book: &Rulebook,
     rules: &Rules,
     findings: &mut Vec<Finding>,
@@ -100,7 +100,7 @@ impl Lowering<'_> {
             return None;
         }
         let with = self.with(&literal.with, statements);
-        let slot = self.fresh(HIDDEN);
+        let slot = self.fresh(HIDDEN.into());
         let mut parts = Vec::new();
         let captured = self.capture(term, slot, &mut parts);
         for mut part in parts {
@@ -141,14 +141,14 @@ impl Lowering<'_> {
 }
 
 /// Whether the body may hold in several ways, as far as its text shows.
-fn iterates(body: &Body, globals: &HashMap<Name, Vec<Name>>) -> bool {
+fn iterates(body: &Body, globals: &BTreeMap<Name, Vec<Name>>) -> bool {
     let mut search = Search { globals, found: false };
     body.iter().for_each(|literal| walk_literal(literal, &mut search));
     search.found
 }
 
 struct Search<'a> {
-    globals: &'a HashMap<Name, Vec<Name>>,
+    globals: &'a BTreeMap<Name, Vec<Name>>,
     found: bool,
 }
 

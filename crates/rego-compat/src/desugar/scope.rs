@@ -1,6 +1,7 @@
 //! Variables of one rule: which slot a name means where, and what may not be declared twice.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use crate::value::Value;
 
@@ -24,11 +25,11 @@ pub(super) enum Origin {
 /// One body's names.
 #[derive(Debug, Default)]
 struct Scope {
-    names: HashMap<Name, Entry>,
+    names: BTreeMap<Name, Entry>,
     /// Variables of `some` and `every`, which somebody has to use.
     declared: Vec<(Slot, Pos)>,
     /// Names this body declares somewhere; they hide rules and imports in all of it.
-    coming: HashSet<Name>,
+    coming: BTreeSet<Name>,
 }
 
 /// What a name of a scope stands for.
@@ -44,14 +45,14 @@ struct Entry {
 /// The work on one rule.
 pub(crate) struct Lowering<'a> {
     pub(super) module: &'a Module,
-    pub(super) globals: &'a HashMap<Name, Vec<Name>>,
+    pub(super) globals: &'a BTreeMap<Name, Vec<Name>>,
     pub(super) book: &'a Rulebook,
     pub(super) rules: &'a Rules,
     pub(super) findings: &'a mut Vec<Finding>,
     slots: Vec<Name>,
     /// Slots some term mentions.
     mentioned: SlotSet,
-    plain: HashMap<Name, Slot>,
+    plain: BTreeMap<Name, Slot>,
     scopes: Vec<Scope>,
     /// Variables and parts of terms so far; see `Bounds::terms`.
     terms: usize,
@@ -68,7 +69,7 @@ pub(super) enum Meaning {
 impl<'a> Lowering<'a> {
     pub(super) fn new(
         module: &'a Module,
-        globals: &'a HashMap<Name, Vec<Name>>,
+        globals: &'a BTreeMap<Name, Vec<Name>>,
         book: &'a Rulebook,
         rules: &'a Rules,
         findings: &'a mut Vec<Finding>,
@@ -82,7 +83,7 @@ impl<'a> Lowering<'a> {
             findings,
             slots: Vec::new(),
             mentioned: SlotSet::default(),
-            plain: HashMap::new(),
+            plain: BTreeMap::new(),
             scopes: vec![Scope::default()],
             terms: 0,
             at,
@@ -122,16 +123,17 @@ impl<'a> Lowering<'a> {
     }
 
     /// A slot nobody else uses.
-    pub(super) fn fresh(&mut self, name: &str) -> Slot {
+    pub(super) fn fresh(&mut self, name: Name) -> Slot {
         let slot = Slot::try_from(self.slots.len()).unwrap_or(Slot::MAX);
-        self.slots.push(name.into());
+        self.slots.push(name);
         self.count(1);
         slot
     }
 
     /// A slot for an intermediate value.
     pub(super) fn temporary(&mut self) -> Slot {
-        self.fresh("$")
+        static NAME: LazyLock<Name> = LazyLock::new(|| "$".into());
+        self.fresh(NAME.clone())
     }
 
     pub(super) fn push(&mut self, coming: Vec<Name>) {
@@ -196,7 +198,7 @@ impl<'a> Lowering<'a> {
         let slot = match self.plain.get(name) {
             Some(slot) => *slot,
             None => {
-                let slot = self.fresh(name);
+                let slot = self.fresh(name.clone());
                 self.plain.insert(name.clone(), slot);
                 slot
             }
@@ -221,7 +223,7 @@ impl<'a> Lowering<'a> {
         if let Some(message) = trouble {
             self.report(at, Code::Compile, message, "give it another name");
         }
-        let slot = self.fresh(name);
+        let slot = self.fresh(name.clone());
         if let Some(scope) = self.scopes.last_mut() {
             let new = Entry { first: origin, declared: None, argument: None };
             let entry = scope.names.entry(name.clone()).or_insert(new);

@@ -258,7 +258,9 @@ impl Lowering<'_> {
 /// The call in a literal that prints. It has no effect on a server, where OPA drops it too.
 pub(super) fn printing(literal: &Literal) -> Option<&Call> {
     match &literal.kind {
-        LiteralKind::Term(Term { node: Node::Call(call), .. }) if call.name() == "print" => Some(call),
+        LiteralKind::Term(Term { node: Node::Call(call), .. }) => {
+            matches!(&*call.operator, [name] if &**name == "print").then_some(&**call)
+        }
         _ => None,
     }
 }

@@ -1,5 +1,7 @@
 //! Terms to operands: names resolved, every call a statement of its own in front.
 
+use std::borrow::Cow;
+
 use crate::value::Value;
 use crate::value::{Object, Set};
 
@@ -216,7 +218,10 @@ impl Lowering<'_> {
                 _ => Callee::Unknown,
             };
         }
-        let name = path.join(".");
+        let name: Cow<'_, str> = match path {
+            [only] => Cow::Borrowed(only),
+            names => Cow::Owned(names.join(".")),
+        };
         if let Some(index) = self.book.externals.iter().position(|external| *external == name) {
             return Callee::External(index);
         }

@@ -13,13 +13,28 @@ use super::{Flow, Frame, World};
 impl World<'_> {
     /// Computes a comprehension and matches it with its target.
     pub(super) fn collected(&self, collect: &Collect, frame: &mut Frame) -> Result<bool, EvalError> {
+        let Some(cell) = collect.invariant.and_then(|id| self.invariants.get(id)) else {
+            let value = self.collect(collect, frame)?;
+            return self.matches(&collect.target, &value, frame);
+        };
+        let known = match cell.get() {
+            Some(known) => known,
+            None => {
+                let value = self.collect(collect, frame)?;
+                cell.get_or_init(|| Some(value))
+            }
+        };
+        known.as_ref().map_or(Ok(false), |value| self.matches(&collect.target, value, frame))
+    }
+
+    fn collect(&self, collect: &Collect, frame: &mut Frame) -> Result<Value, EvalError> {
         let value = match &collect.kind {
             CollectKind::Array(head) => self.collect_array(&collect.body, head, frame)?,
             CollectKind::Set(head) => self.collect_set(&collect.body, head, frame)?,
             CollectKind::Object(key, value) => self.collect_object(&collect.body, key, value, frame)?,
         };
         self.meter.charge_built(&value)?;
-        self.matches(&collect.target, &value, frame)
+        Ok(value)
     }
 
     fn collect_array(&self, body: &[Step], head: &Expr, frame: &mut Frame) -> Result<Value, EvalError> {

@@ -8,7 +8,7 @@ use crate::value::{Array, Object, Set};
 use crate::error::EvalError;
 use crate::lookup;
 use crate::native;
-use crate::plan::{BuiltinCall, Callee, Expr, Get};
+use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant};
 
 use super::document::Inner;
 use super::world::{Mock, Remembered};
@@ -20,10 +20,10 @@ pub(super) type Found<'a> = Result<Option<Cow<'a, Value>>, EvalError>;
 impl World<'_> {
     /// The value of an expression whose slots all have values.
     pub(crate) fn value<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Found<'a> {
+        if let Some(found) = self.place(expr, frame) {
+            return Ok(found.map(Cow::Borrowed));
+        }
         Ok(match expr {
-            Expr::Const(value) => Some(Cow::Borrowed(value)),
-            Expr::Slot(slot) => defined(frame.get(*slot)),
-            Expr::Input => defined(Some(&self.input)),
             Expr::Data => defined(Some(&self.data)),
             Expr::Rule(group) => self.rule_value(*group)?.map(Cow::Borrowed),
             Expr::Package(node) => Some(Cow::Owned(self.package(*node)?)),
@@ -38,8 +38,18 @@ impl World<'_> {
                 };
                 self.call(call.callee, args)?.map(Cow::Owned)
             }
-            Expr::Undefined => None,
+            Expr::Invariant(invariant) => self.invariant(invariant)?,
+            Expr::Const(_) | Expr::Slot(_) | Expr::Input | Expr::Undefined => None,
         })
+    }
+
+    /// The value of an expression that reads no variable, computed once.
+    fn invariant<'a>(&'a self, invariant: &'a Invariant) -> Found<'a> {
+        let Some(cell) = self.invariants.get(invariant.id) else {
+            return self.value(&invariant.expr, &[]);
+        };
+        let value = self.value(&invariant.expr, &[])?.map(Cow::into_owned);
+        Ok(cell.get_or_init(|| value).as_ref().map(Cow::Borrowed))
     }
 
     fn get<'a>(&'a self, get: &'a Get, frame: &'a Frame) -> Found<'a> {
@@ -182,6 +192,9 @@ impl World<'_> {
                 None => Ok(None),
             };
         }
+        if let Some(done) = self.builtin_in_place(call, frame) {
+            return done;
+        }
         // No allocation for the arities that occur: arguments are borrowed where they are.
         match call.args.as_slice() {
             [a] => {
@@ -223,6 +236,25 @@ impl World<'_> {
                 self.run_builtin(call, &borrowed)
             }
         }
+    }
+
+    /// Calls a builtin of one or two arguments, none of which has to be computed.
+    fn builtin_in_place(
+        &self,
+        call: &BuiltinCall,
+        frame: &Frame,
+    ) -> Option<Result<Option<Value>, EvalError>> {
+        Some(match call.args.as_slice() {
+            [a] => match self.place(a, frame)? {
+                Some(a) => self.run_builtin(call, &[a]),
+                None => Ok(None),
+            },
+            [a, b] => match (self.place(a, frame)?, self.place(b, frame)?) {
+                (Some(a), Some(b)) => self.run_builtin(call, &[a, b]),
+                _ => Ok(None),
+            },
+            _ => return None,
+        })
     }
 
     fn run_builtin(&self, call: &BuiltinCall, args: &[&Value]) -> Result<Option<Value>, EvalError> {

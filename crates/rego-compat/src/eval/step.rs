@@ -49,13 +49,18 @@ impl World<'_> {
     }
 
     fn holds(&self, expr: &Expr, frame: &Frame) -> Result<bool, EvalError> {
+        if let Some(found) = self.place(expr, frame) {
+            return Ok(found.is_some_and(|value| !matches!(value, Value::Bool(false))));
+        }
         Ok(self.value(expr, frame)?.is_some_and(|value| !matches!(*value, Value::Bool(false))))
     }
 
     fn assign(&self, slot: usize, expr: &Expr, frame: &mut Frame) -> Result<bool, EvalError> {
-        let Some(value) = self.value(expr, frame)?.map(std::borrow::Cow::into_owned) else {
-            return Ok(false);
+        let value = match self.place(expr, frame) {
+            Some(found) => found.cloned(),
+            None => self.value(expr, frame)?.map(std::borrow::Cow::into_owned),
         };
+        let Some(value) = value else { return Ok(false) };
         bind(slot, value, frame);
         Ok(true)
     }
@@ -91,13 +96,10 @@ impl World<'_> {
                 bind(*slot, value.clone(), frame);
                 Ok(true)
             }
-            Pattern::Equal(expr) => {
-                let Some(other) = self.value(expr, frame)? else {
-                    return Ok(false);
-                };
-                native::pay(value, &other, self.meter)?;
-                Ok(*value == *other)
-            }
+            Pattern::Equal(expr) => match self.place(expr, frame) {
+                Some(found) => found.map_or(Ok(false), |other| self.equals(value, other)),
+                None => self.value(expr, frame)?.map_or(Ok(false), |other| self.equals(value, &other)),
+            },
             Pattern::Array(patterns) => {
                 let Value::Array(items) = value else {
                     return Ok(false);
@@ -114,6 +116,11 @@ impl World<'_> {
             }
             Pattern::Object(patterns) => self.matches_object(patterns, value, frame),
         }
+    }
+
+    fn equals(&self, value: &Value, other: &Value) -> Result<bool, EvalError> {
+        native::pay(value, other, self.meter)?;
+        Ok(value == other)
     }
 
     fn matches_object(

@@ -21,6 +21,8 @@ pub(crate) struct World<'p> {
     pub(super) externals: &'p dyn Externals,
     /// Value of each rule, once it is known.
     pub(super) rules: Vec<OnceCell<Option<Value>>>,
+    /// Values of the plan's invariants, once they are known.
+    pub(super) invariants: Vec<OnceCell<Option<Value>>>,
     /// Documents that rules and data make together, once they are known.
     pub(super) packages: RefCell<Vec<(usize, Value)>>,
     /// Functions replaced by others or by values.
@@ -66,6 +68,7 @@ impl<'p> World<'p> {
             meter,
             externals,
             rules: empty(plan.groups.len()),
+            invariants: empty(plan.invariants),
             packages: RefCell::default(),
             mocks: Vec::new(),
             replaced: Vec::new(),
@@ -91,6 +94,7 @@ impl<'p> World<'p> {
             meter: self.meter,
             externals: self.externals,
             rules: empty(self.plan.groups.len()),
+            invariants: empty(self.plan.invariants),
             packages: RefCell::default(),
             mocks: self.mocks.clone(),
             replaced: self.replaced.clone(),

@@ -84,26 +84,27 @@ impl Parser<'_> {
         Ok(key)
     }
 
-    /// Left-associative operators of one level over the next tighter one.
+    /// Left-associative operators of one level and those that bind tighter, tightest first.
     fn infix(&mut self, first: Option<Term>, level: usize) -> Parsed<Term> {
-        if level >= LEVELS.len() {
-            return match first {
-                Some(term) => Ok(term),
-                None => self.term(),
-            };
+        let mut left = match first {
+            Some(term) => term,
+            None => self.term()?,
+        };
+        if !self.kind().is_infix() {
+            return Ok(left);
         }
-        let next = level.saturating_add(1);
-        let mut left = self.infix(first, next)?;
-        let entry = self.depth;
-        while let Some(name) = operator_at(level, self.kind()) {
-            // A long chain is as deep a tree as a nested one.
-            self.enter()?;
-            self.bump();
-            let right = self.infix(None, next)?;
-            let at = self.since(left.at);
-            left = call(name, vec![left, right], at);
+        for level in (level..LEVELS.len()).rev() {
+            let entry = self.depth;
+            while let Some(name) = operator_at(level, self.kind()) {
+                // A long chain is as deep a tree as a nested one.
+                self.enter()?;
+                self.bump();
+                let right = self.infix(None, level.saturating_add(1))?;
+                let at = self.since(left.at);
+                left = call(name, vec![left, right], at);
+            }
+            self.depth = entry;
         }
-        self.depth = entry;
         Ok(left)
     }
 }

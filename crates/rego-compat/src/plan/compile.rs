@@ -10,6 +10,7 @@ use crate::ir::{self, Action, Leaf, Operand, Reference, Root, Rulebook, Statemen
 
 use super::binding::{Binder, Marks, index};
 use super::fuse::fuse;
+use super::invariant::number;
 use super::pattern::{each, matched};
 use super::{
     Branch, Collect, CollectKind, Every, Expr, Group, Mark, Node, Override, Pattern, Plan, Replacement, Rule,
@@ -23,6 +24,7 @@ pub(crate) fn plan(book: &Rulebook, query: &[Name]) -> Plan {
     let path = query.iter().map(|name| Operand::Const(Value::from(&**name))).collect();
     let reference = Reference { root: Root::Data, path, at: crate::finding::Pos::default() };
     plan.query = Some(binder.expr(&Operand::Ref(Box::new(reference))));
+    number(&mut plan);
     plan
 }
 
@@ -308,6 +310,6 @@ impl Binder<'_> {
             ir::CollectKind::Object(key, value) => CollectKind::Object(self.expr(key), self.expr(value)),
         };
         self.bound = before;
-        steps.push(Step::Collect(Box::new(Collect { body, kind, target })));
+        steps.push(Step::Collect(Box::new(Collect { body, kind, target, invariant: None })));
     }
 }

@@ -97,6 +97,7 @@ fn fits(expr: &Expr, left: &mut usize) -> bool {
         Expr::Array(items) | Expr::Set(items) => items.iter().all(|item| fits(item, left)),
         Expr::Object(pairs) => pairs.iter().all(|(key, value)| fits(key, left) && fits(value, left)),
         Expr::Builtin(call) => call.args.iter().all(|arg| fits(arg, left)),
+        Expr::Invariant(invariant) => fits(&invariant.expr, left),
         Expr::Call(call) => call.args.iter().all(|arg| fits(arg, left)),
         Expr::Const(_)
         | Expr::Slot(_)
@@ -121,11 +122,11 @@ fn leading(step: &Step) -> Option<&Expr> {
 }
 
 fn direct_uses(step: &Step, slot: SlotIndex) -> u32 {
-    let mut uses = Vec::new();
+    let mut uses = 0u32;
     if let Some(expr) = leading(step) {
-        count_expr(expr, &mut uses);
+        each_use(expr, &mut |used| uses = uses.saturating_add(u32::from(used == slot)));
     }
-    uses.get(slot).copied().unwrap_or(0)
+    uses
 }
 
 fn substitute(step: &mut Step, slot: SlotIndex, with: Expr) {
@@ -159,6 +160,7 @@ fn replace(expr: &mut Expr, slot: SlotIndex, with: &mut Option<Expr>) {
             }
         }
         Expr::Builtin(call) => call.args.iter_mut().for_each(|arg| replace(arg, slot, with)),
+        Expr::Invariant(invariant) => replace(&mut invariant.expr, slot, with),
         Expr::Call(call) => call.args.iter_mut().for_each(|arg| replace(arg, slot, with)),
         Expr::Const(_)
         | Expr::Slot(_)
@@ -180,21 +182,27 @@ fn bump(uses: &mut Uses, slot: SlotIndex) {
 }
 
 fn count_expr(expr: &Expr, uses: &mut Uses) {
+    each_use(expr, &mut |slot| bump(uses, slot));
+}
+
+/// Tells of each variable that an expression reads, as often as it does.
+fn each_use(expr: &Expr, tell: &mut impl FnMut(SlotIndex)) {
     match expr {
-        Expr::Slot(slot) => bump(uses, *slot),
+        Expr::Slot(slot) => tell(*slot),
         Expr::Get(get) => {
-            count_expr(&get.base, uses);
-            get.path.iter().for_each(|part| count_expr(part, uses));
+            each_use(&get.base, tell);
+            get.path.iter().for_each(|part| each_use(part, tell));
         }
-        Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| count_expr(item, uses)),
+        Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| each_use(item, tell)),
         Expr::Object(pairs) => {
             for (key, value) in pairs {
-                count_expr(key, uses);
-                count_expr(value, uses);
+                each_use(key, tell);
+                each_use(value, tell);
             }
         }
-        Expr::Builtin(call) => call.args.iter().for_each(|arg| count_expr(arg, uses)),
-        Expr::Call(call) => call.args.iter().for_each(|arg| count_expr(arg, uses)),
+        Expr::Builtin(call) => call.args.iter().for_each(|arg| each_use(arg, tell)),
+        Expr::Invariant(invariant) => each_use(&invariant.expr, tell),
+        Expr::Call(call) => call.args.iter().for_each(|arg| each_use(arg, tell)),
         Expr::Const(_) | Expr::Input | Expr::Data | Expr::Rule(_) | Expr::Package(_) | Expr::Undefined => {}
     }
 }

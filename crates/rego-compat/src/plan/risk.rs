@@ -191,6 +191,7 @@ impl Uses {
                 }
             }
             Expr::Builtin(call) => call.args.iter().for_each(|arg| self.expr(arg, plan)),
+            Expr::Invariant(invariant) => self.expr(&invariant.expr, plan),
             Expr::Call(call) => {
                 self.callee(call.callee);
                 call.args.iter().for_each(|arg| self.expr(arg, plan));

@@ -1,6 +1,6 @@
 //! The types of a body's variables, which a nested body may add to and then gives up again.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::ir::Slot;
 
@@ -9,7 +9,7 @@ use super::super::types::{ANY, Type};
 /// Types by variable. What happened since a mark can be undone, at the cost of what happened.
 #[derive(Debug, Default)]
 pub(super) struct Vars {
-    types: HashMap<Slot, Type>,
+    types: BTreeMap<Slot, Type>,
     /// What was there before each change.
     changes: Vec<(Slot, Option<Type>)>,
 }

@@ -38,6 +38,18 @@ impl SlotSet {
         }
     }
 
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        let (word, bit) = place(slot);
+        match word.checked_sub(1) {
+            None => self.low &= !bit,
+            Some(index) => {
+                if let Some(word) = self.high.get_mut(index) {
+                    *word &= !bit;
+                }
+            }
+        }
+    }
+
     pub(crate) fn contains(&self, slot: Slot) -> bool {
         let (word, bit) = place(slot);
         self.word(word) & bit != 0
@@ -85,8 +97,12 @@ impl SlotSet {
         let words = (0..).zip(std::iter::once(&self.low).chain(&self.high));
         words.filter(|(_, word)| **word != 0).flat_map(|(index, word)| {
             let first: Slot = Slot::saturating_mul(index, 64);
-            let bits = (0..64).filter(|bit| word.wrapping_shr(*bit) & 1 == 1);
-            bits.map(move |bit| first.saturating_add(bit))
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left.wrapping_sub(1);
+                Some(first.saturating_add(bit))
+            })
         })
     }
 }
@@ -123,6 +139,9 @@ mod tests {
             let mut both = x.clone();
             both.intersect(&y);
             prop_assert_eq!(both.iter().collect::<BTreeSet<_>>(), a.intersection(&b).copied().collect::<BTreeSet<_>>());
+            let mut fewer = x.clone();
+            b.iter().for_each(|slot| fewer.remove(*slot));
+            prop_assert_eq!(fewer.iter().collect::<BTreeSet<_>>(), a.difference(&b).copied().collect::<BTreeSet<_>>());
             let mut rest = x;
             rest.subtract(&y);
             prop_assert_eq!(rest.is_empty(), a.is_subset(&b));

@@ -46,6 +46,7 @@ impl Emitter<'_> {
                 let args = self.all(&call.args, scope, lines);
                 self.call(call.callee, &args, lines)
             }
+            Expr::Invariant(invariant) => self.expr(&invariant.expr, scope, lines),
             Expr::Undefined => self.fail(lines),
         }
     }

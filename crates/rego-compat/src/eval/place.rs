@@ -1,0 +1,53 @@
+//! Values that are looked up where they are: what most expressions of policies come to, without computing anything.
+//!
+//! Whatever takes more is left to `expr`, which also says why there is no value.
+
+use crate::lookup;
+use crate::plan::{Expr, Get};
+use crate::value::Value;
+
+use super::{Frame, World};
+
+/// A value that is somewhere already, or none; no place where it has to be computed first.
+type Place<'a> = Option<Option<&'a Value>>;
+
+impl World<'_> {
+    /// Where the value of an expression is.
+    pub(super) fn place<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Place<'a> {
+        match expr {
+            Expr::Const(value) => Some(Some(value)),
+            Expr::Slot(slot) => Some(frame.get(*slot).and_then(defined)),
+            Expr::Input => Some(defined(&self.input)),
+            Expr::Rule(group) => self.rules.get(*group)?.get().map(Option::as_ref),
+            Expr::Invariant(invariant) => self.invariants.get(invariant.id)?.get().map(Option::as_ref),
+            Expr::Get(get) => self.place_below(get, frame),
+            _ => None,
+        }
+    }
+
+    fn place_below<'a>(&'a self, get: &'a Get, frame: &'a Frame) -> Place<'a> {
+        let mut found = self.place(&get.base, frame)?;
+        for part in &get.path {
+            let key = match part {
+                Expr::Const(key) => key,
+                Expr::Slot(slot) => frame.get(*slot).filter(|key| is_cheap(key))?,
+                _ => return None,
+            };
+            found = found.and_then(|value| lookup::get(value, key));
+        }
+        self.meter.spend(1).ok()?;
+        Some(found)
+    }
+}
+
+const fn defined(value: &Value) -> Option<&Value> {
+    match value {
+        Value::Undefined => None,
+        value => Some(value),
+    }
+}
+
+/// Whether looking for the key is not worth counting.
+const fn is_cheap(key: &Value) -> bool {
+    matches!(key, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_))
+}
