@@ -96,7 +96,7 @@ impl PolicySet {
         if review.is_unreadable() || constraint.parameters.is_unreadable() {
             answer = Err(EvalError::Unreadable);
         }
-        answer.unwrap_or_else(|error| vec![undecided(error.to_string())])
+        answer.unwrap_or_else(|error| vec![failed(&error)])
     }
 
     /// The constraints that may match a review, in their order.
@@ -109,6 +109,12 @@ impl PolicySet {
 /// A panic of one engine is an error of one constraint. Programs are immutable: a panic leaves nothing half done.
 fn contained(evaluate: impl FnOnce() -> Result<Vec<Finding>, EvalError>) -> Result<Vec<Finding>, EvalError> {
     std::panic::catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or(Err(EvalError::EngineFailed))
+}
+
+/// Gatekeeper gives null details to the failure of a policy in Rego, and none to everything else.
+fn failed(error: &EvalError) -> Finding {
+    let details = matches!(error, EvalError::Rego(_)).then_some(serde_json::Value::Null);
+    Finding { details, ..undecided(error.to_string()) }
 }
 
 fn undecided(message: String) -> Finding {

@@ -12,7 +12,7 @@ pub struct Finding {
     /// The policy's message.
     pub message: String,
     /// What the policy adds, `{}` where it adds nothing; `None` from a language without details, as CEL is, and where
-    /// the policy could not be asked.
+    /// the policy could not be asked. A policy in Rego that fails has null details.
     pub details: Option<Value>,
 }
 

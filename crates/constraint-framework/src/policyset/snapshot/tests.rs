@@ -135,6 +135,24 @@ fn rules_and_functions_in_conflict() {
 }
 
 #[test]
+fn details_are_gatekeepers_where_a_policy_fails_or_is_not_asked() {
+    let conflict = json!({"rego": "package p\nviolation[{\"msg\": x}] { true }\nx = \"1\" { true }\nx = \"2\" { true }"});
+    let selector = json!({"namespaceSelector": {"matchLabels": {"a": "b"}}});
+    for (engine, source, match_block, expected) in [
+        ("Rego", conflict.clone(), json!({}), Some(Value::Null)),
+        ("Rego", conflict, selector, None),
+        ("K8sNativeValidation", cel("object.nope == 1"), json!({}), None),
+    ] {
+        let mut policies = builder();
+        policies.put_template(&template("Bad", engine, source)).unwrap();
+        policies.put_constraint(constraint("Bad", "deny", &match_block)).unwrap();
+        let verdict = verdict(&policies, &small());
+        let bad = verdict.violations().iter().find(|violation| violation.constraint.kind == "Bad");
+        assert_eq!(bad.unwrap().details, expected, "{engine} {match_block}");
+    }
+}
+
+#[test]
 fn budgets_that_run_out() {
     let endless = "violation[{\"msg\": \"m\"}] { r := numbers.range(1, 2000); r[_] + r[_] < 0 }";
     check_rego(endless, "budget: instructions");
