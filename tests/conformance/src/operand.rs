@@ -2,6 +2,8 @@
 //!
 //! What a function takes is in OPA's declarations; this only adds what they cannot say.
 
+mod certificate;
+
 use serde_json::{Value as Json, json};
 
 use crate::random::Random;
@@ -22,6 +24,10 @@ pub fn fitting(name: &str, index: usize, random: &mut Random) -> Option<Json> {
         ("yaml.marshal", 0) => Some(plain(random, 3)),
         ("json.patch", 0) => Some(plain(random, 3)),
         ("json.patch", 1) => Some(patch(random)),
+        ("providers.aws.sign_req", 0) => Some(request(random)),
+        ("providers.aws.sign_req", 1) => Some(account(random)),
+        ("providers.aws.sign_req", 2) => Some(instant(random)),
+        _ if name.starts_with("crypto.") => certificate::fitting(name, index, random),
         _ => None,
     }
 }
@@ -226,4 +232,44 @@ fn pointer(random: &mut Random) -> Json {
         return Json::Array(steps.collect());
     }
     json!(random.pick(TEXTS))
+}
+
+fn request(random: &mut Random) -> Json {
+    let mut pairs = vec![json!(["method", "get"])];
+    let url = if random.once_in(3) { address(random) } else { "https://a.b:8/c d/%2F?x=y&z".to_owned() };
+    pairs.push(json!(["url", url]));
+    if random.once_in(3) {
+        pairs.push(json!(["body", plain(random, 2)]));
+    }
+    if random.once_in(3) {
+        pairs.push(json!(["raw_body", "text"]));
+    }
+    if random.once_in(2) {
+        let names = ["User-Agent", "X-Amz-Date", "Accept", "authorization", "Host", "X-Amz-Content-Sha256"];
+        let name = random.pick(&names);
+        pairs.push(json!(["headers", {"o": [[name, "v"], ["B", plain(random, 0)]]}]));
+    }
+    if random.once_in(12) {
+        pairs.push(json!(["other", 1.to_string()]));
+    }
+    json!({ "o": pairs })
+}
+
+fn account(random: &mut Random) -> Json {
+    let service = random.pick(&["s3", "ec2", "glacier"]);
+    let mut pairs = vec![
+        json!(["aws_service", service]),
+        json!(["aws_access_key", "key"]),
+        json!(["aws_secret_access_key", "secret"]),
+    ];
+    if !random.once_in(12) {
+        pairs.push(json!(["aws_region", "east"]));
+    }
+    if random.once_in(3) {
+        pairs.push(json!(["aws_session_token", "token"]));
+    }
+    if random.once_in(3) {
+        pairs.push(json!(["disable_payload_signing", random.once_in(2)]));
+    }
+    json!({ "o": pairs })
 }

@@ -36,9 +36,6 @@ const NOT_ASKED: &[&str] = &[
     "trace",
     "walk",
     "graphql.",
-    "providers.",
-    "crypto.x509.",
-    "crypto.parse_private_keys",
     "io.jwt.encode",
 ];
 

@@ -42,6 +42,11 @@ pub(super) fn from_base64url(text: &str) -> Result<Vec<u8>, Fault> {
     URL_SAFE.decode(format!("{text}{padding}").as_bytes()).map_err(|_| illegal())
 }
 
+/// Base64 with line breaks, as Go's decoder takes it.
+pub(super) fn from_base64(digits: &[u8]) -> Option<Vec<u8>> {
+    STANDARD.decode(digits).ok()
+}
+
 /// `base64.is_valid(text)`; what is no text is not valid.
 pub(super) fn base64_is_valid(args: &[Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(|text| STANDARD.decode(text.as_bytes()).is_ok());

@@ -24,6 +24,7 @@ mod order;
 mod patch;
 mod path;
 pub(crate) mod pattern;
+mod provider;
 mod subset;
 pub(crate) mod text;
 mod time;
@@ -31,6 +32,7 @@ mod token;
 mod unit;
 mod uri;
 mod version;
+mod x509;
 mod yaml;
 
 /// A value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
@@ -136,8 +138,15 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("crypto.hmac.sha256", 2, digest::hmac_sha256),
     Builtin::new("crypto.hmac.sha512", 2, digest::hmac_sha512),
     Builtin::new("crypto.md5", 1, digest::md5),
+    Builtin::new("crypto.parse_private_keys", 1, x509::parse_private_keys),
     Builtin::new("crypto.sha1", 1, digest::sha1),
     Builtin::new("crypto.sha256", 1, digest::sha256),
+    Builtin::clock("crypto.x509.parse_and_verify_certificates", 1, x509::parse_and_verify),
+    Builtin::clock("crypto.x509.parse_and_verify_certificates_with_options", 2, x509::parse_and_verify_with_options),
+    Builtin::new("crypto.x509.parse_certificate_request", 1, x509::parse_certificate_request),
+    Builtin::new("crypto.x509.parse_certificates", 1, x509::parse_certificates),
+    Builtin::new("crypto.x509.parse_keypair", 2, x509::parse_keypair),
+    Builtin::new("crypto.x509.parse_rsa_private_key", 1, x509::parse_rsa_private_key),
     Builtin::new("format_int", 2, number::format_int),
     Builtin::new("glob.quote_meta", 1, text::glob_quote_meta),
     Builtin::new("indexof", 2, text::indexof),
@@ -150,6 +159,7 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("io.jwt.verify_eddsa", 2, token::verify_eddsa),
     Builtin::new("io.jwt.verify_es256", 2, token::verify_es256),
     Builtin::new("io.jwt.verify_es384", 2, token::verify_es384),
+    Builtin::new("io.jwt.verify_es512", 2, token::verify_es512),
     Builtin::new("io.jwt.verify_hs256", 2, token::verify_hs256),
     Builtin::new("io.jwt.verify_hs384", 2, token::verify_hs384),
     Builtin::new("io.jwt.verify_hs512", 2, token::verify_hs512),
@@ -182,6 +192,7 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("object.subset", 2, subset::subset),
     Builtin::new("object.union", 2, object::union),
     Builtin::new("object.union_n", 1, object::union_n),
+    Builtin::new("providers.aws.sign_req", 3, provider::sign_request),
     Builtin::v0("re_match", 2, expression::matches),
     Builtin::new("regex.find_all_string_submatch_n", 3, expression::find_all_string_submatch_n),
     Builtin::new("regex.find_n", 3, expression::find_n),

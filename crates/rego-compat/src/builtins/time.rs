@@ -160,3 +160,29 @@ pub(super) fn rfc3339_of_yaml(text: &str) -> Option<String> {
     let written = Written::new(parsed.seconds, parsed.nanos, parsed.offset, String::new());
     Some(written.format(layout::known("RFC3339Nano")))
 }
+
+/// A time in RFC 3339, on clocks that are so many seconds ahead of Greenwich's.
+pub(super) fn rfc3339(seconds: i64, offset: i64) -> String {
+    Written::new(seconds, 0, offset, String::new()).format(layout::known("RFC3339Nano"))
+}
+
+/// Seconds since 1970, and the offset, of a text that is exactly what the layout makes of them.
+pub(super) fn exactly(layout: &str, text: &str) -> Option<(i64, i64)> {
+    let parsed = parse::parse(layout, text).ok()?;
+    let written = Written::new(parsed.seconds, parsed.nanos, parsed.offset, String::new());
+    (written.format(layout) == text).then_some((parsed.seconds, parsed.offset))
+}
+
+/// Years of two digits from 50 on are those of the last century.
+pub(super) fn of_last_century(seconds: i64, offset: i64) -> i64 {
+    let civil = Civil::at(seconds, offset);
+    if civil.date.year < 2050 {
+        return seconds;
+    }
+    civil.plus(-100, 0, 0).map_or(seconds, |earlier| earlier.seconds().saturating_sub(offset))
+}
+
+/// A time in seconds since 1970 as Greenwich's clocks show it.
+pub(super) fn utc(layout: &str, seconds: i64) -> String {
+    Written::new(seconds, 0, 0, "UTC".to_owned()).format(layout)
+}

@@ -199,6 +199,11 @@ pub(super) fn verify_es384(args: &[Value]) -> Outcome {
     verify_public(args, "ES384")
 }
 
+/// `io.jwt.verify_es512(token, keys)`.
+pub(super) fn verify_es512(args: &[Value]) -> Outcome {
+    verify_public(args, "ES512")
+}
+
 /// `io.jwt.verify_eddsa(token, keys)`.
 pub(super) fn verify_eddsa(args: &[Value]) -> Outcome {
     verify_public(args, "EdDSA")

@@ -1,4 +1,6 @@
 //! `uri.parse` and `uri.is_valid`. Source: OPA `topdown/uri.go` and Go's `net/url`.
+//!
+//! Also for those who need addresses as Go takes them apart: certificates, and requests to be signed.
 
 use std::net::IpAddr;
 
@@ -23,13 +25,22 @@ pub(super) fn is_valid(args: &[Value]) -> Outcome {
 #[derive(Debug, Default)]
 pub(super) struct Uri {
     scheme: String,
+    /// All of it behind the scheme, where no slash begins it.
+    opaque: String,
+    /// The name, and the password if there is one.
+    user: Option<User>,
     /// With the port, brackets and all.
-    host: Vec<u8>,
-    path: Vec<u8>,
+    pub(super) host: Vec<u8>,
+    pub(super) path: Vec<u8>,
     /// As it was written, where that is not how the path would be.
     raw_path: Option<String>,
-    raw_query: String,
+    pub(super) raw_query: String,
     fragment: Vec<u8>,
+    raw_fragment: Option<String>,
+    /// A question mark with nothing behind it.
+    force_query: bool,
+    /// A path that could have had a host.
+    omit_host: bool,
 }
 
 /// Where escapes are read, which decides about what needs none.
@@ -73,6 +84,7 @@ impl Uri {
         let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut uri = Self::without_fragment(rest).map_err(|fault| format!("parse \"{rest}\": {fault}"))?;
         uri.fragment = unescaped(fragment, Part::Fragment)?;
+        uri.raw_fragment = (escaped(&uri.fragment, Part::Fragment) != fragment).then(|| fragment.to_owned());
         Ok(uri)
     }
 
@@ -87,10 +99,12 @@ impl Uri {
         }
         let (scheme, rest) = scheme(text)?;
         uri.scheme = scheme.to_ascii_lowercase();
+        uri.force_query = rest.ends_with('?') && rest.matches('?').count() == 1;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         uri.raw_query = query.to_owned();
         if !rest.starts_with('/') {
             if !uri.scheme.is_empty() {
+                uri.opaque = rest.to_owned();
                 return Ok(uri);
             }
             if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
@@ -102,11 +116,13 @@ impl Uri {
         if let Some(authority) = authority.flatten() {
             let end = authority.find('/').unwrap_or(authority.len());
             let (authority, after) = authority.split_at_checked(end).unwrap_or((authority, ""));
-            uri.host = host_of(&uri.scheme, authority)?;
+            (uri.user, uri.host) = user_and_host(&uri.scheme, authority)?;
             path = after;
+        } else {
+            uri.omit_host = !uri.scheme.is_empty();
         }
         uri.path = unescaped(path, Part::Path)?;
-        uri.raw_path = (escaped(&uri.path) != path).then(|| path.to_owned());
+        uri.raw_path = (escaped(&uri.path, Part::Path) != path).then(|| path.to_owned());
         Ok(uri)
     }
 
@@ -122,6 +138,92 @@ impl Uri {
         }
         let bare = host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]"));
         (bare.unwrap_or(host), port)
+    }
+
+    /// The path as it goes over the wire.
+    pub(super) fn escaped_path(&self) -> String {
+        match &self.raw_path {
+            Some(raw) if is_encoded(raw, Part::Path) => raw.clone(),
+            _ if self.path == b"*" => "*".to_owned(),
+            _ => escaped(&self.path, Part::Path),
+        }
+    }
+
+    fn escaped_fragment(&self) -> String {
+        match &self.raw_fragment {
+            Some(raw) if is_encoded(raw, Part::Fragment) => raw.clone(),
+            _ => escaped(&self.fragment, Part::Fragment),
+        }
+    }
+
+    /// The address as Go puts it together again.
+    pub(super) fn text(&self) -> String {
+        let mut out = String::new();
+        if !self.scheme.is_empty() {
+            out.push_str(&format!("{}:", self.scheme));
+        }
+        if self.opaque.is_empty() {
+            self.push_authority(&mut out);
+            self.push_path(&mut out);
+        } else {
+            out.push_str(&self.opaque);
+        }
+        if self.force_query || !self.raw_query.is_empty() {
+            out.push_str(&format!("?{}", self.raw_query));
+        }
+        if !self.fragment.is_empty() {
+            out.push_str(&format!("#{}", self.escaped_fragment()));
+        }
+        out
+    }
+
+    fn push_authority(&self, out: &mut String) {
+        let nameless = self.host.is_empty() && self.user.is_none();
+        if nameless && (self.scheme.is_empty() || self.omit_host) {
+            return;
+        }
+        if !nameless || !self.path.is_empty() {
+            out.push_str("//");
+        }
+        if let Some((name, password)) = &self.user {
+            out.push_str(&escaped(name, Part::UserInfo));
+            if let Some(password) = password {
+                out.push_str(&format!(":{}", escaped(password, Part::UserInfo)));
+            }
+            out.push('@');
+        }
+        out.push_str(&escaped(&self.host, Part::Host));
+    }
+
+    fn push_path(&self, out: &mut String) {
+        let path = self.escaped_path();
+        if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
+            out.push('/');
+        }
+        if out.is_empty() && path.split('/').next().is_some_and(|segment| segment.contains(':')) {
+            out.push_str("./");
+        }
+        out.push_str(&path);
+    }
+
+    /// Go's own structure of an address.
+    pub(super) fn to_fields(&self) -> Value {
+        let text = |bytes: &[u8]| Value::from(text_of(bytes));
+        let raw = |raw: &Option<String>| Value::from(raw.clone().unwrap_or_default());
+        let fields = [
+            ("Scheme", Value::from(self.scheme.as_str())),
+            ("Opaque", Value::from(self.opaque.as_str())),
+            ("User", self.user.as_ref().map_or(Value::Null, |_| Value::new_object())),
+            ("Host", text(&self.host)),
+            ("Path", text(&self.path)),
+            ("Fragment", text(&self.fragment)),
+            ("RawQuery", Value::from(self.raw_query.as_str())),
+            ("RawPath", raw(&self.raw_path)),
+            ("RawFragment", raw(&self.raw_fragment)),
+            ("ForceQuery", Value::Bool(self.force_query)),
+            ("OmitHost", Value::Bool(self.omit_host)),
+        ];
+        fields.into_iter().map(|(name, value)| (Value::from(name), value)).collect::<Object>().into_value()
     }
 
     fn into_value(self) -> Value {
@@ -155,20 +257,24 @@ fn scheme(text: &str) -> Result<(&str, &str), Fault> {
     }
 }
 
-/// The host and port of an authority, whose user is only checked.
-fn host_of(scheme: &str, authority: &str) -> Result<Vec<u8>, Fault> {
+/// A name, and a password if there is one.
+type User = (Vec<u8>, Option<Vec<u8>>);
+
+/// The user of an authority, if it has one, and its host and port.
+fn user_and_host(scheme: &str, authority: &str) -> Result<(Option<User>, Vec<u8>), Fault> {
     let (user, host) =
         authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
     let host = parsed_host(scheme, host)?;
-    let Some(user) = user else { return Ok(host) };
+    let Some(user) = user else { return Ok((None, host)) };
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
     if !user.bytes().all(allowed) {
         return Err("net/url: invalid userinfo".to_owned());
     }
-    let (name, password) = user.split_once(':').unwrap_or((user, ""));
-    unescaped(name, Part::UserInfo)?;
-    unescaped(password, Part::UserInfo)?;
-    Ok(host)
+    let (name, password) =
+        user.split_once(':').map_or((user, None), |(name, password)| (name, Some(password)));
+    let name = unescaped(name, Part::UserInfo)?;
+    let password = password.map(|password| unescaped(password, Part::UserInfo)).transpose()?;
+    Ok((Some((name, password)), host))
 }
 
 fn parsed_host(scheme: &str, host: &str) -> Result<Vec<u8>, Fault> {
@@ -231,15 +337,20 @@ fn unescaped(text: &str, part: Part) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// A path with what does not stand for itself escaped.
-fn escaped(path: &[u8]) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path {
-        if Part::Path.is_plain(*byte) {
+/// A part with what does not stand for itself escaped.
+fn escaped(bytes: &[u8], part: Part) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for byte in bytes {
+        if part.is_plain(*byte) {
             out.push(char::from(*byte));
         } else {
             out.push_str(&format!("%{byte:02X}"));
         }
     }
     out
+}
+
+/// Whether a part may go over the wire as it is.
+fn is_encoded(text: &str, part: Part) -> bool {
+    text.bytes().all(|byte| part.is_plain(byte) || b"!$&'()*+,;=:@[]%".contains(&byte))
 }

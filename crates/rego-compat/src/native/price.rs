@@ -26,6 +26,10 @@ pub(super) fn of(name: &str) -> Price {
         "json.patch" => patch,
         "yaml.unmarshal" | "yaml.is_valid" | "json.unmarshal" => document,
         "yaml.marshal" => marshalled,
+        "crypto.parse_private_keys" | "crypto.x509.parse_rsa_private_key" => {
+            |args, meter| bytes(args, meter, 800)
+        }
+        name if name.starts_with("crypto.x509.") => |args, meter| bytes(args, meter, 200),
         _ => arguments,
     }
 }
@@ -137,6 +141,13 @@ fn document(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let length = text_at(args, 0).unwrap_or("").len();
     meter.afford(size(length))?;
     meter.afford_bytes(length.saturating_mul(32))
+}
+
+/// So many steps for each byte of a text: keys and signatures are checked, which takes long.
+fn bytes(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
+    arguments(args, meter)?;
+    let length = args.iter().enumerate().map(|(index, _)| text_at(args, index).unwrap_or("").len()).sum();
+    meter.afford(size(length).saturating_mul(each))
 }
 
 /// Each line is indented by its depth.

@@ -1,6 +1,7 @@
 //! Public keys for signatures: from a certificate or public key in PEM, or from JSON web keys.
 
 use crate::value::Value;
+use p521::ecdsa::signature::Verifier;
 use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
 use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::{FromDer, SubjectPublicKeyInfo, X509Certificate};
@@ -142,8 +143,7 @@ impl Key {
                 let key = RsaPublicKeyComponents { n: modulus, e: exponent };
                 key.verify(rsa_parameters(family, hash), signed, signature).is_ok()
             }
-            (Material::Elliptic(point), Family::Elliptic) => elliptic(point.len(), hash)
-                .is_some_and(|curve| UnparsedPublicKey::new(curve, point).verify(signed, signature).is_ok()),
+            (Material::Elliptic(point), Family::Elliptic) => elliptic(point, hash, signed, signature),
             (Material::Edwards(point), Family::Edwards) => {
                 UnparsedPublicKey::new(&signature::ED25519, point).verify(signed, signature).is_ok()
             }
@@ -163,11 +163,17 @@ fn rsa_parameters(family: Family, hash: Hash) -> &'static signature::RsaParamete
     }
 }
 
-/// The curve of a point of so many bytes, with the one hash that tokens use it with.
-fn elliptic(length: usize, hash: Hash) -> Option<&'static signature::EcdsaVerificationAlgorithm> {
-    match (length, hash) {
-        (65, Hash::Sha256) => Some(&signature::ECDSA_P256_SHA256_FIXED),
-        (97, Hash::Sha384) => Some(&signature::ECDSA_P384_SHA384_FIXED),
-        _ => None,
+/// The length of a point tells its curve, which tokens use with one hash.
+fn elliptic(point: &[u8], hash: Hash, signed: &[u8], signature: &[u8]) -> bool {
+    let verified = |curve| UnparsedPublicKey::new(curve, point).verify(signed, signature).is_ok();
+    match (point.len(), hash) {
+        (65, Hash::Sha256) => verified(&signature::ECDSA_P256_SHA256_FIXED),
+        (97, Hash::Sha384) => verified(&signature::ECDSA_P384_SHA384_FIXED),
+        (133, Hash::Sha512) => {
+            let key = p521::ecdsa::VerifyingKey::from_sec1_bytes(point);
+            let signature = p521::ecdsa::Signature::from_slice(signature);
+            matches!((key, signature), (Ok(key), Ok(signature)) if key.verify(signed, &signature).is_ok())
+        }
+        _ => false,
     }
 }

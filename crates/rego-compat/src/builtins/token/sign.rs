@@ -3,6 +3,7 @@
 use crate::value::Value;
 use data_encoding::BASE64URL_NOPAD;
 use hmac::Hmac;
+use p521::ecdsa::signature::Signer;
 use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair as RsaKeyPair, KeyPairComponents, PublicKeyComponents};
 use ring::signature::{self, EcdsaKeyPair, Ed25519KeyPair};
@@ -101,10 +102,20 @@ fn elliptic(signed: &[u8], hash: Hash, bytes: &dyn Fn(&'static str) -> Option<Ve
     let curve = match hash {
         Hash::Sha256 => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
         Hash::Sha384 => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
-        Hash::Sha512 => return None,
+        Hash::Sha512 => return largest(signed, &bytes("d")?),
     };
     let point = [vec![4], bytes("x")?, bytes("y")?].concat();
     let random = SystemRandom::new();
     let pair = EcdsaKeyPair::from_private_key_and_public_key(curve, &bytes("d")?, &point, &random).ok()?;
     Some(pair.sign(&random, signed).ok()?.as_ref().to_vec())
+}
+
+/// A signature on P-521.
+fn largest(signed: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
+    const WIDTH: usize = 66;
+    let zeros = std::iter::repeat_n(0, WIDTH.saturating_sub(secret.len()));
+    let secret: Vec<u8> = zeros.chain(secret.iter().copied()).collect();
+    let key = p521::ecdsa::SigningKey::from_slice(&secret).ok()?;
+    let signature: p521::ecdsa::Signature = key.try_sign(signed).ok()?;
+    Some(signature.to_bytes().to_vec())
 }
