@@ -9,6 +9,7 @@ mod engine;
 mod expression;
 mod glob;
 mod graph;
+mod graphql;
 mod intersection;
 mod json_schema;
 mod number;
@@ -90,7 +91,7 @@ fn metered(name: &str) -> Option<Native> {
         "union" => collection::find(name),
         "glob.match" => Some(glob::matches),
         "regex.globs_match" => Some(intersection::globs_match),
-        _ => expression::find(name).or_else(|| json_schema::find(name)),
+        _ => expression::find(name).or_else(|| json_schema::find(name)).or_else(|| graphql::find(name)),
     }
 }
 

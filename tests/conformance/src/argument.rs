@@ -4,6 +4,7 @@
 //! are generated here, one file each. What is written may be wrong now and then: errors are compared as well.
 
 mod glob;
+mod graphql;
 mod pattern;
 mod schema;
 mod template;
@@ -23,7 +24,7 @@ pub fn realistic(name: &str, random: &mut Random) -> Option<Vec<Json>> {
         "json.verify_schema" => Some(schema::verified(random)),
         "strings.render_template" => Some(template::rendered(random)),
         "regex.globs_match" => Some(glob::intersected(random)),
-        _ => pattern::searched(name, random),
+        _ => pattern::searched(name, random).or_else(|| graphql::asked(name, random)),
     }
 }
 

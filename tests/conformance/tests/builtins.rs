@@ -35,7 +35,6 @@ const NOT_ASKED: &[&str] = &[
     "print",
     "trace",
     "walk",
-    "graphql.",
     "io.jwt.encode",
 ];
 

@@ -85,7 +85,7 @@ impl<'v> Item<'v> {
             Self::Text(text) => !text.is_empty(),
             Self::Number(_) => true,
             Self::List(list) => list.length > 0,
-            Self::Map(pairs) => pairs.len() > 0,
+            Self::Map(pairs) => !pairs.is_empty(),
         }
     }
 

@@ -129,7 +129,7 @@ impl<'t> Lexer<'t> {
         let single = match first {
             _ if is_space(first) => return self.space(),
             '"' | '`' | '\'' => return self.quoted(first),
-            '$' => return self.named(after, |name| Token::Variable(name)),
+            '$' => return self.named(after, Token::Variable),
             '.' if !after.starts_with(|c: char| c.is_ascii_digit()) && !after.is_empty() => {
                 return self.named(after, |name| match name.get(1..) {
                     Some("") | None => Token::Dot,

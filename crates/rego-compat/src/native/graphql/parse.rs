@@ -1,0 +1,125 @@
+//! Tokens read into syntax trees (`gqlparser/parser`).
+//!
+//! The comment before a token is that of whatever the token begins; reading the token takes the comment away.
+
+mod query;
+mod schema;
+
+use crate::meter::Meter;
+
+use super::Halt;
+use super::ast::{Comment, Comments, QueryDocument, Remark, SchemaDocument};
+use super::token::{Token, tokens};
+
+/// Bytes of a token and of the part of the tree it makes.
+const TOKEN_BYTES: usize = 512;
+
+pub(super) fn query(text: &str, meter: &Meter) -> Result<QueryDocument, Halt> {
+    Parser::new(text, meter)?.query_document()
+}
+
+pub(super) fn schema(text: &str, meter: &Meter) -> Result<SchemaDocument, Halt> {
+    Parser::new(text, meter)?.schema_document()
+}
+
+struct Parser<'m> {
+    tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
+    /// The comment before the next token.
+    comment: Remark,
+    meter: &'m Meter,
+}
+
+impl<'m> Parser<'m> {
+    fn new(text: &str, meter: &'m Meter) -> Result<Self, Halt> {
+        meter.spend(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
+        meter.afford_bytes(text.len().saturating_mul(64))?;
+        let tokens = tokens(text).ok_or(Halt::Invalid)?;
+        meter.afford_bytes(tokens.len().saturating_mul(TOKEN_BYTES))?;
+        let mut parser = Self { tokens: tokens.into_iter().peekable(), comment: None, meter };
+        parser.comments();
+        Ok(parser)
+    }
+
+    /// Takes the comments before the next token.
+    fn comments(&mut self) {
+        let mut list = Vec::new();
+        while let Some(Token::Comment(_)) = self.tokens.peek() {
+            if let Some(Token::Comment(text)) = self.tokens.next() {
+                list.push(Comment { text });
+            }
+        }
+        self.comment = (!list.is_empty()).then(|| Box::new(Comments { list }));
+    }
+
+    fn peek(&mut self) -> Option<&Token> {
+        self.tokens.peek()
+    }
+
+    fn next(&mut self) -> Option<Token> {
+        let token = self.tokens.next();
+        self.comments();
+        token
+    }
+
+    fn is(&mut self, sign: char) -> bool {
+        self.peek() == Some(&Token::Sign(sign))
+    }
+
+    fn skip(&mut self, sign: char) -> bool {
+        let is = self.is(sign);
+        if is {
+            self.next();
+        }
+        is
+    }
+
+    fn expect(&mut self, sign: char) -> Result<(), Halt> {
+        if self.skip(sign) { Ok(()) } else { Err(Halt::Invalid) }
+    }
+
+    /// Whether the next token says something: a text may stand where a word should.
+    fn says(&mut self, word: &str) -> bool {
+        matches!(self.peek(), Some(Token::Name(text) | Token::Text(text) | Token::Block(text)) if text == word)
+    }
+
+    fn is_name(&mut self) -> bool {
+        matches!(self.peek(), Some(Token::Name(_)))
+    }
+
+    fn name(&mut self) -> Result<String, Halt> {
+        if !self.is_name() {
+            return Err(Halt::Invalid);
+        }
+        match self.next() {
+            Some(Token::Name(name)) => Ok(name),
+            _ => Err(Halt::Invalid),
+        }
+    }
+
+    fn keyword(&mut self, word: &str) -> Result<(), Halt> {
+        if self.name()? == word { Ok(()) } else { Err(Halt::Invalid) }
+    }
+
+    /// One or more of something in brackets, and the comment before the last; nothing where there are none.
+    fn some<T>(
+        &mut self,
+        brackets: [char; 2],
+        mut read: impl FnMut(&mut Self) -> Result<T, Halt>,
+    ) -> Result<(Vec<T>, Remark), Halt> {
+        let [open, close] = brackets;
+        if !self.skip(open) {
+            return Ok((Vec::new(), None));
+        }
+        let mut items = Vec::new();
+        while !self.is(close) {
+            self.meter.check_stack()?;
+            items.push(read(self)?);
+        }
+        if items.is_empty() {
+            return Err(Halt::Invalid);
+        }
+        let comment = self.comment.take();
+        self.next();
+        Ok((items, comment))
+    }
+}
