@@ -7,11 +7,13 @@ mod infer;
 mod refer;
 mod vars;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::finding::{Code, Finding, Pos};
 use crate::ir::{
-    Action, Callee, Collect, CollectKind, Definition, GroupId, Kind, Leaf, Operand, Rulebook, Statement,
+    Action, Callee, Collect, CollectKind, Definition, Group, GroupId, Kind, Leaf, Operand, Rulebook,
+    Statement,
 };
 
 use super::types::{ANY, Type, is_nil, or, unifies};
@@ -121,20 +123,26 @@ impl<'a> Checker<'a> {
     }
 
     fn call(&mut self, callee: Callee, args: &[Operand], output: Option<&Operand>) -> Option<Problem> {
-        let (name, mut wanted, result) = self.signature(callee)?;
-        if matches!(&*name, "internal.member_2" | "internal.member_3")
+        let (wanted, result) = self.signature(callee)?;
+        if matches!(callee, Callee::Builtin(signature) if signature.name.starts_with("internal.member_"))
             && let Some(problem) = self.membership(args)
         {
             return Some(problem);
         }
-        wanted.extend(output.map(|_| result));
         let operands: Vec<&Operand> = args.iter().chain(output).collect();
         let have: Vec<Option<Type>> = operands.iter().map(|operand| self.type_of(operand)).collect();
+        let book = self.book;
+        let name = || match callee {
+            Callee::Builtin(signature) => signature.name.to_owned(),
+            Callee::Function(group) => book.groups.get(group).map(Group::name).unwrap_or_default(),
+            Callee::External(_) | Callee::Hook(_) | Callee::Unknown => String::new(),
+        };
         let problem = |have: &[Option<Type>]| Problem {
-            message: format!("{name}: invalid argument(s)"),
+            message: format!("{}: invalid argument(s)", name()),
             from_unknown: have.iter().any(|have| is_nil(have.as_ref())),
         };
-        for ((operand, have_one), want) in operands.iter().zip(&have).zip(&wanted) {
+        let wanted = wanted.iter().chain(output.map(|_| &*result));
+        for ((operand, have_one), want) in operands.iter().zip(&have).zip(wanted) {
             if !is_nil(have_one.as_ref()) && !unifies(have_one.as_ref(), Some(want)) {
                 return Some(problem(&have));
             }
@@ -145,18 +153,16 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// Name, argument types and result type of what is called.
-    fn signature(&self, callee: Callee) -> Option<(String, Vec<Type>, Type)> {
+    /// Argument types and result type of what is called.
+    fn signature(&self, callee: Callee) -> Option<(Cow<'a, [Type]>, Cow<'a, Type>)> {
         match callee {
             Callee::Builtin(signature) if signature.is_variadic() => None,
             Callee::Builtin(signature) => {
                 let args = signature.args.iter().map(Type::of_spec).collect();
-                Some((signature.name.to_owned(), args, Type::of_spec(&signature.result)))
+                Some((Cow::Owned(args), Cow::Owned(Type::of_spec(&signature.result))))
             }
             Callee::Function(group) if !self.relaxed => match self.groups.get(group)?.as_ref()? {
-                Type::Function(args, result) => {
-                    Some((self.book.groups.get(group)?.name(), args.clone(), (**result).clone()))
-                }
+                Type::Function(args, result) => Some((Cow::Borrowed(args), Cow::Borrowed(&**result))),
                 _ => None,
             },
             Callee::Function(_) | Callee::External(_) | Callee::Hook(_) | Callee::Unknown => None,

@@ -22,15 +22,15 @@ type Unsafe = Vec<(Slot, Pos)>;
 
 /// Orders a body whose `given` variables have values; nested bodies are ordered too.
 pub(super) fn order(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<Statement> {
-    let mut ordered = place(body, given, found);
     let mut known = given.clone();
-    for statement in &mut ordered {
-        let mut own = SlotSet::default();
-        visible_vars(statement, &mut own);
-        order_nested(statement, &known, found);
-        known.union(&own);
-    }
-    ordered
+    let placed = place(body, given, found).into_iter();
+    placed
+        .map(|(mut statement, own)| {
+            order_nested(&mut statement, &known, found);
+            known.union(&own);
+            statement
+        })
+        .collect()
 }
 
 /// What is known of a statement that still has to be placed.
@@ -41,13 +41,16 @@ struct Waiting {
     closed: SlotSet,
 }
 
-fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<Statement> {
+/// The statements in order, each with the variables it mentions.
+fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<(Statement, SlotSet)> {
     let mut body_vars = SlotSet::default();
-    for statement in &body {
-        visible_vars(statement, &mut body_vars);
-    }
-    let mut waiting: Vec<Option<Waiting>> =
-        body.into_iter().map(|statement| Some(wait(statement, &body_vars, given))).collect();
+    let own: Vec<SlotSet> = body.iter().map(own_vars).collect();
+    own.iter().for_each(|vars| body_vars.union(vars));
+    let mut waiting: Vec<Option<Waiting>> = body
+        .into_iter()
+        .zip(own)
+        .map(|(statement, vars)| Some(wait(statement, vars, &body_vars, given)))
+        .collect();
     let mut safe = body_vars.clone();
     safe.intersect(given);
     let mut ordered = Vec::with_capacity(waiting.len());
@@ -60,18 +63,18 @@ fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<State
                 made_safe.subtract(&safe);
                 safe.union(&made_safe);
                 rounds.placed(at, &made_safe);
-                ordered.push(item.statement);
+                ordered.push((item.statement, item.vars));
             }
             None => *place = Some(item),
         }
     }
     for item in waiting.into_iter().flatten() {
-        let mut missing = item.vars;
+        let mut missing = item.vars.clone();
         missing.union(&item.closed);
         missing.subtract(&safe);
         missing.subtract(&outputs(&item.statement, &safe));
         found.extend(missing.iter().map(|slot| (slot, item.statement.at)));
-        ordered.push(item.statement);
+        ordered.push((item.statement, item.vars));
     }
     ordered
 }
@@ -122,9 +125,14 @@ impl Rounds {
     }
 }
 
-fn wait(statement: Statement, body_vars: &SlotSet, given: &SlotSet) -> Waiting {
-    let (mut vars, mut closed) = (SlotSet::default(), SlotSet::default());
-    visible_vars(&statement, &mut vars);
+fn own_vars(statement: &Statement) -> SlotSet {
+    let mut vars = SlotSet::default();
+    visible_vars(statement, &mut vars);
+    vars
+}
+
+fn wait(statement: Statement, vars: SlotSet, body_vars: &SlotSet, given: &SlotSet) -> Waiting {
+    let mut closed = SlotSet::default();
     closure_vars(&statement, &mut closed);
     closed.intersect(body_vars);
     closed.subtract(given);

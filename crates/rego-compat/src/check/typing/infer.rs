@@ -91,13 +91,11 @@ impl Checker<'_> {
     pub(super) fn unify_one(&mut self, operand: &Operand, of: Option<&Type>, union: bool) -> bool {
         match operand {
             Operand::Var(slot) => {
-                let known = self.vars.get(*slot).cloned();
-                let next = if union {
-                    or(known, of.cloned())
-                } else if known.is_some() {
-                    return unifies(known.as_ref(), of);
-                } else {
-                    of.cloned()
+                let known = self.vars.get(*slot);
+                let next = match known {
+                    known if union => or(known.cloned(), of.cloned()),
+                    None => of.cloned(),
+                    known => return unifies(known, of),
                 };
                 if let Some(next) = next {
                     self.vars.insert(*slot, next);
