@@ -187,10 +187,8 @@ impl World<'_> {
 
     fn builtin(&self, call: &BuiltinCall, frame: &Frame) -> Result<Option<Value>, EvalError> {
         if !self.mocks.is_empty() && self.is_mocked(Callee::Builtin(call.id)) {
-            return match self.owned(&call.args, frame)? {
-                Some(args) => self.call(Callee::Builtin(call.id), args),
-                None => Ok(None),
-            };
+            let args = self.owned(&call.args, frame)?;
+            return args.map_or(Ok(None), |args| self.call(Callee::Builtin(call.id), args));
         }
         if let Some(done) = self.builtin_in_place(call, frame) {
             return done;
