@@ -15,6 +15,7 @@ mod statement;
 mod term;
 mod with;
 
+use crate::annotation::Annotations;
 use crate::finding::Finding;
 use crate::ir::Rulebook;
 use crate::module::Module;
@@ -27,6 +28,7 @@ pub(crate) use query::{Asked, add_query};
 /// Resolves and flattens all modules. Findings do not stop the rest from being looked at.
 pub(crate) fn desugar(modules: &[Module], rules: &Rules, findings: &mut Vec<Finding>) -> Rulebook {
     let (mut book, heads) = names::collect(modules, rules, findings);
+    book.annotations = Annotations::of(modules);
     let packages = names::packages(modules);
     let globals: Vec<_> = modules.iter().map(|module| names::globals(module, &packages)).collect();
     let mut lowered = Vec::with_capacity(heads.len());

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::annotation::Annotations;
 use crate::value::Value;
 
 use crate::ast::Name;
@@ -152,6 +153,7 @@ pub(crate) struct Rulebook {
     pub(crate) groups: Vec<Group>,
     pub(crate) tree: Node,
     pub(crate) externals: Vec<String>,
+    pub(crate) annotations: Annotations,
 }
 
 /// A level of the tree of virtual documents under `data`.

@@ -16,6 +16,7 @@
 //! OPA's compiler does; a [`Program`] evaluates it under a [`Budget`]. There is no Kubernetes in this crate.
 
 mod analysis;
+mod annotation;
 mod ast;
 mod budget;
 pub mod builtins;

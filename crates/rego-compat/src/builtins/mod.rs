@@ -30,10 +30,10 @@ pub(crate) mod text;
 mod time;
 mod token;
 mod unit;
-mod uri;
+pub(crate) mod uri;
 mod version;
 mod x509;
-mod yaml;
+pub(crate) mod yaml;
 
 /// A value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
 /// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.

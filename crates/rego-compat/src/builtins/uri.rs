@@ -21,6 +21,11 @@ pub(super) fn is_valid(args: &[Value]) -> Outcome {
     Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
 }
 
+/// An address as Go writes it again.
+pub(crate) fn rewritten(text: &str) -> Option<String> {
+    Uri::parse(text).ok().map(|uri| uri.text())
+}
+
 /// An address, taken apart. Bytes stand for text that need not be UTF-8 once its escapes are read.
 #[derive(Debug, Default)]
 pub(super) struct Uri {

@@ -34,3 +34,8 @@ pub(super) fn marshal(args: &[Value]) -> Outcome {
         .map(Value::from)
         .into()
 }
+
+/// A document within a text of another kind, for example the annotations of a rule.
+pub(crate) fn document(text: &str) -> Option<Value> {
+    read::first_document(text).ok()
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::annotation::Place;
 use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
 use crate::desugar::dynamic;
 use crate::finding::{Code, Finding, Pos};
@@ -25,11 +26,14 @@ pub(super) fn lower(
 ) -> Option<Rule> {
     let written = module.tree.rules.get(place.rule)?;
     let mut lowering = Lowering::new(module, globals, book, rules, findings, written.at);
+    let asking = Place { module: place.module, rule: place.rule, otherwise: false };
+    lowering.place = Some(asking);
     let (args, checks) = lowering.arguments(written);
     let held = if written.default { written.head.at } else { written.at };
     let mut branches = vec![lowering.branch(written, place, &written.body, Value::Head, &checks, held)];
     for branch in &written.otherwise {
         lowering.keep_arguments();
+        lowering.place = Some(Place { otherwise: true, ..asking });
         branches.push(lowering.branch(
             written,
             place,

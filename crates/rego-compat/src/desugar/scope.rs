@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use crate::value::Value;
 
+use crate::annotation::Place;
 use crate::ast::{Body, LiteralKind, Name, Node, Term};
 use crate::finding::{Code, Finding, Pos};
 use crate::ir::{Rulebook, Slot};
@@ -58,6 +59,8 @@ pub(crate) struct Lowering<'a> {
     terms: usize,
     /// Where the rule is.
     at: Pos,
+    /// Which rule of which module it is; none for a query.
+    pub(super) place: Option<Place>,
 }
 
 /// What a name stands for.
@@ -87,6 +90,7 @@ impl<'a> Lowering<'a> {
             scopes: vec![Scope::default()],
             terms: 0,
             at,
+            place: None,
         }
     }
 

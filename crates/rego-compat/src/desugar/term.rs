@@ -134,12 +134,28 @@ impl Lowering<'_> {
                 self.wrong_arity(call, arity, args.len(), at);
             }
         }
-        before.push(Statement {
-            negated: false,
-            action: Action::Call { callee, args, output },
-            with: Vec::new(),
-            at,
-        });
+        let action = match (self.described(callee), output) {
+            (Some(value), Some(output)) => {
+                Action::Unify { left: output, right: Operand::Const(value), assigned: false }
+            }
+            (Some(value), None) => Action::Term(Operand::Const(value)),
+            (None, output) => Action::Call { callee, args, output },
+        };
+        before.push(Statement { negated: false, action, with: Vec::new(), at });
+    }
+
+    /// What a rule's annotations say, where a function is called that tells it. Nothing is left to call.
+    fn described(&self, callee: Callee) -> Option<Value> {
+        let place = self.place?;
+        match callee {
+            Callee::Builtin(signature) if signature.name == "rego.metadata.rule" => {
+                Some(self.book.annotations.rule(place))
+            }
+            Callee::Builtin(signature) if signature.name == "rego.metadata.chain" => {
+                Some(self.book.annotations.chain(self.module, place))
+            }
+            _ => None,
+        }
     }
 
     fn arity(&self, callee: Callee) -> Option<usize> {

@@ -29,6 +29,7 @@ pub(super) fn of(name: &str) -> Price {
         "crypto.parse_private_keys" | "crypto.x509.parse_rsa_private_key" => {
             |args, meter| bytes(args, meter, 800)
         }
+        name if name.starts_with("crypto.x509.parse_and_verify") => chain,
         name if name.starts_with("crypto.x509.") => |args, meter| bytes(args, meter, 200),
         _ => arguments,
     }
@@ -148,6 +149,13 @@ fn bytes(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
     arguments(args, meter)?;
     let length = args.iter().enumerate().map(|(index, _)| text_at(args, index).unwrap_or("").len()).sum();
     meter.afford(size(length).saturating_mul(each))
+}
+
+/// Besides, each name in a certificate may be compared with each that those above it permit.
+fn chain(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    bytes(args, meter, 200)?;
+    let names = size(text_at(args, 0).unwrap_or("").len()) / 32;
+    meter.afford(names.saturating_mul(names))
 }
 
 /// Each line is indented by its depth.

@@ -701,6 +701,7 @@ fn matching() -> Vec<Hostile> {
 
 /// Builtins that do much for little.
 fn builtins() -> Vec<Hostile> {
+    const KEY: &str = "-----BEGIN EC PRIVATE KEY-----\\nMC4CAQEEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABoAcGBSuBBAAj\\n-----END EC PRIVATE KEY-----\\n";
     use Fate::{Ends, Stopped};
     let dense = "{i: numbers.range(1, 1500) | i := numbers.range(1, 1500)[_]}";
     let ladder = "{i: [j | d := [1, 2][_]; j := i + d; j < 61] | i := numbers.range(1, 60)[_]}";
@@ -730,6 +731,33 @@ fn builtins() -> Vec<Hostile> {
             "a precision beyond all",
             Ends,
             "p = x { x := sprintf(\"%.999999f %.999999e %0999999d\", [1.5, 1.5, 1]) }",
+        ),
+        body(
+            "many keys",
+            Stopped,
+            format!(
+                "p = x {{ x := crypto.parse_private_keys(concat(\"\", [\"{KEY}\" | numbers.range(1, 20000)[_]])) }}"
+            ),
+        ),
+        body(
+            "documents within documents",
+            Ends,
+            "p = x { x := yaml.unmarshal(concat(\"\", [\"[\" | numbers.range(1, 100000)[_]])) }",
+        ),
+        body(
+            "a patch that goes down without end",
+            Ends,
+            "p = x { o := [{\"op\": \"add\", \"path\": [\"a\" | numbers.range(1, i)[_]], \"value\": {}} | i := numbers.range(1, 1500)[_]]; x := json.patch({}, o) }",
+        ),
+        body(
+            "a layout of everything",
+            Ends,
+            "p = x { l := concat(\"\", [\"Monday, January 2 15:04:05.000000000 MST 2006\" | numbers.range(1, 20000)[_]]); x := time.parse_ns(l, time.format([1, \"Europe/Berlin\", l])) }",
+        ),
+        body(
+            "certificates of nothing",
+            Ends,
+            "p = x { x := crypto.x509.parse_and_verify_certificates(concat(\"\", [\"-----BEGIN CERTIFICATE-----\\nMIIB\\n-----END CERTIFICATE-----\\n\" | numbers.range(1, 20000)[_]])) }",
         ),
         body("all addresses", Stopped, "p = x { x := net.cidr_expand(\"0.0.0.0/0\") }"),
         body("half of all addresses", Stopped, "p = x { x := net.cidr_expand(\"0.0.0.0/1\") }"),

@@ -1,5 +1,7 @@
 //! A certificate: what is in it, and what verification looks at.
 
+use std::collections::BTreeSet;
+
 use num_bigint::{BigInt, Sign};
 
 use crate::value::{Object, Value};
@@ -156,7 +158,7 @@ fn version(body: &mut Reader<'_>) -> Result<i64, Fault> {
 
 /// The extensions of a certificate of version 3, each once.
 fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'d>>, Fault> {
-    let mut found: Vec<Extension<'d>> = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     if version > 1 {
         body.optional(der::field(1))?;
         body.optional(der::field(2))?;
@@ -166,7 +168,7 @@ fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'
     let mut list = wrapped.read(der::SEQUENCE)?;
     while !list.is_empty() {
         let extension = Extension::read(list.read(der::SEQUENCE)?)?;
-        if found.iter().any(|other| other.id == extension.id) {
+        if !seen.insert(extension.id.clone()) {
             return Err("x509: certificate contains duplicate extension".to_owned());
         }
         found.push(extension);

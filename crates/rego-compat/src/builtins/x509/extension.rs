@@ -1,5 +1,7 @@
 //! The extensions of a certificate that Go reads.
 
+use std::collections::BTreeSet;
+
 use num_bigint::BigUint;
 
 use crate::value::{Object, Value};
@@ -238,10 +240,10 @@ fn revocations(mut value: Reader<'_>) -> Result<Vec<String>, Fault> {
 }
 
 fn policies(mut value: Reader<'_>) -> Result<Vec<Vec<u8>>, Fault> {
-    let (mut list, mut found) = (value.read(der::SEQUENCE)?, Vec::<Vec<u8>>::new());
+    let (mut list, mut found, mut seen) = (value.read(der::SEQUENCE)?, Vec::new(), BTreeSet::new());
     while !list.is_empty() {
         let policy = list.read(der::SEQUENCE)?.read(der::OBJECT_IDENTIFIER)?.0;
-        if found.iter().any(|other| other == policy) || !is_identifier(policy) {
+        if !seen.insert(policy) || !is_identifier(policy) {
             return Err("x509: invalid certificate policies".to_owned());
         }
         found.push(policy.to_vec());

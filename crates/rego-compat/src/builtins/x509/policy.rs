@@ -1,6 +1,6 @@
 //! Certificate policies along a chain (RFC 5280, 6.1), where any policy will do. Source: Go's `crypto/x509/verify.go`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::certificate::Certificate;
 
@@ -50,9 +50,9 @@ fn below(leaves: Leaves, certificate: &Certificate, counters: &Counters, last: b
     let policies = certificate.extensions.policies.as_ref().filter(|policies| !policies.is_empty());
     let (parents, policies) = (leaves?, policies?);
     let mut found: BTreeMap<Policy, Vec<Policy>> = BTreeMap::new();
+    let expected: BTreeSet<&Policy> = parents.values().flatten().collect();
     for policy in policies.iter().filter(|policy| *policy != ANY) {
-        let expected = parents.values().any(|expected| expected.contains(policy));
-        if expected || parents.contains_key(ANY) {
+        if expected.contains(policy) || parents.contains_key(ANY) {
             found.insert(policy.clone(), vec![policy.clone()]);
         }
     }

@@ -1,5 +1,7 @@
 //! Requests for a certificate.
 
+use std::collections::BTreeSet;
+
 use crate::value::{Object, Value};
 
 use super::super::operand::Fault;
@@ -82,14 +84,14 @@ fn pairs(mut raw: Reader<'_>) -> Result<Value, Fault> {
 
 /// The extensions that are asked for.
 fn requested(mut attributes: Reader<'_>) -> Result<Vec<Extension<'_>>, Fault> {
-    let mut found: Vec<Extension<'_>> = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     while !attributes.is_empty() {
         let element = attributes.any()?;
         let Ok(mut values) = values_of(Reader(element.raw)) else { continue };
         let mut list = values.read(der::SEQUENCE)?;
         while !list.is_empty() {
             let extension = Extension::read(list.read(der::SEQUENCE)?)?;
-            if found.iter().any(|other| other.id == extension.id) {
+            if !seen.insert(extension.id.clone()) {
                 return Err("x509: certificate request contains duplicate requested extensions".to_owned());
             }
             found.push(extension);

@@ -1,6 +1,7 @@
 //! Whether a chain of certificates leads from a root to a leaf. Source: Go's `crypto/x509`, `verify.go` and
 //! `constraints.go`.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::certificate::Certificate;
@@ -31,6 +32,9 @@ pub(super) fn chain<'c>(certificates: &'c [Certificate], options: &Options) -> O
     if !options.host.is_empty() && !is_named(leaf, &options.host) {
         return None;
     }
+    // A pool holds each certificate once.
+    let mut seen = BTreeSet::new();
+    let between = between.iter().filter(|certificate| seen.insert(&certificate.raw)).collect();
     let mut search = Search { root, between, options, checked: 0, found: Vec::new() };
     if leaf.raw == root.raw {
         search.found.push(vec![leaf]);
@@ -47,7 +51,7 @@ pub(super) fn chain<'c>(certificates: &'c [Certificate], options: &Options) -> O
 
 struct Search<'c, 'o> {
     root: &'c Certificate,
-    between: &'c [Certificate],
+    between: Vec<&'c Certificate>,
     options: &'o Options,
     checked: usize,
     found: Vec<Vec<&'c Certificate>>,
@@ -56,17 +60,12 @@ struct Search<'c, 'o> {
 impl<'c> Search<'c, '_> {
     /// Looks for all ways from the end of a chain to the root.
     fn extend(&mut self, chain: &[&'c Certificate]) {
-        let Some(last) = chain.last().copied() else { return };
+        let Some(last) = chain.last().copied().filter(|_| self.checked <= MOST_SIGNATURES) else { return };
         if last.raw_issuer == self.root.raw_subject && self.accepts(chain, last, self.root, false) {
             self.found.push([chain, &[self.root]].concat());
         }
-        let mut parents: Vec<&Certificate> = Vec::new();
-        for candidate in self.between.iter().filter(|candidate| candidate.raw_subject == last.raw_issuer) {
-            // A pool holds each certificate once.
-            if !parents.iter().any(|other| other.raw == candidate.raw) {
-                parents.push(candidate);
-            }
-        }
+        let parents = self.between.iter().filter(|candidate| candidate.raw_subject == last.raw_issuer);
+        let mut parents: Vec<&Certificate> = parents.copied().collect();
         parents.sort_by_key(|parent| likelihood(parent, last));
         for parent in parents {
             if self.accepts(chain, last, parent, true) {
