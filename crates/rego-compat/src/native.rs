@@ -12,8 +12,10 @@ mod graph;
 mod graphql;
 mod intersection;
 mod json_schema;
+mod network;
 mod number;
 mod price;
+mod range;
 mod template;
 mod text;
 
@@ -21,6 +23,7 @@ use std::sync::OnceLock;
 
 use crate::value::Value;
 
+use crate::budget::Limit;
 use crate::builtins::Outcome;
 use crate::error::EvalError;
 use crate::meter::Meter;
@@ -91,7 +94,11 @@ fn metered(name: &str) -> Option<Native> {
         "union" => collection::find(name),
         "glob.match" => Some(glob::matches),
         "regex.globs_match" => Some(intersection::globs_match),
-        _ => expression::find(name).or_else(|| json_schema::find(name)).or_else(|| graphql::find(name)),
+        _ => expression::find(name)
+            .or_else(|| json_schema::find(name))
+            .or_else(|| graphql::find(name))
+            .or_else(|| network::find(name))
+            .or_else(|| range::find(name)),
     }
 }
 
@@ -103,6 +110,7 @@ pub(crate) fn call(builtin: Builtin, args: &[&Value], meter: &Meter) -> Answer {
             price(args, meter)?;
             match run(&owned(args)) {
                 Outcome::Value(Value::Undefined) | Outcome::Undefined | Outcome::Error(_) => None,
+                Outcome::Excess => return Err(EvalError::Budget(Limit::Memory)),
                 Outcome::Value(value) => Some(value),
             }
         }

@@ -71,6 +71,13 @@ pub enum ValueError {
     },
 }
 
+impl ValueError {
+    /// The text may be JSON, and nests too deep to be read.
+    pub(crate) fn is_depth(&self) -> bool {
+        matches!(self, Self::Json { reason, .. } if *reason == json::TOO_DEEP)
+    }
+}
+
 impl Value {
     /// The empty array.
     #[must_use]

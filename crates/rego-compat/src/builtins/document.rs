@@ -20,7 +20,7 @@ pub(super) fn json_unmarshal(args: &[Value]) -> Outcome {
             let document = text.trim_end().strip_suffix("null").filter(|rest| !rest.trim().is_empty());
             document.and_then(|document| Value::from_json_str(document).ok()).ok_or(error)
         });
-        read.map_err(|error| error.to_string())
+        read.map_err(|error| if error.is_depth() { operand::EXCESS.to_owned() } else { error.to_string() })
     });
     answer.into()
 }

@@ -43,6 +43,7 @@ pub fn to_json(value: &Value) -> String {
 }
 
 pub(crate) use document::{name_of, quote};
+pub(crate) use network::addresses;
 
 /// What a builtin answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub enum Outcome {
     /// OPA reports this error in strict mode, and takes the call as undefined otherwise. The text is OPA's,
     /// without its location and code.
     Error(String),
+    /// OPA has a value that is larger than any evaluation here may hold: the evaluation ends with that limit.
+    Excess,
 }
 
 impl From<Value> for Outcome {
@@ -65,7 +68,11 @@ impl From<Value> for Outcome {
 
 impl From<Result<Value, operand::Fault>> for Outcome {
     fn from(result: Result<Value, operand::Fault>) -> Self {
-        result.map_or_else(Self::Error, Self::Value)
+        match result {
+            Ok(value) => Self::Value(value),
+            Err(fault) if fault == operand::EXCESS => Self::Excess,
+            Err(fault) => Self::Error(fault),
+        }
     }
 }
 

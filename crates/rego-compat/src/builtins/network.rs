@@ -9,10 +9,6 @@ use super::{Outcome, operand};
 mod cidr;
 mod merge;
 
-/// The addresses that `net.cidr_expand` lists at most. OPA lists until the query's deadline; a set of this
-/// size is where that is out of reach of an evaluation's budget.
-const MOST_ADDRESSES: u32 = 1 << 20;
-
 /// `net.cidr_is_valid(cidr)`.
 pub(super) fn is_valid(args: &[Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(|text| Cidr::parse(text).is_ok());
@@ -43,13 +39,23 @@ pub(super) fn intersects(args: &[Value]) -> Outcome {
     answer.into()
 }
 
+/// The addresses that `net.cidr_expand` lists where nobody says how many there may be.
+const MOST_ADDRESSES: u128 = 1 << 20;
+
+/// The addresses of a network, in order.
+pub(crate) fn addresses(text: &str) -> Option<(u128, impl Iterator<Item = String>)> {
+    let network = Cidr::parse(text).ok()?;
+    Some((network.count(), network.addresses()))
+}
+
 /// `net.cidr_expand(cidr)`: the set of all addresses.
 pub(super) fn expand(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let network = Cidr::parse(text)?;
-        let addresses = network.addresses(MOST_ADDRESSES);
-        let listed = addresses.ok_or("net.cidr_expand: timed out before generating all IP addresses")?;
-        Ok(Value::from(listed.into_iter().map(Value::from).collect::<Set>()))
+        if network.count() > MOST_ADDRESSES {
+            return Err(operand::EXCESS.to_owned());
+        }
+        Ok(Value::from(network.addresses().map(Value::from).collect::<Set>()))
     });
     answer.into()
 }

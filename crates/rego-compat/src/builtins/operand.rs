@@ -6,6 +6,9 @@ use crate::value::{Array, Object, Set};
 /// The error text of a call; what OPA reports in strict mode.
 pub(super) type Fault = String;
 
+/// The fault that is none of OPA's: the value would be larger than an evaluation may hold.
+pub(super) const EXCESS: &str = "larger than an evaluation may hold";
+
 /// An operand that must be a string.
 pub(super) fn string(args: &[Value], index: usize) -> Result<&str, Fault> {
     match args.get(index) {

@@ -99,7 +99,7 @@ impl Document {
     fn insert(&mut self, path: &[Value], new: Value) -> Result<(), Fault> {
         self.enter(path)?;
         if path.len().saturating_add(height(&new)) > MOST_DEPTH {
-            return Err("the document would be nested too deeply".to_owned());
+            return Err(operand::EXCESS.to_owned());
         }
         insert(&mut self.root, path, new)
     }
@@ -263,6 +263,6 @@ mod tests {
             .map(|text| Value::from_json_str(&text).unwrap())
             .collect();
         let patched = patch(&[Value::new_object(), Value::from(operations)]);
-        assert!(matches!(patched, Outcome::Error(_)), "{patched:?}");
+        assert!(matches!(patched, Outcome::Excess), "{patched:?}");
     }
 }

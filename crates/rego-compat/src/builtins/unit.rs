@@ -80,7 +80,7 @@ fn spelling(text: &str, name: &str) -> Result<Spelling, Fault> {
     let spelling = Spelling::read(text).filter(|spelling| !spelling.hexadecimal);
     let spelling = spelling.ok_or_else(|| format!("{name}: could not parse amount to a number"))?;
     let size = spelling.exponent.unsigned_abs().max(spelling.digits.len() as u64);
-    if size > MOST_DIGITS { Err(format!("{name}: exponent too large")) } else { Ok(spelling) }
+    if size > MOST_DIGITS { Err(operand::EXCESS.to_owned()) } else { Ok(spelling) }
 }
 
 fn factor(unit: &str) -> Option<u64> {

@@ -42,7 +42,10 @@ fn reachable(args: &[&Value], meter: &Meter) -> Answer {
         let Some(edges) = graph.get(node) else { continue };
         if reached.insert(node.clone()) {
             meter.charge(48)?;
-            queue.extend(nodes(edges).into_iter().filter(|neighbour| !reached.contains(neighbour)));
+            let neighbours = nodes(edges);
+            meter.spend(u64::try_from(neighbours.len()).unwrap_or(u64::MAX))?;
+            meter.afford_bytes(queue.len().saturating_add(neighbours.len()).saturating_mul(8))?;
+            queue.extend(neighbours.into_iter().filter(|neighbour| !reached.contains(neighbour)));
         }
     }
     answer(reached.into_value())

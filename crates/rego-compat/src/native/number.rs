@@ -21,7 +21,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "ceil" => |args, meter| mapped(args, meter, arithmetic::ceil),
         "floor" => |args, meter| mapped(args, meter, arithmetic::floor),
         "sum" => |args, meter| summed(args, meter, arithmetic::sum),
-        "product" => |args, meter| summed(args, meter, arithmetic::product),
+        "product" => product,
         _ => return None,
     })
 }
@@ -53,6 +53,27 @@ fn minus(args: &[&Value], meter: &Meter) -> Answer {
         [Value::Number(_), Value::Number(_)] => computed(args, meter, arithmetic::minus),
         _ => sets(args, meter, Set::difference),
     }
+}
+
+/// Every number adds its digits to the product, which is read as often as there are numbers, and written at last.
+fn product(args: &[&Value], meter: &Meter) -> Answer {
+    let digits = |item: &Value| item.as_number().map_or(0, |number| number.weight().max(number.text().len()));
+    let weights: Vec<usize> = match args {
+        [Value::Array(items)] => items.iter().map(digits).collect(),
+        [Value::Set(items)] => items.iter().map(digits).collect(),
+        _ => return Ok(None),
+    };
+    let (mut grown, mut work) = (0_usize, 0_usize);
+    for weight in weights {
+        meter.spend(1)?;
+        let words = grown / 16;
+        work = work.saturating_add(words.saturating_mul((weight / 16).saturating_add(1)));
+        grown = grown.saturating_add(weight);
+    }
+    let words = grown / 16;
+    work = work.saturating_add(words.saturating_mul(words));
+    meter.afford(u64::try_from(work / 4).unwrap_or(u64::MAX))?;
+    summed(args, meter, arithmetic::product)
 }
 
 fn summed(args: &[&Value], meter: &Meter, compute: fn(&[&Number]) -> Option<Number>) -> Answer {

@@ -19,8 +19,6 @@ pub(super) fn of(name: &str) -> Price {
         "strings.any_prefix_match" | "strings.any_suffix_match" => |args, meter| pairs(args, meter, 1),
         "object.subset" => subset,
         "object.union_n" => union_n,
-        "net.cidr_expand" => cidr_expand,
-        "numbers.range" | "numbers.range_step" => range,
         "sort" | "min" | "max" => sort,
         "indexof" | "indexof_n" | "strings.count" => search,
         "json.patch" => patch,
@@ -72,34 +70,6 @@ fn subset(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
 fn union_n(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
     meter.afford(weight.saturating_mul(count(args.first())))
-}
-
-/// As many numbers as there are between the first and the last.
-fn range(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
-    let number = |index: usize| match args.get(index) {
-        Some(Value::Number(number)) => number.as_f64(),
-        _ => None,
-    };
-    let (Some(from), Some(to)) = (number(0), number(1)) else { return Ok(()) };
-    let step = number(2).unwrap_or(1.0).max(1.0);
-    // A float becomes the nearest number there is.
-    let numbers = ((to - from) / step).abs() as u64;
-    meter.afford(numbers.saturating_mul(12))?;
-    meter.afford_bytes(usize::try_from(numbers).unwrap_or(usize::MAX).saturating_mul(24))
-}
-
-/// The result has as many addresses as the prefix leaves open.
-fn cidr_expand(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
-    let Some((address, prefix)) = text_at(args, 0).and_then(|text| text.split_once('/')) else {
-        return Ok(());
-    };
-    let width: u32 = if address.contains(':') { 128 } else { 32 };
-    let Some(open) = prefix.parse().ok().and_then(|prefix: u32| width.checked_sub(prefix)) else {
-        return Ok(());
-    };
-    let addresses = 1u64.checked_shl(open).unwrap_or(u64::MAX);
-    meter.afford(addresses.saturating_mul(40))?;
-    meter.afford_bytes(usize::try_from(addresses).unwrap_or(usize::MAX).saturating_mul(72))
 }
 
 /// Each element is compared with as many others as their number has bits.
@@ -177,7 +147,6 @@ mod tests {
 
     #[test]
     fn what_people_ask_for_is_affordable() {
-        assert_eq!(price("net.cidr_expand", &["10.0.0.0/16".into()]), Ok(()));
         assert_eq!(price("indexof", &["a".repeat(100_000).into(), "b".repeat(1_000).into()]), Ok(()));
         let names: Value = (0..2_000u64).map(Value::from).collect::<Vec<_>>().into();
         assert_eq!(price("sort", std::slice::from_ref(&names)), Ok(()));
@@ -187,8 +156,6 @@ mod tests {
     #[test]
     fn what_cannot_end_is_refused_beforehand() {
         let refused = |name, args: &[Value]| matches!(price(name, args), Err(EvalError::Budget(_)));
-        assert!(refused("net.cidr_expand", &["10.0.0.0/1".into()]));
-        assert!(refused("net.cidr_expand", &["::/0".into()]));
         assert!(refused("indexof_n", &["a".repeat(1 << 20).into(), "a".repeat(1 << 19).into()]));
     }
 

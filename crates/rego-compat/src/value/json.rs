@@ -9,6 +9,9 @@ use super::{Array, Number, Object, Value, ValueError};
 /// Levels of brackets. Deeper values are a risk to the stack of those who walk them.
 const MAX_DEPTH: u32 = 512;
 
+/// What is wrong with a text that nests deeper.
+pub(super) const TOO_DEEP: &str = "too many levels";
+
 pub(super) fn read(text: &str) -> Result<Value, ValueError> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
@@ -61,7 +64,7 @@ impl<'t> Reader<'t> {
     }
 
     const fn deeper(&self, depth: u32) -> Result<u32, ValueError> {
-        if depth < MAX_DEPTH { Ok(depth.saturating_add(1)) } else { Err(self.fault("too many levels")) }
+        if depth < MAX_DEPTH { Ok(depth.saturating_add(1)) } else { Err(self.fault(TOO_DEEP)) }
     }
 
     fn word(&mut self, word: &str, value: Value) -> Result<Value, ValueError> {

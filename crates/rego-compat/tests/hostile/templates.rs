@@ -372,6 +372,15 @@ fn looping() -> Vec<Hostile> {
             Stopped,
             "p = x { x := numbers.range(0, 170141183460469231731687303715884105727) }",
         ),
+        body("a range as large as its bounds", Stopped, "p = x { x := count(numbers.range(1, 100000000)) }"),
+        body("a range in steps", Stopped, "p = x { x := count(numbers.range_step(1, 1000000000000, 3)) }"),
+        body("a network of two million", Stopped, "p = x { x := count(net.cidr_expand(\"10.0.0.0/11\")) }"),
+        body("a quantity of many digits", Stopped, "p = x { x := units.parse(\"1e20000\") }"),
+        body(
+            "a deep document",
+            Stopped,
+            "p = x { a := concat(\"\", [s | numbers.range(1, 600)[_]; s := \"[\"]); x := json.unmarshal(concat(\"\", [a, replace(a, \"[\", \"]\")])) }",
+        ),
         body("a cross product", Stopped, "p { a := numbers.range(1, 10000); a[_] + a[_] + a[_] == 0 - 1 }"),
         body(
             "a cross product in a comprehension",
@@ -500,7 +509,7 @@ fn growing() -> Vec<Hostile> {
         body("a sum of a large number of numbers", Answered, "p = x { x := sum(numbers.range(1, 100000)) }"),
         body(
             "a product of a large number of numbers",
-            Answered,
+            Stopped,
             "p = x { x := product(numbers.range(1, 100000)) }",
         ),
         body("a number that squares", Stopped, chain("99999999999999999999999", 40, twice("@ * @"))),
@@ -587,7 +596,7 @@ fn matching() -> Vec<Hostile> {
         ),
         body(
             "many patterns that expand",
-            Stopped,
+            Answered,
             "p = x { x := [1 | y := numbers.range(1, 100000)[_]; regex.match(sprintf(\"(a{1,500}){1,20}%d\", [y]), \"aaaa\")] }",
         ),
         body(

@@ -121,11 +121,16 @@ impl Cidr {
         self.contains_address(other.first) && self.contains_address(other.range().1)
     }
 
-    /// The texts of all addresses; none if there are more than `most`.
-    pub(super) fn addresses(&self, most: u32) -> Option<Vec<String>> {
+    /// How many addresses there are; one less for all of IPv6.
+    pub(super) fn count(&self) -> u128 {
         let (first, last) = self.range();
-        let count = last.checked_sub(first)?;
-        (count < u128::from(most)).then(|| (first..=last).map(text).collect())
+        last.saturating_sub(first).saturating_add(1)
+    }
+
+    /// The texts of all addresses.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = String> + use<> {
+        let (first, last) = self.range();
+        (first..=last).map(text)
     }
 }
 
