@@ -581,7 +581,7 @@ fn doubled(last: &str) -> String {
 
 /// Patterns.
 fn matching() -> Vec<Hostile> {
-    use Fate::{Answered, Ends, Stopped};
+    use Fate::{Answered, Ends};
     let long = |count: usize| format!("concat(\"\", [\"x\" | numbers.range(1, {count})[_]])");
     vec![
         body(
