@@ -17,9 +17,10 @@ mod with;
 
 use crate::annotation::Annotations;
 use crate::finding::Finding;
-use crate::ir::Rulebook;
+use crate::ir::{Kind, Operand, Rule, Rulebook};
 use crate::module::Module;
 use crate::rules::Rules;
+use crate::value::Value;
 
 pub(crate) use names::rule_on;
 pub(crate) use order::{SlotSet, all_vars, bound_by, same_key};
@@ -45,5 +46,15 @@ pub(crate) fn desugar(modules: &[Module], rules: &Rules, findings: &mut Vec<Find
             group.rules.push(rule);
         }
     }
+    for group in book.groups.iter_mut().filter(|group| group.kind == Kind::Object) {
+        group.rules.sort_by_cached_key(fixed_keys);
+    }
     book
+}
+
+/// The keys an object's definition is known to be under. OPA goes through the tree of them from the root.
+fn fixed_keys(rule: &Rule) -> Vec<Value> {
+    let keys = rule.branches.first().into_iter().flat_map(|branch| &branch.keys);
+    let known = keys.map_while(|key| if let Operand::Const(key) = key { Some(key.clone()) } else { None });
+    known.collect()
 }

@@ -9,13 +9,18 @@ pub enum EvalError {
     /// The evaluation ran out of its budget. Raise that limit, or mend the policy.
     #[error("evaluation exceeded its budget: {0}")]
     Budget(Limit),
-    /// Two definitions of one rule or function gave different results, or two values of one object's key.
-    #[error("{rule}: {message}")]
+    /// Two definitions of one rule or function gave different values, or two values came for one key of an object.
+    /// Printed as OPA prints it: `template:3: eval_conflict_error: object keys must be unique`.
+    #[error("{}: eval_conflict_error: {message}", place(.file, *.line, *.column))]
     Conflict {
-        /// Path of the rule or function; empty for an object comprehension.
-        rule: String,
-        /// OPA's words for the conflict.
-        message: &'static str,
+        /// Name of the module with the definition that is at odds with an earlier one; empty for that of a query.
+        file: String,
+        /// Line of that definition, counted from 1.
+        line: u32,
+        /// Its column in characters, counted from 1.
+        column: u32,
+        /// OPA's words. For rules and functions the values follow, one a line, with file and line of their definitions.
+        message: String,
     },
     /// A value of the wrong type reached a construct that cannot be undefined, such as an overlapping `with`.
     #[error("{0}")]
@@ -35,4 +40,9 @@ pub enum EvalError {
     /// The evaluator met something it cannot do; a defect of this crate.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+/// A place as OPA writes it.
+pub(crate) fn place(file: &str, line: u32, column: u32) -> String {
+    if file.is_empty() { format!("{line}:{column}") } else { format!("{file}:{line}") }
 }

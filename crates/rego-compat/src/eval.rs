@@ -6,6 +6,7 @@
 
 mod candidate;
 mod collect;
+mod conflict;
 mod document;
 mod expr;
 mod memo;
@@ -25,9 +26,9 @@ use crate::meter::Meter;
 use crate::plan::Plan;
 
 #[cfg(feature = "rvm")]
-pub(crate) use document::merged;
+pub(crate) use conflict::of_machine;
 #[cfg(feature = "rvm")]
-pub(crate) use rule::{KEY_CONFLICT, conflict_of};
+pub(crate) use document::merged;
 #[cfg(feature = "rvm")]
 pub(crate) use step::children;
 pub(crate) use witness::Witness;

@@ -51,6 +51,8 @@ pub(crate) struct Collect {
     pub(crate) kind: CollectKind,
     pub(crate) body: Vec<Statement>,
     pub(crate) at: Pos,
+    /// Where its element, or key, is written.
+    pub(crate) head: Pos,
 }
 
 /// What a comprehension collects.

@@ -12,6 +12,16 @@ pub(crate) fn get<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {
     }
 }
 
+/// The value under a key of a document in OPA's store, whose paths are texts: a number is the name it is spelled, and
+/// the digits of a place in an array are that place.
+pub(crate) fn stored<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {
+    get(value, key).or_else(|| match (value, key) {
+        (Value::Object(pairs), Value::Number(number)) => pairs.get(&Value::from(&*number.text())),
+        (Value::Array(items), Value::String(place)) => items.get(place.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
 /// The place in an array a number names.
 pub(crate) fn position(key: &Value) -> Option<usize> {
     match key {
@@ -34,5 +44,16 @@ mod tests {
         let object = Value::from_json_str(r#"{"a": null}"#).unwrap();
         assert_eq!(get(&object, &"a".into()), Some(&Value::Null));
         assert_eq!(get(&Value::from("text"), &0u64.into()), None);
+    }
+
+    #[test]
+    fn paths_of_the_store_are_texts() {
+        let object = Value::from_json_str(r#"{"2": "a"}"#).unwrap();
+        assert_eq!(stored(&object, &2u64.into()), Some(&"a".into()));
+        assert_eq!(get(&object, &2u64.into()), None);
+        let array = Value::from(vec![Value::from("a")]);
+        assert_eq!(stored(&array, &"0".into()), Some(&"a".into()));
+        assert_eq!(stored(&array, &"1".into()), None);
+        assert_eq!(stored(&array, &"x".into()), None);
     }
 }

@@ -87,6 +87,16 @@ pub(crate) struct Branch {
     pub(crate) element: bool,
     /// What has to hold for the branch to be tried.
     pub(crate) gate: Option<Gate>,
+    /// Where the definition is, if its value can be at odds with another.
+    pub(crate) spot: Option<Box<Spot>>,
+}
+
+/// A place in a module.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot {
+    pub(crate) file: Arc<str>,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 /// One step of a body.
@@ -131,6 +141,8 @@ pub(crate) struct Mark {
 #[derive(Debug)]
 pub(crate) struct Each {
     pub(crate) base: Expr,
+    /// The path leads into plain data.
+    pub(crate) stored: bool,
     pub(crate) path: Vec<Hop>,
     pub(crate) target: Pattern,
 }
@@ -152,6 +164,8 @@ pub(crate) struct Collect {
     pub(crate) target: Pattern,
     /// Under which its value is kept, if it has one value only for one state of the documents.
     pub(crate) invariant: Option<usize>,
+    /// Where the key of an object is written, if it can have two values.
+    pub(crate) spot: Option<Box<Spot>>,
 }
 
 /// What a comprehension collects.

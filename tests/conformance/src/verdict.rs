@@ -5,6 +5,9 @@ use serde_json::Value as Json;
 
 use crate::tagged;
 
+/// OPA's code for values that are at odds.
+const CONFLICT: &str = "eval_conflict_error";
+
 /// An answer of either side.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -32,22 +35,35 @@ impl Verdict {
         }
         let error = answer.get("error");
         let part = |name| error.and_then(|error| error.get(name)).and_then(Json::as_str).unwrap_or("?");
-        let text = format!("{}: {}", part("code"), part("message"));
+        let mut text = format!("{}: {}", part("code"), part("message"));
+        if part("code") == CONFLICT {
+            let row = error.and_then(|error| error.get("row")).unwrap_or(&Json::Null);
+            text = format!("{}:{row}: {text}", part("file"));
+        }
         if part("code").starts_with("rego_") { Self::Refused(text) } else { Self::Failed(text) }
     }
 
     /// Whether two sides agree: on the value, or that there is none, or that and at which stage it failed.
-    /// Error texts may differ.
+    /// Texts may differ, but for those of conflicts, which people see.
     #[must_use]
     pub fn agrees(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Value(a), Self::Value(b)) => same(a, b),
+            (Self::Failed(a), Self::Failed(b)) if a.contains(CONFLICT) || b.contains(CONFLICT) => {
+                same_conflict(a, b)
+            }
             (Self::Undefined, Self::Undefined)
             | (Self::Refused(_), Self::Refused(_))
             | (Self::Failed(_), Self::Failed(_)) => true,
             _ => false,
         }
     }
+}
+
+/// The values that OPA lists depend on which of several conflicts it comes to first: it runs what is behind a call before
+/// it tries the call's other definitions.
+fn same_conflict(a: &str, b: &str) -> bool {
+    a.lines().next() == b.lines().next()
 }
 
 /// Equality of values to the letter: a number has to be spelled alike, because policies can print it.

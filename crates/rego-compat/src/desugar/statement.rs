@@ -71,6 +71,7 @@ impl Lowering<'_> {
                 kind: CollectKind::Set(slot),
                 body,
                 at: arg.at,
+                head: arg.at,
             })));
         }
         let callee = Callee::Hook(Hook::Print);

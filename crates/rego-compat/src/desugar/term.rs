@@ -266,7 +266,12 @@ impl Lowering<'_> {
             }
         };
         self.pop();
-        Collect { kind, body, at }
+        let head = match &comprehension.kind {
+            ComprehensionKind::Array(head)
+            | ComprehensionKind::Set(head)
+            | ComprehensionKind::Object(head, _) => head.at,
+        };
+        Collect { kind, body, at, head }
     }
 
     /// The head of a comprehension or rule: computed at the end of the body where it has to be.
@@ -295,6 +300,7 @@ impl Lowering<'_> {
                         kind: CollectKind::Set(value),
                         body,
                         at: literal.at,
+                        head: literal.at,
                     }))
                 }
             });

@@ -4,7 +4,7 @@ use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::lookup;
-use crate::plan::{Gate, Group, Place, PlaceRoot, Rule, Want, split_escaped};
+use crate::plan::{Expr, Gate, Group, Place, PlaceRoot, Rule, Want, split_escaped};
 
 use super::World;
 
@@ -119,7 +119,8 @@ impl World<'_> {
             PlaceRoot::Data => &self.data,
             PlaceRoot::Argument(argument) => args.get(argument)?,
         };
-        let found = place.path.iter().try_fold(root, lookup::get);
+        let look = if place.root == PlaceRoot::Data { self.look(&Expr::Data) } else { lookup::get };
+        let found = place.path.iter().try_fold(root, look);
         found.filter(|value| !matches!(value, Value::Undefined))
     }
 

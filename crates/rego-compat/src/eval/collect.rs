@@ -8,6 +8,7 @@ use crate::value::{Array, Object, Set};
 use crate::error::EvalError;
 use crate::plan::{Collect, CollectKind, Expr, Step};
 
+use super::conflict::{KEY_CONFLICT, conflict};
 use super::{Flow, Frame, World};
 
 impl World<'_> {
@@ -31,7 +32,7 @@ impl World<'_> {
         let value = match &collect.kind {
             CollectKind::Array(head) => self.collect_array(&collect.body, head, frame)?,
             CollectKind::Set(head) => self.collect_set(&collect.body, head, frame)?,
-            CollectKind::Object(key, value) => self.collect_object(&collect.body, key, value, frame)?,
+            CollectKind::Object(key, value) => self.collect_object(collect, key, value, frame)?,
         };
         self.meter.charge_built(&value)?;
         Ok(value)
@@ -64,20 +65,22 @@ impl World<'_> {
 
     fn collect_object(
         &self,
-        body: &[Step],
+        collect: &Collect,
         key: &Expr,
         value: &Expr,
         frame: &mut Frame,
     ) -> Result<Value, EvalError> {
         let mut pairs = Object::new();
-        self.run(body, frame, &mut |frame| {
+        self.run(&collect.body, frame, &mut |frame| {
             if let (Some(key), Some(value)) = (self.value(key, frame)?, self.value(value, frame)?) {
                 self.meter.charge(64)?;
                 self.pay_element(&key)?;
                 if let Some(known) = pairs.get(&key) {
                     crate::native::pay(known, &value, self.meter)?;
                 }
-                insert_once(&mut pairs, key, value)?;
+                if !insert_once(&mut pairs, key, value) {
+                    return Err(conflict(collect.spot.as_deref(), KEY_CONFLICT));
+                }
             }
             Ok(Flow::Continue)
         })?;
@@ -85,16 +88,13 @@ impl World<'_> {
     }
 }
 
-/// Inserts a pair; a second value for a key has to be the first one.
-fn insert_once(pairs: &mut Object, key: Cow<'_, Value>, value: Cow<'_, Value>) -> Result<(), EvalError> {
+/// Inserts a pair, unless the key has another value.
+fn insert_once(pairs: &mut Object, key: Cow<'_, Value>, value: Cow<'_, Value>) -> bool {
     match pairs.get(&key) {
-        Some(known) if *known != *value => {
-            Err(EvalError::Conflict { rule: String::new(), message: "object keys must be unique" })
-        }
-        Some(_) => Ok(()),
+        Some(known) => *known == *value,
         None => {
             pairs.insert(key.into_owned(), value.into_owned());
-            Ok(())
+            true
         }
     }
 }

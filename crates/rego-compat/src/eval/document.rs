@@ -6,8 +6,10 @@ use crate::ast::Name;
 use crate::error::EvalError;
 use crate::ir::Kind;
 use crate::lookup;
+use crate::plan::Expr;
 
 use super::World;
+use super::expr::Look;
 
 impl World<'_> {
     /// Everything under a path of `data` that has rules below it.
@@ -63,12 +65,13 @@ impl World<'_> {
         match child {
             Some(child) => match self.plan.nodes.get(child).and_then(|node| node.group) {
                 None => Ok(Some(Inner::Package(child))),
-                Some(_) => Ok(self.child(child)?.map(Inner::Value)),
+                Some(_) => Ok(self.child(child)?.map(|value| Inner::Value(value, lookup::get))),
             },
-            None => Ok(self
-                .data_at(&node.path)
-                .and_then(|base| lookup::get(&base, key).cloned())
-                .map(Inner::Value)),
+            None => {
+                let look = self.look(&Expr::Data);
+                let value = self.data_at(&node.path).and_then(|base| look(&base, key).cloned());
+                Ok(value.map(|value| Inner::Value(value, look)))
+            }
         }
     }
 
@@ -113,7 +116,8 @@ impl World<'_> {
 /// What is below a package.
 pub(super) enum Inner {
     Package(usize),
-    Value(Value),
+    /// A document, and how keys are looked up in it.
+    Value(Value, Look),
 }
 
 /// Two documents in one; where both say something, the first wins.

@@ -14,6 +14,9 @@ use super::document::Inner;
 use super::world::{Mock, Remembered};
 use super::{Frame, World};
 
+/// The value under a key.
+pub(super) type Look = for<'v> fn(&'v Value, &Value) -> Option<&'v Value>;
+
 /// A value, or none.
 pub(super) type Found<'a> = Result<Option<Cow<'a, Value>>, EvalError>;
 
@@ -57,11 +60,12 @@ impl World<'_> {
         if let Expr::Package(node) = get.base {
             return self.get_package(node, &get.path, frame);
         }
+        let look = self.look(&get.base);
         match self.value(&get.base, frame)? {
             None => Ok(None),
             Some(Cow::Borrowed(mut value)) => {
                 for part in &get.path {
-                    match self.step_into(value, part, frame)? {
+                    match self.step_into(value, part, look, frame)? {
                         Some(inner) => value = inner,
                         None => return Ok(None),
                     }
@@ -70,7 +74,7 @@ impl World<'_> {
             }
             Some(Cow::Owned(mut value)) => {
                 for part in &get.path {
-                    match self.step_into(&value, part, frame)?.cloned() {
+                    match self.step_into(&value, part, look, frame)?.cloned() {
                         Some(inner) => value = inner,
                         None => return Ok(None),
                     }
@@ -78,6 +82,15 @@ impl World<'_> {
                 Ok(Some(Cow::Owned(value)))
             }
         }
+    }
+
+    /// How keys are looked up below a document: plain data is OPA's store, unless `with` put something there.
+    pub(super) fn look(&self, base: &Expr) -> Look {
+        self.look_in(matches!(base, Expr::Data))
+    }
+
+    pub(super) fn look_in(&self, stored: bool) -> Look {
+        if stored && self.replaced.is_empty() { lookup::stored } else { lookup::get }
     }
 
     /// Goes down through packages one key at a time: rules on other ways are not evaluated.
@@ -92,9 +105,9 @@ impl World<'_> {
         match self.package_child(node, &key)? {
             None => Ok(None),
             Some(Inner::Package(child)) => self.get_package(child, rest, frame),
-            Some(Inner::Value(mut value)) => {
+            Some(Inner::Value(mut value, look)) => {
                 for part in rest {
-                    match self.step_into(&value, part, frame)?.cloned() {
+                    match self.step_into(&value, part, look, frame)?.cloned() {
                         Some(inner) => value = inner,
                         None => return Ok(None),
                     }
@@ -108,16 +121,17 @@ impl World<'_> {
         &self,
         value: &'v Value,
         part: &Expr,
+        look: Look,
         frame: &Frame,
     ) -> Result<Option<&'v Value>, EvalError> {
         // Constant keys are by far the most common, and need no evaluation.
         if let Expr::Const(key) = part {
-            return Ok(lookup::get(value, key));
+            return Ok(look(value, key));
         }
         Ok(match self.value(part, frame)? {
             Some(key) => {
                 self.pay_element(&key)?;
-                lookup::get(value, &key)
+                look(value, &key)
             }
             None => None,
         })

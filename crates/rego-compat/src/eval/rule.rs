@@ -8,13 +8,9 @@ use crate::ir::Kind;
 use crate::plan::{Branch, Expr, Group, Pattern, Rule};
 
 use super::candidate::{Candidates, Tried};
+use super::conflict::{KEY_CONFLICT, conflict, conflict_of};
 use super::ways::Ways;
 use super::{Flow, Frame, World};
-
-/// OPA's words.
-const RULE_CONFLICT: &str = "complete rules must not produce multiple outputs";
-const FUNCTION_CONFLICT: &str = "functions must not produce multiple outputs for same inputs";
-pub(crate) const KEY_CONFLICT: &str = "object keys must be unique";
 
 impl World<'_> {
     /// The value of a rule, computed once.
@@ -69,6 +65,10 @@ impl World<'_> {
                 continue;
             }
             let held = self.definition(group, rule, args, &tried, &mut result).map(|()| Flow::Continue);
+            let held = match held {
+                Err(error) if self.at_odds.take() => Err(self.listed(group, args, &candidates, error)),
+                held => held,
+            };
             if ways.tried(held)? == Flow::Stop || (tried.once && result.is_some()) {
                 break;
             }
@@ -103,7 +103,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn accept(&self, rule: &Rule, args: &[Value], frame: &mut Frame) -> Result<bool, EvalError> {
+    pub(super) fn accept(&self, rule: &Rule, args: &[Value], frame: &mut Frame) -> Result<bool, EvalError> {
         for (pattern, arg) in rule.args.iter().zip(args) {
             if !self.matches(pattern, arg, frame)? {
                 return Ok(false);
@@ -132,7 +132,8 @@ impl World<'_> {
                 Some(known) => {
                     crate::native::pay(known, &value, self.meter)?;
                     if *known != *value {
-                        return Err(conflict(group));
+                        self.at_odds.set(true);
+                        return Err(conflict(branch.spot.as_deref(), conflict_of(group)));
                     }
                 }
                 None => *result = Some(value.into_owned()),
@@ -172,7 +173,7 @@ impl World<'_> {
             if let Some(leaves) = &mut leaves {
                 self.meter.spend(u64::try_from(leaves.len()).unwrap_or(u64::MAX))?;
                 if leaves.iter().any(|leaf| is_inside(leaf, &keys) || is_inside(&keys, leaf)) {
-                    return Err(key_conflict(group));
+                    return Err(conflict(branch.spot.as_deref(), KEY_CONFLICT));
                 }
                 leaves.push(keys.clone());
             }
@@ -181,7 +182,7 @@ impl World<'_> {
             if put(&mut object, &keys, value.into_owned(), branch.element) {
                 Ok(())
             } else {
-                Err(key_conflict(group))
+                Err(self.key_conflict(group, branch, &keys))
             }
         })?;
         if let Some(default) = &group.default
@@ -251,25 +252,12 @@ impl World<'_> {
 
 /// Whether an argument is a scalar other than the one a definition is for: functions that tell cases apart by a name
 /// have many definitions, and most of them are passed over here.
-fn is_excluded(rule: &Rule, args: &[Value]) -> bool {
+pub(super) fn is_excluded(rule: &Rule, args: &[Value]) -> bool {
     rule.args.iter().zip(args).any(|(pattern, arg)| match pattern {
         Pattern::Equal(Expr::Const(Value::Array(_) | Value::Set(_) | Value::Object(_))) => false,
         Pattern::Equal(Expr::Const(scalar)) => scalar != arg,
         _ => false,
     })
-}
-
-fn conflict(group: &Group) -> EvalError {
-    EvalError::Conflict { rule: group.name.clone(), message: conflict_of(group.kind) }
-}
-
-/// What OPA says of two values of one rule or function.
-pub(crate) const fn conflict_of(kind: Kind) -> &'static str {
-    if matches!(kind, Kind::Function { .. }) { FUNCTION_CONFLICT } else { RULE_CONFLICT }
-}
-
-fn key_conflict(group: &Group) -> EvalError {
-    EvalError::Conflict { rule: group.name.clone(), message: KEY_CONFLICT }
 }
 
 /// Whether a path leads into what another path leads to.

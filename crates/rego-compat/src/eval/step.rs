@@ -8,6 +8,7 @@ use crate::native;
 use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step};
 
 use super::document::Inner;
+use super::expr::Look;
 use super::ways::Ways;
 use super::{Flow, Frame, Next, World};
 
@@ -194,7 +195,8 @@ impl World<'_> {
         let Some(base) = self.value(&each.base, frame)?.map(std::borrow::Cow::into_owned) else {
             return Ok(Flow::Continue);
         };
-        self.hop(&base, &each.path, &each.target, frame, &mut rest)
+        let way = Way { path: &each.path, target: &each.target, look: self.look_in(each.stored) };
+        self.hop(&base, way, frame, &mut rest)
     }
 
     /// Goes down through packages one key at a time: rules on other ways are not evaluated.
@@ -209,7 +211,7 @@ impl World<'_> {
         self.meter.check_stack()?;
         let Some((first, rest)) = path.split_first() else {
             let value = self.package(node)?;
-            return self.hop(&value, path, target, frame, next);
+            return self.hop(&value, Way { path, target, look: lookup::get }, frame, next);
         };
         let keys = match first {
             Hop::Key(key) => self.value(key, frame)?.map(std::borrow::Cow::into_owned).into_iter().collect(),
@@ -226,7 +228,9 @@ impl World<'_> {
             let flow = match self.package_child(node, &key) {
                 Ok(None) => Ok(Flow::Continue),
                 Ok(Some(Inner::Package(child))) => self.hop_package(child, rest, target, frame, next),
-                Ok(Some(Inner::Value(value))) => self.hop(&value, rest, target, frame, next),
+                Ok(Some(Inner::Value(value, look))) => {
+                    self.hop(&value, Way { path: rest, target, look }, frame, next)
+                }
                 Err(error) => Err(error),
             };
             if ways.tried(flow)? == Flow::Stop {
@@ -236,17 +240,11 @@ impl World<'_> {
         ways.end(Flow::Continue)
     }
 
-    fn hop(
-        &self,
-        value: &Value,
-        path: &[Hop],
-        target: &Pattern,
-        frame: &mut Frame,
-        next: Next<'_>,
-    ) -> Result<Flow, EvalError> {
-        let Some((first, rest)) = path.split_first() else {
-            return if self.matches(target, value, frame)? { next(frame) } else { Ok(Flow::Continue) };
+    fn hop(&self, value: &Value, way: Way<'_>, frame: &mut Frame, next: Next<'_>) -> Result<Flow, EvalError> {
+        let Some((first, rest)) = way.path.split_first() else {
+            return if self.matches(way.target, value, frame)? { next(frame) } else { Ok(Flow::Continue) };
         };
+        let rest = Way { path: rest, ..way };
         self.meter.check_stack()?;
         match first {
             Hop::Key(key) => {
@@ -254,10 +252,10 @@ impl World<'_> {
                     return Ok(Flow::Continue);
                 };
                 self.pay_element(&key)?;
-                let found = lookup::get(value, &key);
+                let found = (way.look)(value, &key);
                 drop(key);
                 match found {
-                    Some(inner) => self.hop(inner, rest, target, frame, next),
+                    Some(inner) => self.hop(inner, rest, frame, next),
                     None => Ok(Flow::Continue),
                 }
             }
@@ -265,7 +263,7 @@ impl World<'_> {
                 let mut ways = Ways::default();
                 for inner in value.as_array().into_iter().flat_map(|items| items.iter()) {
                     self.meter.spend(1)?;
-                    if ways.tried(self.hop(inner, rest, target, frame, next))? == Flow::Stop {
+                    if ways.tried(self.hop(inner, rest, frame, next))? == Flow::Stop {
                         return ways.end(Flow::Stop);
                     }
                 }
@@ -276,7 +274,7 @@ impl World<'_> {
                 let flow = children(value, &mut |key, inner| {
                     self.meter.spend(1)?;
                     if self.matches(pattern, &key, frame)? {
-                        ways.tried(self.hop(inner, rest, target, frame, next))
+                        ways.tried(self.hop(inner, rest, frame, next))
                     } else {
                         Ok(Flow::Continue)
                     }
@@ -324,6 +322,14 @@ impl World<'_> {
             flow
         })
     }
+}
+
+/// What is left of an open reference.
+#[derive(Clone, Copy)]
+struct Way<'e> {
+    path: &'e [Hop],
+    target: &'e Pattern,
+    look: Look,
 }
 
 pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) {

@@ -1,6 +1,6 @@
 //! What a query can see: input, data, the rules' values so far, and what `with` put in their place.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::value::Value;
 
@@ -33,6 +33,8 @@ pub(crate) struct World<'p> {
     pub(super) witness: Option<&'p Witness>,
     /// What functions of the modules gave so far.
     pub(super) memo: Memo,
+    /// A definition has just given a value at odds with another, and nobody has told which values there are.
+    pub(super) at_odds: Cell<bool>,
     /// Frames to use again.
     frames: RefCell<Vec<Vec<Value>>>,
     /// Results of functions that must answer alike within one evaluation, shared by all worlds of it.
@@ -74,6 +76,7 @@ impl<'p> World<'p> {
             replaced: Vec::new(),
             witness: None,
             memo: Memo::default(),
+            at_odds: Cell::new(false),
             frames: RefCell::default(),
             remembered: std::rc::Rc::default(),
         }
@@ -100,6 +103,7 @@ impl<'p> World<'p> {
             replaced: self.replaced.clone(),
             witness: self.witness,
             memo: Memo::default(),
+            at_odds: Cell::new(false),
             frames: RefCell::default(),
             remembered: self.remembered.clone(),
         }

@@ -15,6 +15,8 @@ pub(super) struct Binder<'a> {
     pub(super) nodes: &'a std::collections::HashMap<Vec<Name>, usize>,
     pub(super) bound: SlotSet,
     pub(super) slots: usize,
+    /// The module of the rule.
+    pub(super) source: Option<&'a crate::finding::Source>,
     /// Where marks go, if the plan is traced.
     pub(super) marks: Option<Marks<'a>>,
 }

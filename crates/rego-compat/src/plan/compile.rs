@@ -6,6 +6,7 @@ use crate::value::Value;
 
 use crate::ast::Name;
 use crate::desugar::SlotSet;
+use crate::finding::{Pos, Source};
 use crate::ir::{self, Action, Leaf, Operand, Reference, Root, Rulebook, Statement};
 
 use super::binding::{Binder, Marks, index};
@@ -14,13 +15,14 @@ use super::invariant::number;
 use super::pattern::{each, matched};
 use super::{
     Branch, Collect, CollectKind, Every, Expr, Group, Mark, Node, Override, Pattern, Plan, Replacement, Rule,
-    Search, Step, Target, gate, risk,
+    Search, Spot, Step, Target, gate, risk,
 };
 
 /// Plans every rule; the query is a path of names under `data`.
 pub(crate) fn plan(book: &Rulebook, query: &[Name]) -> Plan {
     let (mut plan, nodes) = plan_groups(book, &Queried::default());
-    let binder = Binder { book, nodes: &nodes, bound: SlotSet::default(), slots: 0, marks: None };
+    let binder =
+        Binder { book, nodes: &nodes, bound: SlotSet::default(), slots: 0, source: None, marks: None };
     let path = query.iter().map(|name| Operand::Const(Value::from(&**name))).collect();
     let reference = Reference { root: Root::Data, path, at: crate::finding::Pos::default() };
     plan.query = Some(binder.expr(&Operand::Ref(Box::new(reference))));
@@ -55,8 +57,26 @@ fn plan_groups(book: &Rulebook, queried: &Queried) -> (Plan, HashMap<Vec<Name>, 
         if planned.exact && queried.query != Some(id) {
             gate::erect(book, group, planned);
         }
+        if risk::can_conflict(planned) {
+            place(group, planned);
+        }
     }
     (plan, nodes)
+}
+
+/// Notes where each definition is.
+fn place(group: &ir::Group, planned: &mut Group) {
+    let rules = group.rules.iter().filter(|rule| !rule.default);
+    let written = rules.flat_map(|rule| rule.branches.iter().map(|branch| spot(&rule.source, branch.at)));
+    let branches = planned.rules.iter_mut().flat_map(|rule| &mut rule.branches);
+    for (branch, spot) in branches.zip(written) {
+        branch.spot = Some(Box::new(spot));
+    }
+}
+
+fn spot(source: &Source, at: Pos) -> Spot {
+    let (line, column) = source.locate(at);
+    Spot { file: source.name.as_str().into(), line, column }
 }
 
 fn add_node(
@@ -128,7 +148,14 @@ fn plan_rule(
     marks: Option<&mut Vec<Mark>>,
 ) -> Rule {
     let marks = marks.map(|made| Marks { source: rule.source.clone(), made });
-    let mut binder = Binder { book, nodes, bound: SlotSet::default(), slots: rule.slots.len(), marks };
+    let mut binder = Binder {
+        book,
+        nodes,
+        bound: SlotSet::default(),
+        slots: rule.slots.len(),
+        source: Some(&rule.source),
+        marks,
+    };
     let args: Vec<Pattern> = rule.args.iter().map(|arg| binder.pattern(arg)).collect();
     let given = binder.bound.clone();
     let mut branches = Vec::with_capacity(rule.branches.len());
@@ -146,6 +173,7 @@ fn plan_rule(
             value: binder.expr(definition.leaf.operand()),
             element: matches!(definition.leaf, Leaf::Element(_)),
             gate: None,
+            spot: None,
         });
     }
     for branch in &mut branches {
@@ -310,6 +338,12 @@ impl Binder<'_> {
             ir::CollectKind::Object(key, value) => CollectKind::Object(self.expr(key), self.expr(value)),
         };
         self.bound = before;
-        steps.push(Step::Collect(Box::new(Collect { body, kind, target, invariant: None })));
+        let spot = match (&kind, self.source) {
+            (CollectKind::Object(..), Some(source)) if risk::holds_often(&body) => {
+                Some(Box::new(spot(source, collect.head)))
+            }
+            _ => None,
+        };
+        steps.push(Step::Collect(Box::new(Collect { body, kind, target, invariant: None, spot })));
     }
 }

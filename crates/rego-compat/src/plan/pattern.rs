@@ -148,7 +148,7 @@ pub(super) fn matched(expr: Expr, target: Pattern) -> Step {
 /// once, and without holding on to what is passed.
 pub(super) fn each(base: Expr, path: Vec<Hop>, target: Pattern) -> Step {
     if matches!(base, Expr::Package(_)) {
-        return Step::Each(Box::new(Each { base, path, target }));
+        return Step::Each(Box::new(Each { base, stored: false, path, target }));
     }
     let mut keys = Vec::new();
     let mut rest = Vec::with_capacity(path.len());
@@ -158,6 +158,7 @@ pub(super) fn each(base: Expr, path: Vec<Hop>, target: Pattern) -> Step {
             hop => rest.push(hop),
         }
     }
+    let stored = matches!(base, Expr::Data);
     let base = if keys.is_empty() { base } else { Expr::Get(Box::new(Get { base, path: keys })) };
-    Step::Each(Box::new(Each { base, path: rest, target }))
+    Step::Each(Box::new(Each { base, stored, path: rest, target }))
 }

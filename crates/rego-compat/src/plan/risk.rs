@@ -45,7 +45,7 @@ pub(crate) fn can_conflict(group: &Group) -> bool {
 }
 
 /// Whether steps can hold in more than one way.
-fn holds_often(steps: &[Step]) -> bool {
+pub(super) fn holds_often(steps: &[Step]) -> bool {
     steps.iter().any(|step| matches!(step, Step::Each(_) | Step::Walk(..) | Step::With(..)))
 }
 

@@ -8,7 +8,7 @@ use crate::value::Value;
 use crate::error::EvalError;
 use crate::eval;
 use crate::externals::Externals;
-use crate::ir::{GroupId, Kind};
+use crate::ir::GroupId;
 use crate::lookup;
 use crate::meter::Meter;
 use crate::native;
@@ -114,7 +114,7 @@ impl<'e> Host<'e> {
                 let fits = subject.as_object().is_ok_and(|pairs| pairs.len() == size);
                 fits.then(|| subject.clone())
             }
-            Request::Object(group) => Some(self.object(group, subject)?),
+            Request::Object(_) => Some(self.object(subject)?),
             Request::Only(group) => self.only(group, subject)?,
             Request::Document(node) => self.document(node, subject)?,
         })
@@ -156,7 +156,7 @@ impl<'e> Host<'e> {
         Ok(())
     }
 
-    fn object(&self, group: Option<GroupId>, pairs: &Value) -> Result<Value, EvalError> {
+    fn object(&self, pairs: &Value) -> Result<Value, EvalError> {
         let mut object = Object::new();
         for pair in elements(pairs) {
             let mut pair = elements(pair);
@@ -164,8 +164,7 @@ impl<'e> Host<'e> {
             self.meter.charge(64)?;
             match object.get(key) {
                 Some(known) if known != value => {
-                    let rule = group.map(|group| self.name(group)).unwrap_or_default();
-                    return Err(EvalError::Conflict { rule, message: eval::KEY_CONFLICT });
+                    return Err(eval::of_machine(None));
                 }
                 Some(_) => {}
                 None => drop(object.insert(key.clone(), value.clone())),
@@ -182,8 +181,7 @@ impl<'e> Host<'e> {
         for value in values {
             native::pay(first, value, self.meter)?;
             if first != value {
-                let kind = self.plan.groups.get(group).map_or(Kind::Complete, |group| group.kind);
-                return Err(EvalError::Conflict { rule: self.name(group), message: eval::conflict_of(kind) });
+                return Err(eval::of_machine(self.plan.groups.get(group)));
             }
         }
         Ok(Some(first.clone()))
@@ -209,10 +207,6 @@ impl<'e> Host<'e> {
             document.insert(name.clone(), joined);
         }
         Ok(Some(document.into_value()))
-    }
-
-    fn name(&self, group: GroupId) -> String {
-        self.plan.groups.get(group).map(|group| group.name.clone()).unwrap_or_default()
     }
 }
 

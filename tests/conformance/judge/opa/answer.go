@@ -215,7 +215,11 @@ func faultOf(err error) fault {
 		return compilerFault(many[0])
 	}
 	if one, ok := errors.AsType[*topdown.Error](err); ok {
-		return fault{Code: one.Code, Message: one.Message}
+		f := fault{Code: one.Code, Message: one.Message}
+		if one.Location != nil {
+			f.Row, f.Col, f.File = one.Location.Row, one.Location.Col, one.Location.File
+		}
+		return f
 	}
 	return fault{Code: "error", Message: err.Error()}
 }

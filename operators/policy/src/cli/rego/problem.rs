@@ -60,20 +60,23 @@ impl Problem {
         }
     }
 
-    /// An evaluation that failed. OPA says where; this engine does not know.
+    /// An evaluation that failed. Only conflicts have a place.
     pub(super) fn evaluation(error: &EvalError) -> Self {
         let (code, message) = match error {
             EvalError::Budget(Limit::Time) => ("eval_cancel_error", error.to_string()),
             EvalError::Budget(_) => ("eval_budget_error", error.to_string()),
-            EvalError::Conflict { rule, message } if rule.is_empty() => {
-                ("eval_conflict_error", (*message).to_owned())
-            }
-            EvalError::Conflict { .. } => ("eval_conflict_error", error.to_string()),
+            EvalError::Conflict { message, .. } => ("eval_conflict_error", message.clone()),
             EvalError::Type(_) => ("eval_type_error", error.to_string()),
             EvalError::External { .. } => ("eval_builtin_error", error.to_string()),
             _ => ("eval_internal_error", error.to_string()),
         };
-        Self { code: Some(code), message, help: String::new(), place: None }
+        let place = match error {
+            EvalError::Conflict { file, line, column, .. } => {
+                Some(Place { file: file.clone(), row: *line, column: *column })
+            }
+            _ => None,
+        };
+        Self { code: Some(code), message, help: String::new(), place }
     }
 
     pub(super) fn to_json(&self) -> String {
