@@ -53,7 +53,6 @@ pub(crate) struct Node {
 /// A rule or function.
 #[derive(Debug)]
 pub(crate) struct Group {
-    pub(crate) name: String,
     pub(crate) path: Vec<Name>,
     pub(crate) kind: Kind,
     pub(crate) rules: Vec<Rule>,
@@ -67,6 +66,14 @@ pub(crate) struct Group {
     /// For each branch of each definition that is no default a number, the same for the same constant; `None` where the
     /// value is computed. Empty unless `exact`.
     pub(crate) agreed: Vec<Option<usize>>,
+}
+
+#[cfg(feature = "rvm")]
+impl Group {
+    /// `data.package.name`
+    pub(crate) fn name(&self) -> String {
+        format!("data.{}", self.path.join("."))
+    }
 }
 
 /// One definition with its `else` branches.

@@ -43,27 +43,29 @@ impl Verdict {
         if part("code").starts_with("rego_") { Self::Refused(text) } else { Self::Failed(text) }
     }
 
+    /// Whether two sides that say what is at odds do so in the same words; none where one of them does not.
+    #[must_use]
+    pub fn tells_alike(&self, other: &Self) -> Option<bool> {
+        match (self, other) {
+            (Self::Failed(a), Self::Failed(b)) if a.contains(CONFLICT) || b.contains(CONFLICT) => {
+                Some(a == b)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether two sides agree: on the value, or that there is none, or that and at which stage it failed.
-    /// Texts may differ, but for those of conflicts, which people see.
+    /// Texts may differ: see [`Self::tells_alike`].
     #[must_use]
     pub fn agrees(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Value(a), Self::Value(b)) => same(a, b),
-            (Self::Failed(a), Self::Failed(b)) if a.contains(CONFLICT) || b.contains(CONFLICT) => {
-                same_conflict(a, b)
-            }
             (Self::Undefined, Self::Undefined)
             | (Self::Refused(_), Self::Refused(_))
             | (Self::Failed(_), Self::Failed(_)) => true,
             _ => false,
         }
     }
-}
-
-/// The values that OPA lists depend on which of several conflicts it comes to first: it runs what is behind a call before
-/// it tries the call's other definitions.
-fn same_conflict(a: &str, b: &str) -> bool {
-    a.lines().next() == b.lines().next()
 }
 
 /// Equality of values to the letter: a number has to be spelled alike, because policies can print it.

@@ -117,7 +117,6 @@ fn plan_group(
     }
     let settled = is_settled(&rules);
     Group {
-        name: group.name(),
         path: group.path.clone(),
         kind: group.kind,
         rules,

@@ -156,7 +156,7 @@ impl Emitter<'_> {
         match callee {
             Callee::Function(group) => {
                 if args.len() > MAX_ARGUMENTS {
-                    let name = self.plan.groups.get(group).map(|group| group.name.clone());
+                    let name = self.plan.groups.get(group).map(|group| group.name());
                     return self.refuse(Reason::Arguments(name.unwrap_or_default()), lines);
                 }
                 let name = self.named(group);

@@ -96,7 +96,7 @@ impl Emitter<'_> {
         let mut gathered = Vec::new();
         for rule in &group.rules {
             if rule.branches.len() > 1 {
-                return self.refuse(Reason::ElseOfMany(group.name.clone()), lines);
+                return self.refuse(Reason::ElseOfMany(group.name()), lines);
             }
             gathered.extend(self.definition(rule, &[], &[], lines));
         }
@@ -109,12 +109,12 @@ impl Emitter<'_> {
         let flat = |branch: &Branch| branch.keys.len() == 1 && !branch.element;
         let is_flat = group.rules.iter().flat_map(|rule| &rule.branches).all(flat);
         if !is_flat || group.default.is_some() {
-            return self.refuse(Reason::ObjectRule(group.name.clone()), lines);
+            return self.refuse(Reason::ObjectRule(group.name()), lines);
         }
         let mut gathered = Vec::new();
         for rule in &group.rules {
             let [branch] = rule.branches.as_slice() else {
-                return self.refuse(Reason::ElseOfMany(group.name.clone()), lines);
+                return self.refuse(Reason::ElseOfMany(group.name()), lines);
             };
             let (mut inner, mut scope) = (Lines::new(), Scope::default());
             self.steps(&branch.body, &mut scope, &mut inner);
