@@ -34,6 +34,7 @@ pub fn all() -> Vec<Hostile> {
     all.extend(growing());
     all.extend(matching());
     all.extend(builtins());
+    all.extend(languages());
     all
 }
 
@@ -587,17 +588,17 @@ fn matching() -> Vec<Hostile> {
         body(
             "a pattern that expands",
             Ends,
-            "p { regex.match(\"(((((a{1,100}){1,100}){1,100}){1,100}){1,100})\", \"aaaa\") }",
+            "p { regex.match(\"(((((a{1,4}){1,4}){1,4}){1,4}){1,3})\", \"aaaa\") }",
         ),
         body(
             "a pattern that expands to its limit",
             Ends,
-            format!("p {{ regex.match(\"(x{{1,1000}}){{1,60}}y\", {}) }}", long(20_000)),
+            format!("p {{ regex.match(\"(x{{1,50}}){{1,20}}y\", {}) }}", long(20_000)),
         ),
         body(
             "many patterns that expand",
-            Answered,
-            "p = x { x := [1 | y := numbers.range(1, 100000)[_]; regex.match(sprintf(\"(a{1,500}){1,20}%d\", [y]), \"aaaa\")] }",
+            Ends,
+            "p = x { x := [1 | y := numbers.range(1, 1000)[_]; regex.match(sprintf(\"(a{1,50}){1,20}%d\", [y]), \"aaaa\")] }",
         ),
         body(
             "nested quantifiers",
@@ -647,7 +648,7 @@ fn matching() -> Vec<Hostile> {
             Ends,
             format!(
                 "p {{ regex.template_match(\"{}\", \"a\", \"<\", \">\") }}",
-                "<(a{1,500}){1,20}>".repeat(800)
+                "<(a{1,50}){1,20}>".repeat(800)
             ),
         ),
         body(
@@ -926,6 +927,88 @@ fn builtins() -> Vec<Hostile> {
             "objects by the million",
             Stopped,
             "p = x { x := {i: {\"a\": i} | i := numbers.range(1, 3000000)[_]} }",
+        ),
+    ]
+}
+
+/// Builtin functions whose arguments are programs of their own.
+fn languages() -> Vec<Hostile> {
+    use Fate::{Ends, Stopped};
+    let doubling = |begin: &str, both: &str| {
+        series(60, |n| {
+            format!(
+                "\"a{n}\": {{\"{begin}\": {}}},",
+                both.replace('@', &format!("{{\"$ref\": \"#/definitions/a{}\"}}", n + 1))
+            )
+        })
+    };
+    let schema = |begin: &str, both: &str| {
+        format!(
+            "{{\"$ref\": \"#/definitions/a0\", \"definitions\": {{{}\"a60\": false}}}}",
+            doubling(begin, both)
+        )
+    };
+    let matched = |schema: &str| format!("p = x {{ x := json.match_schema({{\"a\": [1]}}, {schema}) }}");
+    let rendered = |template: &str| format!("p = x {{ x := strings.render_template(`{template}`, {{}}) }}");
+    let fragments = series(200, |n| format!("fragment F{n} on T {{ t {{ ...F{} ...F{} }} }} ", n + 1, n + 2));
+    let schema_text = "type T { t: T s: String } type Query { t: T }";
+    vec![
+        body("a schema that is itself", Stopped, matched("{\"$ref\": \"#\"}")),
+        body("schemas that double", Stopped, matched(&schema("allOf", "[@, @]"))),
+        body("schemas of which any will do", Stopped, matched(&schema("anyOf", "[@, @]"))),
+        body(
+            "a schema of long numbers",
+            Ends,
+            format!(
+                "p = x {{ x := json.match_schema([1e-90000], {{\"items\": {{\"multipleOf\": 1e-99999}}}}); y := {} }}",
+                long(10)
+            ),
+        ),
+        body(
+            "a template that is itself",
+            Stopped,
+            rendered("{{define \"a\"}}{{template \"a\"}}{{end}}{{template \"a\"}}"),
+        ),
+        body("a template without end", Stopped, rendered("{{range 9000000000000000000}}{{end}}")),
+        body(
+            "a template that doubles",
+            Stopped,
+            rendered(&format!("{{{{$x := \"aaaaaaaa\"}}}}{}", "{{$x = print $x $x}}".repeat(60))),
+        ),
+        body("a wide template", Stopped, rendered("{{range 100000}}{{printf \"%999999d\" 1}}{{end}}")),
+        body(
+            "a template of brackets",
+            Ends,
+            rendered(&format!("{{{{{}1{}}}}}", "(".repeat(4_000), ")".repeat(4_000))),
+        ),
+        body(
+            "fragments of fragments",
+            Ends,
+            format!(
+                "p = x {{ x := graphql.is_valid(`{{ t {{ ...F0 }} }} {fragments} fragment F200 on T {{ s }} fragment F201 on T {{ s }}`, `{schema_text}`) }}"
+            ),
+        ),
+        body(
+            "a query of one field",
+            Ends,
+            format!(
+                "p = x {{ x := graphql.is_valid(`{{ {} }}`, `{schema_text}`) }}",
+                "t { s } ".repeat(3_000)
+            ),
+        ),
+        body(
+            "a deep query",
+            Ends,
+            format!("p = x {{ x := graphql.parse_query(`{}{}`) }}", "{t".repeat(4_000), "}".repeat(4_000)),
+        ),
+        body(
+            "queries that double",
+            Ends,
+            format!(
+                "p = x {{ x := graphql.is_valid(`{}s{}`, `{schema_text}`) }}",
+                "{ t { s } t ".repeat(25) + "{",
+                "}".repeat(26)
+            ),
         ),
     ]
 }

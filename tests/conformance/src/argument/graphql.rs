@@ -1,7 +1,10 @@
 //! GraphQL: schemas and queries, sound ones and others.
 
+use rego_compat::{Budget, Rules, Value};
 use serde_json::{Value as Json, json};
 
+use crate::Verdict;
+use crate::ours::{Sources, evaluate};
 use crate::random::Random;
 
 const SCHEMA: &str = "interface Node { id: ID! name: String }
@@ -42,6 +45,38 @@ const VARIABLES: &[&str] = &[
 const TYPES: &[&str] = &["User", "Post", "Node", "Dog", "Cat", "Pet", "Role", "None", "Query"];
 const NOISE: &[&str] = &["", "", "", "", "# c\n", ",", "\u{feff}", "!", "\"", "..."];
 
+/// Fields of a type with arguments and the type of what they give, if that has fields.
+fn fields_of(parent: &str) -> &'static [(&'static str, &'static str, &'static str)] {
+    match parent {
+        "Query" => &[
+            ("user", "(id: 1)", "User"),
+            ("search", "", "Pet"),
+            ("node", "", "Node"),
+            ("pet", "", "Pet"),
+            ("count", "", ""),
+            ("search", "(filter: {role: ADMIN})", "Pet"),
+            ("count", "(f: 1)", ""),
+            ("user", "(id: $i)", "User"),
+            ("search", "(filter: $f)", "Pet"),
+        ],
+        "User" => &[
+            ("id", "", ""),
+            ("name", "", ""),
+            ("friends", "(first: 1)", "User"),
+            ("friends", "(first: $n)", "User"),
+            ("role", "", ""),
+            ("pet", "", "Pet"),
+        ],
+        "Post" => &[("id", "", ""), ("title", "", ""), ("tags", "", ""), ("author", "", "User")],
+        "Node" => &[("id", "", ""), ("name", "", "")],
+        "Dog" => &[("name", "", ""), ("barks", "", "")],
+        "Cat" => &[("name", "", ""), ("meows", "", "")],
+        "Mutation" => &[("add", "(name: \"x\")", "User")],
+        "Subscription" => &[("added", "", "User"), ("removed", "", "User")],
+        _ => &[("__typename", "", "")],
+    }
+}
+
 struct Writer<'a> {
     random: &'a mut Random,
 }
@@ -62,34 +97,7 @@ impl Writer<'_> {
 
     /// Fields that a type has, mostly.
     fn fields(&mut self, parent: &str, depth: usize) -> String {
-        let known: &[(&str, &str, &str)] = match parent {
-            "Query" => &[
-                ("user", "(id: 1)", "User"),
-                ("search", "", "Pet"),
-                ("node", "", "Node"),
-                ("pet", "", "Pet"),
-                ("count", "", ""),
-                ("search", "(filter: {role: ADMIN})", "Pet"),
-                ("count", "(f: 1)", ""),
-                ("user", "(id: $i)", "User"),
-                ("search", "(filter: $f)", "Pet"),
-            ],
-            "User" => &[
-                ("id", "", ""),
-                ("name", "", ""),
-                ("friends", "(first: 1)", "User"),
-                ("friends", "(first: $n)", "User"),
-                ("role", "", ""),
-                ("pet", "", "Pet"),
-            ],
-            "Post" => &[("id", "", ""), ("title", "", ""), ("tags", "", ""), ("author", "", "User")],
-            "Node" => &[("id", "", ""), ("name", "", "")],
-            "Dog" => &[("name", "", ""), ("barks", "", "")],
-            "Cat" => &[("name", "", ""), ("meows", "", "")],
-            "Mutation" => &[("add", "(name: \"x\")", "User")],
-            "Subscription" => &[("added", "", "User"), ("removed", "", "User")],
-            _ => &[("__typename", "", "")],
-        };
+        let known = fields_of(parent);
         let count = if parent == "Subscription" { 0 } else { self.random.below(3) };
         let parts: Vec<String> = (0..=count)
             .map(|_| {
@@ -180,14 +188,34 @@ impl Writer<'_> {
     }
 }
 
+/// The tree of a document, which the functions take in place of its text.
+fn tree(function: &str, text: &str) -> Json {
+    let module = format!("package g\n\np = graphql.{function}(input)\n");
+    let sources = Sources { modules: vec![("g.rego".to_owned(), module)], v0: true };
+    let program = sources.compile("data.g.p", &Rules::default());
+    let tree =
+        program.map(|program| evaluate(&program, &text.into(), &Value::new_object(), &Budget::default()));
+    match tree {
+        Ok(Verdict::Value(value)) => crate::tagged::write(&value),
+        _ => json!(text),
+    }
+}
+
 pub(super) fn asked(name: &str, random: &mut Random) -> Option<Vec<Json>> {
     let mut writer = Writer { random };
+    let schema = if writer.random.once_in(8) { writer.schema() } else { SCHEMA.to_owned() };
+    let (query, broken) = (writer.query(), writer.schema());
+    // OPA does not survive trees in which something is missing that a rule looks at: these are whole.
+    let as_tree = random.once_in(4);
+    let schema_of = |text: &str| if as_tree { tree("parse_schema", text) } else { json!(text) };
+    let query_of =
+        |text: &str| if as_tree && !text.contains('@') { tree("parse_query", text) } else { json!(text) };
     Some(match name {
-        "graphql.parse_query" => vec![json!(writer.query())],
-        "graphql.parse_schema" | "graphql.schema_is_valid" => vec![json!(writer.schema())],
+        "graphql.parse_query" => vec![json!(query)],
+        "graphql.parse_schema" => vec![json!(broken)],
+        "graphql.schema_is_valid" => vec![schema_of(&broken)],
         "graphql.is_valid" | "graphql.parse" | "graphql.parse_and_verify" => {
-            let schema = if writer.random.once_in(8) { writer.schema() } else { SCHEMA.to_owned() };
-            vec![json!(writer.query()), json!(schema)]
+            vec![query_of(&query), schema_of(&schema)]
         }
         _ => return None,
     })

@@ -33,6 +33,11 @@ const FORMATS: &[&str] = &[
 ];
 const TEXTS: &[&str] = &["a", " ", "\n ", "é", "}", "{", "-", " x ", "<b>"];
 
+#[rustfmt::skip]
+const ACTIONS: &[&str] = &[
+    "{{break}}", "{{continue}}", "{{/* c */}}", "{{- /* */ -}}", "{{template \"t\"}}", "{{template \"t\" .a}}", "{{", "{{else}}", "{{end}}",
+];
+
 struct Writer<'a> {
     random: &'a mut Random,
 }
@@ -77,69 +82,42 @@ impl Writer<'_> {
     }
 
     fn action(&mut self, depth: usize) -> String {
-        let (left, right) =
-            (self.random.pick(&["{{", "{{", "{{ ", "{{- "]), self.random.pick(&["}}", "}}", " }}", " -}}"]));
+        let left = self.random.pick(&["{{", "{{", "{{ ", "{{- "]);
+        let right = self.random.pick(&["}}", "}}", " }}", " -}}"]);
         let pipe = self.pipe(1);
-        let inner = depth.saturating_sub(1);
-        let end = format!("{left}end{right}");
         match self.random.below(if depth == 0 { 8 } else { 20 }) {
             0..=4 => format!("{left}{pipe}{right}"),
             5 => format!("{left}$x := {pipe}{right}"),
             6 => format!("{left}$x = {pipe}{right}"),
-            7 => self
-                .random
-                .pick(&[
-                    "{{break}}",
-                    "{{continue}}",
-                    "{{/* c */}}",
-                    "{{- /* */ -}}",
-                    "{{template \"t\"}}",
-                    "{{template \"t\" .a}}",
-                    "{{",
-                    "{{else}}",
-                    "{{end}}",
-                ])
-                .to_owned(),
-            8 | 9 => format!("{left}if {pipe}{right}{}{end}", self.body(inner)),
-            10 => format!(
-                "{left}if {pipe}{right}{}{left}else{right}{}{end}",
-                self.body(inner),
-                self.body(inner)
-            ),
-            11 => format!(
-                "{left}if {pipe}{right}{}{left}else if .a{right}{}{end}",
-                self.body(inner),
-                self.body(inner)
-            ),
-            12 => format!(
-                "{left}with {pipe}{right}{}{left}else{right}{}{end}",
-                self.body(inner),
-                self.body(inner)
-            ),
-            13 => format!("{left}with $y := {pipe}{right}{}{end}", self.body(inner)),
-            14 => format!(
-                "{left}range {pipe}{right}{}{left}else{right}{}{end}",
-                self.body(inner),
-                self.body(inner)
-            ),
-            15 => format!(
-                "{left}range $x, $y := {}{right}{}{end}",
-                self.random.pick(&[".c", ".d", ".a", "."]),
-                self.body(inner)
-            ),
-            16 => format!(
-                "{left}range $y := {}{right}{}{end}",
-                self.random.pick(&[".c", ".d", "3", "."]),
-                self.body(inner)
-            ),
-            17 => format!(
-                "{left}range {}{right}{}{end}",
-                self.random.pick(&[".c", ".d", "2", ".", "$x, $y = .c", "$x = .c"]),
-                self.body(inner)
-            ),
-            18 => format!("{left}block \"t\" {pipe}{right}{}{end}", self.body(inner)),
-            _ => format!("{left}define \"t\"{right}{}{end}", self.body(inner)),
+            7 => self.random.pick(ACTIONS).to_owned(),
+            _ => self.control(left, right, depth.saturating_sub(1)),
         }
+    }
+
+    /// An action with an end, and another branch now and then.
+    fn control(&mut self, left: &str, right: &str, depth: usize) -> String {
+        let pipe = self.pipe(1);
+        let head = match self.random.below(12) {
+            0..=2 => format!("if {pipe}"),
+            3 => format!("with {pipe}"),
+            4 => format!("with $y := {pipe}"),
+            5 => format!("range {pipe}"),
+            6 => format!("range $x, $y := {}", self.random.pick(&[".c", ".d", ".a", "."])),
+            7 => format!("range $y := {}", self.random.pick(&[".c", ".d", "3", "."])),
+            8 | 9 => {
+                format!("range {}", self.random.pick(&[".c", ".d", "2", ".", "$x, $y = .c", "$x = .c"]))
+            }
+            10 => format!("block \"t\" {pipe}"),
+            _ => "define \"t\"".to_owned(),
+        };
+        let body = self.body(depth);
+        let other = match self.random.below(4) {
+            0 => format!("{left}else{right}{}", self.body(depth)),
+            1 if self.random.once_in(2) => format!("{left}else if .a{right}{}", self.body(depth)),
+            1 if self.random.once_in(2) => format!("{left}else with .d{right}{}", self.body(depth)),
+            _ => String::new(),
+        };
+        format!("{left}{head}{right}{body}{other}{left}end{right}")
     }
 
     fn body(&mut self, depth: usize) -> String {

@@ -1,3 +1,5 @@
+//! What queries and schemas are answered with; random ones are compared with OPA in the conformance tests.
+
 use crate::budget::{Budget, Limit};
 
 use super::*;
