@@ -953,13 +953,14 @@ fn languages() -> Vec<Hostile> {
     let fragments = series(200, |n| format!("fragment F{n} on T {{ t {{ ...F{} ...F{} }} }} ", n + 1, n + 2));
     let schema_text = "type T { t: T s: String } type Query { t: T }";
     vec![
-        body("a schema that is itself", Stopped, matched("{\"$ref\": \"#\"}")),
+        body("a schema without end", Stopped, matched("{\"$ref\": \"#\"}")),
         body("schemas that double", Stopped, matched(&schema("allOf", "[@, @]"))),
         body("schemas of which any will do", Stopped, matched(&schema("anyOf", "[@, @]"))),
         body(
             "a schema of long numbers",
             Ends,
             "p = x { x := json.match_schema([1e-29000], {\"items\": {\"multipleOf\": 1e-30000}}) }",
+        ),
         body(
             "a template that is itself",
             Stopped,
@@ -967,7 +968,7 @@ fn languages() -> Vec<Hostile> {
         ),
         body("a template without end", Stopped, rendered("{{range 9000000000000000000}}{{end}}")),
         body(
-            "a template that doubles",
+            "a Go template that doubles",
             Stopped,
             rendered(&format!("{{{{$x := \"aaaaaaaa\"}}}}{}", "{{$x = print $x $x}}".repeat(60))),
         ),
