@@ -1,5 +1,6 @@
 //! `base64.*`, `base64url.*` and `urlquery.*`. Source: OPA `topdown/encoding.go` and Go's `net/url`.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::value::Value;
@@ -115,9 +116,11 @@ pub(super) fn urlquery_encode_object(args: &[Value]) -> Outcome {
 }
 
 fn encoded_object(args: &[Value]) -> Result<Value, Fault> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
+    // In the order of the texts that keys become, the last of those that become the same.
+    let mut pairs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (key, value) in operand::object(args, 0)?.iter() {
         let key = super::document::name_of(key)?;
+        let mut texts = Vec::new();
         let values = match value {
             Value::String(_) => vec![value.clone()],
             Value::Array(array) => array.to_vec(),
@@ -128,10 +131,14 @@ fn encoded_object(args: &[Value]) -> Result<Value, Fault> {
             let Value::String(value) = value else {
                 return Err(operand::wrong(0, "string", Some(&value)));
             };
-            pairs.push((escaped(&key), escaped(&value)));
+            texts.push(escaped(&value));
         }
+        pairs.insert(key, texts);
     }
-    let joined: Vec<String> = pairs.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let joined: Vec<String> = pairs
+        .iter()
+        .flat_map(|(key, texts)| texts.iter().map(move |text| format!("{}={text}", escaped(key))))
+        .collect();
     Ok(Value::from(joined.join("&")))
 }
 
