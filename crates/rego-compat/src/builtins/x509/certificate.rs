@@ -121,7 +121,7 @@ fn name<'d>(body: &mut Reader<'d>) -> Result<(&'d [u8], Name), Fault> {
 }
 
 /// A time in RFC 3339.
-fn shown((seconds, offset): (i64, i64)) -> Value {
+pub(super) fn shown((seconds, offset): (i64, i64)) -> Value {
     Value::from(time::rfc3339(seconds, offset))
 }
 
@@ -177,7 +177,7 @@ fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'
 }
 
 /// Seconds since 1970, and the seconds that the clock it is given by is ahead of Greenwich's.
-fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), Fault> {
+pub(super) fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), Fault> {
     let unreadable = || malformed("time");
     let text = |content: &[u8]| String::from_utf8(content.to_vec()).map_err(|_| unreadable());
     if reader.peeks(der::UTC_TIME) {

@@ -6,6 +6,7 @@ use crate::value::{Number, Object, Value};
 
 use super::super::encoding::text_of;
 use super::super::operand::Fault;
+use super::certificate::{moment, shown};
 use super::der::{self, Reader};
 use super::{base64, list_or_null, texts};
 
@@ -85,6 +86,7 @@ fn any(tag: u8, content: &[u8], raw: &[u8]) -> Result<Value, Fault> {
         der::INTEGER => Value::Number(Number::from(Reader(raw).small(der::INTEGER)?)),
         der::OCTET_STRING => base64(content),
         der::OBJECT_IDENTIFIER => identifier(&Reader(raw).identifier()?),
+        der::UTC_TIME | der::GENERALIZED_TIME => shown(moment(&mut Reader(raw))?),
         0x14 => Value::from(text_of(content)),
         0x0c | 0x12 | 0x13 | 0x16 | 0x1e => Value::from(text(tag, content)?),
         _ => Value::Null,
