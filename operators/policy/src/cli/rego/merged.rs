@@ -11,8 +11,35 @@ use serde_json::value::RawValue;
 #[derive(Debug)]
 enum Document {
     Object(BTreeMap<String, Document>),
-    /// JSON that is no object.
-    Other(Box<RawValue>),
+    /// JSON as it came, whatever it is.
+    Raw(Box<RawValue>),
+}
+
+impl Document {
+    /// Whether there is something under a path.
+    fn has(&self, path: &[String]) -> bool {
+        let Some((name, rest)) = path.split_first() else { return true };
+        match self {
+            Self::Object(fields) => fields.get(name).is_some_and(|document| document.has(rest)),
+            Self::Raw(raw) => {
+                let fields: Result<BTreeMap<String, Box<RawValue>>, _> = serde_json::from_str(raw.get());
+                let inner = fields.ok().and_then(|mut fields| fields.remove(name));
+                inner.is_some_and(|raw| Self::Raw(raw).has(rest))
+            }
+        }
+    }
+
+    /// The fields of an object, taken apart now if it is not yet.
+    fn fields(&mut self) -> Option<&mut BTreeMap<String, Self>> {
+        if let Self::Raw(raw) = self {
+            let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
+            *self = Self::Object(fields.into_iter().map(|(name, raw)| (name, Self::Raw(raw))).collect());
+        }
+        match self {
+            Self::Object(fields) => Some(fields),
+            Self::Raw(_) => None,
+        }
+    }
 }
 
 /// What the files loaded so far make of `data`.
@@ -37,14 +64,14 @@ impl Merged {
     pub(super) fn add(&mut self, path: &[String], text: &str) -> Result<(), Refused> {
         let raw: Box<RawValue> =
             serde_json::from_str(text).map_err(|error| Refused::Syntax(error.to_string()))?;
-        let mut document = read(raw)?;
+        let mut document = Document::Raw(raw);
         for name in path.iter().rev() {
             document = Document::Object(BTreeMap::from([(name.clone(), document)]));
         }
-        let Document::Object(fields) = document else {
+        let Some(mut fields) = document.fields().map(std::mem::take) else {
             return Err(Refused::NotAnObject);
         };
-        if let Some(conflict) = conflict(&self.root, &fields) {
+        if let Some(conflict) = conflict(&mut self.root, &mut fields) {
             return Err(Refused::Conflict(conflict));
         }
         merge(&mut self.root, fields);
@@ -53,15 +80,10 @@ impl Merged {
 
     /// Whether there is something under a path.
     pub(super) fn has(&self, path: &[String]) -> bool {
-        let mut fields = &self.root;
-        for (index, name) in path.iter().enumerate() {
-            match fields.get(name) {
-                Some(Document::Object(inner)) => fields = inner,
-                Some(Document::Other(_)) => return index.saturating_add(1) == path.len(),
-                None => return false,
-            }
+        match path.split_first() {
+            Some((name, rest)) => self.root.get(name).is_some_and(|document| document.has(rest)),
+            None => true,
         }
-        true
     }
 
     /// All of it as JSON.
@@ -72,20 +94,12 @@ impl Merged {
     }
 }
 
-fn read(raw: Box<RawValue>) -> Result<Document, Refused> {
-    if !raw.get().starts_with('{') {
-        return Ok(Document::Other(raw));
-    }
-    let fields: BTreeMap<String, Box<RawValue>> =
-        serde_json::from_str(raw.get()).map_err(|error| Refused::Syntax(error.to_string()))?;
-    let fields: Result<BTreeMap<_, _>, _> =
-        fields.into_iter().map(|(name, value)| Ok((name, read(value)?))).collect();
-    fields.map(Document::Object)
-}
-
-fn conflict(ours: &BTreeMap<String, Document>, theirs: &BTreeMap<String, Document>) -> Option<Vec<String>> {
-    theirs.iter().find_map(|(name, theirs)| match (ours.get(name)?, theirs) {
-        (Document::Object(ours), Document::Object(theirs)) => {
+fn conflict(
+    ours: &mut BTreeMap<String, Document>,
+    theirs: &mut BTreeMap<String, Document>,
+) -> Option<Vec<String>> {
+    theirs.iter_mut().find_map(|(name, theirs)| match (ours.get_mut(name)?.fields(), theirs.fields()) {
+        (Some(ours), Some(theirs)) => {
             let mut path = conflict(ours, theirs)?;
             path.insert(0, name.clone());
             Some(path)
@@ -115,7 +129,7 @@ fn write(fields: &BTreeMap<String, Document>, out: &mut String) {
         out.push(':');
         match document {
             Document::Object(fields) => write(fields, out),
-            Document::Other(raw) => out.push_str(raw.get()),
+            Document::Raw(raw) => out.push_str(raw.get()),
         }
     }
     out.push('}');
