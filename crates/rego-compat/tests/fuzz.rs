@@ -14,6 +14,8 @@
 
 #[path = "fuzz/generate.rs"]
 mod generate;
+#[path = "fuzz/language.rs"]
+mod language;
 #[path = "hostile/templates.rs"]
 #[expect(dead_code, reason = "only the texts are wanted here")]
 mod templates;

@@ -2,6 +2,8 @@
 
 use rego_compat::builtins;
 
+use crate::language;
+
 /// Deterministic choices (SplitMix64).
 pub struct Random(u64);
 
@@ -351,7 +353,21 @@ impl Grower<'_> {
         }
     }
 
+    fn call_language(&mut self) {
+        let (name, mut arguments) = language::call(self.random);
+        if name == "strings.render_template" {
+            arguments.push("{\"a\": [1, \"b\"], \"b\": input}".to_owned());
+        }
+        for argument in &mut arguments {
+            *argument = format!("id({argument})");
+        }
+        self.put(&format!("{name}({})", arguments.join(", ")));
+    }
+
     fn call(&mut self) {
+        if self.random.chance(8) {
+            return self.call_language();
+        }
         let own = builtins::registry();
         let (name, arity) = match self.random.below(10) {
             0 | 1 if !self.functions.is_empty() => {
