@@ -31,7 +31,9 @@ pub struct PolicySetBuilder {
 
 #[derive(Debug)]
 struct Entry {
-    latest: Constraint,
+    latest: Arc<Constraint>,
+    /// The last version that a template accepted. A template that changes is asked about it where it refuses the latest.
+    good: Option<Arc<Constraint>>,
     in_force: Option<Arc<CompiledConstraint>>,
     error: Option<IngestError>,
 }
@@ -99,13 +101,13 @@ impl PolicySetBuilder {
     /// See [`IngestError`]; the constraint's last good version stays in force.
     pub fn put_constraint(&mut self, constraint: Constraint) -> Result<(), IngestError> {
         let template = self.templates.get(&constraint.id.kind);
-        let in_force = self.constraints.remove(&constraint.id).and_then(|entry| entry.in_force);
-        let mut entry = Entry { latest: constraint, in_force, error: None };
+        let latest = Arc::new(constraint);
+        let new = || Entry { latest: latest.clone(), good: None, in_force: None, error: None };
+        let entry = self.constraints.entry(latest.id.clone()).or_insert_with(new);
+        entry.latest = latest.clone();
         entry.recompile(template);
-        let outcome = entry.error.clone().map_or(Ok(()), Err);
-        self.constraints.insert(entry.latest.id.clone(), entry);
         self.in_force.take();
-        outcome
+        entry.error.clone().map_or(Ok(()), Err)
     }
 
     /// Takes a constraint out of force.
@@ -122,7 +124,7 @@ impl PolicySetBuilder {
         self.constraints
             .values()
             .filter(move |entry| entry.latest.id.kind == kind)
-            .map(|entry| (&entry.latest, entry.error.as_ref()))
+            .map(|entry| (&*entry.latest, entry.error.as_ref()))
     }
 
     /// Puts an object in the inventory of a target.
@@ -156,16 +158,28 @@ impl PolicySetBuilder {
 
 impl Entry {
     fn recompile(&mut self, template: Option<&CompiledTemplate>) {
-        let compiled = match template {
-            Some(template) => template.compile_constraint(&self.latest),
-            None => Err(IngestError::MissingTemplate { kind: self.latest.id.kind.clone() }),
+        let Some(template) = template else {
+            self.error = Some(IngestError::MissingTemplate { kind: self.latest.id.kind.clone() });
+            return;
         };
-        match compiled {
+        match template.compile_constraint(&self.latest) {
             Ok(compiled) => {
                 self.in_force = Some(Arc::new(compiled));
+                self.good = Some(self.latest.clone());
                 self.error = None;
             }
-            Err(error) => self.error = Some(error),
+            Err(error) => {
+                self.error = Some(error);
+                self.stay_good(template);
+            }
+        }
+    }
+
+    /// The last good version runs the template's new code where that accepts it, and the code it ran before otherwise.
+    fn stay_good(&mut self, template: &CompiledTemplate) {
+        let good = self.good.as_ref().and_then(|good| template.compile_constraint(good).ok());
+        if let Some(good) = good {
+            self.in_force = Some(Arc::new(good));
         }
     }
 }

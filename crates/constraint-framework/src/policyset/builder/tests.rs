@@ -90,6 +90,23 @@ fn a_broken_constraint_leaves_the_last_good_one_in_force() {
 }
 
 #[test]
+fn the_last_good_constraint_runs_the_new_code_of_its_template() {
+    let mut policies = builder();
+    policies.put_template(&template("Echo", "package p\nviolation[{\"msg\": \"old\"}] { true }")).unwrap();
+    policies.put_constraint(say("Echo", "c", "hello")).unwrap();
+    policies.put_constraint(constraint("Echo", "c", json!({"enforcementAction": "explode"}))).unwrap_err();
+    assert_eq!(verdict(&policies).denial(), "[c] old");
+    policies.put_template(&echo("Echo")).unwrap();
+    assert_eq!(verdict(&policies).denial(), "[c] hello");
+    let error = policies.constraints_of("Echo").find_map(|(_, error)| error).unwrap().to_string();
+    assert!(error.contains("explode"), "{error}");
+    policies.remove_template("Echo");
+    assert!(policies.build().is_empty());
+    policies.put_template(&echo("Echo")).unwrap();
+    assert_eq!(verdict(&policies).denial(), "[c] hello");
+}
+
+#[test]
 fn what_a_template_may_not_hold_is_refused_with_a_place() {
     for (rego, expected) in [
         ("package p\nother[{\"msg\": \"m\"}] { true }", "violation"),
