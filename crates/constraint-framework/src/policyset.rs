@@ -5,6 +5,7 @@
 mod builder;
 mod compiled;
 mod compiler;
+mod contain;
 mod disagreement;
 #[cfg(test)]
 mod generated;

@@ -121,6 +121,9 @@ pub enum MatchError {
     /// The review holds no object at all.
     #[error("invalid request object: neither object nor old object are defined")]
     NoObject,
+    /// The target panicked: a defect of the target, which says more on standard error.
+    #[error("the target failed: report it with the constraint and the object")]
+    TargetFailed,
 }
 
 /// An object that cannot be put in the inventory.

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use constraint_framework::IngestError;
 use constraint_framework::api::{Constraint, FieldErrors};
-use constraint_framework::driver::{Budget, Driver, RegoDriver};
+use constraint_framework::driver::{Budget, CompileError, Driver, Program, RegoDriver};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint, Review};
 use constraint_framework::target::{AdmissionTarget, InventoryPathError, MatchError, Matcher, Route, Target};
@@ -87,4 +88,101 @@ fn a_review_meets_the_constraints_of_its_target_only() {
 #[test]
 fn a_review_of_no_target_meets_all() {
     assert_eq!(denial(&Review::default()).lines().count(), 2);
+}
+
+/// Panics where the constraint tells it to.
+#[derive(Debug)]
+struct Faulty;
+
+#[derive(Debug)]
+struct FaultyMatcher(String);
+
+impl Target for Faulty {
+    fn name(&self) -> &str {
+        "faulty.example"
+    }
+
+    fn match_schema(&self) -> Value {
+        json!({"type": "object", "properties": {"panic": {"type": "string"}}})
+    }
+
+    fn matcher(&self, spec: Option<&Value>) -> Result<Box<dyn Matcher>, FieldErrors> {
+        let place = spec.and_then(|spec| spec["panic"].as_str()).unwrap_or_default();
+        assert_ne!(place, "compile");
+        Ok(Box::new(FaultyMatcher(place.to_owned())))
+    }
+
+    fn inventory_path(&self, _: &Document) -> Result<Vec<String>, InventoryPathError> {
+        Err(InventoryPathError("address"))
+    }
+}
+
+impl Matcher for FaultyMatcher {
+    fn route(&self) -> Route {
+        assert_ne!(self.0, "route");
+        Route::everywhere()
+    }
+
+    fn matches(&self, _: &Review) -> Result<bool, MatchError> {
+        assert_ne!(self.0, "match");
+        Ok(true)
+    }
+}
+
+#[test]
+fn a_target_that_panics_fails_one_constraint() {
+    let drivers = [Arc::new(RegoDriver) as Arc<dyn Driver>];
+    let mut builder = PolicySetBuilder::new(Compiler::new([Arc::new(Faulty) as Arc<dyn Target>], drivers));
+    builder
+        .put_template(&json!({
+            "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": "seen"},
+            "spec": {
+                "crd": {"spec": {"names": {"kind": "Seen"}}},
+                "targets": [{"target": "faulty.example", "rego": "package p\nviolation[{\"msg\": \"seen\"}] { true }"}]
+            }
+        }))
+        .unwrap();
+    let mut put = |name: &str, place: &str| {
+        let constraint = json!({"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "Seen",
+            "metadata": {"name": name}, "spec": {"match": {"panic": place}}});
+        builder
+            .put_constraint(Constraint::from_value(&constraint).unwrap())
+            .map_err(|error| error.to_string())
+    };
+    put("sound", "").unwrap();
+    put("matching", "match").unwrap();
+    put("routing", "route").unwrap();
+    let refused = put("sound", "compile").unwrap_err();
+    assert!(refused.starts_with("/spec/match: "), "{refused}");
+    let verdict = builder.build().review(&Review::default(), EnforcementPoint::AUDIT, &Budget::default());
+    let failed = "[matching] unable to match constraints: the target failed: report it with the constraint and the object";
+    assert_eq!(verdict.denial(), format!("[routing] seen\n[sound] seen\n{failed}"));
+}
+
+/// Panics on every source.
+#[derive(Debug)]
+struct FaultyDriver;
+
+impl Driver for FaultyDriver {
+    fn engine(&self) -> &str {
+        "Faulty"
+    }
+
+    fn compile(&self, _: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+        panic!("on purpose")
+    }
+}
+
+#[test]
+fn a_driver_that_panics_refuses_one_template() {
+    let drivers = [Arc::new(FaultyDriver) as Arc<dyn Driver>];
+    let mut builder = PolicySetBuilder::new(Compiler::new([Arc::new(Letters) as Arc<dyn Target>], drivers));
+    let refused = builder.put_template(&json!({
+        "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": "mail"},
+        "spec": {
+            "crd": {"spec": {"names": {"kind": "Mail"}}},
+            "targets": [{"target": "letters.example", "code": [{"engine": "Faulty", "source": {}}]}]
+        }
+    }));
+    assert_eq!(refused, Err(IngestError::CompilerFailed));
 }

@@ -12,7 +12,9 @@ use crate::driver::{CompileError, Program};
 use crate::error::IngestError;
 use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
-use crate::target::{ConstraintCrds, CrdParts, Matcher, Target};
+use crate::target::{ConstraintCrds, CrdParts, MatchError, Matcher, Route, Target};
+
+use super::contain::contained;
 
 /// A template whose code compiled.
 #[derive(Clone, Debug)]
@@ -63,7 +65,7 @@ pub(super) struct Programs {
 #[derive(Debug)]
 pub(super) struct CompiledConstraint {
     pub(super) id: ConstraintRef,
-    pub(super) matcher: Box<dyn Matcher>,
+    matcher: Box<dyn Matcher>,
     pub(super) enforcement: Enforcement,
     pub(super) parameters: Json,
     pub(super) template: CompiledTemplate,
@@ -174,7 +176,8 @@ impl CompiledTemplate {
     ) -> Result<CompiledConstraint, IngestError> {
         let spec = ConstraintSpec::from_value(&self.complete(constraint)?)?;
         let enforcement = Enforcement::compile(&spec);
-        let matcher = self.0.target.matcher(spec.match_spec.as_ref());
+        let asked = contained(|| self.0.target.matcher(spec.match_spec.as_ref()));
+        let matcher = asked.unwrap_or_else(|| Err(FieldError::new("/spec/match", TARGET_FAILED).into()));
         match (enforcement, matcher) {
             (Ok(enforcement), Ok(matcher)) => Ok(CompiledConstraint {
                 id: constraint.id.clone(),
@@ -208,6 +211,21 @@ impl CompiledTemplate {
         });
         FieldErrors::check(refused.chain(unknown).collect())?;
         Ok(verdict.stored.get_mut("spec").map(Value::take).unwrap_or_default())
+    }
+}
+
+const TARGET_FAILED: &str = "the target failed on it: report it with the constraint";
+
+// === impl CompiledConstraint ===
+
+impl CompiledConstraint {
+    /// Where the objects are that this can match: everywhere, if the target fails to say.
+    pub(super) fn route(&self) -> Route {
+        contained(|| self.matcher.route()).unwrap_or_else(Route::everywhere)
+    }
+
+    pub(super) fn matches(&self, review: &Review) -> Result<bool, MatchError> {
+        contained(|| self.matcher.matches(review)).unwrap_or(Err(MatchError::TargetFailed))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::IngestError;
 use crate::target::{AdmissionTarget, ConstraintCrds, CrdError, CrdParts, Target};
 
 use super::compiled::{CompiledTemplate, Programs};
+use super::contain::contained;
 
 /// Compiles templates. Cheap to clone and shared by threads, so that compiling needs no lock.
 #[derive(Clone, Debug)]
@@ -114,7 +115,8 @@ impl Compiler {
             Some((driver, code))
         });
         let compile = |(driver, code): (&Arc<dyn Driver>, &crate::api::Code)| {
-            let program = driver.compile(&code.source).map_err(IngestError::Compile)?;
+            let compiled = contained(|| driver.compile(&code.source)).ok_or(IngestError::CompilerFailed)?;
+            let program = compiled.map_err(IngestError::Compile)?;
             Ok::<_, IngestError>((driver.engine().to_owned(), program))
         };
         let Some(first) = written.next() else {

@@ -41,7 +41,7 @@ impl PolicySet {
         for constraint in self.candidates(review) {
             let template = &constraint.template;
             let acts = constraint.enforcement.applies(point) && template.wants(review, point);
-            if !acts || !constraint.matcher.matches(review).unwrap_or(false) {
+            if !acts || !constraint.matches(review).unwrap_or(false) {
                 continue;
             }
             let answer = |(engine, program): (&str, &dyn crate::driver::Program)| {

@@ -1,6 +1,5 @@
 //! The policy set: what is in force, at one moment, for every reader.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use crate::driver::{Budget, Case, EvalError, Program};
@@ -8,6 +7,7 @@ use crate::inventory::Inventory;
 use crate::review::{EnforcementPoint, Finding, Review, Verdict, Violation};
 
 use super::compiled::CompiledConstraint;
+use super::contain::contained;
 use super::index::Index;
 
 /// Compiled templates and constraints and the inventory they read. Immutable: a change makes another one.
@@ -28,7 +28,7 @@ impl InForce {
     pub(super) fn new(constraints: Vec<Arc<CompiledConstraint>>) -> Self {
         let mut index = Index::default();
         for constraint in &constraints {
-            index.push(&constraint.matcher.route());
+            index.push(&constraint.route());
         }
         Self { constraints, index }
     }
@@ -75,7 +75,7 @@ impl PolicySet {
     }
 
     fn judge(&self, constraint: &CompiledConstraint, review: &Review, budget: &Budget) -> Vec<Finding> {
-        match constraint.matcher.matches(review) {
+        match constraint.matches(review) {
             Ok(false) => Vec::new(),
             Err(error) => vec![undecided(format!("unable to match constraints: {error}"))],
             Ok(true) => self.ask(constraint, constraint.template.program(), review, budget),
@@ -91,7 +91,8 @@ impl PolicySet {
         budget: &Budget,
     ) -> Vec<Finding> {
         let case = Case { review, parameters: &constraint.parameters, inventory: &self.inventory };
-        let mut answer = contained(|| program.evaluate(&case, budget));
+        let asked = contained(|| program.evaluate(&case, budget));
+        let mut answer = asked.unwrap_or(Err(EvalError::EngineFailed));
         // The two drivers here ask for values of their own; this is for others, who read JSON.
         if review.is_unreadable() || constraint.parameters.is_unreadable() {
             answer = Err(EvalError::Unreadable);
@@ -104,11 +105,6 @@ impl PolicySet {
         let positions = self.in_force.index.candidates(review).into_iter();
         positions.filter_map(|position| self.in_force.constraints.get(position)).map(AsRef::as_ref)
     }
-}
-
-/// A panic of one engine is an error of one constraint. Programs are immutable: a panic leaves nothing half done.
-fn contained(evaluate: impl FnOnce() -> Result<Vec<Finding>, EvalError>) -> Result<Vec<Finding>, EvalError> {
-    std::panic::catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or(Err(EvalError::EngineFailed))
 }
 
 /// Gatekeeper gives null details to the failure of a policy in Rego, and none to everything else.
