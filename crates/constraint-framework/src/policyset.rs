@@ -12,6 +12,7 @@ mod generated;
 mod index;
 #[cfg(test)]
 mod laws;
+mod place;
 mod snapshot;
 
 pub use builder::PolicySetBuilder;

@@ -15,6 +15,7 @@ use crate::review::{Enforcement, EnforcementPoint, Json, Review};
 use crate::target::{ConstraintCrds, CrdParts, MatchError, Matcher, Route, Target};
 
 use super::contain::contained;
+use super::place::pointer;
 
 /// A template whose code compiled.
 #[derive(Clone, Debug)]
@@ -201,13 +202,18 @@ impl CompiledTemplate {
             fields.insert("spec".to_owned(), constraint.spec.clone());
         }
         let mut verdict = self.with_parts(|crds, parts| crds.validate(parts, &object));
-        let refused =
-            verdict.errors.iter().map(|finding| FieldError::new(finding.pointer(), finding.to_string()));
-        let unknown = verdict.unknown_fields.iter().map(|field| {
+        let refused = verdict.errors.iter().map(|finding| {
+            // The place of a finding is one step with all of its path.
+            let path = finding.path.server("");
             FieldError::new(
-                "",
-                format!("{field}: unknown field: it is not in the schema of kind {}", constraint.id.kind),
+                pointer(path.strip_prefix("<nil>").unwrap_or(&path), &object),
+                finding.to_string(),
             )
+        });
+        let unknown = verdict.unknown_fields.iter().map(|field| {
+            let rule =
+                format!("{field}: unknown field: it is not in the schema of kind {}", constraint.id.kind);
+            FieldError::new(pointer(field, &object), rule)
         });
         FieldErrors::check(refused.chain(unknown).collect())?;
         Ok(verdict.stored.get_mut("spec").map(Value::take).unwrap_or_default())
