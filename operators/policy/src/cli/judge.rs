@@ -42,14 +42,15 @@ impl Offence<'_> {
             let mut names = points.filter_map(|point| point.get("name")?.as_str());
             names.any(|name| name == "*" || name == EnforcementPoint::GATOR.name())
         };
-        Some(
-            entries
-                .into_iter()
-                .flatten()
-                .filter(here)
-                .filter_map(|entry| entry.get("action")?.as_str())
-                .collect(),
-        )
+        let mut actions = Vec::new();
+        for action in
+            entries.into_iter().flatten().filter(here).filter_map(|entry| entry.get("action")?.as_str())
+        {
+            if !actions.contains(&action) {
+                actions.push(action);
+            }
+        }
+        Some(actions)
     }
 
     /// Whether the command fails because of it.
@@ -85,15 +86,15 @@ pub(super) fn review_of(object: Document, policies: &PolicySet, unplaced: Unplac
         _ => None,
     };
     let assumed = || Document::from_value(&assumed?).ok();
-    let namespace = namespace_of(&object, policies).or_else(assumed);
+    let namespace = namespace_called(object.namespace(), policies).or_else(assumed);
     let mut review = AdmissionTarget.object(object, Some(ReviewSource::Original));
     review.namespace_object = namespace;
     review
 }
 
-/// The Namespace that an object lies in, as far as the inventory has it.
-pub(super) fn namespace_of(object: &Document, policies: &PolicySet) -> Option<Document> {
-    let path = ["cluster", "v1", "Namespace", object.namespace()].map(str::to_owned);
+/// The Namespace of that name, if the inventory has it.
+pub(super) fn namespace_called(name: &str, policies: &PolicySet) -> Option<Document> {
+    let path = ["cluster", "v1", "Namespace", name].map(str::to_owned);
     policies.inventory().get(&path)
 }
 

@@ -2,7 +2,7 @@
 
 use constraint_framework::review::Verdict;
 use regex::Regex;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
 use crate::yaml::{self, Words};
@@ -19,9 +19,9 @@ pub(super) struct Suite {
     pub(super) _kind: String,
     #[serde(rename = "metadata", default)]
     pub(super) _metadata: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) skip: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) tests: Vec<Test>,
 }
 
@@ -29,14 +29,15 @@ pub(super) struct Suite {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Test {
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) name: String,
     pub(super) template: Option<String>,
     pub(super) constraint: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) invalid: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) skip: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) cases: Vec<Case>,
 }
 
@@ -44,13 +45,14 @@ pub(super) struct Test {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) name: String,
     pub(super) object: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) inventory: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) assertions: Vec<Assertion>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) skip: bool,
 }
 
@@ -60,6 +62,11 @@ pub(super) struct Case {
 pub(super) struct Assertion {
     violations: Option<Value>,
     message: Option<String>,
+}
+
+/// `null` is as good as nothing, as it is to gator.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(reader: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(reader)?.unwrap_or_default())
 }
 
 impl Suite {

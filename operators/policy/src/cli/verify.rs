@@ -20,6 +20,7 @@ mod engine;
 mod export;
 mod filter;
 mod report;
+mod strict;
 
 pub use engine::EngineChoice;
 use filter::Filter;

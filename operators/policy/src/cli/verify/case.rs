@@ -12,13 +12,14 @@ use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSou
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
-use crate::cli::judge::{namespace_of, verdict};
+use crate::cli::judge::{namespace_called, verdict};
 use crate::cli::load::{Manifest, load_file};
 use crate::cli::suite::{Case, Test};
 
 use super::Manner;
 use super::engine::compilers;
 use super::report::Outcome;
+use super::strict::unknown_fields;
 
 pub(super) fn run_test(folder: &Path, test: &Test, manner: &Manner<'_>) -> Outcome {
     let started = Instant::now();
@@ -142,7 +143,9 @@ impl Policy {
         }
         let mut review = review(&required(folder, Some(object), "object")?)?;
         let policies = policies.build();
-        review.namespace_object = review.object.as_ref().and_then(|object| namespace_of(object, &policies));
+        // The namespace of a request is the one it names, whatever its object says.
+        let namespace = review.attributes.get("namespace").and_then(Value::as_str).unwrap_or_default();
+        review.namespace_object = namespace_called(namespace, &policies);
         Ok((policies, review))
     }
 }
@@ -156,6 +159,10 @@ fn put_constraint(policies: &mut PolicySetBuilder, manifest: &Value) -> Result<(
 fn review(object: &Value) -> Result<Review, String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/kind") == "AdmissionReview" && text("/apiVersion").starts_with("admission.k8s.io/") {
+        let unknown = unknown_fields(object);
+        if !unknown.is_empty() {
+            return Err(format!("invalid AdmissionReview: unknown fields: {}", unknown.join(", ")));
+        }
         let request = object.get("request").filter(|request| request.is_object());
         let request = request.ok_or("invalid AdmissionReview: must hold a request")?;
         if request.get("object").is_none_or(Value::is_null)

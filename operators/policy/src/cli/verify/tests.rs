@@ -302,3 +302,58 @@ fn what_policies_print_stands_with_its_case() {
     assert!(said.contains(expected), "{said}");
     assert!(!run(false).contains("seen"));
 }
+
+#[test]
+fn what_is_null_or_nameless_counts_as_left_out() {
+    let suite = r"
+apiVersion: test.gatekeeper.sh/v1alpha1
+kind: Suite
+skip: null
+tests:
+- template: template.yaml
+  constraint: constraint.yaml
+  skip: null
+  invalid: null
+  cases:
+  - {object: bad.yaml, inventory: null, skip: null, assertions: [{violations: 1}]}
+- {name: none, template: template.yaml, constraint: constraint.yaml, cases: null}
+";
+    let (passed, output) = output(suite, None);
+    assert!(passed, "{output}");
+}
+
+#[test]
+fn a_request_is_taken_by_its_word() {
+    let folder = folder(
+        r"
+apiVersion: test.gatekeeper.sh/v1alpha1
+kind: Suite
+tests:
+- name: requests
+  template: template.yaml
+  constraint: selecting.yaml
+  cases:
+  - {name: its-namespace, object: named.yaml, inventory: [namespace.yaml], assertions: [{violations: 1, message: bad label}]}
+  - {name: none, object: nameless.yaml, inventory: [namespace.yaml], assertions: [{violations: 1, message: missing Namespace}]}
+  - {name: typing-error, object: misspelt.yaml, assertions: [{violations: no}]}
+",
+    );
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "selecting.yaml",
+        "{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Forbidden, metadata: {name: c}, spec: {match: {namespaceSelector: {}}}}",
+    );
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a, labels: {bad: x}}}";
+    let request = |fields: &str| {
+        format!(
+            "{{apiVersion: admission.k8s.io/v1, kind: AdmissionReview, request: {{operation: CREATE, object: {pod}{fields}}}}}"
+        )
+    };
+    write("named.yaml", &request(", namespace: a"));
+    write("nameless.yaml", &request(""));
+    write("misspelt.yaml", &request(", oldObjet: {}"));
+    let report = run_suite(&folder.path().join("suite.yaml"), &MANNER);
+    let errors: Vec<_> = report.tests[0].cases.iter().map(|case| case.error.clone()).collect();
+    let unknown = "invalid AdmissionReview: unknown fields: /request/oldObjet".to_owned();
+    assert_eq!(errors, [None, None, Some(unknown)]);
+}
