@@ -2,6 +2,8 @@
 //!
 //! What is allowed and refused is Gatekeeper's; how Rego is evaluated is OPA's and lives in `rego-compat`.
 
+mod hook;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -65,9 +67,10 @@ fn compile(
     let source =
         RegoSource::from_value(source).map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
     let version = if source.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
-    let modules = parse(&source, version)?;
-    let package = modules.first().map(|entry| entry.package().join(".")).unwrap_or_default();
-    let query = format!("data.{package}.violation");
+    let mut modules = parse(&source, version)?;
+    let package = modules.first().map(|entry| entry.package().to_vec()).unwrap_or_default();
+    let query = format!("data.{}.violation", package.join("."));
+    modules.extend(hook::module(&package));
     let compiled =
         rego_compat::compile(&modules, &query, rules).map_err(|findings| from_findings(&findings))?;
     let reads = Reads::of(compiled.analysis());
@@ -134,8 +137,8 @@ fn from_field(error: &crate::api::FieldError) -> CompileError {
 }
 
 fn from_findings(findings: &Findings) -> Vec<CompileError> {
-    findings
-        .iter()
+    let own = findings.iter().filter(|finding| !hook::is_of(finding));
+    own
         .map(|finding| CompileError {
             code: finding.code.to_string(),
             message: match finding.help.as_str() {
@@ -144,6 +147,7 @@ fn from_findings(findings: &Findings) -> Vec<CompileError> {
             },
             location: format!("{}:{}:{}", finding.file, finding.line, finding.column),
         })
+        .chain(hook::mistake(findings))
         .collect()
 }
 

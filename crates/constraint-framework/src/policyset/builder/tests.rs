@@ -122,6 +122,37 @@ fn what_a_template_may_not_hold_is_refused_with_a_place() {
 }
 
 #[test]
+fn a_violation_that_cannot_have_a_message_is_refused_with_the_template() {
+    let refused = [
+        "violation[msg] { msg := \"text\" }",
+        "violation[{\"message\": \"m\"}] { true }",
+        "violation = [{\"msg\": \"m\"}]",
+        "violation[k] = {\"msg\": \"m\"} { k := [1, 2][_] }",
+        "violation = {\"k\": {\"msg\": \"m\"}}",
+        "violation = true",
+    ];
+    let mut policies = builder();
+    for rules in refused {
+        let outcome = policies.put_template(&template("Shape", &format!("package p[\"q-r\"]\n{rules}")));
+        let Err(IngestError::Compile(errors)) = outcome else { panic!("{rules}: {outcome:?}") };
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].to_string().starts_with("template: `violation` must be a set"), "{errors:?}");
+    }
+    for rules in [
+        "violation[{\"msg\": \"m\"}] { true }",
+        "violation[v] { v := input.parameters }",
+        "violation[v] { v := {\"msg\": 5} }",
+        "violation[v] { v := {\"msg\": \"m\", \"other\": 1} }\nviolation[{\"msg\": \"n\", \"details\": []}] { true }",
+        "violation = set()",
+        "default violation = set()",
+        "violation = {{\"msg\": \"m\"}}",
+        "violation = {v | v := input.parameters[_]}",
+    ] {
+        policies.put_template(&template("Shape", &format!("package p[\"q-r\"]\n{rules}"))).expect(rules);
+    }
+}
+
+#[test]
 fn a_library_lies_below_lib() {
     let mut manifest = echo("Echo");
     manifest["spec"]["targets"][0]["libs"] =

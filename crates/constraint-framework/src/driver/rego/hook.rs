@@ -1,0 +1,36 @@
+//! What Gatekeeper does with a template's answer, as a rule beside it: never evaluated, but compiled, so that a
+//! `violation` that cannot be what it has to be is refused with the template and not found at the first review.
+
+use rego_compat::{Finding, Findings, Module, RegoVersion};
+
+use crate::driver::CompileError;
+
+const NAME: &str = "hook";
+
+/// The hook for the rule `violation` of a package.
+pub(super) fn module(package: &[String]) -> Result<Module, Findings> {
+    let (root, below) = package.split_first().map_or(("", package), |(root, below)| (root.as_str(), below));
+    let below: String = below.iter().map(|segment| format!("[{segment:?}]")).collect();
+    let source = format!(
+        "package {root}{below}\ngatekeeper_hook {{ violation[r]; object.get(r, \"details\", {{}}); r.msg }}"
+    );
+    Module::parse(NAME, &source, RegoVersion::V0)
+}
+
+/// Whether a finding is one in the hook.
+pub(super) fn is_of(finding: &Finding) -> bool {
+    finding.file == NAME
+}
+
+/// The findings in the hook as one mistake of the template, if there are any.
+pub(super) fn mistake(findings: &Findings) -> Option<CompileError> {
+    let found = findings.iter().find(|finding| is_of(finding))?;
+    Some(CompileError {
+        code: found.code.to_string(),
+        message: format!(
+            "`violation` must be a set of objects with a `msg`, such as violation[{{\"msg\": msg}}] {{ … }}: {}",
+            found.message
+        ),
+        location: "template".to_owned(),
+    })
+}
