@@ -10,6 +10,7 @@ mod disagreement;
 #[cfg(test)]
 mod generated;
 mod index;
+mod inventories;
 #[cfg(test)]
 mod laws;
 mod place;

@@ -1,6 +1,6 @@
 //! Several targets in one policy set: each review is judged by the constraints of its own target, and by no others.
 
-#![allow(clippy::unwrap_used, reason = "a test says no by panicking")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test says no by panicking")]
 
 use std::sync::Arc;
 
@@ -185,4 +185,61 @@ fn a_driver_that_panics_refuses_one_template() {
         }
     }));
     assert_eq!(refused, Err(IngestError::CompilerFailed));
+}
+
+/// Judges pods of another sort, which lie where Kubernetes' pods do.
+#[derive(Debug)]
+struct Peas;
+
+impl Target for Peas {
+    fn name(&self) -> &str {
+        "peas.example"
+    }
+
+    fn match_schema(&self) -> Value {
+        json!({"type": "object"})
+    }
+
+    fn matcher(&self, _: Option<&Value>) -> Result<Box<dyn Matcher>, FieldErrors> {
+        Ok(Box::new(Every))
+    }
+
+    fn inventory_path(&self, object: &Document) -> Result<Vec<String>, InventoryPathError> {
+        AdmissionTarget.inventory_path(object)
+    }
+}
+
+#[test]
+fn each_target_has_an_inventory_of_its_own() {
+    let targets = [Arc::new(AdmissionTarget) as Arc<dyn Target>, Arc::new(Peas)];
+    let mut builder =
+        PolicySetBuilder::new(Compiler::new(targets, [Arc::new(RegoDriver) as Arc<dyn Driver>]));
+    let rego = "package p\nviolation[{\"msg\": name}] { data.inventory.cluster.v1.Pod[name] }";
+    for (kind, target) in [("Whale", "admission.k8s.gatekeeper.sh"), ("Pea", "peas.example")] {
+        builder
+            .put_template(&json!({
+                "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate",
+                "metadata": {"name": kind.to_lowercase()},
+                "spec": {"crd": {"spec": {"names": {"kind": kind}}}, "targets": [{"target": target, "rego": rego}]}
+            }))
+            .unwrap();
+        let constraint = json!({
+            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": kind.to_lowercase()}
+        });
+        builder.put_constraint(Constraint::from_value(&constraint).unwrap()).unwrap();
+    }
+    let pod = |name: &str| {
+        Document::from_value(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}})).unwrap()
+    };
+    let said = |builder: &PolicySetBuilder| {
+        builder.build().review(&Review::default(), EnforcementPoint::AUDIT, &Budget::default()).denial()
+    };
+    builder.put_object(&AdmissionTarget, pod("both")).unwrap();
+    builder.put_object(&Peas, pod("both")).unwrap();
+    builder.put_object(&Peas, pod("green")).unwrap();
+    assert_eq!(said(&builder), "[pea] both\n[whale] both\n[pea] green");
+    builder.remove_object(&Peas, &pod("both")).unwrap();
+    assert_eq!(said(&builder), "[whale] both\n[pea] green");
+    let policies = builder.build();
+    assert_eq!((policies.inventory(&AdmissionTarget).len(), policies.inventory(&Peas).len()), (1, 1));
 }

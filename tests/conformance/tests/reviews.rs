@@ -239,7 +239,7 @@ fn ours(policies: &PolicySet, review: &Review) -> Result<review::Review, String>
         Some(namespace) => Some(Document::from_value(namespace).expect("a namespace")),
         None => {
             let name = built.attributes.get("namespace").and_then(Json::as_str).unwrap_or_default();
-            policies.inventory().get(&["cluster", "v1", "Namespace", name].map(str::to_owned))
+            policies.inventory(&AdmissionTarget).get(&["cluster", "v1", "Namespace", name].map(str::to_owned))
         }
     };
     Ok(built)

@@ -138,17 +138,16 @@ fn from_field(error: &crate::api::FieldError) -> CompileError {
 
 fn from_findings(findings: &Findings) -> Vec<CompileError> {
     let own = findings.iter().filter(|finding| !hook::is_of(finding));
-    own
-        .map(|finding| CompileError {
-            code: finding.code.to_string(),
-            message: match finding.help.as_str() {
-                "" => finding.message.clone(),
-                help => format!("{} ({help})", finding.message),
-            },
-            location: format!("{}:{}:{}", finding.file, finding.line, finding.column),
-        })
-        .chain(hook::mistake(findings))
-        .collect()
+    own.map(|finding| CompileError {
+        code: finding.code.to_string(),
+        message: match finding.help.as_str() {
+            "" => finding.message.clone(),
+            help => format!("{} ({help})", finding.message),
+        },
+        location: format!("{}:{}:{}", finding.file, finding.line, finding.column),
+    })
+    .chain(hook::mistake(findings))
+    .collect()
 }
 
 impl Program for RegoProgram {

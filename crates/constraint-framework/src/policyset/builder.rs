@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::api::{Constraint, ConstraintRef, ConstraintTemplate};
 use crate::error::IngestError;
-use crate::inventory::Inventory;
 use crate::review::Document;
 use crate::target::Target;
 
 use super::compiled::{CompiledConstraint, CompiledTemplate};
+use super::inventories::Inventories;
 use super::snapshot::InForce;
 use super::{Compiler, PolicySet};
 
@@ -24,7 +24,7 @@ pub struct PolicySetBuilder {
     compiler: Compiler,
     templates: BTreeMap<String, CompiledTemplate>,
     constraints: BTreeMap<ConstraintRef, Entry>,
-    inventory: Inventory,
+    inventories: Inventories,
     /// What the constraints come to; empty after a change of theirs.
     in_force: OnceLock<Arc<InForce>>,
 }
@@ -45,7 +45,7 @@ impl PolicySetBuilder {
             compiler,
             templates: BTreeMap::new(),
             constraints: BTreeMap::new(),
-            inventory: Inventory::default(),
+            inventories: Inventories::default(),
             in_force: OnceLock::new(),
         }
     }
@@ -90,8 +90,7 @@ impl PolicySetBuilder {
     fn template_changed(&mut self, reads_inventory: bool) {
         self.in_force.take();
         if reads_inventory {
-            let readers: Vec<_> = self.templates.values().flat_map(CompiledTemplate::reads).collect();
-            self.inventory.serve(readers.into_iter());
+            self.inventories.serve(&self.templates);
         }
     }
 
@@ -130,19 +129,20 @@ impl PolicySetBuilder {
     /// Puts an object in the inventory of a target.
     ///
     /// # Errors
-    /// When the target is unknown or the object does not say what it is.
+    /// When the object does not say what it is.
     pub fn put_object(&mut self, target: &dyn Target, object: Document) -> Result<(), IngestError> {
         let path = target.inventory_path(&object)?;
-        self.inventory.put(path, &object);
+        self.inventories.of(target.name(), &self.templates).put(path, &object);
         Ok(())
     }
 
-    /// Takes an object out of the inventory.
+    /// Takes an object out of the inventory of a target.
     ///
     /// # Errors
     /// When the object does not say what it is.
     pub fn remove_object(&mut self, target: &dyn Target, object: &Document) -> Result<(), IngestError> {
-        self.inventory.remove(&target.inventory_path(object)?);
+        let path = target.inventory_path(object)?;
+        self.inventories.of(target.name(), &self.templates).remove(&path);
         Ok(())
     }
 
@@ -152,7 +152,7 @@ impl PolicySetBuilder {
             let compiled = self.constraints.values().filter_map(|entry| entry.in_force.clone());
             Arc::new(InForce::new(compiled.collect()))
         });
-        Arc::new(PolicySet::new(in_force.clone(), self.inventory.clone()))
+        Arc::new(PolicySet::new(in_force.clone(), self.inventories.clone()))
     }
 }
 

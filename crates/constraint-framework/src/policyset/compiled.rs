@@ -120,6 +120,11 @@ impl CompiledTemplate {
         &self.0.constraint_kind
     }
 
+    /// The name of its target.
+    pub(super) fn target(&self) -> &str {
+        self.0.target.name()
+    }
+
     /// The CRD of its constraints. Built at each call.
     pub fn crd(&self) -> Value {
         self.with_parts(|crds, parts| crds.build(parts).unwrap_or_default())
@@ -161,7 +166,7 @@ impl CompiledTemplate {
 
     /// Whether the review is one of this template's target.
     pub(super) fn is_about(&self, review: &Review) -> bool {
-        review.target.is_empty() || review.target == self.0.target.name()
+        review.target.is_empty() || review.target == self.target()
     }
 
     /// The operations of a template hold only at the webhook; an audit has none to compare.

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use crate::driver::{Budget, Case, EvalError, Program};
 use crate::inventory::Inventory;
 use crate::review::{EnforcementPoint, Finding, Review, Verdict, Violation};
+use crate::target::Target;
 
 use super::compiled::CompiledConstraint;
 use super::contain::contained;
 use super::index::Index;
+use super::inventories::Inventories;
 
 /// Compiled templates and constraints and the inventory they read. Immutable: a change makes another one.
 #[derive(Debug, Default)]
 pub struct PolicySet {
     in_force: Arc<InForce>,
-    inventory: Inventory,
+    inventories: Inventories,
 }
 
 /// The constraints in force and the index over them. Shared by all sets between two changes of constraints.
@@ -35,8 +37,8 @@ impl InForce {
 }
 
 impl PolicySet {
-    pub(super) const fn new(in_force: Arc<InForce>, inventory: Inventory) -> Self {
-        Self { in_force, inventory }
+    pub(super) const fn new(in_force: Arc<InForce>, inventories: Inventories) -> Self {
+        Self { in_force, inventories }
     }
 
     /// Number of constraints in force.
@@ -50,8 +52,8 @@ impl PolicySet {
     }
 
     /// The objects that policies may refer to.
-    pub fn inventory(&self) -> &Inventory {
-        &self.inventory
+    pub fn inventory(&self, target: &dyn Target) -> &Inventory {
+        self.inventories.get(target.name())
     }
 
     /// Judges a review for an enforcement point.
@@ -90,7 +92,8 @@ impl PolicySet {
         review: &Review,
         budget: &Budget,
     ) -> Vec<Finding> {
-        let case = Case { review, parameters: &constraint.parameters, inventory: &self.inventory };
+        let inventory = self.inventories.get(constraint.template.target());
+        let case = Case { review, parameters: &constraint.parameters, inventory };
         let asked = contained(|| program.evaluate(&case, budget));
         let mut answer = asked.unwrap_or(Err(EvalError::EngineFailed));
         // The two drivers here ask for values of their own; this is for others, who read JSON.

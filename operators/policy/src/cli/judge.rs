@@ -95,7 +95,7 @@ pub(super) fn review_of(object: Document, policies: &PolicySet, unplaced: Unplac
 /// The Namespace of that name, if the inventory has it.
 pub(super) fn namespace_called(name: &str, policies: &PolicySet) -> Option<Document> {
     let path = ["cluster", "v1", "Namespace", name].map(str::to_owned);
-    policies.inventory().get(&path)
+    policies.inventory(&AdmissionTarget).get(&path)
 }
 
 /// What the command line makes of a review.

@@ -130,6 +130,7 @@ fn a_violation_that_cannot_have_a_message_is_refused_with_the_template() {
         "violation[k] = {\"msg\": \"m\"} { k := [1, 2][_] }",
         "violation = {\"k\": {\"msg\": \"m\"}}",
         "violation = true",
+        "violation = set()",
     ];
     let mut policies = builder();
     for rules in refused {
@@ -143,8 +144,6 @@ fn a_violation_that_cannot_have_a_message_is_refused_with_the_template() {
         "violation[v] { v := input.parameters }",
         "violation[v] { v := {\"msg\": 5} }",
         "violation[v] { v := {\"msg\": \"m\", \"other\": 1} }\nviolation[{\"msg\": \"n\", \"details\": []}] { true }",
-        "violation = set()",
-        "default violation = set()",
         "violation = {{\"msg\": \"m\"}}",
         "violation = {v | v := input.parameters[_]}",
     ] {

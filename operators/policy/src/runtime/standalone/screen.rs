@@ -1,5 +1,6 @@
 //! What a person sees: the verdicts with their reasons, and how to ask for more.
 
+use constraint_framework::target::AdmissionTarget;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,7 @@ impl Screen {
         verdicts: &[Result<Judged, String>],
     ) -> io::Result<()> {
         let folder = self.folder.display();
-        let referential = reading.policies.inventory().len();
+        let referential = reading.policies.inventory(&AdmissionTarget).len();
         writeln!(
             out,
             "{folder}: {} templates, {} constraints ({} in force), {referential} objects to refer to",
