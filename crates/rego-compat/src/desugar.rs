@@ -2,10 +2,11 @@
 //!
 //! `names` finds out which rules exist, `scope` and `term` resolve variables and flatten calls, `statement` and
 //! `head` do the same for bodies and heads, `with` for modifiers, `order` sorts bodies so that nothing is read
-//! before it has a value, `dynamic` takes references out of calls, and `query` makes a rule of a query. Nothing here
-//! evaluates.
+//! before it has a value, `dynamic` takes references out of calls, `element` orders elements, and `query` makes a rule of a
+//! query. Nothing here evaluates.
 
 mod dynamic;
+mod element;
 mod head;
 mod names;
 mod order;

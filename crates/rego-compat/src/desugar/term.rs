@@ -56,7 +56,8 @@ impl Lowering<'_> {
     }
 
     fn set(&mut self, items: &[Term], before: &mut Vec<Statement>) -> Operand {
-        let mut items: Vec<Operand> = items.iter().map(|item| self.term(item, before)).collect();
+        let items = self.in_order(items, |item| item);
+        let mut items: Vec<Operand> = items.into_iter().map(|item| self.term(item, before)).collect();
         // Of equal numbers the first stays, and OPA looks at what is constant first.
         items.sort_by_key(|item| constant(item).is_none());
         let constants: Option<Set> = items.iter().map(constant).collect();
@@ -68,8 +69,9 @@ impl Lowering<'_> {
     }
 
     fn object(&mut self, pairs: &[(Term, Term)], before: &mut Vec<Statement>) -> Operand {
+        let pairs = self.in_order(pairs, |(key, _)| key).into_iter();
         let pairs: Vec<(Operand, Operand)> =
-            pairs.iter().map(|(key, value)| (self.term(key, before), self.term(value, before))).collect();
+            pairs.map(|(key, value)| (self.term(key, before), self.term(value, before))).collect();
         let mut object = Object::new();
         for (key, value) in &pairs {
             let (Some(key), Some(value)) = (constant(key), constant(value)) else {
