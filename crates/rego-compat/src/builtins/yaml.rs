@@ -17,8 +17,10 @@ use super::operand;
 
 /// `yaml.is_valid(text)`; what is no text is not valid.
 pub(super) fn is_valid(args: &[Value]) -> Outcome {
-    let valid = |text: &str| read::first_document(text).is_ok();
-    Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
+    match operand::string(args, 0).and_then(read::first_document) {
+        Err(fault) if fault == operand::EXCESS => Outcome::Excess,
+        read => Value::Bool(read.is_ok()).into(),
+    }
 }
 
 /// `yaml.unmarshal(text)`: the first of its documents; the others must only be well-formed.

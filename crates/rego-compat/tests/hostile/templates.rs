@@ -850,10 +850,10 @@ fn builtins() -> Vec<Hostile> {
             Ends,
             "p = x { x := to_number(\"1e308\") * to_number(\"1e308\") }",
         ),
-        body("deep YAML", Ends, format!("p = x {{ x := yaml.unmarshal(`{}`) }}", "[\n".repeat(20_000))),
+        body("deep YAML", Stopped, format!("p = x {{ x := yaml.unmarshal(`{}`) }}", "[\n".repeat(20_000))),
         body(
             "YAML deep by indentation",
-            Ends,
+            Stopped,
             format!(
                 "p = x {{ x := yaml.unmarshal(`{}`) }}",
                 series(1_000, |n| format!("{}a:\n", " ".repeat(n)))

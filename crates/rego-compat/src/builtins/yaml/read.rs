@@ -8,7 +8,7 @@ use libyaml_safer::{Event, EventData, Parser, ScalarStyle};
 
 use crate::value::{Array, Number, Object, Value};
 
-use super::super::operand::Fault;
+use super::super::operand::{EXCESS, Fault};
 use super::scalar::{self, Scalar};
 
 /// Levels of nesting; deeper values are a risk to the stack of those who walk them.
@@ -22,10 +22,6 @@ pub(super) fn first_document(text: &str) -> Result<Value, Fault> {
     // worked on outlives it.
     let read = catch_unwind(|| composed(text));
     read.unwrap_or_else(|_| Err("yaml: the document is not readable".to_owned()))
-}
-
-fn excessive() -> Fault {
-    "yaml: document is nested too deeply or contains excessive aliasing".to_owned()
 }
 
 /// How many of so many values may come from aliases: nearly all of them in a short text, a tenth in a long one.
@@ -139,11 +135,12 @@ impl Composer<'_, '_> {
         let unknown = || format!("yaml: unknown anchor '{anchor}' referenced");
         let found = self.anchors.get(anchor).ok_or_else(unknown)?;
         let (node, size, height) = (Rc::clone(&found.node), found.size, found.height);
-        self.grow(size, depth.saturating_add(height))?;
         self.aliased = self.aliased.saturating_add(size);
-        if self.aliased > 100 && self.values > 1_000 && self.aliased > allowed(self.values) {
-            return Err(excessive());
+        let values = self.values.saturating_add(size);
+        if self.aliased > 100 && values > 1_000 && self.aliased > allowed(values) {
+            return Err("yaml: document contains excessive aliasing".to_owned());
         }
+        self.grow(size, depth.saturating_add(height))?;
         Ok(Node::Alias(node))
     }
 
@@ -175,7 +172,7 @@ impl Composer<'_, '_> {
         self.values = self.values.saturating_add(values);
         self.deepest = self.deepest.max(depth);
         if depth > MOST_DEPTH || self.values > MOST_VALUES {
-            return Err(excessive());
+            return Err(EXCESS.to_owned());
         }
         Ok(())
     }
