@@ -2,7 +2,7 @@
 //! mixture of them where a schema does not say which.
 //!
 //! [`compile`] reads a schema and says what is wrong with it, [`validate`] a document, both in that library's words. A
-//! reference leads into the schema or to one of its `$id`s; nothing is loaded from elsewhere. Where the library walks a
+//! reference leads into the schema, to one of its `$id`s or to the schema of a draft; nothing is loaded from elsewhere. Where the library walks a
 //! Go map, whose order is chance, the order of the keys is taken.
 
 mod canonical;

@@ -160,7 +160,7 @@ impl Compiler<'_> {
         }
         let id = self.reserve()?;
         self.references.insert(name, id);
-        let document = self.pool.get(&url)?;
+        let document = self.pool.get(&url, self.meter)?;
         if !is_schema(&document.value) {
             return Err(must_be_of_type(SCHEMA, "object"));
         }

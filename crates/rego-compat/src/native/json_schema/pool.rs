@@ -22,11 +22,12 @@ pub(super) struct Pool {
     draft: Option<Draft>,
 }
 
-/// Metaschemas by the name of their draft.
-const DRAFTS: [(&str, Draft); 3] = [
-    ("http://json-schema.org/draft-04/schema", Draft::Four),
-    ("http://json-schema.org/draft-06/schema", Draft::Six),
-    ("http://json-schema.org/draft-07/schema", Draft::Seven),
+/// The drafts, by the name of the schema that schemas in them have to fit, with its text. The texts are those of
+/// json-schema.org, but for what the library's copies lack (`writeOnly`) and ask for (`enum` is not empty).
+const DRAFTS: [(&str, Draft, &str); 3] = [
+    ("http://json-schema.org/draft-04/schema", Draft::Four, include_str!("metaschema/draft-04.json")),
+    ("http://json-schema.org/draft-06/schema", Draft::Six, include_str!("metaschema/draft-06.json")),
+    ("http://json-schema.org/draft-07/schema", Draft::Seven, include_str!("metaschema/draft-07.json")),
 ];
 
 /// The draft that a schema says it is written in, if it is a known one.
@@ -38,7 +39,7 @@ fn declared_draft(schema: &Value) -> Result<Option<Draft>, String> {
         None => Ok(None),
         Some(Value::String(text)) => {
             let name = Url::parse(text)?.to_string();
-            Ok(DRAFTS.iter().find(|(known, _)| *known == name).map(|(_, draft)| *draft))
+            Ok(DRAFTS.iter().find(|(known, ..)| *known == name).map(|(_, draft, _)| *draft))
         }
         Some(_) => Err("$schema must be of type string".to_owned()),
     }
@@ -111,21 +112,37 @@ impl Pool {
     }
 
     /// The document that a reference leads to.
-    pub(super) fn get(&mut self, reference: &Url) -> Result<Document, String> {
+    pub(super) fn get(&mut self, reference: &Url, meter: &Meter) -> Result<Document, Stop> {
         let name = reference.to_string();
         if let Some(document) = self.documents.get(&name) {
             return Ok(document.clone());
         }
-        if let Some(whole) = self.documents.get(&reference.without_fragment().to_string()) {
-            let value = pointed(&whole.value, &reference.fragment)?.clone();
-            let document = Document { value, draft: whole.draft };
-            self.documents.insert(name, document.clone());
-            return Ok(document);
-        }
+        let whole = match self.documents.get(&reference.without_fragment().to_string()) {
+            Some(whole) => whole,
+            None => self.add_metaschema(reference, meter)?,
+        };
+        let value = pointed(&whole.value, &reference.fragment)?.clone();
+        let document = Document { value, draft: whole.draft };
+        self.documents.insert(name, document.clone());
+        Ok(document)
+    }
+
+    /// The schemas of the drafts are the only documents there are beside the schema itself.
+    fn add_metaschema(&mut self, reference: &Url, meter: &Meter) -> Result<&Document, Stop> {
         if !reference.is_canonical() {
-            return Err(format!("Reference {name} must be canonical"));
+            return Err(Stop::Fault(format!("Reference {reference} must be canonical")));
         }
-        Err(format!("remote reference loading disabled: {name}"))
+        let base = reference.without_fragment();
+        let name = base.to_string();
+        let Some((_, draft, text)) = DRAFTS.iter().find(|(known, ..)| *known == name) else {
+            return Err(Stop::Fault(format!("remote reference loading disabled: {reference}")));
+        };
+        let schema = Value::from_json_str(text).map_err(|error| Stop::Fault(error.to_string()))?;
+        let outer = self.draft.replace(*draft);
+        let value = self.collect(&schema, &base, meter)?;
+        self.draft = outer;
+        let document = Document { value, draft: Some(*draft) };
+        Ok(self.documents.entry(name).insert_entry(document).into_mut())
     }
 }
 

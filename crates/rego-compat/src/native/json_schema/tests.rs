@@ -103,3 +103,38 @@ fn strings_have_formats() {
         assert_eq!(super::format::fits(format, bad), format == "none", "{format} {bad}");
     }
 }
+
+#[test]
+fn schemas_of_the_drafts_are_known() {
+    let reference = |name: &str| format!(r#"{{"properties": {{"a": {{"$ref": "{name}"}}}}}}"#);
+    finds(
+        &reference("http://json-schema.org/draft-07/schema#"),
+        r#"{"a": {"type": ["string", "string"], "enum": [], "writeOnly": 1}}"#,
+        &[
+            "a.enum: Array must have at least 1 items",
+            "a.type: Must validate at least one schema (anyOf)",
+            "a.type: array items[0,1] must be unique",
+        ],
+    );
+    finds(
+        &reference("http://json-schema.org/draft-04/schema"),
+        r#"{"a": {"properties": {"b": {"minLength": -1}}}}"#,
+        &[
+            "a.properties.b.minLength: Must be greater than or equal to 0",
+            "a.properties.b.minLength: Must validate all the schemas (allOf)",
+        ],
+    );
+    finds(
+        &reference("http://json-schema.org/draft-06/schema#/definitions/nonNegativeInteger"),
+        r#"{"a": -1}"#,
+        &["a: Must be greater than or equal to 0"],
+    );
+    is_refused(
+        &reference("http://json-schema.org/draft-06/schema#/definitions/absent"),
+        "Object has no key 'absent'",
+    );
+    is_refused(
+        &reference("http://json-schema.org/draft-05/schema#"),
+        "remote reference loading disabled: http://json-schema.org/draft-05/schema",
+    );
+}
