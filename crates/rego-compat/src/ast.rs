@@ -71,6 +71,8 @@ pub(crate) struct Head {
     /// Arguments; `None` for anything that is not a function.
     pub(crate) args: Option<Vec<Term>>,
     pub(crate) value: HeadValue,
+    /// Whether the value stands behind `:=`, and not behind `=`.
+    pub(crate) assigned: bool,
     pub(crate) at: Pos,
 }
 
@@ -99,6 +101,10 @@ impl Head {
 #[derive(Clone, Debug)]
 pub(crate) struct Else {
     pub(crate) value: Option<Term>,
+    /// As in [`Head`].
+    pub(crate) assigned: bool,
+    /// The number of its first wildcard: the arguments of its rule that are wildcards are others here.
+    pub(crate) wildcards: u32,
     pub(crate) body: Body,
     pub(crate) at: Pos,
     pub(crate) written: Written,
@@ -225,6 +231,11 @@ pub(crate) enum TemplatePart {
 impl Term {
     pub(crate) const fn new(node: Node, at: Pos) -> Self {
         Self { node, at }
+    }
+
+    /// Whether it was written `_`.
+    pub(crate) fn is_wildcard(&self) -> bool {
+        matches!(&self.node, Node::Var(name) if name.starts_with('$'))
     }
 
     /// A string constant's text.

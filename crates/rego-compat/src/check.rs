@@ -1,6 +1,7 @@
 //! Refusals: what OPA's compiler or the host's rules do not accept. One file per rule family.
 
 mod data_access;
+mod default;
 mod import;
 mod keyword;
 mod recursion;
@@ -13,6 +14,7 @@ use crate::ir::Rulebook;
 use crate::module::Module;
 use crate::rules::Rules;
 
+pub(crate) use default::default_faults;
 pub(crate) use recursion::Dependencies;
 
 /// Everything that can be said of one module alone.
@@ -23,6 +25,14 @@ pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Findings> {
     required::check(module, rules, &mut findings);
     data_access::check(module, rules, &mut findings);
     verdict(findings)
+}
+
+/// Whether the module is written as its version of Rego asks: what OPA's parser looks at once it has read everything.
+pub(crate) fn is_well_written(module: &Module) -> bool {
+    let mut findings = Vec::new();
+    keyword::check(module, &mut findings);
+    let mut defaults = module.tree.rules.iter().filter(|rule| rule.default);
+    findings.is_empty() && defaults.all(|rule| default_faults(rule).is_empty())
 }
 
 /// What only all modules together show.

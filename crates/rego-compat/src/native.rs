@@ -12,6 +12,7 @@ mod graph;
 mod graphql;
 mod intersection;
 mod json_schema;
+mod module;
 mod network;
 mod number;
 mod price;
@@ -92,6 +93,7 @@ fn metered(name: &str) -> Option<Native> {
         "sprintf" | "strings.replace_n" => text::find(name),
         "strings.render_template" => Some(template::render),
         "union" => collection::find(name),
+        "rego.parse_module" => Some(module::parse),
         "glob.match" => Some(glob::matches),
         "regex.globs_match" => Some(intersection::globs_match),
         _ => expression::find(name)

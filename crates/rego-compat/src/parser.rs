@@ -137,6 +137,14 @@ struct Parser<'a> {
     wildcards: u32,
 }
 
+/// A place to read again from, should what is tried first not be what is written.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: usize,
+    depth: u32,
+    wildcards: u32,
+}
+
 const END: Token = Token { kind: Kind::End, start: u32::MAX, end: u32::MAX, spaced: false, newline: false };
 
 impl<'a> Parser<'a> {
@@ -199,6 +207,14 @@ impl<'a> Parser<'a> {
     /// Whether the current token is this keyword, and the keyword exists now.
     fn is_keyword(&self, word: &str) -> bool {
         self.kind() == Kind::Ident && self.word() == word && self.keywords.reserves(word)
+    }
+
+    const fn mark(&self) -> Mark {
+        Mark { at: self.at, depth: self.depth, wildcards: self.wildcards }
+    }
+
+    const fn go_back(&mut self, mark: Mark) {
+        (self.at, self.depth, self.wildcards) = (mark.at, mark.depth, mark.wildcards);
     }
 
     fn take(&mut self, kind: Kind) -> bool {

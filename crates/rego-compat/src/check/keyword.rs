@@ -16,7 +16,7 @@ pub(super) fn check(module: &Module, findings: &mut Vec<Finding>) {
         let lacks_if = |has_body: bool, written: Written| has_body && !written.conditional;
         let missing_if = format!("`if` keyword is required before {what} body");
         match &rule.head.value {
-            HeadValue::True if rule.body.is_empty() => {
+            HeadValue::True if rule.body.is_empty() && rule.head.args.is_none() => {
                 let message = format!("{what} must have value assignment and/or body declaration");
                 report(rule.at, message, "write := and a value, or if and a body");
             }
@@ -63,7 +63,8 @@ mod tests {
             ("f(x) { x }", vec!["`if` keyword is required before function body"]),
             ("p[1]", vec!["`contains` keyword is required for partial set rules"]),
             ("p if { true } else { true }", vec![body]),
-            ("f(1)", vec!["function must have value assignment and/or body declaration"]),
+            ("f(1)", vec![]),
+            ("p.q.r", vec!["rule must have value assignment and/or body declaration"]),
             ("p contains 1", vec![]),
             ("p contains x if x := 1", vec![]),
             ("p := 1", vec![]),

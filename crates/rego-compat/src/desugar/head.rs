@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::annotation::Place;
 use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
+use crate::check::default_faults;
 use crate::desugar::dynamic;
 use crate::finding::{Code, Finding, Pos};
 use crate::ir::{Definition, Leaf, Operand, Rule, Rulebook, Statement};
@@ -137,21 +138,8 @@ impl Lowering<'_> {
 
     /// A default's value is a constant, its arguments plain variables.
     fn check_default(&mut self, written: &Written) {
-        if let HeadValue::Single(value) = &written.head.value
-            && let Some(what) = variable_part(value)
-        {
-            self.report(
-                written.at,
-                Code::Parse,
-                format!("illegal default rule (value cannot contain {what})"),
-                "",
-            );
-        }
-        for arg in written.head.args.iter().flatten() {
-            if !matches!(arg.node, Node::Var(_)) {
-                let message = format!("illegal default rule (arguments cannot contain {})", arg.describe());
-                self.report(written.at, Code::Parse, message, "");
-            }
+        for message in default_faults(written) {
+            self.report(written.at, Code::Parse, message, "");
         }
     }
 
@@ -200,15 +188,5 @@ fn written_value(value: &Value<'_>, written: &Written) -> Option<Pos> {
         (Value::Head, HeadValue::True | HeadValue::Element(_)) => {
             written.head.path.first().map(|name| name.at)
         }
-    }
-}
-
-/// What keeps a default's value from being constant. Comprehensions stand for themselves.
-fn variable_part(term: &Term) -> Option<&'static str> {
-    match &term.node {
-        Node::Scalar(_) | Node::Comprehension(_) => None,
-        Node::Var(_) | Node::Ref(_) | Node::Call(_) | Node::Template(_) => Some(term.describe()),
-        Node::Array(items) | Node::Set(items) => items.iter().find_map(variable_part),
-        Node::Object(pairs) => pairs.iter().flat_map(|(key, value)| [key, value]).find_map(variable_part),
     }
 }

@@ -56,7 +56,7 @@ impl Parser<'_> {
         end: Kind,
         kind: impl FnOnce(Term) -> ComprehensionKind,
     ) -> Parsed<Option<Node>> {
-        let (start, depth) = (self.at, self.depth);
+        let start = self.mark();
         self.bump();
         match self.body(end) {
             Ok(body) => {
@@ -65,7 +65,7 @@ impl Parser<'_> {
             }
             Err(error) if self.kind() != Kind::Comma => Err(error),
             Err(_) => {
-                (self.at, self.depth) = (start, depth);
+                self.go_back(start);
                 Ok(None)
             }
         }

@@ -147,7 +147,7 @@ impl Parser<'_> {
 
     fn some(&mut self, at: Pos) -> Parsed<Literal> {
         self.bump();
-        let start = self.at;
+        let start = self.mark();
         if let Ok(term) = self.expression()
             && let Node::Call(call) = &term.node
         {
@@ -164,13 +164,16 @@ impl Parser<'_> {
             };
             return Ok(Literal { negated: false, kind, with: self.with()?, at });
         }
-        self.at = start;
+        self.go_back(start);
         let mut names = Vec::new();
         loop {
             if !self.is_name() {
                 return self.unexpected("expected var");
             }
-            names.push((self.word().into(), self.pos()));
+            let at = self.pos();
+            if let Node::Var(name) = self.variable() {
+                names.push((name, at));
+            }
             self.bump();
             if !self.take(Kind::Comma) {
                 return Ok(Literal { negated: false, kind: LiteralKind::Some(names), with: Vec::new(), at });

@@ -13,20 +13,20 @@ impl Parser<'_> {
 
     /// `{ body }` in front of `and` / `or`.
     pub(super) fn try_braced_operand(&mut self) -> Parsed<Option<Operand>> {
-        let (start, depth) = (self.at, self.depth);
+        let start = self.mark();
         if self.take(Kind::LBrace)
             && let Ok(body) = self.body(Kind::RBrace)
             && (self.is_keyword("and") || self.is_keyword("or"))
         {
             return Ok(Some(Operand { body, explicit: true }));
         }
-        (self.at, self.depth) = (start, depth);
+        self.go_back(start);
         if self.kind() == Kind::LParen { self.try_group() } else { Ok(None) }
     }
 
     /// `(a or b)`: parentheses around logic, which no term can hold.
     pub(super) fn try_group(&mut self) -> Parsed<Option<Operand>> {
-        let (start, depth) = (self.at, self.depth);
+        let start = self.mark();
         self.bump();
         if let Ok(literal) = self.literal()
             && (matches!(literal.kind, LiteralKind::And(..) | LiteralKind::Or(..))
@@ -35,7 +35,7 @@ impl Parser<'_> {
         {
             return Ok(Some(Operand { body: vec![literal], explicit: false }));
         }
-        (self.at, self.depth) = (start, depth);
+        self.go_back(start);
         Ok(None)
     }
 
@@ -61,7 +61,10 @@ impl Parser<'_> {
         let with = self.with()?;
         match left.body.pop() {
             Some(mut literal) if !left.explicit && left.body.is_empty() => {
-                literal.with = with;
+                // What stands inside the parentheses of a group is its own.
+                if !with.is_empty() {
+                    literal.with = with;
+                }
                 Ok(literal)
             }
             Some(last) => {
@@ -103,7 +106,12 @@ impl Parser<'_> {
             });
         }
         let kind = self.statement()?;
-        let literal = Literal { negated, kind, with: Vec::new(), at };
+        let literal = |negated, kind| Literal { negated, kind, with: Vec::new(), at };
+        let literal = if negated && self.keywords.not_bodies {
+            literal(false, LiteralKind::Not { body: vec![literal(false, kind)], explicit: false })
+        } else {
+            literal(negated, kind)
+        };
         Ok(Operand { body: vec![literal], explicit: false })
     }
 }

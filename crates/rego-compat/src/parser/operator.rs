@@ -70,7 +70,7 @@ impl Parser<'_> {
 
     /// `key, value in domain`; gives the key back when that is not what follows.
     fn try_pair(&mut self, key: Term) -> Parsed<Term> {
-        let (start, depth) = (self.at, self.depth);
+        let start = self.mark();
         self.bump();
         if let Ok(value) = self.infix(None, 0)
             && self.is_keyword("in")
@@ -80,7 +80,7 @@ impl Parser<'_> {
             let at = self.since(key.at);
             return Ok(call("internal.member_3", vec![key, value, domain], at));
         }
-        (self.at, self.depth) = (start, depth);
+        self.go_back(start);
         Ok(key)
     }
 

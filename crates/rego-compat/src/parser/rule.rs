@@ -55,15 +55,14 @@ impl Parser<'_> {
             return Ok(());
         }
         // `if {` opens a body, or an object or comprehension that is the only literal.
-        let start = self.at;
+        let start = self.mark();
         if let Ok(literal) = self.literal()
             && !is_set(&literal.kind)
         {
             rule.body = vec![literal];
             return Ok(());
         }
-        self.at = start;
-        self.depth = 0;
+        self.go_back(start);
         self.braced_body(rule)
     }
 
@@ -98,8 +97,8 @@ impl Parser<'_> {
             self.copies(head_size)?;
             let mut next = template.clone();
             next.at = self.pos();
-            self.fresh_wildcards(&mut next.head);
             self.braced_body(&mut next)?;
+            self.fresh_wildcards(&mut next.head);
             next.at = self.since(next.at);
             rules.push(next);
         }
@@ -107,10 +106,8 @@ impl Parser<'_> {
     }
 
     fn fresh_wildcards(&mut self, head: &mut Head) {
-        for arg in head.args.iter_mut().flatten() {
-            if matches!(&arg.node, Node::Var(name) if name.starts_with('$')) {
-                arg.node = self.wildcard();
-            }
+        for arg in head.args.iter_mut().flatten().filter(|arg| arg.is_wildcard()) {
+            arg.node = self.wildcard();
         }
     }
 
@@ -121,6 +118,10 @@ impl Parser<'_> {
         let (mut head, contains) = self.head()?;
         let written = Written { contains, conditional: false, body: false };
         classify(&mut head, written);
+        if matches!(head.value, HeadValue::True) && (head.args.is_some() || head.path.len() != 2) {
+            let holds = Node::Scalar(true.into());
+            head.value = HeadValue::Single(Term::new(holds, head.at));
+        }
         if !matches!(head.value, HeadValue::Single(_)) {
             return self.error("illegal default rule (must have a value)");
         }
@@ -133,7 +134,7 @@ impl Parser<'_> {
         let name = Term::new(self.variable(), at);
         self.bump();
         let (path, args) = self.head_reference(name)?;
-        let mut head = Head { path, args, value: HeadValue::True, at };
+        let mut head = Head { path, args, value: HeadValue::True, assigned: false, at };
         if self.is_keyword("contains") {
             if head.args.is_some() {
                 return self.error("the contains keyword can only be used with multi-value rule definitions");
@@ -144,6 +145,7 @@ impl Parser<'_> {
             return Ok((head, true));
         }
         if matches!(self.kind(), Kind::Unify | Kind::Assign) {
+            head.assigned = self.kind() == Kind::Assign;
             self.bump();
             head.value = HeadValue::Single(self.expression()?);
         }
@@ -175,11 +177,13 @@ impl Parser<'_> {
     }
 
     fn otherwise(&mut self, rule: &mut Rule) -> Parsed<()> {
+        let wildcards = rule.head.args.iter().flatten().filter(|arg| arg.is_wildcard()).count();
+        let wildcards = u32::try_from(wildcards).unwrap_or(u32::MAX);
         while self.is_keyword("else") && !self.starts_reference() {
             if matches!(rule.head.value, HeadValue::Element(_)) {
                 return self.error("else keyword cannot be used on multi-value rules");
             }
-            let branch = self.else_branch()?;
+            let branch = self.else_branch(&rule.head, wildcards)?;
             let ended = branch.body.is_empty();
             rule.otherwise.push(branch);
             if ended {
@@ -193,11 +197,20 @@ impl Parser<'_> {
         !self.ahead(1).spaced && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)
     }
 
-    fn else_branch(&mut self) -> Parsed<Else> {
+    fn else_branch(&mut self, head: &Head, wildcards: u32) -> Parsed<Else> {
         let at = self.pos();
         self.bump();
-        let mut branch = Else { value: None, body: Vec::new(), at, written: Written::default() };
+        let mut branch = Else {
+            value: None,
+            assigned: head.assigned,
+            wildcards: self.wildcards,
+            body: Vec::new(),
+            at,
+            written: Written::default(),
+        };
+        self.wildcards = self.wildcards.saturating_add(wildcards);
         if matches!(self.kind(), Kind::Assign | Kind::Unify) {
+            branch.assigned = self.kind() == Kind::Assign;
             self.bump();
             branch.value = Some(self.expression()?);
         } else if self.kind() != Kind::LBrace && !self.is_keyword("if") {
