@@ -7,7 +7,10 @@ use tracing_subscriber::EnvFilter;
 use webtroller::runtime::{Args, LogFormat, run};
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return refuse(&error),
+    };
     let filter = EnvFilter::try_new(&args.log).unwrap_or_else(|_| EnvFilter::new("info"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match args.log_format {
@@ -27,4 +30,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Says what is wrong with the command line, or gives the help it asks for. `rego` then ends with 1, as `opa` does.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // Nobody can be told that nobody listens.
+    let _ = error.print();
+    let is_rego = std::env::args_os().nth(1).is_some_and(|command| command == "rego");
+    let code = if is_rego && error.use_stderr() { 1 } else { error.exit_code() };
+    ExitCode::from(u8::try_from(code).unwrap_or(2))
 }
