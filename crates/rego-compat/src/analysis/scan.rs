@@ -114,6 +114,9 @@ impl<'a> Scan<'a> {
         }
         for with in &statement.with {
             self.operand(&with.value, body);
+            if let Some(stand_in) = with.function {
+                self.callee(stand_in);
+            }
             match with.target {
                 Target::Call(callee) => self.callee(callee),
                 Target::Input(_) => self.replaces_input = true,
