@@ -6,6 +6,7 @@ mod import;
 mod keyword;
 mod recursion;
 mod required;
+mod root_document;
 mod types;
 mod typing;
 
@@ -22,6 +23,7 @@ pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Findings> {
     let mut findings = Vec::new();
     import::check(module, rules, &mut findings);
     keyword::check(module, &mut findings);
+    root_document::check(module, &mut findings);
     required::check(module, rules, &mut findings);
     data_access::check(module, rules, &mut findings);
     verdict(findings)
