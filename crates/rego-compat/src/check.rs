@@ -7,6 +7,8 @@ mod keyword;
 mod recursion;
 mod required;
 mod root_document;
+#[cfg(test)]
+mod tests;
 mod types;
 mod typing;
 

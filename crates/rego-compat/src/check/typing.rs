@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use crate::finding::{Code, Finding, Pos};
 use crate::ir::{
     Action, Callee, Collect, CollectKind, Definition, Group, GroupId, Kind, Leaf, Operand, Rulebook,
-    Statement,
+    Statement, Target,
 };
 
 use super::types::{ANY, Type, is_nil, or, unifies};
@@ -59,6 +59,16 @@ fn merge(a: Option<Type>, b: Option<Type>) -> Option<Type> {
             Some(Type::Object(Vec::new(), Some(Box::new((or(x.0, y.0), merge(x.1, y.1))))))
         }
         (a, b) => or(a, b),
+    }
+}
+
+/// What is called, as the author of a policy knows it.
+fn name(book: &Rulebook, callee: Callee) -> String {
+    match callee {
+        Callee::Builtin(signature) => signature.name.to_owned(),
+        Callee::Function(group) => book.groups.get(group).map(Group::name).unwrap_or_default(),
+        Callee::External(index) => book.externals.get(index).cloned().unwrap_or_default(),
+        Callee::Hook(_) | Callee::Unknown => String::new(),
     }
 }
 
@@ -113,6 +123,34 @@ impl<'a> Checker<'a> {
         {
             self.errors.push((statement.at, problem.message));
         }
+        for with in &statement.with {
+            if let (Target::Call(target), Some(stand_in)) = (&with.target, with.function)
+                && !self.stands_in(*target, stand_in)
+            {
+                self.errors.push((statement.at, format!("{}: arity mismatch", name(self.book, *target))));
+            }
+        }
+    }
+
+    /// Whether a function may be replaced by another: they have to take the same arguments.
+    fn stands_in(&self, target: Callee, stand_in: Callee) -> bool {
+        let (Some(wanted), Some(given)) = (self.arguments(target), self.arguments(stand_in)) else {
+            return true;
+        };
+        wanted.len() == given.len() && wanted.iter().zip(&*given).all(|(a, b)| unifies(Some(a), Some(b)))
+    }
+
+    fn arguments(&self, callee: Callee) -> Option<Cow<'a, [Type]>> {
+        match callee {
+            // `print` has none but those it is given.
+            Callee::Builtin(signature) => Some(signature.args.iter().map(Type::of_spec).collect()),
+            Callee::Function(group) => match self.groups.get(group)?.as_ref()? {
+                Type::Function(args, _) => Some(Cow::Borrowed(args)),
+                _ => None,
+            },
+            Callee::External(_) | Callee::Hook(_) => Some(Cow::Owned(vec![ANY])),
+            Callee::Unknown => None,
+        }
     }
 
     fn equation(&mut self, left: &Operand, right: &Operand) -> Option<Problem> {
@@ -132,13 +170,8 @@ impl<'a> Checker<'a> {
         let operands: Vec<&Operand> = args.iter().chain(output).collect();
         let have: Vec<Option<Type>> = operands.iter().map(|operand| self.type_of(operand)).collect();
         let book = self.book;
-        let name = || match callee {
-            Callee::Builtin(signature) => signature.name.to_owned(),
-            Callee::Function(group) => book.groups.get(group).map(Group::name).unwrap_or_default(),
-            Callee::External(_) | Callee::Hook(_) | Callee::Unknown => String::new(),
-        };
         let problem = |have: &[Option<Type>]| Problem {
-            message: format!("{}: invalid argument(s)", name()),
+            message: format!("{}: invalid argument(s)", name(book, callee)),
             from_unknown: have.iter().any(|have| is_nil(have.as_ref())),
         };
         let wanted = wanted.iter().chain(output.map(|_| &*result));

@@ -25,6 +25,10 @@ impl Lowering<'_> {
             Node::Ref(components) => self.reference(components, term.at, before),
             Node::Call(call) => {
                 let output = Operand::Var(self.temporary());
+                if &*call.name() == "print" && self.declared("print").is_none() {
+                    let message = "print(...) used as value";
+                    self.report(term.at, Code::Type, message, "print in a statement of its own");
+                }
                 self.call(call, Some(output.clone()), term.at, before);
                 output
             }
@@ -194,12 +198,14 @@ impl Lowering<'_> {
         };
         let found = self.find_callee(&path);
         match found {
-            Callee::Unknown => {
+            Callee::Function(group) if self.is_function(group) => {}
+            // A rule may stand in for a function of nothing, but is not called itself.
+            Callee::Unknown | Callee::Function(_) => {
                 let message = format!("undefined function {}", path.join("."));
                 self.report(at, Code::Type, message, "define it, or mend its name");
             }
             Callee::Builtin(signature) => self.check_builtin(signature, at),
-            Callee::Function(_) | Callee::External(_) | Callee::Hook(_) => {}
+            Callee::External(_) | Callee::Hook(_) => {}
         }
         found
     }

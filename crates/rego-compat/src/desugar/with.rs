@@ -23,9 +23,13 @@ impl Lowering<'_> {
 
     fn replacement(&mut self, modifier: &With, statements: &mut Vec<Statement>) -> Option<Override> {
         let target = self.with_target(&modifier.target)?;
+        if let Target::Call(replaced) = target {
+            self.check_replaced(replaced, &modifier.target);
+        }
         if let Target::Call(_) = target
             && let Some(function) = self.function_value(&modifier.value)
         {
+            self.check_stand_in(function, &modifier.value);
             return Some(Override {
                 target,
                 value: Operand::Const(Value::Undefined),
@@ -39,6 +43,30 @@ impl Lowering<'_> {
             value = Operand::Var(slot);
         }
         Some(Override { target, value, function: None })
+    }
+
+    /// `walk` and `print` are more than functions of their arguments.
+    fn check_replaced(&mut self, replaced: Callee, written: &Term) {
+        let what = match replaced {
+            Callee::Builtin(signature) if signature.name == "walk" => "relation",
+            Callee::Builtin(signature) if signature.name == "print" => "void function",
+            _ => return,
+        };
+        let message = format!("with keyword replacing built-in function: target must not be a {what}");
+        self.report(written.at, Code::Compile, message, "replace a function of your own that calls it");
+    }
+
+    /// A function the host refuses is not to be had under another name either.
+    fn check_stand_in(&mut self, function: Callee, written: &Term) {
+        if let Callee::Builtin(signature) = function
+            && self.rules.disables(signature.name)
+        {
+            let message = format!(
+                "with keyword replacing built-in function: target must not be unsafe: \"{}\"",
+                signature.name
+            );
+            self.report(written.at, Code::Refused, message, "the host does not allow this function");
+        }
     }
 
     fn with_target(&mut self, target: &Term) -> Option<Target> {

@@ -1,0 +1,48 @@
+//! Calls and stand-ins that the compiler refuses.
+
+use crate::{Module, RegoVersion, Rules, compile};
+
+fn wrong(body: &str) -> Vec<String> {
+    let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V1).unwrap();
+    let found = compile(&[module], "data.t.r", &Rules::default()).err();
+    found.map_or_else(Vec::new, |all| all.iter().map(|finding| finding.message.clone()).collect())
+}
+
+#[test]
+fn a_function_stands_in_for_one_of_the_same_arguments() {
+    let with = |modifier: &str| {
+        wrong(&format!(
+            "r := x if {{ x := q with {modifier} }}\nq := [count([1]), f(1)]\nf(x) := x\ng(x, y) := [x, y]\nc := 5"
+        ))
+    };
+    for modifier in ["count as f", "f as count", "count as c", "f as 1", "sprintf as g", "http.send as f"] {
+        assert_eq!(with(modifier), [""; 0], "{modifier}");
+    }
+    for (modifier, target) in [
+        ("count as g", "count"),
+        ("count as time.now_ns", "count"),
+        ("f as g", "data.t.f"),
+        ("upper as abs", "upper"),
+        ("time.now_ns as f", "time.now_ns"),
+    ] {
+        assert_eq!(with(modifier), [format!("{target}: arity mismatch")], "{modifier}");
+    }
+    let not = |what: &str| [format!("with keyword replacing built-in function: target must not be {what}")];
+    assert_eq!(with("walk as f"), not("a relation"));
+    assert_eq!(with("print as f"), not("a void function"));
+    assert_eq!(with("f as http.send"), not("unsafe: \"http.send\""));
+}
+
+#[test]
+fn printing_has_no_value() {
+    for rule in ["r := print(1)", "r if { x := print(1); x }", "r if { print(1) == true }", "r := [print(1)]"]
+    {
+        assert_eq!(wrong(rule), ["print(...) used as value"], "{rule}");
+    }
+    assert!(wrong("r if { print(1) }").is_empty());
+}
+
+#[test]
+fn rules_are_not_called() {
+    assert_eq!(wrong("r := q()\nq := 1"), ["undefined function data.t.q"]);
+}
