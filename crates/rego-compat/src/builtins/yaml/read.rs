@@ -59,16 +59,24 @@ struct Composer<'a, 'b> {
     aliased: usize,
     /// The deepest level so far of what is being read.
     deepest: usize,
+    /// The line after that of the break which the text lacks at its end.
+    unended: Option<u64>,
 }
 
 fn composed(text: &str) -> Result<Value, Fault> {
     // The reader takes the first byte of U+F000 to U+FFFF for that of a byte order mark, unless there is one before.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let marked = if text.as_bytes().first() == Some(&0xef) { Some(format!("\u{feff}{text}")) } else { None };
-    let mut bytes = marked.as_deref().unwrap_or(text).as_bytes();
+    let whole = marked.as_deref().unwrap_or(text);
+    // The parser does not know where a block ends in a text that ends within a line (libyaml-safer 0.3.0).
+    let is_ended = whole.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
+    let ended = (!is_ended).then(|| format!("{whole}\n"));
+    let unended = ended.as_deref().map(|text| u64::try_from(text.matches('\n').count()).unwrap_or(u64::MAX));
+    let mut bytes = ended.as_deref().unwrap_or(whole).as_bytes();
     let mut parser = Parser::new();
     parser.set_input_string(&mut bytes);
-    let mut composer = Composer { parser, anchors: HashMap::new(), values: 0, aliased: 0, deepest: 0 };
+    let mut composer =
+        Composer { parser, anchors: HashMap::new(), values: 0, aliased: 0, deepest: 0, unended };
     let mut first = None;
     loop {
         let event = composer.next()?;
@@ -97,7 +105,11 @@ impl Composer<'_, '_> {
         self.grow(1, depth)?;
         let (anchor, node) = match event.data {
             EventData::Alias { anchor } => (None, self.alias(&anchor, depth)?),
-            EventData::Scalar { anchor, tag, value, style, .. } => {
+            EventData::Scalar { anchor, tag, mut value, style, .. } => {
+                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                if is_block && self.unended == Some(event.end_mark.line) && value.ends_with('\n') {
+                    value.pop();
+                }
                 let quoted = style != ScalarStyle::Plain;
                 (anchor, Node::Scalar(scalar::resolve(&value, tag.as_deref(), quoted)))
             }
@@ -282,4 +294,31 @@ fn of_scalar(scalar: &Scalar) -> Result<Value, Fault> {
         Scalar::Merge => Value::from("<<"),
         Scalar::Wrong => return Err("yaml: a value is not what its tag says".to_owned()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> String {
+        first_document(text).unwrap().to_json_str()
+    }
+
+    #[test]
+    fn a_block_may_end_with_the_text() {
+        for (text, expected) in [
+            ("b: |\n  x\n  y", r#"{"b":"x\ny"}"#),
+            ("b: |+\n  x", r#"{"b":"x"}"#),
+            ("b: |-\n  x", r#"{"b":"x"}"#),
+            ("b: >\n  x\n  y", r#"{"b":"x y"}"#),
+            ("- |\n  x", r#"["x"]"#),
+            ("a: |\n  x\nb: 1", r#"{"a":"x\n","b":1}"#),
+            ("a: |\n  x\n# y", r#"{"a":"x\n"}"#),
+            ("a: |\n  x\n", r#"{"a":"x\n"}"#),
+            ("a: |\n  x\n  ", r#"{"a":"x\n"}"#),
+            ("a: 'x'", r#"{"a":"x"}"#),
+        ] {
+            assert_eq!(read(text), expected, "{text:?}");
+        }
+    }
 }
