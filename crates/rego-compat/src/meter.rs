@@ -231,7 +231,28 @@ impl Meter {
     /// Refuses a result larger than the budget allows.
     pub(crate) fn check_output(&self, value: &Value) -> Result<(), EvalError> {
         let mut left = self.budget.output;
-        if fits(value, &mut left, 0) { Ok(()) } else { Err(EvalError::Budget(Limit::Output)) }
+        self.fits(value, &mut left, 0)
+    }
+
+    /// Values may be shared, and then be much larger written out than in memory: measuring them takes time, too.
+    fn fits(&self, value: &Value, left: &mut u64, depth: u32) -> Result<(), EvalError> {
+        let cost = match value {
+            Value::String(text) => u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_add(3),
+            _ => 4,
+        };
+        let rest = left.checked_sub(cost).filter(|_| depth <= MAX_NESTING);
+        *left = rest.ok_or(EvalError::Budget(Limit::Output))?;
+        self.spend(1)?;
+        let deeper = depth.saturating_add(1);
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.fits(item, left, deeper)),
+            Value::Set(items) => items.iter().try_for_each(|item| self.fits(item, left, deeper)),
+            Value::Object(pairs) => pairs.iter().try_for_each(|(key, value)| {
+                self.fits(key, left, deeper)?;
+                self.fits(value, left, deeper)
+            }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -260,27 +281,6 @@ fn words(value: &Value) -> u64 {
     }
 }
 
-/// Whether a value's text is within what is left, roughly, and no deeper than values may be.
-fn fits(value: &Value, left: &mut u64, depth: u32) -> bool {
-    let cost = match value {
-        Value::String(text) => u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_add(3),
-        _ => 4,
-    };
-    let Some(rest) = left.checked_sub(cost).filter(|_| depth <= MAX_NESTING) else {
-        return false;
-    };
-    *left = rest;
-    let deeper = depth.saturating_add(1);
-    match value {
-        Value::Array(items) => items.iter().all(|item| fits(item, left, deeper)),
-        Value::Set(items) => items.iter().all(|item| fits(item, left, deeper)),
-        Value::Object(pairs) => {
-            pairs.iter().all(|(key, value)| fits(key, left, deeper) && fits(value, left, deeper))
-        }
-        _ => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,6 +297,14 @@ mod tests {
         let meter = Meter::new(&Budget::default().with_time(std::time::Duration::ZERO));
         let end = (0..2 * CLOCK_INTERVAL).find_map(|_| meter.spend(1).err());
         assert_eq!(end, Some(EvalError::Budget(Limit::Time)));
+    }
+
+    #[test]
+    fn measuring_what_is_shared_ends_with_the_time() {
+        let doubled = |value: &Value| Value::from(vec![value.clone(), value.clone()]);
+        let shared = (0..100).fold(Value::Null, |value, _| doubled(&value));
+        let budget = Budget::default().with_output(u64::MAX).with_time(std::time::Duration::ZERO);
+        assert_eq!(Meter::new(&budget).check_output(&shared), Err(EvalError::Budget(Limit::Time)));
     }
 
     #[test]
