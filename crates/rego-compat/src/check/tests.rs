@@ -41,8 +41,3 @@ fn printing_has_no_value() {
     }
     assert!(wrong("r if { print(1) }").is_empty());
 }
-
-#[test]
-fn rules_are_not_called() {
-    assert_eq!(wrong("r := q()\nq := 1"), ["undefined function data.t.q"]);
-}

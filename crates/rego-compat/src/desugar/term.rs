@@ -198,14 +198,12 @@ impl Lowering<'_> {
         };
         let found = self.find_callee(&path);
         match found {
-            Callee::Function(group) if self.is_function(group) => {}
-            // A rule may stand in for a function of nothing, but is not called itself.
-            Callee::Unknown | Callee::Function(_) => {
+            Callee::Unknown => {
                 let message = format!("undefined function {}", path.join("."));
                 self.report(at, Code::Type, message, "define it, or mend its name");
             }
             Callee::Builtin(signature) => self.check_builtin(signature, at),
-            Callee::External(_) | Callee::Hook(_) => {}
+            Callee::Function(_) | Callee::External(_) | Callee::Hook(_) => {}
         }
         found
     }
