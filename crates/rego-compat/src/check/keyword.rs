@@ -39,13 +39,8 @@ pub(super) fn check(module: &Module, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Module, RegoVersion, Rules};
-
-    fn wrong(rule: &str, version: RegoVersion) -> Vec<String> {
-        let module = Module::parse("t.rego", &format!("package t\n{rule}"), version).unwrap();
-        let found = module.check(&Rules::default()).err();
-        found.map_or_else(Vec::new, |all| all.iter().map(|finding| finding.message.clone()).collect())
-    }
+    use crate::RegoVersion;
+    use crate::check::tests::refusals as wrong;
 
     #[test]
     fn v0_wants_neither() {

@@ -1,11 +1,20 @@
 //! Calls and stand-ins that the compiler refuses.
 
-use crate::{Module, RegoVersion, Rules, compile};
+use crate::{Findings, Module, RegoVersion, Rules, compile};
+
+/// What the check of a single module has against a rule.
+pub(super) fn refusals(rule: &str, version: RegoVersion) -> Vec<String> {
+    let module = Module::parse("t.rego", &format!("package t\n{rule}"), version).unwrap();
+    messages(module.check(&Rules::default()).err())
+}
+
+fn messages(found: Option<Findings>) -> Vec<String> {
+    found.map_or_else(Vec::new, |all| all.iter().map(|finding| finding.message.clone()).collect())
+}
 
 fn wrong(body: &str) -> Vec<String> {
     let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V1).unwrap();
-    let found = compile(&[module], "data.t.r", &Rules::default()).err();
-    found.map_or_else(Vec::new, |all| all.iter().map(|finding| finding.message.clone()).collect())
+    messages(compile(&[module], "data.t.r", &Rules::default()).err())
 }
 
 #[test]
