@@ -1,33 +1,21 @@
 //! A judge: a Go program of ours that answers questions with the reference implementation, over a pipe.
 //!
-//! `build` makes the program; this file starts it and speaks JSON lines with it. It does not know what the
+//! The package `go-program` builds it; this file starts it and speaks JSON lines with it. It does not know what the
 //! questions mean.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value as Json;
-
-mod build;
 
 /// Why there is no answer from a judge.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Go is not installed.
-    #[error("the judge is a Go program: install Go 1.26 or later and put `go` on the PATH")]
-    GoMissing(#[source] std::io::Error),
-    /// The Go compiler refused, or a pinned module could not be fetched.
-    #[error("`go {command}` ended with {status}:\n{output}")]
-    GoFailed {
-        /// The arguments of `go`.
-        command: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// What it printed.
-        output: String,
-    },
+    /// The program could not be built.
+    #[error(transparent)]
+    Build(#[from] go_program::Error),
     /// The judge ended in the middle of a conversation.
     #[error("the judge ended before it answered question {question}; its standard error says why")]
     Ended {
@@ -71,7 +59,7 @@ impl Judge {
     /// # Errors
     /// Go is missing, the build failed, or the program could not be started.
     pub fn opa() -> Result<Self, Error> {
-        Self::start(build::once("opa")?)
+        Self::start(built("opa")?)
     }
 
     /// The judge of reviews: Gatekeeper's constraint framework at the version that `judge/gatekeeper/go.mod`
@@ -80,7 +68,7 @@ impl Judge {
     /// # Errors
     /// As [`Judge::opa`].
     pub fn gatekeeper() -> Result<Self, Error> {
-        Self::start(build::once("gatekeeper")?)
+        Self::start(built("gatekeeper")?)
     }
 
     /// The folder of the pinned OPA module, where its conformance cases are.
@@ -88,7 +76,7 @@ impl Judge {
     /// # Errors
     /// Go is missing or cannot fetch the module.
     pub fn opa_module() -> Result<PathBuf, Error> {
-        build::module_folder("opa", "github.com/open-policy-agent/opa")
+        Ok(go_program::module_folder(&source("opa"), "github.com/open-policy-agent/opa")?)
     }
 
     fn start(program: PathBuf) -> Result<Self, Error> {
@@ -135,6 +123,14 @@ impl Judge {
             Ok(())
         })
     }
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("judge").join(name)
+}
+
+fn built(name: &str) -> Result<PathBuf, go_program::Error> {
+    go_program::build(&source(name), ".", "conformance", name)
 }
 
 /// Writes all questions. A judge that has ended is noticed where its answers are read.

@@ -1,20 +1,65 @@
-//! Builds a judge with Go, once per content of its folder, under a file lock.
+//! Go programs for tests, such as the reference implementations and helm, built once per content of the folder that
+//! pins them.
 //!
-//! A finished program appears by a rename, under a name derived from its sources and pins, so that a killed
-//! build leaves nothing half done and two test programs share one build. It chooses no versions; `go.mod`
-//! does.
+//! ```no_run
+//! # fn main() -> Result<(), go_program::Error> {
+//! // The folder holds go.mod and go.sum; "." is its own package.
+//! let judge = go_program::build("tests/conformance/judge/opa".as_ref(), ".", "conformance", "opa")?;
+//! # let _ = judge;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A finished program appears by a rename, under a name derived from its sources and pins, so a killed build leaves
+//! nothing half done and test programs that start together share one build. Versions are chosen by `go.mod` alone.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus, Output};
 
-use super::Error;
+/// The reason why a program is not available.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Go is not installed.
+    #[error("this test runs a Go program: install Go 1.26 or later and put `go` on the PATH")]
+    GoMissing(#[source] std::io::Error),
+    /// The Go compiler failed, or a pinned module could not be fetched.
+    #[error("`go {command}` ended with {status}:\n{output}")]
+    GoFailed {
+        /// The arguments of `go`.
+        command: String,
+        /// The exit status.
+        status: ExitStatus,
+        /// The standard error output.
+        output: String,
+    },
+    /// A file could not be read or written.
+    #[error("cannot {what}")]
+    Io {
+        /// The attempted operation.
+        what: String,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+}
 
-/// The program of the judge in `judge/<name>`, built where it is not there yet.
-pub(super) fn once(name: &str) -> Result<PathBuf, Error> {
-    let source = source_of(name);
-    let folder = target_folder().join("conformance");
-    let finished = folder.join(format!("{name}-{:016x}", stamp(&source)?));
+impl Error {
+    fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+}
+
+/// Returns the program built from `package` in the module at `source`, building it into `folder` of Cargo's target
+/// folder when it is not there yet. Blocks for minutes on the first run on a machine.
+///
+/// # Errors
+/// Go is missing, the build failed, or a file could not be written.
+pub fn build(source: &Path, package: &str, folder: &str, name: &str) -> Result<PathBuf, Error> {
+    let folder = target_folder().join(folder);
+    let finished = folder.join(format!("{name}-{:016x}", stamp(source)?));
     if finished.is_file() {
         return Ok(finished);
     }
@@ -28,24 +73,22 @@ pub(super) fn once(name: &str) -> Result<PathBuf, Error> {
         let program = fresh.path().join(name);
         let output = format!("-o={}", program.display());
         go(
-            &source,
-            &["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", &output, "."],
+            source,
+            &["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", &output, package],
         )?;
         fs::rename(&program, &finished).map_err(Error::io(format!("rename to {}", finished.display())))?;
     }
     Ok(finished)
 }
 
-/// Where Go keeps the sources of a pinned module.
-pub(super) fn module_folder(name: &str, module: &str) -> Result<PathBuf, Error> {
-    let source = source_of(name);
-    go(&source, &["mod", "download", module])?;
-    let output = go(&source, &["list", "-mod=readonly", "-m", "-f={{.Dir}}", module])?;
+/// Returns the folder in which Go keeps the sources of `module`, which the module at `source` pins.
+///
+/// # Errors
+/// Go is missing or cannot fetch the module.
+pub fn module_folder(source: &Path, module: &str) -> Result<PathBuf, Error> {
+    go(source, &["mod", "download", module])?;
+    let output = go(source, &["list", "-mod=readonly", "-m", "-f={{.Dir}}", module])?;
     Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
-}
-
-fn source_of(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("judge").join(name)
 }
 
 fn go(folder: &Path, arguments: &[&str]) -> Result<Output, Error> {
@@ -63,7 +106,7 @@ fn go(folder: &Path, arguments: &[&str]) -> Result<Output, Error> {
     })
 }
 
-/// A number over the names and contents of a judge's files (FNV-1a: the same in every Rust release).
+/// Hashes the names and contents of a folder's files (FNV-1a: the same in every Rust release).
 fn stamp(folder: &Path) -> Result<u64, Error> {
     let reading = || Error::io(format!("read {}", folder.display()));
     let mut files = Vec::new();
@@ -72,7 +115,7 @@ fn stamp(folder: &Path) -> Result<u64, Error> {
     }
     files.sort();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for file in files {
+    for file in files.into_iter().filter(|file| file.is_file()) {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let content = fs::read(&file).map_err(Error::io(format!("read {}", file.display())))?;
         let bytes = name.into_bytes().into_iter().chain([0]).chain(content).chain([0]);
@@ -81,8 +124,8 @@ fn stamp(folder: &Path) -> Result<u64, Error> {
     Ok(hash)
 }
 
-/// Cargo's target folder: the nearest one above this executable that Cargo has tagged, or what its own rules
-/// say where the executable is elsewhere (a doctest).
+/// Returns Cargo's target folder: the nearest one above this executable that Cargo has tagged, or the one that Cargo's
+/// own rules name where the executable is elsewhere (a doctest).
 fn target_folder() -> PathBuf {
     let running = std::env::current_exe().unwrap_or_default();
     let tagged = running.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
