@@ -11,12 +11,14 @@ mod install;
 mod kinds;
 mod status;
 mod sync;
+mod uninstall;
 mod webhook_configuration;
 
 pub use ingest::{Ingest, Registrars};
 pub use install::{InstallError, install};
 pub use kinds::{NAMESPACE, TEMPLATE};
 pub use status::shapes;
+pub use uninstall::{UNINSTALLED, Uninstall, UninstallError};
 pub use webhook_configuration::{WebhookClient, WebhookConfiguration};
 
 /// The field manager of everything that the controllers write.

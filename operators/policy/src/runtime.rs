@@ -8,17 +8,18 @@ mod health_routes;
 mod server;
 mod shutdown;
 mod standalone;
+mod uninstall;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub use args::{Args, Command, FailurePolicy, LogFormat, ServeArgs, WebhookArgs};
+pub use args::{Args, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs};
 pub use certificate::{CertificateError, ServingCertificate};
 
 use crate::cli::StandardInput;
-use crate::controller::InstallError;
+use crate::controller::{InstallError, UninstallError};
 
 /// Every request has been answered when the process ends; threads beyond that have nobody to answer.
 const LAST_THREADS: Duration = Duration::from_secs(1);
@@ -55,6 +56,9 @@ pub enum RunError {
     /// The operator's CRDs are not there.
     #[error(transparent)]
     Install(#[from] InstallError),
+    /// A step of the removal failed.
+    #[error(transparent)]
+    Uninstall(#[from] UninstallError),
     /// Reports cannot be stored.
     #[error("this pod could not be registered")]
     Report(#[from] pod_status::Error),
@@ -101,22 +105,23 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stdout(),
             &mut std::io::stderr(),
         ))),
-        Command::Serve(serve) => {
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .enable_all()
-                .build()
-                .map_err(RunError::Runtime)?;
-            let ended = runtime.block_on(async {
-                match serve.standalone.clone() {
-                    Some(folder) => standalone::run(&serve, &folder).await,
-                    None => cluster::run(&serve).await,
-                }
-            });
-            // A policy may still be computing for a client that is gone; it must not keep the process alive.
-            runtime.shutdown_timeout(LAST_THREADS);
-            ended
-        }
+        Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
+        Command::Serve(serve) => on_runtime(async {
+            match serve.standalone.clone() {
+                Some(folder) => standalone::run(&serve, &folder).await,
+                None => cluster::run(&serve).await,
+            }
+        }),
     }
+}
+
+fn on_runtime(command: impl Future<Output = Result<ExitCode, RunError>>) -> Result<ExitCode, RunError> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Runtime)?;
+    let ended = runtime.block_on(command);
+    // A policy may still be computing for a client that is gone; it must not keep the process alive.
+    runtime.shutdown_timeout(LAST_THREADS);
+    ended
 }
 
 /// Runs a command that reads and writes the process's own streams.

@@ -36,6 +36,8 @@ pub enum LogFormat {
 pub enum Command {
     /// Enforce policies: in a cluster, or from a folder with --standalone.
     Serve(ServeArgs),
+    /// Take the webhook out of the cluster and stop the operator's pods, in the order in which no write is refused.
+    Uninstall(UninstallArgs),
     /// Judge objects in files by the templates and constraints beside them.
     Test(TestArgs),
     /// Validate a package as a KRM function: a ResourceList in, and out again with results.
@@ -76,6 +78,23 @@ pub struct ServeArgs {
     /// Where the API server reaches the webhook.
     #[command(flatten)]
     pub webhook: WebhookArgs,
+}
+
+/// The objects to remove.
+#[derive(Clone, Debug, clap::Args)]
+pub struct UninstallArgs {
+    /// Name of the ValidatingWebhookConfiguration.
+    #[arg(long, default_value = "gatekeeper-validating-webhook-configuration")]
+    pub validating_webhook_configuration_name: String,
+    /// Namespace of the Deployment.
+    #[arg(long, default_value = "gatekeeper-system")]
+    pub namespace: String,
+    /// Deployment to scale to zero before the configuration is deleted.
+    #[arg(long)]
+    pub deployment: Option<String>,
+    /// Seconds that the pods may take to end.
+    #[arg(long, default_value_t = 90)]
+    pub patience: u64,
 }
 
 /// How the webhook is registered with the API server.

@@ -1,0 +1,38 @@
+{{- define "webtroller.selector" -}}
+app.kubernetes.io/name: webtroller
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "webtroller.labels" -}}
+{{ include "webtroller.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "webtroller.metadata" -}}
+labels:
+  {{- include "webtroller.labels" . | nindent 2 }}
+{{- with .Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "webtroller.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.release | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "webtroller.securityContext" -}}
+allowPrivilegeEscalation: false
+capabilities: {drop: [ALL]}
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "webtroller.operations" -}}
+CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Values.enableConnectOperations }},CONNECT{{ end }}
+{{- end }}
