@@ -11,7 +11,7 @@ const RULES: &str = include_str!("fixtures/crd-validation.jsonl");
 const DERIVED: &str = include_str!("fixtures/kube-derive-schemas.jsonl");
 
 /// Rows whose verdict or words need rules compiled, and are left out without the feature `cel`; the reason of each stands
-/// in docs/schema-merge.md. Everything else is compared word for word, and with `cel` these are too.
+/// in crates/schema-merge/README.md. Everything else is compared word for word, and with `cel` these are too.
 const NEEDS_CEL: [&str; 4] =
     ["cel cost 2", "cel nonbool", "cel oldSelf uncorrelatable", "cel self.metadata in spec"];
 

@@ -100,7 +100,7 @@ fn timeless(text: &str) -> String {
     Regex::new(r#""duration": \d+"#).unwrap().replace_all(&text, "\"duration\": 0").into_owned()
 }
 
-/// The same code and text; JSON may lack what docs/rego.md says it lacks.
+/// The same code and text; JSON may lack what crates/rego-compat/README.md says it lacks.
 fn compare(expected: &Ran, ours: &Ran) -> Result<(), String> {
     let same = expected.out.trim_end() == ours.out.trim_end()
         || matches!((json(&expected.out), json(&ours.out)), (Some(a), Some(b)) if a == b);
