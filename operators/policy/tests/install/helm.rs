@@ -1,0 +1,37 @@
+//! helm at the version that `helm/go.mod` pins.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+pub(crate) const RELEASE: &str = "webtroller";
+pub(crate) const NAMESPACE: &str = "gatekeeper-system";
+
+/// The chart in this repository.
+pub(crate) fn chart() -> PathBuf {
+    workspace("charts/webtroller")
+}
+
+/// A path in the workspace.
+pub(crate) fn workspace(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// Runs helm; it must succeed. `kubeconfig` is `None` for commands that touch no cluster.
+pub(crate) async fn helm(kubeconfig: Option<&Path>, args: &[&str]) -> String {
+    let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install/helm");
+    let build = move || go_program::build(&pins, "helm.sh/helm/v4/cmd/helm", "install", "helm");
+    let program = tokio::task::spawn_blocking(build).await.unwrap().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true).env("HOME", home.path());
+    match kubeconfig {
+        Some(path) => command.env("KUBECONFIG", path),
+        None => command.env_remove("KUBECONFIG"),
+    };
+    let output = command.output().await.unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "helm {}: {}", args.join(" "), text(&output.stderr));
+    text(&output.stdout)
+}

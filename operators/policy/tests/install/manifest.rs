@@ -1,0 +1,54 @@
+//! `deploy/webtroller.yaml` is what the chart renders with its defaults.
+
+use crate::helm::{NAMESPACE, RELEASE, chart, helm, workspace};
+
+const HEADER: &str = "\
+# Rendered from charts/webtroller; UPDATE_MANIFEST=1 cargo test -p webtroller --test install manifest writes it anew.
+# Before you delete these objects, run `webtroller uninstall --deployment webtroller`.
+---
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: gatekeeper-system
+  labels:
+    admission.gatekeeper.sh/ignore: no-self-managing
+    pod-security.kubernetes.io/enforce: restricted
+";
+
+#[tokio::test]
+async fn the_committed_manifest_is_the_rendered_chart() {
+    let chart = chart();
+    let rendered =
+        helm(None, &["template", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--no-hooks"]).await;
+    let lines =
+        rendered.lines().filter(|line| !line.starts_with("# Source:") && !line.contains("helm.sh/chart"));
+    let lines = lines.map(|line| line.replace("managed-by: Helm", "managed-by: kubectl")).collect::<Vec<_>>();
+    let expected = format!("{HEADER}{}\n", lines.join("\n").trim_end());
+    let path = workspace("deploy/webtroller.yaml");
+    if std::env::var_os("UPDATE_MANIFEST").is_some() {
+        std::fs::write(&path, &expected).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        committed == expected,
+        "deploy/webtroller.yaml is out of date: run the command in its first line"
+    );
+}
+
+#[tokio::test]
+async fn every_value_of_the_chart_renders() {
+    let chart = chart();
+    let set = "controllerManager.networkPolicy.enabled=true,enableDeleteOperations=true,enableConnectOperations=true,\
+               maxServingThreads=4,controllerManager.extraArgs={--host=::}";
+    let rendered =
+        helm(None, &["template", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--set", set]).await;
+    for expected in [
+        "kind: NetworkPolicy",
+        "--webhook-operations=CREATE,UPDATE,DELETE,CONNECT",
+        "--max-serving-threads=4",
+        "- \"--host=::\"",
+        "helm.sh/hook: pre-delete",
+    ] {
+        assert!(rendered.contains(expected), "{expected} is not in:\n{rendered}");
+    }
+}
