@@ -6,4 +6,4 @@ mod namespaces;
 mod webhook;
 
 pub use namespaces::{NamespaceError, Namespaces, NoNamespaces};
-pub use webhook::{Answer, DecodeError, MAX_BODY_BYTES, Webhook, refusal};
+pub use webhook::Webhook;

@@ -1,12 +1,7 @@
 //! The composition root: processes made of the other rooms. Nobody else uses this one.
 
-mod admission_routes;
 mod args;
-mod certificate;
 mod cluster;
-mod health_routes;
-mod server;
-mod shutdown;
 mod standalone;
 mod uninstall;
 
@@ -15,11 +10,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use admission_server::{AdmissionRoutes, CertificateError};
 pub use args::{Args, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs};
-pub use certificate::{CertificateError, ServingCertificate};
 
 use crate::cli::StandardInput;
 use crate::controller::{InstallError, UninstallError};
+use crate::enforce::Webhook;
 
 /// Every request has been answered when the process ends; threads beyond that have nobody to answer.
 const LAST_THREADS: Duration = Duration::from_secs(1);
@@ -131,6 +127,21 @@ fn with_streams(command: impl FnOnce(StandardInput<'_>, &mut dyn Write, &mut dyn
     let input = StandardInput { reader: &mut stdin, is_terminal };
     // Standard error is not locked: a progress bar writes there, too.
     ExitCode::from(command(input, &mut std::io::stdout().lock(), &mut std::io::stderr()))
+}
+
+/// The time for a review without `?timeout=`: the webhook is registered with it.
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// `/v1/admit`. Until `is_ready` nothing is judged: an answer from half a policy set would be a wrong one.
+fn admission_routes(
+    webhook: Webhook,
+    is_ready: impl Fn() -> bool + Send + Sync + 'static,
+) -> AdmissionRoutes {
+    let not_ready = || "not ready: the policies that existed at start are still being read".to_owned();
+    AdmissionRoutes::new()
+        .with_handler("/v1/admit", webhook)
+        .with_readiness(move || is_ready().then_some(()).ok_or_else(not_ready))
+        .with_timeout(ADMISSION_TIMEOUT)
 }
 
 /// Reviews judged at once: as many as there are cores, unless the arguments say otherwise.

@@ -1,6 +1,7 @@
 //! The policy set: what is in force, at one moment, for every reader.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::driver::{Budget, Case, EvalError, Program};
 use crate::inventory::Inventory;
@@ -61,6 +62,30 @@ impl PolicySet {
     /// Never fails as a whole: a constraint that cannot be decided, or whose policy fails or exhausts its budget,
     /// is violated, under its own actions and with the reason as the message. The budget is per constraint.
     pub fn review(&self, review: &Review, point: EnforcementPoint, budget: &Budget) -> Verdict {
+        self.review_within(review, point, budget, None)
+    }
+
+    /// As [`PolicySet::review`], with a deadline for all constraints together.
+    ///
+    /// No evaluation gets more time than is left. A constraint that matches and whose turn comes after the deadline is
+    /// violated, under its own actions.
+    pub fn review_until(
+        &self,
+        review: &Review,
+        point: EnforcementPoint,
+        budget: &Budget,
+        deadline: Instant,
+    ) -> Verdict {
+        self.review_within(review, point, budget, Some(deadline))
+    }
+
+    fn review_within(
+        &self,
+        review: &Review,
+        point: EnforcementPoint,
+        budget: &Budget,
+        deadline: Option<Instant>,
+    ) -> Verdict {
         let mut violations = Vec::new();
         for position in self.in_force.index.candidates(review) {
             let Some(constraint) = self.in_force.constraints.get(position) else {
@@ -69,19 +94,33 @@ impl PolicySet {
             let template = &constraint.template;
             let applies = constraint.enforcement.applies(point) && template.is_about(review);
             if applies && template.wants(review, point) {
-                let findings = self.judge(constraint, review, budget);
+                let findings = self.judge(constraint, review, budget, deadline);
                 violations.extend(findings.into_iter().map(|finding| violation(constraint, finding, point)));
             }
         }
         Verdict::new(violations)
     }
 
-    fn judge(&self, constraint: &CompiledConstraint, review: &Review, budget: &Budget) -> Vec<Finding> {
-        match constraint.matches(review) {
-            Ok(false) => Vec::new(),
-            Err(error) => vec![undecided(format!("unable to match constraints: {error}"))],
-            Ok(true) => self.ask(constraint, constraint.template.program(), review, budget),
-        }
+    fn judge(
+        &self,
+        constraint: &CompiledConstraint,
+        review: &Review,
+        budget: &Budget,
+        deadline: Option<Instant>,
+    ) -> Vec<Finding> {
+        let budget = match (constraint.matches(review), deadline) {
+            (Ok(false), _) => return Vec::new(),
+            (Err(error), _) => return vec![undecided(format!("unable to match constraints: {error}"))],
+            (Ok(true), None) => *budget,
+            (Ok(true), Some(deadline)) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return vec![undecided(OUT_OF_TIME.to_owned())];
+                }
+                budget.with_time(budget.time.min(left))
+            }
+        };
+        self.ask(constraint, constraint.template.program(), review, &budget)
     }
 
     /// What one program of a constraint finds.
@@ -109,6 +148,9 @@ impl PolicySet {
         positions.filter_map(|position| self.in_force.constraints.get(position)).map(AsRef::as_ref)
     }
 }
+
+/// The message of a constraint that was not evaluated.
+const OUT_OF_TIME: &str = "not evaluated: the time for the request was used up by other constraints";
 
 /// Gatekeeper gives null details to the failure of a policy in Rego, and none to everything else.
 fn failed(error: &EvalError) -> Finding {

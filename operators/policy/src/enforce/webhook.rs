@@ -1,26 +1,26 @@
-//! The admission webhook: an AdmissionReview in, the same AdmissionReview with an answer out.
+//! The admission webhook: judges requests by the policies in force.
 //!
-//! Decoding, judging and answering; the server that carries the bytes is in `runtime`.
-
-mod decode;
-mod respond;
+//! The server that carries the bytes is `admission-server`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use admission_server::{AdmissionHandler, AdmissionRequest, AdmissionResponse};
 use constraint_framework::driver::Budget;
-use constraint_framework::policyset::PolicySet;
-use constraint_framework::review::{EnforcementPoint, Review, Verdict};
+use constraint_framework::review::{Document, EnforcementPoint, Verdict};
 use constraint_framework::target::AdmissionTarget;
-use tokio::sync::Semaphore;
+use futures::future::BoxFuture;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 use crate::handle::PolicyHandle;
 
 use super::Namespaces;
-use decode::Request;
-pub use decode::{DecodeError, MAX_BODY_BYTES};
-pub use respond::{Answer, refusal};
 
-/// The `/v1/admit` endpoint.
+/// The part of the time to the deadline that is kept for writing the answer.
+const ANSWER: Duration = Duration::from_millis(100);
+
+/// The handler of `/v1/admit`.
 pub struct Webhook {
     policies: PolicyHandle,
     namespaces: Arc<dyn Namespaces>,
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// A webhook that judges at most `concurrency` reviews at once; the others wait their turn.
+    /// A webhook that judges at most `concurrency` reviews at once; the others wait, at most until their deadlines.
     pub fn new(
         policies: PolicyHandle,
         namespaces: Arc<dyn Namespaces>,
@@ -45,45 +45,71 @@ impl Webhook {
         Self { policies, namespaces, budget, permits: Arc::new(Semaphore::new(concurrency.max(1))) }
     }
 
-    /// Answers one request body.
-    ///
-    /// Cancel-safe: dropping the future abandons the request, and nothing else.
-    ///
-    /// # Errors
-    /// A body that is no AdmissionReview. Everything that goes wrong later is an answer with the request's UID.
-    pub async fn admit(&self, body: &[u8]) -> Result<Answer, DecodeError> {
-        let request = Request::decode(body)?;
-        let answer = match self.judge(&request).await {
-            Ok(verdict) => Answer::verdict(&request, &verdict),
-            Err(reason) => Answer::error(&request, &reason),
+    async fn answer(&self, request: AdmissionRequest) -> AdmissionResponse {
+        let deadline = request.deadline.checked_sub(ANSWER).unwrap_or(request.deadline);
+        let namespace = match self.namespace(&request).await {
+            Ok(namespace) => namespace,
+            Err(reason) => return AdmissionResponse::error(reason),
         };
-        tracing::debug!(uid = request.uid, allowed = answer.is_allowed(), "admission reviewed");
-        Ok(answer)
+        match timeout_at(deadline, self.permits.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => self.judge(request, namespace, deadline, permit).await,
+            Ok(Err(error)) => AdmissionResponse::error(error.to_string()),
+            Err(_) => AdmissionResponse::unavailable(
+                "overloaded: the request was not judged in time; raise --max-serving-threads or add pods",
+            ),
+        }
     }
 
-    async fn judge(&self, request: &Request) -> Result<Verdict, String> {
-        let mut review = AdmissionTarget.request(request.json.get()).map_err(|error| chain(&error))?;
-        if let Some(namespace) = request.namespace() {
-            review.namespace_object =
-                self.namespaces.get(namespace).await.map_err(|error| error.to_string())?;
+    async fn namespace(&self, request: &AdmissionRequest) -> Result<Option<Document>, String> {
+        // A Namespace is in no namespace, although the API server sends its name as one.
+        let is_namespace = request.kind.kind == "Namespace" && request.kind.group.is_empty();
+        if request.namespace.is_empty() || is_namespace {
+            return Ok(None);
         }
-        let permit = self.permits.clone().acquire_owned().await.map_err(|error| error.to_string())?;
-        let policies = self.policies.current();
-        let budget = self.budget;
-        // Policies compute for milliseconds, and may panic where an engine is wrong: neither must reach the
-        // threads that keep connections alive.
-        tokio::task::spawn_blocking(move || {
+        self.namespaces.get(&request.namespace).await.map_err(|error| error.to_string())
+    }
+
+    async fn judge(
+        &self,
+        request: AdmissionRequest,
+        namespace: Option<Document>,
+        deadline: Instant,
+        permit: OwnedSemaphorePermit,
+    ) -> AdmissionResponse {
+        let (policies, budget) = (self.policies.current(), self.budget);
+        // Policies compute for milliseconds, and an engine may panic: neither must reach the threads that keep
+        // connections alive.
+        let judged = tokio::task::spawn_blocking(move || {
             // Kept by the thread, not by the request: a client that gives up does not make room for another thread.
             let _permit = permit;
-            verdict(&policies, &review, &budget)
-        })
-        .await
-        .map_err(|_| "the policies could not be evaluated: an engine failed".to_owned())
+            let mut review = AdmissionTarget.request(request.json()).map_err(|error| chain(&error))?;
+            if namespace.is_some() {
+                review.namespace_object = namespace;
+            }
+            let point = EnforcementPoint::WEBHOOK;
+            Ok::<_, String>(policies.review_until(&review, point, &budget, deadline.into_std()))
+        });
+        match judged.await {
+            Ok(Ok(verdict)) => response(&verdict),
+            Ok(Err(reason)) => AdmissionResponse::error(reason),
+            Err(_) => AdmissionResponse::error("the policies could not be evaluated: an engine failed"),
+        }
     }
 }
 
-fn verdict(policies: &PolicySet, review: &Review, budget: &Budget) -> Verdict {
-    policies.review(review, EnforcementPoint::WEBHOOK, budget)
+impl AdmissionHandler for Webhook {
+    fn admit(&self, request: AdmissionRequest) -> BoxFuture<'_, AdmissionResponse> {
+        Box::pin(self.answer(request))
+    }
+}
+
+/// Codes and wording are Gatekeeper's.
+fn response(verdict: &Verdict) -> AdmissionResponse {
+    let response = match verdict.is_denied() {
+        true => AdmissionResponse::deny(verdict.denial()),
+        false => AdmissionResponse::allow(),
+    };
+    response.with_warnings(verdict.warnings())
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admission_server::{HealthRoutes, Limits, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
 use constraint_framework::driver::Budget;
 use pod_status::readiness::{Policy, ReadinessTracker};
 use pod_status::{Aggregator, AggregatorConfig, PodIdentity, ReportKind, StatusReporter};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 use watch_manager::WatchManager;
 
@@ -22,13 +22,8 @@ use crate::controller::{Ingest, Registrars, WebhookClient, WebhookConfiguration,
 use crate::enforce::Webhook;
 use crate::handle::{PolicyHandle, policies};
 
-use super::admission_routes::AdmissionRoutes;
 use super::args::ServeArgs;
-use super::certificate::ServingCertificate;
-use super::health_routes::HealthRoutes;
-use super::server::Server;
-use super::shutdown::Shutdown;
-use super::{RunError, concurrency};
+use super::{RunError, admission_routes, concurrency};
 
 use namespace_store::NamespaceStore;
 
@@ -96,13 +91,10 @@ impl Cluster {
 
         let ready = ready_flag(tasks, shutdown, &tracker);
         let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
-        let server = Server {
-            listener: webhook_listener,
-            tls: Some(TlsAcceptor::from(certificate.server_config()?)),
-            routes: Arc::new(AdmissionRoutes { webhook: Arc::new(webhook), ready: ready.clone() }),
-        };
-        let draining = shutdown.clone();
-        tasks.spawn(async move { server.run(&draining).await });
+        let is_ready = ready.clone();
+        let routes = admission_routes(webhook, move || *is_ready.borrow());
+        let tls = Tls::new(&certificate, TlsOptions::default())?;
+        tasks.spawn(Server::new(webhook_listener, routes).with_tls(tls).run(shutdown.clone()));
         let configuration = self.webhook_configuration(args, &certificate, address);
         tasks.spawn(register(self.client.clone(), configuration, ready, shutdown.clone()));
         tracing::info!(webhook = %address, "serving");
@@ -157,10 +149,8 @@ impl Cluster {
             }
             Err(tracker.explain().iter().map(ToString::to_string).collect())
         };
-        let server =
-            Server { listener, tls: None, routes: Arc::new(HealthRoutes { readiness: Box::new(readiness) }) };
-        let draining = shutdown.clone();
-        tasks.spawn(async move { server.run(&draining).await });
+        let server = Server::new(listener, HealthRoutes::new(readiness)).with_limits(Limits::health());
+        tasks.spawn(server.run(shutdown.clone()));
         tracing::info!(health = %address, "health");
         Ok(())
     }

@@ -6,24 +6,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admission_server::{Server, ServingCertificate, Shutdown, Tls, TlsOptions};
 use constraint_framework::driver::Budget;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
 use crate::cli::folder::PolicyFolder;
 use crate::enforce::{NoNamespaces, Webhook};
 use crate::handle::{PolicyHandle, PolicyPublisher, policies};
 
-use super::admission_routes::AdmissionRoutes;
 use super::args::ServeArgs;
-use super::certificate::ServingCertificate;
-use super::server::Server;
-use super::shutdown::Shutdown;
-use super::{RunError, concurrency};
+use super::{RunError, admission_routes, concurrency};
 
 mod client;
 mod screen;
@@ -49,8 +45,7 @@ pub(super) async fn run(args: &ServeArgs, folder: &Path) -> Result<ExitCode, Run
     let tasks = TaskTracker::new();
     tasks.spawn(shutdown.clone().on_signal(Duration::ZERO));
     let server = server(args, listener, &certificate, handle)?;
-    let serving = shutdown.clone();
-    tasks.spawn(async move { server.run(&serving).await });
+    tasks.spawn(server.run(shutdown.clone()));
     tasks.close();
 
     let client = Client::new(address, &certificate)?;
@@ -89,13 +84,9 @@ fn server(
     handle: PolicyHandle,
 ) -> Result<Server, RunError> {
     let webhook = Webhook::new(handle, Arc::new(NoNamespaces), Budget::default(), concurrency(args));
-    // Nothing has to be waited for: the first reading is published before anyone is told the address.
-    let (_, ready) = watch::channel(true);
-    Ok(Server {
-        listener,
-        tls: Some(TlsAcceptor::from(certificate.server_config()?)),
-        routes: Arc::new(AdmissionRoutes { webhook: Arc::new(webhook), ready }),
-    })
+    // The first reading is published before the address is printed.
+    let routes = admission_routes(webhook, || true);
+    Ok(Server::new(listener, routes).with_tls(Tls::new(certificate, TlsOptions::default())?))
 }
 
 fn watch_folder(folder: &Path, changed: Arc<Notify>) -> Result<RecommendedWatcher, RunError> {

@@ -1,9 +1,9 @@
 //! How the operator ends and starts again: killed, it loses nothing and writes nothing twice; asked to end, it
 //! answers every request that it was sent.
 
+use admission_server::ServingCertificate;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use webtroller::runtime::ServingCertificate;
 
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::https::{Connection, authority, deployment_review, post};

@@ -1,5 +1,6 @@
 //! Requests to the webhook without an API server between: for input that an API server would never send.
 
+use admission_server::ServingCertificate;
 use std::sync::Arc;
 
 use http_body_util::{BodyExt, Full};
@@ -10,7 +11,6 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use webtroller::runtime::ServingCertificate;
 
 use crate::cluster::{Cluster, NAMESPACE};
 

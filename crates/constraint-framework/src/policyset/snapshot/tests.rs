@@ -307,3 +307,46 @@ fn an_object_of_the_inventory_that_cannot_be_read_is_an_error_of_those_who_read_
                   deep, or has a number out of bounds";
     assert_eq!(verdict.warnings(), [unread]);
 }
+
+#[test]
+fn after_the_deadline_constraints_that_match_are_undecided_under_their_own_actions() {
+    let mut policies = PolicySetBuilder::new(Compiler::default());
+    let source = json!({"rego": "package p\nviolation[{\"msg\": \"judged\"}] { true }"});
+    for (kind, action, matched) in [
+        ("Denies", "deny", json!({})),
+        ("Warns", "warn", json!({})),
+        ("Tries", "dryrun", json!({})),
+        ("Elsewhere", "deny", json!({"namespaces": ["other"]})),
+    ] {
+        policies.put_template(&template(kind, "Rego", source.clone())).unwrap();
+        policies.put_constraint(constraint(kind, action, &matched)).unwrap();
+    }
+    let verdict =
+        policies.build().review_until(&pod(), EnforcementPoint::WEBHOOK, &Budget::default(), Instant::now());
+    assert_eq!(verdict.denial(), format!("[denies] {OUT_OF_TIME}"));
+    assert_eq!(verdict.warnings(), [format!("[warns] {OUT_OF_TIME}")]);
+    assert_eq!(verdict.violations().len(), 3);
+}
+
+/// Each of three policies would take its minute; together they take what the deadline leaves.
+#[test]
+fn the_deadline_holds_for_all_constraints_together() {
+    let mut policies = PolicySetBuilder::new(Compiler::default());
+    let endless = "package p\nviolation[{\"msg\": \"m\"}] { n := numbers.range(1, 100000)[_]; \
+                   k := numbers.range(1, 100000)[_]; n * k == 0 }";
+    for kind in ["One", "Three", "Two"] {
+        policies.put_template(&template(kind, "Rego", json!({"rego": endless}))).unwrap();
+        policies.put_constraint(constraint(kind, "warn", &json!({}))).unwrap();
+    }
+    let budget = Budget::default().with_time(Duration::from_secs(60)).with_instructions(u64::MAX);
+    let (set, begun) = (policies.build(), Instant::now());
+    let verdict = set.review_until(
+        &pod(),
+        EnforcementPoint::WEBHOOK,
+        &budget,
+        begun.checked_add(Duration::from_millis(300)).unwrap(),
+    );
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert_eq!(verdict.warnings().len(), 3, "{:?}", verdict.warnings());
+    assert!(!verdict.is_denied());
+}

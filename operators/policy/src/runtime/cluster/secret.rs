@@ -1,6 +1,8 @@
 //! The serving certificate that all pods share: the first pod makes it, the others read it.
 
+use admission_server::ServingCertificate;
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -8,7 +10,6 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 
 use crate::runtime::RunError;
-use crate::runtime::certificate::ServingCertificate;
 
 /// Gatekeeper's name for it.
 const NAME: &str = "gatekeeper-webhook-server-cert";
@@ -57,7 +58,7 @@ fn read(secret: &Secret, hosts: &[String]) -> Option<ServingCertificate> {
         certificate: text("tls.crt")?,
         key: text("tls.key")?,
     };
-    certificate.server_config().is_ok().then_some(certificate)
+    hosts.iter().all(|host| certificate.verify(host, SystemTime::now()).is_ok()).then_some(certificate)
 }
 
 /// The resource version of what is replaced makes the write fail when somebody else was faster.

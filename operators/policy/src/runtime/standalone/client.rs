@@ -1,5 +1,6 @@
 //! Asks the webhook over its own HTTPS endpoint, as an API server would.
 
+use admission_server::ServingCertificate;
 use std::net::SocketAddr;
 
 use http_body_util::{BodyExt, Full};
@@ -14,7 +15,6 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::cli::{Manifest, admission_review};
 use crate::runtime::RunError;
-use crate::runtime::certificate::ServingCertificate;
 
 /// What the webhook said about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What a person sees: the verdicts with their reasons, and how to ask for more.
 
+use admission_server::ServingCertificate;
 use constraint_framework::target::AdmissionTarget;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,6 @@ use tempfile::TempDir;
 
 use crate::cli::folder::Reading;
 use crate::cli::{Manifest, admission_review};
-use crate::runtime::certificate::ServingCertificate;
 
 use super::client::Judged;
 

@@ -1,4 +1,4 @@
-//! How the process ends: a signal, a while of refusing to be ready, then a drain.
+//! The end of a process: a signal, a time of not being ready, then a drain.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use tokio_util::sync::CancellationToken;
 
 /// The two steps of ending, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shutdown {
+pub struct Shutdown {
     /// Cancelled when the process has been asked to end: it is no longer ready, and still serves.
-    pub(super) asked: CancellationToken,
-    /// Cancelled when it must stop taking requests and finish those it has.
-    pub(super) drain: CancellationToken,
+    pub asked: CancellationToken,
+    /// Cancelled when it stops accepting connections and finishes the requests that have begun.
+    pub drain: CancellationToken,
 }
 
 impl Shutdown {
-    /// Waits for SIGTERM or SIGINT, then `delay`, then drains. A second signal drains at once.
+    /// Waits for SIGTERM or SIGINT, cancels `asked`, and after `delay` cancels `drain`. A second signal drains at once.
     ///
-    /// Endpoints need the delay to learn that this pod is gone; until then requests keep coming and are answered.
+    /// Load balancers need the delay to take this process out; until then requests keep coming and are answered.
     ///
     /// # Errors
     /// When the process cannot listen to signals.
-    pub(super) async fn on_signal(self, delay: Duration) -> std::io::Result<()> {
+    pub async fn on_signal(self, delay: Duration) -> std::io::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         tokio::select! {

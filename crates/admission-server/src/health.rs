@@ -1,0 +1,48 @@
+//! `/healthz` and `/readyz`, for the kubelet and for people.
+
+use futures::future::BoxFuture;
+use http_body_util::Full;
+use hyper::{Request, Response, StatusCode};
+
+use crate::body::Body;
+use crate::server::{Answer, Routes};
+
+/// Reports what is missing before the process is ready; `Ok` when nothing is.
+pub type Readiness = dyn Fn() -> Result<(), Vec<String>> + Send + Sync;
+
+/// The routes of a health port. `/healthz` answers 200 while the process serves; `/readyz` answers 503 with a line for
+/// each missing thing.
+pub struct HealthRoutes {
+    readiness: Box<Readiness>,
+}
+
+impl std::fmt::Debug for HealthRoutes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HealthRoutes").finish_non_exhaustive()
+    }
+}
+
+impl HealthRoutes {
+    /// Routes that answer `/readyz` by `readiness`, which is called for each request and must not block.
+    pub fn new(readiness: impl Fn() -> Result<(), Vec<String>> + Send + Sync + 'static) -> Self {
+        Self { readiness: Box::new(readiness) }
+    }
+}
+
+impl Routes for HealthRoutes {
+    fn route(&self, request: Request<Body>) -> BoxFuture<'_, Answer> {
+        let (status, body) = match request.uri().path() {
+            "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
+            "/readyz" => match (self.readiness)() {
+                Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+                Err(missing) => {
+                    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready\n{}\n", missing.join("\n")))
+                }
+            },
+            _ => (StatusCode::NOT_FOUND, "ask /healthz or /readyz\n".to_owned()),
+        };
+        let mut response = Response::new(Full::from(body));
+        *response.status_mut() = status;
+        Box::pin(std::future::ready(response))
+    }
+}

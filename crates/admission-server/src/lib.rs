@@ -1,0 +1,62 @@
+//! An HTTPS server for Kubernetes AdmissionReviews.
+//!
+//! It terminates TLS with a certificate that can be replaced while it runs, bounds what clients may occupy, decodes
+//! `admission.k8s.io/v1` and `v1beta1`, hands each request to a handler with the deadline of the API server, and answers
+//! errors, panics and missed deadlines as reviews.
+//!
+//! ```
+//! use admission_server::{AdmissionRoutes, Limits, Server, ServingCertificate, Shutdown, Tls, TlsOptions, validate};
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let certificate = ServingCertificate::generate(&["localhost".to_owned()])?;
+//! let tls = Tls::new(&certificate, TlsOptions::default())?;
+//! let routes = AdmissionRoutes::new().with_handler("/validate", validate(|request| {
+//!     if request.name.starts_with("web-") { Ok(()) } else { Err("names start with web-".to_owned()) }
+//! }));
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! let shutdown = Shutdown::default();
+//! let server = Server::new(listener, routes).with_tls(tls.clone()).with_limits(Limits::default());
+//! let running = tokio::spawn(server.run(shutdown.clone()));
+//! tls.replace(&ServingCertificate::generate(&["localhost".to_owned()])?)?; // The next handshake uses it.
+//! shutdown.drain.cancel();
+//! running.await?;
+//! # Ok::<_, Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module of the guide | types |
+//! |---|---|
+//! | serving | [`Server`], [`Limits`], [`Shutdown`], [`Routes`], [`HealthRoutes`] |
+//! | TLS | [`Tls`], [`TlsOptions`], [`ServingCertificate`], [`CertificateSet`] |
+//! | reviews | [`AdmissionRoutes`], [`AdmissionHandler`], [`validate`], [`mutate`], [`AdmissionRequest`], [`AdmissionResponse`] |
+//!
+//! It does not register webhooks, store certificates, or know any policy.
+
+mod body;
+mod certificate;
+mod connections;
+mod duration;
+mod handler;
+mod health;
+mod in_flight;
+mod limits;
+mod request;
+mod response;
+mod roster;
+mod rotation;
+mod routes;
+mod server;
+mod shutdown;
+mod tls;
+
+pub use body::{Body, BodyError, ReceivedBody};
+pub use certificate::{CertificateError, ServingCertificate};
+pub use handler::{AdmissionHandler, mutate, validate};
+pub use health::{HealthRoutes, Readiness};
+pub use limits::Limits;
+pub use request::{AdmissionRequest, DecodeError, GroupVersionKind, GroupVersionResource, User};
+pub use response::{AdmissionResponse, PatchError};
+pub use rotation::{CertificateSet, RotationTimes};
+pub use routes::AdmissionRoutes;
+pub use server::{Answer, Routes, Server};
+pub use shutdown::Shutdown;
+pub use tls::{Tls, TlsOptions, TlsVersion};

@@ -1,0 +1,236 @@
+//! Responses: the AdmissionReview that answers a request. Codes are those of Kubernetes' own admission code.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::request::AdmissionRequest;
+use crate::server::Answer;
+
+/// An answer to an admission request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdmissionResponse {
+    allowed: bool,
+    code: u16,
+    reason: &'static str,
+    message: String,
+    warnings: Vec<String>,
+    audit_annotations: BTreeMap<String, String>,
+    patch: Option<String>,
+    unavailable: bool,
+}
+
+/// A patch could not be computed.
+#[derive(Debug, thiserror::Error)]
+#[error("the patch could not be written: {0}")]
+pub struct PatchError(#[from] serde_json::Error);
+
+impl AdmissionResponse {
+    /// The request is admitted.
+    #[must_use]
+    pub const fn allow() -> Self {
+        Self {
+            allowed: true,
+            code: 200,
+            reason: "",
+            message: String::new(),
+            warnings: Vec::new(),
+            audit_annotations: BTreeMap::new(),
+            patch: None,
+            unavailable: false,
+        }
+    }
+
+    /// The request is forbidden (403).
+    #[must_use]
+    pub fn deny(message: impl Into<String>) -> Self {
+        Self::refused(403, "Forbidden", message)
+    }
+
+    /// The object is invalid (422).
+    #[must_use]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::refused(422, "Invalid", message)
+    }
+
+    /// The webhook failed (500): the request is refused whatever `failurePolicy` says.
+    #[must_use]
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::refused(500, "InternalError", message)
+    }
+
+    /// The request was not judged in time (504): refused whatever `failurePolicy` says.
+    #[must_use]
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self::refused(504, "Timeout", message)
+    }
+
+    /// The request was not judged. Answered with HTTP 503, so that the webhook's `failurePolicy` decides.
+    #[must_use]
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self { unavailable: true, ..Self::refused(503, "ServiceUnavailable", message) }
+    }
+
+    /// Adds warnings, which `kubectl` prints.
+    #[must_use]
+    pub fn with_warnings(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
+        self.warnings.extend(warnings);
+        self
+    }
+
+    /// Sets the message of an admission or a refusal.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
+    /// Adds an annotation for the API server's audit log.
+    #[must_use]
+    pub fn with_audit_annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.audit_annotations.insert(key.into(), value.into());
+        self
+    }
+
+    /// Adds the JSON patch that turns one object into the other; none where they are equal.
+    ///
+    /// # Errors
+    /// When the patch cannot be written.
+    pub fn with_changes(self, before: &Value, after: &Value) -> Result<Self, PatchError> {
+        let patch = json_patch::diff(before, after);
+        let patch = match patch.0.is_empty() {
+            true => None,
+            false => Some(STANDARD.encode(serde_json::to_vec(&patch)?)),
+        };
+        Ok(Self { patch, ..self })
+    }
+
+    /// Returns whether the request is admitted.
+    pub const fn is_allowed(&self) -> bool {
+        self.allowed
+    }
+
+    fn refused(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { allowed: false, code, reason, message: message.into(), ..Self::allow() }
+    }
+
+    pub(crate) const fn is_unavailable(&self) -> bool {
+        self.unavailable
+    }
+
+    /// The AdmissionReview as JSON text, with the request's uid and version.
+    pub(crate) fn body(&self, request: &AdmissionRequest) -> String {
+        self.review(request.api_version(), &request.uid).to_string()
+    }
+
+    fn review(&self, api_version: &str, uid: &str) -> Value {
+        // 299 is HTTP's "miscellaneous warning"; Gatekeeper and its users' tests know it.
+        let code = if self.code == 200 && !self.warnings.is_empty() { 299 } else { self.code };
+        let mut status = serde_json::Map::new();
+        status.insert("code".to_owned(), Value::from(code));
+        for (key, text) in [("reason", self.reason), ("message", &self.message)] {
+            if !text.is_empty() {
+                status.insert(key.to_owned(), Value::from(text));
+            }
+        }
+        let mut response = json!({"uid": uid, "allowed": self.allowed, "status": status});
+        if let Some(fields) = response.as_object_mut() {
+            if !self.warnings.is_empty() {
+                fields.insert("warnings".to_owned(), Value::from(self.warnings.clone()));
+            }
+            if !self.audit_annotations.is_empty() {
+                fields.insert("auditAnnotations".to_owned(), json!(self.audit_annotations));
+            }
+            if let Some(patch) = self.patch.as_ref().filter(|_| self.allowed) {
+                fields.insert("patchType".to_owned(), Value::from("JSONPatch"));
+                fields.insert("patch".to_owned(), Value::from(patch.as_str()));
+            }
+        }
+        json!({"apiVersion": api_version, "kind": "AdmissionReview", "response": response})
+    }
+}
+
+/// The body for a request that is not an AdmissionReview: readable by people and by clients that expect a review.
+pub(crate) fn refusal(status: StatusCode, message: &str) -> String {
+    let reason = status.canonical_reason().unwrap_or_default().replace(' ', "");
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {
+            "uid": "", "allowed": false,
+            "status": {"code": status.as_u16(), "reason": reason, "message": message}
+        }
+    })
+    .to_string()
+}
+
+pub(crate) fn json_answer(status: StatusCode, body: String) -> Answer {
+    let mut answer = Response::new(Full::from(body));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn wire(response: &AdmissionResponse) -> Value {
+        response.review("admission.k8s.io/v1beta1", "u")["response"].clone()
+    }
+
+    #[test]
+    fn uid_version_codes_and_warnings_are_on_the_wire() {
+        let review = AdmissionResponse::allow().review("admission.k8s.io/v1beta1", "u");
+        assert_eq!(review["apiVersion"], "admission.k8s.io/v1beta1");
+        assert_eq!(review["response"], json!({"uid": "u", "allowed": true, "status": {"code": 200}}));
+        let warned = wire(&AdmissionResponse::allow().with_warnings(["w".to_owned()]));
+        assert_eq!((&warned["status"]["code"], &warned["warnings"]), (&json!(299), &json!(["w"])));
+        let denied = wire(&AdmissionResponse::deny("no").with_warnings(["w".to_owned()]));
+        assert_eq!(denied["status"], json!({"code": 403, "reason": "Forbidden", "message": "no"}));
+        assert_eq!((&denied["allowed"], &denied["warnings"]), (&json!(false), &json!(["w"])));
+        let noted = wire(&AdmissionResponse::allow().with_audit_annotation("k", "v"));
+        assert_eq!(noted["auditAnnotations"], json!({"k": "v"}));
+    }
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-c/~]{0,3}".prop_map(Value::from)
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-c/~]{0,2}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// Decoding the patch of a response and applying it gives the changed object.
+        #[test]
+        fn the_patch_turns_one_object_into_the_other(before in json_value(), after in json_value()) {
+            let response = wire(&AdmissionResponse::allow().with_changes(&before, &after).unwrap());
+            let mut patched = before.clone();
+            match response.get("patch") {
+                None => prop_assert_eq!(&before, &after),
+                Some(patch) => {
+                    prop_assert_eq!(&response["patchType"], "JSONPatch");
+                    let text = STANDARD.decode(patch.as_str().unwrap()).unwrap();
+                    let patch: json_patch::Patch = serde_json::from_slice(&text).unwrap();
+                    json_patch::patch(&mut patched, &patch).unwrap();
+                }
+            }
+            prop_assert_eq!(patched, after);
+        }
+    }
+}
