@@ -35,7 +35,7 @@ pub struct Limits {
     pub streams: u32,
     /// Unread bytes of one HTTP/2 stream. Default 128 KiB.
     pub stream_window: u32,
-    /// Unread bytes of one HTTP/2 connection. Default 256 KiB.
+    /// Unread bytes of one HTTP/2 connection. Default 128 KiB.
     pub connection_window: u32,
 }
 
@@ -53,7 +53,7 @@ impl Default for Limits {
             requests: 512,
             streams: 100,
             stream_window: 128 << 10,
-            connection_window: 256 << 10,
+            connection_window: 128 << 10,
         }
     }
 }
