@@ -9,18 +9,21 @@ mod format;
 mod literal;
 mod macros;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use crate::declaration::Fields;
 use crate::value::Value;
 
+use super::cost::{self, Resolved};
 use super::declared::{field, type_name};
 use super::environment::{Environment, Expression};
+use super::issue::{Issue, Issues};
 use super::library;
 use super::node::{Call as CallNode, Node};
 use super::overload::overloads;
 use super::parser::parse;
-use super::syntax::{Expr, ExprKind, Mistake, Select};
-use super::types::{Findings, Type};
+use super::syntax::{Expr, ExprKind, Select};
+use super::types::{Mapping, Type};
 
 /// The most levels of an expression and of the variables it uses, one below the other. It bounds how deep values can
 /// nest, and with that the stack that comparing and dropping them takes.
@@ -29,56 +32,89 @@ const TALLEST: usize = 500;
 /// Parses and checks an expression.
 ///
 /// # Errors
-/// All mistakes; one, when it does not even parse.
-pub(super) fn compile(source: &str, environment: &Environment) -> Result<Expression, Vec<Mistake>> {
-    let expr = parse(source).map_err(|mistake| vec![mistake])?;
+/// All issues of the first step that has any: parsing with macros, types, literals, constants. cel-go takes the same
+/// steps.
+pub(super) fn compile(source: &str, environment: &Environment) -> Result<Expression, Issues> {
+    let expr = parse(source).map_err(|issues| Issues::new(source, issues))?;
     let mut checker = Checker {
         environment,
-        findings: Findings::default(),
+        mapping: Mapping::default(),
         locals: Vec::new(),
         literals: Vec::new(),
         lenient: 0,
         typed: HashMap::new(),
+        resolved: HashMap::new(),
+        names: BTreeSet::new(),
         below: 0,
-        mistakes: Vec::new(),
+        found: Found::default(),
     };
     let (node, of) = checker.check(&expr);
-    checker.check_literals();
+    if checker.found.types.is_empty() {
+        checker.check_literals();
+    }
     let height = expr.height().saturating_add(checker.below);
     if height > TALLEST {
         let message = format!("nested deeper than {TALLEST}, the variables it uses included");
-        checker.mistake(expr.at, message);
+        checker.found.types.push(Issue::of_limit(message));
     }
-    if checker.mistakes.is_empty() {
-        Ok(Expression { node, of: checker.findings.settle(&of), height })
-    } else {
-        checker.mistakes.sort_by_key(|mistake| mistake.at);
-        Err(checker.mistakes)
+    let of = checker.mapping.settle(&of);
+    checker.found.first_step(source, &of)?;
+    let max_cost = environment.root().map(|root| checker.max_cost(&expr, root));
+    Ok(Expression { node, of, height, max_cost, names: checker.names })
+}
+
+/// The issues of each step.
+#[derive(Default)]
+struct Found {
+    macros: Vec<Issue>,
+    types: Vec<Issue>,
+    literals: Vec<Issue>,
+    constants: Vec<Issue>,
+}
+
+impl Found {
+    fn first_step(&mut self, source: &str, of: &Type) -> Result<(), Issues> {
+        for step in [&mut self.macros, &mut self.types, &mut self.literals] {
+            if !step.is_empty() {
+                return Err(Issues::new(source, std::mem::take(step)));
+            }
+        }
+        match std::mem::take(&mut self.constants).into_iter().next() {
+            Some(issue) => Err(Issues::of_program(source, issue, of.clone())),
+            None => Ok(()),
+        }
     }
 }
 
 struct Checker<'a> {
     environment: &'a Environment,
-    findings: Findings,
+    mapping: Mapping,
     /// Names bound by macros around the place checked, the innermost last.
     locals: Vec<(String, Type)>,
-    /// The element types of every list and map literal, which must be the same within each.
-    literals: Vec<Vec<(usize, Type)>>,
+    /// The types of the elements of each list literal, and of the keys and of the values of each map literal: they
+    /// must be the same. True for a list.
+    literals: Vec<(Vec<(usize, Type)>, bool)>,
     /// How many calls around the place checked take lists of mixed elements.
     lenient: usize,
-    /// The types found inside the arguments of `format`, by the address of the expression.
+    /// The type of each part, by its address, as far as somebody asks later.
     typed: HashMap<usize, Type>,
+    /// The overloads of each call, by its address, as far as somebody asks later.
+    resolved: HashMap<usize, Resolved>,
+    /// The names used.
+    names: BTreeSet<String>,
     /// The height of the tallest variable used.
     below: usize,
-    mistakes: Vec<Mistake>,
+    found: Found,
 }
+
+pub(super) use macros::{Form, form};
 
 type Checked = (Node, Type);
 
 impl Checker<'_> {
     fn check(&mut self, expr: &Expr) -> Checked {
         let checked = self.check_kind(expr);
-        if self.lenient > 0 {
+        if self.lenient > 0 || self.environment.root().is_some() {
             self.typed.insert(address(expr), checked.1.clone());
         }
         checked
@@ -91,29 +127,62 @@ impl Checker<'_> {
             ExprKind::Select(select) => self.select(expr, select),
             ExprKind::List(elements) => self.list(elements),
             ExprKind::Map(entries) => self.map(entries),
-            ExprKind::Call(call) => self.call(expr.at, call),
+            ExprKind::Call(call) => self.call(expr, call),
         }
     }
 
-    /// Notes a mistake; what follows goes on as if the place were dynamic.
-    fn mistake(&mut self, at: usize, message: impl Into<String>) -> Checked {
-        self.mistakes.push(Mistake::new(at, message));
-        (Node::Constant(Value::Null), Type::Dyn)
+    /// Reports an issue; what follows goes on as if the place had any type.
+    fn issue(&mut self, at: usize, message: impl Into<String>) -> Checked {
+        self.found.types.push(Issue::new(at, message));
+        (Node::Constant(Value::Null), Type::Error)
+    }
+
+    /// A type as issues print it, with everything unknown as `dyn`.
+    fn printed(&self, of: &Type) -> String {
+        self.printed_open(&self.mapping.settle(of))
+    }
+
+    /// A type as issues print it, with what is not known yet as `_var0` and so on. cel-go's numbers are others.
+    fn printed_open(&self, of: &Type) -> String {
+        of.printed(&|fields: &Fields| {
+            let name = self.environment.root().and_then(|root| root.name_of(fields, "selfType"));
+            name.unwrap_or_else(|| "object".to_owned())
+        })
+    }
+
+    /// The name of a type without its parameters.
+    fn printed_name(&self, of: &Type) -> String {
+        match of {
+            Type::List(_) => "list".to_owned(),
+            Type::Map(..) => "map".to_owned(),
+            Type::Optional(_) => "optional_type".to_owned(),
+            Type::Duration | Type::Timestamp => of.to_string(),
+            other => self.printed(other),
+        }
+    }
+
+    fn max_cost(&mut self, expr: &Expr, root: &super::declaration::Declaration) -> u64 {
+        let mapping = &self.mapping;
+        self.typed.values_mut().for_each(|of| *of = mapping.settle(of));
+        cost::estimate(expr, &self.typed, &self.resolved, root)
     }
 
     fn name(&mut self, at: usize, name: &str) -> Checked {
         if let Some(local) = self.local(name) {
+            self.names.insert(name.to_owned());
             return local;
         }
         if let Some((position, of)) = self.environment.given(name) {
-            return (Node::Given(position), of.clone());
+            let found = (Node::Given(position), of.clone());
+            self.names.insert(name.to_owned());
+            return found;
         }
         if let Some(name) = type_name(name) {
             return (Node::Constant(Value::Type(name)), Type::Type);
         }
         match self.environment.advice(name) {
-            Some(advice) => self.mistake(at, format!("undeclared reference to '{name}': {advice}")),
-            None => self.mistake(at, format!("undeclared reference to '{name}'")),
+            Some(advice) => self.issue(at, format!("{}: {advice}", undeclared(name))),
+            None => self.issue(at, undeclared(name)),
         }
     }
 
@@ -152,7 +221,7 @@ impl Checker<'_> {
         let Some((position, variable)) = self.environment.variable(&select.field) else {
             let message =
                 format!("undefined field '{}': no variable of that name is declared above", select.field);
-            return Some(self.mistake(at, message));
+            return Some(self.issue(at, message));
         };
         self.below = self.below.max(variable.height);
         let of = variable.of.clone();
@@ -170,25 +239,45 @@ impl Checker<'_> {
 
     /// The type of a field, and whether it is an optional because its operand is one.
     fn field(&mut self, at: usize, operand: &Type, name: &str) -> (Type, bool) {
-        let operand = self.findings.resolve(operand);
+        let operand = self.mapping.resolve(operand);
         let (target, is_optional) = operand.unwrapped();
         let result = match target {
             Type::Map(_, value) => (**value).clone(),
-            Type::Object(object) => field(object, name)
-                .unwrap_or_else(|| self.mistake(at, format!("undefined field '{name}' of {object}")).1),
+            Type::Object(object) => field(object, name).unwrap_or_else(|| self.undefined(at, name)),
+            Type::Struct(fields) => match fields.get(name) {
+                Some(field) => field.type_of().clone(),
+                None => self.undefined(at, name),
+            },
             Type::Open(_) => {
-                self.findings.fits(&Type::Dyn, target);
+                self.mapping.fits(&Type::Dyn, target);
                 Type::Dyn
             }
-            Type::Dyn => Type::Dyn,
-            other => self.mistake(at, format!("type '{other}' does not support field selection")).1,
+            Type::Dyn | Type::Error => Type::Dyn,
+            // cel-go takes these for objects and finds no declaration of their fields.
+            Type::Opaque(of) if !of.starts_with("net.") => {
+                self.issue(at, format!("unexpected failed resolution of '{of}'")).1
+            }
+            other => {
+                let other = self.printed(other);
+                self.issue(at, format!("type '{other}' does not support field selection"));
+                Type::Dyn
+            }
         };
         if is_optional { (Type::optional(result), true) } else { (result, false) }
     }
+
+    fn undefined(&mut self, at: usize, field: &str) -> Type {
+        self.issue(at, format!("undefined field '{field}'")).1
+    }
+}
+
+/// Nothing of that name is declared. Containers are for protocol buffers; Kubernetes has none.
+fn undeclared(name: &str) -> String {
+    format!("undeclared reference to '{name}' (in container '')")
 }
 
 /// What tells one part of an expression from another while it is checked.
-fn address(expr: &Expr) -> usize {
+pub(super) fn address(expr: &Expr) -> usize {
     std::ptr::from_ref(expr).addr()
 }
 

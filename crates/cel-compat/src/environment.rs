@@ -1,10 +1,13 @@
-//! The names that expressions may use, and what becomes of an expression.
+//! The names that expressions may use, and the compiled form of an expression.
 //!
-//! Which values the names stand for is said when an expression is evaluated, see `eval`.
+//! The values of the names are supplied when an expression is evaluated, see `eval`.
+
+use std::collections::BTreeSet;
 
 use crate::check;
+use crate::declaration::Declaration;
+use crate::issue::Issues;
 use crate::node::Node;
-use crate::syntax::Mistake;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -14,9 +17,11 @@ pub struct Environment {
     given: Vec<Given>,
     variables: Vec<Variable>,
     absent: Vec<(String, String)>,
+    /// What `self` is, when costs are estimated.
+    root: Option<Declaration>,
 }
 
-/// A name whose value whoever evaluates gives.
+/// A variable supplied by the caller at evaluation time.
 #[derive(Debug)]
 struct Given {
     name: String,
@@ -42,11 +47,25 @@ pub struct Expression {
     pub(crate) of: Type,
     /// How deep it nests, the variables it uses included: what bounds the stack and the nesting of values.
     pub(crate) height: usize,
+    /// See [`Expression::max_cost`].
+    pub(crate) max_cost: Option<u64>,
+    /// The names it uses, those that macros bind included.
+    pub(crate) names: BTreeSet<String>,
 }
 
 // === impl Environment ===
 
 impl Environment {
+    /// The environment of a rule in `x-kubernetes-validations`: `self` and `oldSelf` of the declared type, `oldSelf`
+    /// optional if the rule sets `optionalOldSelf`. Expressions get an estimate of their cost.
+    #[must_use]
+    pub fn for_rule(declaration: &Declaration, optional_old_self: bool) -> Self {
+        let of = declaration.type_of().clone();
+        let old = if optional_old_self { Type::optional(of.clone()) } else { of.clone() };
+        let environment = Self::default().with("self", of).with("oldSelf", old);
+        Self { root: Some(declaration.clone()), ..environment }
+    }
+
     /// Adds a name whose value is given at evaluation.
     #[must_use]
     pub fn with(mut self, name: &str, of: Type) -> Self {
@@ -63,7 +82,7 @@ impl Environment {
         self
     }
 
-    /// What to tell whoever uses a name that is not there.
+    /// Adds an advice to the issue that expressions get for a name that is not there.
     #[must_use]
     pub fn without(mut self, name: &str, advice: &str) -> Self {
         self.absent.push((name.to_owned(), advice.to_owned()));
@@ -72,21 +91,22 @@ impl Environment {
 
     /// Adds `variables.<name>`, computed when first asked for in an evaluation. It sees what was there before it.
     pub fn define(&mut self, name: &str, expression: Expression) {
-        let Expression { node, of, height } = expression;
+        let Expression { node, of, height, .. } = expression;
         self.variables.push(Variable { name: name.to_owned(), of, node, height });
     }
 
     /// Adds `variables.<name>` of an unknown type and no value: it stands for one whose expression is refused, so that
-    /// only its own mistakes are reported.
+    /// only the issues of that expression are reported.
     pub fn define_unknown(&mut self, name: &str) {
-        self.define(name, Expression { node: Node::Constant(Value::Null), of: Type::Dyn, height: 1 });
+        let node = Node::Constant(Value::Null);
+        self.variables.push(Variable { name: name.to_owned(), of: Type::Dyn, node, height: 1 });
     }
 
     /// Parses and checks an expression.
     ///
     /// # Errors
-    /// All mistakes, in the order of their places; one, when it does not even parse.
-    pub fn compile(&self, text: &str) -> Result<Expression, Vec<Mistake>> {
+    /// All issues, in the order of their places.
+    pub fn compile(&self, text: &str) -> Result<Expression, Issues> {
         check::compile(text, self)
     }
 
@@ -111,6 +131,10 @@ impl Environment {
         &self.variables
     }
 
+    pub(crate) const fn root(&self) -> Option<&Declaration> {
+        self.root.as_ref()
+    }
+
     pub(crate) fn advice(&self, name: &str) -> Option<&str> {
         self.absent.iter().find(|(absent, _)| absent == name).map(|(_, advice)| advice.as_str())
     }
@@ -121,7 +145,19 @@ impl Environment {
 impl Expression {
     /// The type of its value.
     #[must_use]
-    pub fn result(&self) -> &Type {
+    pub const fn result(&self) -> &Type {
         &self.of
+    }
+
+    /// What an evaluation costs at most, in the API server's units; estimated for the environment of a rule only.
+    #[must_use]
+    pub const fn max_cost(&self) -> Option<u64> {
+        self.max_cost
+    }
+
+    /// Whether the expression uses a name.
+    #[must_use]
+    pub fn uses(&self, name: &str) -> bool {
+        self.names.contains(name)
     }
 }

@@ -7,10 +7,9 @@
 //! use serde_json::json;
 //!
 //! let mut environment = Environment::default().with("object", Type::Dyn);
-//! let images = environment.compile("object.spec.containers.map(c, c.image)").map_err(|found| found[0].clone())?;
+//! let images = environment.compile("object.spec.containers.map(c, c.image)")?;
 //! environment.define("images", images);
-//! let pinned = environment.compile("variables.images.all(i, i.contains('@sha256:'))");
-//! let pinned = pinned.map_err(|found| found[0].clone())?;
+//! let pinned = environment.compile("variables.images.all(i, i.contains('@sha256:'))")?;
 //! assert_eq!(*pinned.result(), Type::Bool);
 //!
 //! let pod = json!({"spec": {"containers": [{"image": "web:latest"}]}});
@@ -18,8 +17,11 @@
 //! let mut evaluation = Evaluation::new(&environment, &values, &Budget::default());
 //! assert_eq!(evaluation.evaluate(&pinned)?, Value::Bool(false));
 //!
-//! // What cannot mean anything is refused before it runs.
-//! assert_eq!(environment.compile("objekt.spec").unwrap_err()[0].message, "undeclared reference to 'objekt'");
+//! // An expression that cannot be evaluated is refused before it runs, in the API server's words.
+//! assert_eq!(
+//!     environment.compile("objekt.spec").unwrap_err().to_string(),
+//!     "ERROR: <input>:1:1: undeclared reference to 'objekt' (in container '')\n | objekt.spec\n | ^",
+//! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -30,9 +32,12 @@
 
 mod check;
 mod compare;
+mod cost;
+mod declaration;
 mod declared;
 mod environment;
 mod eval;
+mod issue;
 mod json;
 mod library;
 mod meter;
@@ -45,10 +50,11 @@ mod token;
 mod types;
 mod value;
 
+pub use declaration::{Declaration, escaped};
 pub use environment::{Environment, Expression};
 pub use eval::{Bindings, Evaluation};
+pub use issue::{Issue, Issues};
 pub use meter::EvalError;
 pub use rego_compat::{Budget, Limit};
-pub use syntax::Mistake;
 pub use types::Type;
 pub use value::{Key, Map, OpaqueValue, Value};

@@ -70,17 +70,18 @@ pub(super) fn folded(name: &str, arguments: &[Node]) -> Result<Option<Value>, St
     function(&mut meter, std::slice::from_ref(constant)).map(Some).map_err(|error| error.to_string())
 }
 
-/// Finds patterns in literals that can never match.
+/// A string converted by `duration` or `timestamp`; `None` when it is not one.
+pub(crate) fn time_of(function: &str, text: &str) -> Option<Value> {
+    let arguments = [Node::Constant(Value::text(text))];
+    folded(function, &arguments).ok().flatten()
+}
+
+/// Checks that a regular expression compiles.
 ///
 /// # Errors
 /// What is wrong with the pattern.
-pub(super) fn check_pattern(name: &str, arguments: &[Node]) -> Result<(), String> {
-    match (name, arguments) {
-        ("matches" | "find" | "findAll", [_, Node::Constant(Value::String(pattern)), ..]) => {
-            pattern::check(pattern)
-        }
-        _ => Ok(()),
-    }
+pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
+    pattern::check(pattern)
 }
 
 /// Whether `==` has an error for a value on its right, although it has its type.

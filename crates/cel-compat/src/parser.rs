@@ -3,13 +3,11 @@
 //! Nesting is bounded, so that neither this parser nor anything that walks its result can exhaust the stack. What
 //! names mean, and which calls are macros, is the checker's business.
 
-use std::iter::Peekable;
-use std::vec::IntoIter;
-
 use crate::value::Value;
 
-use super::syntax::{Call, Expr, ExprKind, Mistake, Select};
-use super::token::{Token, tokens};
+use super::issue::Issue;
+use super::syntax::{Call, Expr, ExprKind, Select};
+use super::token::{Lexeme, Token, tokens};
 
 /// Longest expression, in characters; cel-go's bound.
 const LONGEST: usize = 100_000;
@@ -42,24 +40,48 @@ const RESERVED: [&str; 17] = [
 /// Parses one expression.
 ///
 /// # Errors
-/// The first mistake: after it, what the rest was meant to be is a guess.
-pub(super) fn parse(source: &str) -> Result<Expr, Mistake> {
-    if source.chars().count() > LONGEST {
-        return Err(Mistake::new(0, format!("longer than {LONGEST} characters")));
+/// The first syntax error, behind which the meaning of the rest is a guess; and the names and literals before it that
+/// are not allowed.
+pub(super) fn parse(source: &str) -> Result<Expr, Vec<Issue>> {
+    let size = source.chars().count();
+    if size > LONGEST {
+        let limit = format!("size: {size}, limit {LONGEST}");
+        return Err(vec![Issue::unplaced(format!("expression code point size exceeds limit: {limit}"))]);
     }
-    let mut parser = Parser { end: source.len(), tokens: tokens(source)?.into_iter().peekable(), depth: 0 };
-    let expr = parser.expression()?;
-    match parser.tokens.next() {
-        None => Ok(expr),
-        Some((at, token)) => Err(Mistake::new(at, format!("unexpected {}", describe(&token)))),
+    let (lexemes, issues) = tokens(source);
+    let mut parser = Parser { source, lexemes, next: 0, depth: 0, issues };
+    let parsed = parser.expression().and_then(|expr| parser.expect_end().map(|()| expr));
+    match parsed {
+        Ok(expr) if parser.issues.is_empty() => Ok(expr),
+        Ok(_) => Err(parser.issues),
+        Err(issue) => {
+            parser.issues.push(issue);
+            Err(parser.issues)
+        }
     }
 }
 
-struct Parser {
-    tokens: Peekable<IntoIter<(usize, Token)>>,
-    end: usize,
+struct Parser<'s> {
+    source: &'s str,
+    lexemes: Vec<Lexeme>,
+    next: usize,
     depth: usize,
+    /// What is not allowed, but lets the rest be parsed.
+    issues: Vec<Issue>,
 }
+
+/// What an operand begins with, in the words of ANTLR, which cel-go's parser is made with.
+const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
+                       BYTES, IDENTIFIER}";
+/// The same behind the bracket of a call, a list, a map or an index.
+const ARGUMENT: &str = "{'[', '{', '(', ')', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, \
+                        STRING, BYTES, IDENTIFIER}";
+const ELEMENT: &str = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
+                       NUM_UINT, STRING, BYTES, IDENTIFIER}";
+const ENTRY: &str = "{'[', '{', '}', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
+                     NUM_UINT, STRING, BYTES, IDENTIFIER}";
+const INDEX: &str = "{'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
+                     BYTES, IDENTIFIER}";
 
 /// Binary operators of one precedence: the sign and CEL's name for it.
 type Level = &'static [(&'static str, &'static str)];
@@ -76,14 +98,24 @@ const RELATIONS: Level = &[
 const SUMS: Level = &[("+", "_+_"), ("-", "_-_")];
 const PRODUCTS: Level = &[("*", "_*_"), ("/", "_/_"), ("%", "_%_")];
 
-impl Parser {
-    fn at(&mut self) -> usize {
-        self.tokens.peek().map_or(self.end, |(at, _)| *at)
+impl Parser<'_> {
+    fn at(&self) -> usize {
+        self.lexemes.get(self.next).map_or(self.source.len(), |lexeme| lexeme.at)
     }
 
-    fn peek_sign(&mut self) -> Option<&'static str> {
-        match self.tokens.peek() {
-            Some((_, Token::Sign(sign))) => Some(sign),
+    fn peek(&self) -> Option<&Token> {
+        self.lexemes.get(self.next).map(|lexeme| &lexeme.token)
+    }
+
+    fn bump(&mut self) -> Option<Token> {
+        let token = self.peek().cloned();
+        self.next = self.next.saturating_add(1);
+        token
+    }
+
+    fn peek_sign(&self) -> Option<&'static str> {
+        match self.peek() {
+            Some(Token::Sign(sign)) => Some(sign),
             _ => None,
         }
     }
@@ -91,42 +123,95 @@ impl Parser {
     fn take(&mut self, sign: &str) -> bool {
         let found = self.peek_sign() == Some(sign);
         if found {
-            self.tokens.next();
+            self.next = self.next.saturating_add(1);
         }
         found
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), Mistake> {
-        if self.take(sign) {
-            return Ok(());
-        }
-        Err(self.unexpected(&format!("`{sign}`")))
+    /// The next token as it stands in the source.
+    fn shown(&self) -> &str {
+        let lexeme = self.lexemes.get(self.next);
+        lexeme.and_then(|lexeme| self.source.get(lexeme.at..lexeme.end)).unwrap_or("<EOF>")
     }
 
-    fn unexpected(&mut self, wanted: &str) -> Mistake {
-        let at = self.at();
-        let found = self.tokens.peek().map_or_else(|| "the end".to_owned(), |(_, token)| describe(token));
-        Mistake::new(at, format!("expected {wanted}, found {found}"))
+    fn expect(&mut self, sign: &str) -> Result<(), Issue> {
+        let is_behind = |token: Option<&Lexeme>| matches!(token, Some(Lexeme { token: Token::Sign(next), .. }) if *next == sign);
+        self.expect_or_skip(sign, &format!("'{sign}'"), is_behind)
+    }
+
+    fn expect_end(&mut self) -> Result<(), Issue> {
+        if self.peek().is_none() {
+            return Ok(());
+        }
+        self.expect_or_skip("", "<EOF>", |token| token.is_none())
+    }
+
+    /// Takes a sign; or, as ANTLR does, reports and skips the token that stands before it.
+    fn expect_or_skip(
+        &mut self,
+        sign: &str,
+        wanted: &str,
+        is_wanted: impl Fn(Option<&Lexeme>) -> bool,
+    ) -> Result<(), Issue> {
+        if !sign.is_empty() && self.take(sign) {
+            return Ok(());
+        }
+        let behind = self.next.saturating_add(1);
+        if self.peek().is_none() || !is_wanted(self.lexemes.get(behind)) {
+            return Err(self.mismatched(wanted));
+        }
+        let message = format!("Syntax error: extraneous input '{}' expecting {wanted}", self.shown());
+        self.issues.push(Issue::new(self.at(), message));
+        self.next = behind.saturating_add(1);
+        Ok(())
+    }
+
+    fn mismatched(&self, wanted: &str) -> Issue {
+        Issue::new(self.at(), format!("Syntax error: mismatched input '{}' expecting {wanted}", self.shown()))
+    }
+
+    /// Whether an operand begins at a token.
+    fn begins_operand(&self, position: usize) -> bool {
+        match self.lexemes.get(position).map(|lexeme| &lexeme.token) {
+            Some(Token::Sign(sign)) => matches!(*sign, "[" | "{" | "(" | "." | "-" | "!"),
+            Some(Token::QuotedName(_)) | None => false,
+            Some(_) => true,
+        }
+    }
+
+    /// Reports a token that stands before an operand and is not part of it, and skips it, as ANTLR does.
+    fn at_operand(&mut self, wanted: &str) -> Result<(), Issue> {
+        if self.begins_operand(self.next) {
+            return Ok(());
+        }
+        let behind = self.next.saturating_add(1);
+        if self.peek().is_none() || !self.begins_operand(behind) {
+            return Err(self.mismatched(wanted));
+        }
+        let message = format!("Syntax error: extraneous input '{}' expecting {wanted}", self.shown());
+        self.issues.push(Issue::new(self.at(), message));
+        self.next = behind;
+        Ok(())
     }
 
     /// A part of the result, refused when it nests too deep.
-    fn built(&mut self, at: usize, kind: ExprKind) -> Result<Expr, Mistake> {
+    fn built(&mut self, at: usize, kind: ExprKind) -> Result<Expr, Issue> {
         let expr = Expr::new(at, kind);
-        if expr.height() > DEEPEST { Err(too_deep(at)) } else { Ok(expr) }
+        if expr.height() > DEEPEST { Err(too_deep()) } else { Ok(expr) }
     }
 
-    fn call(&mut self, at: usize, function: &str, arguments: Vec<Expr>) -> Result<Expr, Mistake> {
+    fn call(&mut self, at: usize, function: &str, arguments: Vec<Expr>) -> Result<Expr, Issue> {
         let function = function.to_owned();
         self.built(at, ExprKind::Call(Call { target: None, function, arguments }))
     }
 
     /// One pair of brackets deeper.
-    fn descend(&mut self) -> Result<(), Mistake> {
+    fn descend(&mut self) -> Result<(), Issue> {
         self.depth = self.depth.saturating_add(1);
-        if self.depth > MOST_BRACKETS { Err(too_deep(self.at())) } else { Ok(()) }
+        if self.depth > MOST_BRACKETS { Err(too_deep()) } else { Ok(()) }
     }
 
-    fn expression(&mut self) -> Result<Expr, Mistake> {
+    fn expression(&mut self) -> Result<Expr, Issue> {
         let outside = self.depth;
         self.descend()?;
         let condition = self.logical("||", "_||_", |parser| parser.logical("&&", "_&&_", Self::relation))?;
@@ -148,8 +233,8 @@ impl Parser {
         &mut self,
         sign: &str,
         name: &str,
-        operand: impl Fn(&mut Self) -> Result<Expr, Mistake>,
-    ) -> Result<Expr, Mistake> {
+        operand: impl Fn(&mut Self) -> Result<Expr, Issue>,
+    ) -> Result<Expr, Issue> {
         let first = operand(self)?;
         let at = self.at();
         if self.peek_sign() != Some(sign) {
@@ -162,29 +247,29 @@ impl Parser {
         self.call(at, name, operands)
     }
 
-    fn relation(&mut self) -> Result<Expr, Mistake> {
+    fn relation(&mut self) -> Result<Expr, Issue> {
         self.chain(RELATIONS, |parser| parser.chain(SUMS, |parser| parser.chain(PRODUCTS, Self::unary)))
     }
 
     fn chain(
         &mut self,
         level: Level,
-        operand: impl Fn(&mut Self) -> Result<Expr, Mistake>,
-    ) -> Result<Expr, Mistake> {
+        operand: impl Fn(&mut Self) -> Result<Expr, Issue>,
+    ) -> Result<Expr, Issue> {
         let mut left = operand(self)?;
         while let Some(sign) = self.peek_sign() {
             let Some((_, name)) = level.iter().find(|(known, _)| *known == sign) else {
                 break;
             };
             let at = self.at();
-            self.tokens.next();
+            self.bump();
             let right = operand(self)?;
             left = self.call(at, name, vec![left, right])?;
         }
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Expr, Mistake> {
+    fn unary(&mut self) -> Result<Expr, Issue> {
         let at = self.at();
         for (sign, name) in [("!", "!_"), ("-", "-_")] {
             let mut count = 0_usize;
@@ -194,42 +279,47 @@ impl Parser {
             if count == 0 {
                 continue;
             }
-            let odd = count % 2 == 1;
             if sign == "-"
-                && odd
-                && let Some(number) = self.negative()
+                && count == 1
+                && let Some(number) = self.negative(at)
             {
                 return self.member(Expr::new(at, ExprKind::Literal(number)));
             }
-            let operand = self.primary()?;
+            let operand = self.primary(OPERAND)?;
             let operand = self.member(operand)?;
             // An even number of signs cancels out, whatever the operand is: cel-go's reading.
-            return if odd { self.call(at, name, vec![operand]) } else { Ok(operand) };
+            return if count % 2 == 1 { self.call(at, name, vec![operand]) } else { Ok(operand) };
         }
-        let operand = self.primary()?;
+        let operand = self.primary(OPERAND)?;
         self.member(operand)
     }
 
-    /// A number behind a minus sign, negated.
-    fn negative(&mut self) -> Option<Value> {
-        let number = match self.tokens.peek() {
-            Some((_, Token::Literal(Value::Int(number)))) => Value::Int(number.checked_neg()?),
-            Some((_, Token::Literal(Value::Float(number)))) => Value::Float(-number),
-            Some((_, Token::SmallestInt)) => Value::Int(i64::MIN),
+    /// A number behind a minus sign that stands at `at`, negated.
+    fn negative(&mut self, at: usize) -> Option<Value> {
+        let number = match self.peek()? {
+            Token::Literal(Value::Int(number)) => Value::Int(number.checked_neg()?),
+            Token::Literal(Value::Float(number)) => Value::Float(-number),
+            Token::SmallestInt => Value::Int(i64::MIN),
+            Token::BadLiteral(message) if *message != "invalid uint literal" => {
+                let issue = Issue::new(at, *message);
+                self.issues.push(issue);
+                Value::Null
+            }
             _ => return None,
         };
-        self.tokens.next();
+        self.bump();
         Some(number)
     }
 
     /// What follows an operand: selections, calls and indices.
-    fn member(&mut self, mut operand: Expr) -> Result<Expr, Mistake> {
+    fn member(&mut self, mut operand: Expr) -> Result<Expr, Issue> {
         loop {
             let at = self.at();
             if self.take(".") {
                 operand = self.selection(at, operand)?;
             } else if self.take("[") {
                 let name = if self.take("?") { "_[?_]" } else { "_[_]" };
+                self.at_operand(if name == "_[_]" { INDEX } else { OPERAND })?;
                 let index = self.expression()?;
                 self.expect("]")?;
                 operand = self.call(at, name, vec![operand, index])?;
@@ -239,99 +329,142 @@ impl Parser {
         }
     }
 
-    fn selection(&mut self, at: usize, operand: Expr) -> Result<Expr, Mistake> {
+    fn selection(&mut self, at: usize, operand: Expr) -> Result<Expr, Issue> {
         let optional = self.take("?");
-        let field = match self.tokens.next() {
-            Some((_, Token::Name(name))) => {
+        let field = match self.peek() {
+            Some(Token::Name(name)) => {
+                let name = name.clone();
+                self.bump();
+                let open = self.at();
                 if !optional && self.take("(") {
-                    let arguments = self.elements(")", |parser| parser.expression())?;
+                    let arguments = self.elements(")", ARGUMENT, |parser| parser.expression())?;
                     let target = Some(Box::new(operand));
                     let call = Call { target, function: name, arguments };
-                    return self.built(at, ExprKind::Call(call));
+                    return self.built(open, ExprKind::Call(call));
                 }
                 name
             }
-            Some((_, Token::QuotedName(name))) => name,
-            Some((at, token)) => {
-                let message = format!("expected a field name, found {}", describe(&token));
-                return Err(Mistake::new(at, message));
+            Some(Token::QuotedName(name)) => {
+                let name = name.clone();
+                self.bump();
+                name
             }
-            None => return Err(Mistake::new(self.end, "expected a field name, found the end")),
+            _ if optional => return Err(self.mismatched("{IDENTIFIER, ESC_IDENTIFIER}")),
+            _ => return Err(self.not_viable(at)),
         };
         self.built(at, ExprKind::Select(Box::new(Select { operand, field, optional })))
     }
 
-    fn primary(&mut self) -> Result<Expr, Mistake> {
+    /// Nothing that begins at `from` goes on with the next token.
+    fn not_viable(&self, from: usize) -> Issue {
+        let end = self.lexemes.get(self.next).map_or(self.source.len(), |lexeme| lexeme.end);
+        let text = self.source.get(from..end).unwrap_or_default();
+        // cel-go rewords these.
+        if matches!(text, ".true" | ".false" | ".null") {
+            return self.mismatched("IDENTIFIER");
+        }
+        Issue::new(self.at(), format!("Syntax error: no viable alternative at input '{text}'"))
+    }
+
+    fn primary(&mut self, wanted: &str) -> Result<Expr, Issue> {
+        self.at_operand(wanted)?;
         let at = self.at();
-        match self.tokens.next() {
-            Some((_, Token::Literal(value))) => Ok(Expr::new(at, ExprKind::Literal(value))),
-            Some((_, Token::Name(name))) => self.named(at, name),
-            Some((_, Token::SmallestInt)) => Err(Mistake::new(at, "the number does not fit 64 bits")),
-            Some((_, Token::Sign("("))) => {
+        match self.bump() {
+            Some(Token::Literal(value)) => Ok(Expr::new(at, ExprKind::Literal(value))),
+            Some(Token::Name(name)) => self.named(at, name),
+            Some(Token::SmallestInt) => Ok(self.bad_literal(at, "invalid int literal")),
+            Some(Token::BadLiteral(message)) => Ok(self.bad_literal(at, message)),
+            Some(Token::Sign("(")) => {
                 let inner = self.expression()?;
                 self.expect(")")?;
                 Ok(inner)
             }
-            Some((_, Token::Sign("["))) => {
-                let elements = self.elements("]", Self::element)?;
+            Some(Token::Sign("[")) => {
+                let elements = self.elements("]", ELEMENT, Self::element)?;
                 self.built(at, ExprKind::List(elements))
             }
-            Some((_, Token::Sign("{"))) => {
-                let entries = self.elements("}", Self::entry)?;
+            Some(Token::Sign("{")) => {
+                let entries = self.elements("}", ENTRY, Self::entry)?;
                 self.built(at, ExprKind::Map(entries))
             }
             // A leading dot means the outermost name; there is no other.
-            Some((_, Token::Sign("."))) => match self.tokens.next() {
-                Some((_, Token::Name(name))) => self.named(at, name),
-                _ => Err(Mistake::new(at, "expected a name behind the dot")),
+            Some(Token::Sign(".")) => match self.peek() {
+                Some(Token::Name(name)) => {
+                    let (name, at) = (name.clone(), self.at());
+                    self.bump();
+                    self.named(at, name)
+                }
+                _ => Err(self.not_viable(at)),
             },
-            Some((_, token)) => Err(Mistake::new(at, format!("unexpected {}", describe(&token)))),
-            None => Err(Mistake::new(at, "unexpected end: the expression is not complete")),
+            // Behind `!`, a number may have a sign of its own.
+            Some(Token::Sign("-")) if let Some(number) = self.negative(at) => {
+                Ok(Expr::new(at, ExprKind::Literal(number)))
+            }
+            _ => {
+                self.next = self.next.saturating_sub(1);
+                Err(self.mismatched(wanted))
+            }
         }
     }
 
-    fn named(&mut self, at: usize, name: String) -> Result<Expr, Mistake> {
+    /// A literal without a value: what follows it can be parsed.
+    fn bad_literal(&mut self, at: usize, message: &str) -> Expr {
+        self.issues.push(Issue::new(at, message));
+        Expr::new(at, ExprKind::Literal(Value::Null))
+    }
+
+    fn named(&mut self, at: usize, name: String) -> Result<Expr, Issue> {
         if RESERVED.contains(&name.as_str()) {
-            return Err(Mistake::new(at, format!("reserved identifier: {name}")));
+            self.issues.push(Issue::new(at, format!("reserved identifier: {name}")));
         }
+        let open = self.at();
         if !self.take("(") {
             return Ok(Expr::new(at, ExprKind::Name(name)));
         }
-        let arguments = self.elements(")", |parser| parser.expression())?;
-        self.call(at, &name, arguments)
+        let arguments = self.elements(")", ARGUMENT, |parser| parser.expression())?;
+        self.call(open, &name, arguments)
     }
 
-    /// Elements between commas up to `close`; a comma may stand before `close`, but not alone.
+    /// Elements between commas up to `close`; a comma may stand before `close`, but not alone in a call.
     fn elements<T>(
         &mut self,
         close: &str,
-        element: impl Fn(&mut Self) -> Result<T, Mistake>,
-    ) -> Result<Vec<T>, Mistake> {
+        first: &str,
+        element: impl Fn(&mut Self) -> Result<T, Issue>,
+    ) -> Result<Vec<T>, Issue> {
         let mut elements = Vec::new();
-        // A list or map may hold a comma and nothing else.
-        if close != ")" && self.take(",") {
+        let is_call = close == ")";
+        if !is_call && self.take(",") {
             self.expect(close)?;
             return Ok(elements);
         }
-        while !self.take(close) {
+        if self.take(close) {
+            return Ok(elements);
+        }
+        if is_call || self.peek_sign() != Some("?") {
+            self.at_operand(first)?;
+        }
+        loop {
             elements.push(element(self)?);
-            let comma = self.take(",");
-            if !comma && self.peek_sign() != Some(close) {
-                return Err(self.unexpected(&format!("`,` or `{close}`")));
+            if self.take(close) {
+                return Ok(elements);
             }
-            if comma && close == ")" && self.peek_sign() == Some(close) {
-                return Err(self.unexpected("an argument"));
+            if !self.take(",") {
+                let wanted = if is_call { "')'".to_owned() } else { format!("{{'{close}', ','}}") };
+                return Err(self.mismatched(&wanted));
+            }
+            if !is_call && self.take(close) {
+                return Ok(elements);
             }
         }
-        Ok(elements)
     }
 
-    fn element(&mut self) -> Result<(bool, Expr), Mistake> {
+    fn element(&mut self) -> Result<(bool, Expr), Issue> {
         let optional = self.take("?");
         Ok((optional, self.expression()?))
     }
 
-    fn entry(&mut self) -> Result<(bool, Expr, Expr), Mistake> {
+    fn entry(&mut self) -> Result<(bool, Expr, Expr), Issue> {
         let optional = self.take("?");
         let key = self.expression()?;
         self.expect(":")?;
@@ -339,14 +472,7 @@ impl Parser {
     }
 }
 
-fn too_deep(at: usize) -> Mistake {
-    Mistake::new(at, "nested too deep: use variables for the parts")
-}
-
-fn describe(token: &Token) -> String {
-    match token {
-        Token::Name(name) | Token::QuotedName(name) => format!("`{name}`"),
-        Token::Literal(_) | Token::SmallestInt => "a literal".to_owned(),
-        Token::Sign(sign) => format!("`{sign}`"),
-    }
+/// A bound of this parser, which keeps its stack; cel-go has another one, so that it may accept what is refused here.
+fn too_deep() -> Issue {
+    Issue::of_limit("nested too deep: use variables for the parts")
 }

@@ -42,23 +42,6 @@ pub(super) struct Call {
     pub(super) arguments: Vec<Expr>,
 }
 
-/// A mistake in an expression and where it is.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Mistake {
-    /// Offset in the source, in bytes.
-    pub at: usize,
-    /// What is wrong, in the API server's words where it has some.
-    pub message: String,
-}
-
-impl Mistake {
-    pub(super) fn new(at: usize, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self { at, message }
-    }
-}
-
 impl Expr {
     pub(super) fn new(at: usize, kind: ExprKind) -> Self {
         let height = kind.parts().map(|part| part.height).max().unwrap_or(0).saturating_add(1);

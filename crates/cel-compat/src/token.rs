@@ -8,7 +8,9 @@ use std::str::CharIndices;
 
 use crate::value::Value;
 
-use super::syntax::Mistake;
+use super::issue::Issue;
+
+use self::quoted::Scan;
 
 /// The smallest part of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,32 +21,49 @@ pub(super) enum Token {
     Literal(Value),
     /// `9223372036854775808`, which is a number only behind a minus sign.
     SmallestInt,
+    /// A literal without a value, and why.
+    BadLiteral(&'static str),
     Sign(&'static str),
 }
 
 /// Signs, the longer before those they begin with.
-const SIGNS: [&str; 28] = [
+const SIGNS: [&str; 24] = [
     "<=", ">=", "==", "!=", "&&", "||", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")",
-    "[", "]", "{", "}", "&", "|", "=", ";",
+    "[", "]", "{", "}",
 ];
 
-/// All tokens of `text`, each with its offset.
-///
-/// # Errors
-/// The first character that begins no token, or a literal that does not end or does not fit.
-pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Mistake> {
-    let mut lexer = Lexer { text, at: 0 };
+/// A token and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Lexeme {
+    pub(super) token: Token,
+    pub(super) at: usize,
+    pub(super) end: usize,
+}
+
+/// All tokens of `text`, and what is wrong with the text between them.
+pub(super) fn tokens(text: &str) -> (Vec<Lexeme>, Vec<Issue>) {
+    let mut lexer = Lexer { text, at: 0, issues: Vec::new() };
     let mut tokens = Vec::new();
     while lexer.skip_blank() {
         let at = lexer.at;
-        tokens.push((at, lexer.token()?));
+        if let Some(token) = lexer.token() {
+            tokens.push(Lexeme { token, at, end: lexer.at });
+            continue;
+        }
+        // As ANTLR does: the character that does not fit is part of the error, and skipped with it.
+        let skipped = lexer.peek().map_or(0, char::len_utf8);
+        lexer.at = lexer.at.saturating_add(skipped);
+        let refused = text.get(at..lexer.at).unwrap_or_default();
+        let message = format!("Syntax error: token recognition error at: '{refused}'");
+        lexer.issues.push(Issue::new(at, message));
     }
-    Ok(tokens)
+    (tokens, lexer.issues)
 }
 
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
+    issues: Vec<Issue>,
 }
 
 impl<'a> Lexer<'a> {
@@ -87,29 +106,33 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn token(&mut self) -> Result<Token, Mistake> {
+    /// The token that begins here; `None`, at the first character that does not fit, when there is none.
+    fn token(&mut self) -> Option<Token> {
         let at = self.at;
-        if let Some(literal) = quoted::literal(self)? {
-            return Ok(Token::Literal(literal));
+        match quoted::literal(self) {
+            Scan::Literal(Ok(value)) => return Some(Token::Literal(value)),
+            Scan::Literal(Err(issue)) => {
+                self.issues.push(issue);
+                return Some(Token::Literal(Value::Null));
+            }
+            Scan::Broken => return None,
+            Scan::Nothing => {}
         }
-        match self.peek() {
-            Some('0'..='9') => self.number(),
-            Some('.')
-                if self
-                    .rest()
-                    .get(1..)
-                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) =>
-            {
-                self.number()
-            }
-            Some('_' | 'a'..='z' | 'A'..='Z') => Ok(self.name()),
-            Some('`') => self.quoted_name(),
-            Some(other) => {
+        let begins_fraction =
+            || self.rest().get(1..)?.starts_with(|c: char| c.is_ascii_digit()).then_some(());
+        match self.peek()? {
+            '0'..='9' => Some(self.number()),
+            '.' if begins_fraction().is_some() => Some(self.number()),
+            '_' | 'a'..='z' | 'A'..='Z' => Some(self.name()),
+            '`' => self.quoted_name(),
+            c => {
                 let sign = SIGNS.into_iter().find(|sign| self.take(sign));
+                // Half a sign: `&`, `|` or `=`.
+                if sign.is_none() && matches!(c, '&' | '|' | '=') {
+                    self.at = at.saturating_add(1);
+                }
                 sign.map(Token::Sign)
-                    .ok_or_else(|| Mistake::new(at, format!("unexpected character {other:?}")))
             }
-            None => Err(Mistake::new(at, "unexpected end")),
         }
     }
 
@@ -123,32 +146,32 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn quoted_name(&mut self) -> Result<Token, Mistake> {
-        let at = self.at;
+    fn quoted_name(&mut self) -> Option<Token> {
         self.take("`");
         let name = self.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | ' '));
-        if name.is_empty() || !self.take("`") {
-            return Err(Mistake::new(at, "a quoted field name must end with a back quote"));
-        }
-        Ok(Token::QuotedName(name.to_owned()))
+        (!name.is_empty() && self.take("`")).then(|| Token::QuotedName(name.to_owned()))
     }
 
-    fn number(&mut self) -> Result<Token, Mistake> {
+    fn number(&mut self) -> Token {
         let at = self.at;
-        if self.take("0x") || self.take("0X") {
+        let is_hex = |rest: &str| rest.starts_with("0x") && rest.get(2..).is_some_and(begins_hex);
+        if is_hex(self.rest()) {
+            self.take("0x");
             let digits = self.take_while(|c| c.is_ascii_hexdigit());
-            return self.integer(at, digits, 16);
+            return self.integer(digits, 16);
         }
         let start = self.rest();
         let whole = self.take_while(|c| c.is_ascii_digit());
         if !self.take_fraction() {
-            return self.integer(at, whole, 10);
+            return self.integer(whole, 10);
         }
         let length = self.at.saturating_sub(at);
         let text = start.get(..length).unwrap_or_default();
-        text.parse()
-            .map(|number| Token::Literal(Value::Float(number)))
-            .map_err(|_| Mistake::new(at, format!("invalid number {text:?}")))
+        // Go refuses a number beyond the largest float; Rust makes it infinite.
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Token::Literal(Value::Float(number)),
+            _ => Token::BadLiteral("invalid double literal"),
+        }
     }
 
     /// Moves over `.5`, `e-3` or `.5e-3`; `false` where there is none.
@@ -168,17 +191,23 @@ impl<'a> Lexer<'a> {
         self.at != start
     }
 
-    fn integer(&mut self, at: usize, digits: &str, radix: u32) -> Result<Token, Mistake> {
-        let unsigned = u64::from_str_radix(digits, radix)
-            .map_err(|_| Mistake::new(at, format!("invalid number {digits:?}: it must fit 64 bits")))?;
+    fn integer(&mut self, digits: &str, radix: u32) -> Token {
+        let unsigned = u64::from_str_radix(digits, radix).ok();
         if self.take("u") || self.take("U") {
-            return Ok(Token::Literal(Value::Uint(unsigned)));
+            let literal = unsigned.map(|number| Token::Literal(Value::Uint(number)));
+            return literal.unwrap_or(Token::BadLiteral("invalid uint literal"));
         }
-        if unsigned == i64::MIN.unsigned_abs() {
-            return Ok(Token::SmallestInt);
+        match unsigned {
+            Some(number) if number == i64::MIN.unsigned_abs() => Token::SmallestInt,
+            Some(number) => i64::try_from(number)
+                .map_or(Token::BadLiteral("invalid int literal"), |number| {
+                    Token::Literal(Value::Int(number))
+                }),
+            None => Token::BadLiteral("invalid int literal"),
         }
-        i64::try_from(unsigned)
-            .map(|number| Token::Literal(Value::Int(number)))
-            .map_err(|_| Mistake::new(at, format!("invalid int {digits}: append `u` for an unsigned number")))
     }
+}
+
+fn begins_hex(rest: &str) -> bool {
+    rest.starts_with(|c: char| c.is_ascii_hexdigit())
 }

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::declaration::Fields;
+
 /// A type of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -41,6 +43,10 @@ pub enum Type {
     Opaque(&'static str),
     /// A type with declared fields, such as the admission request.
     Object(&'static str),
+    /// An object that a structural schema declares, see [`crate::Declaration`].
+    Struct(Fields),
+    /// The type of an expression that has none; it fits everywhere, so that one issue is not reported twice.
+    Error,
     /// Any type, the same wherever this letter stands in one overload.
     Parameter(char),
     /// A type still to be found out.
@@ -68,6 +74,29 @@ impl Type {
         }
     }
 
+    /// The type as cel-go's issues print it, with a name for each declared object.
+    pub(super) fn printed(&self, name: &dyn Fn(&Fields) -> String) -> String {
+        match self {
+            Self::Duration => "duration".to_owned(),
+            Self::Timestamp => "timestamp".to_owned(),
+            Self::List(element) => format!("list({})", element.printed(name)),
+            Self::Map(key, value) => format!("map({}, {})", key.printed(name), value.printed(name)),
+            Self::Optional(value) => format!("optional_type({})", value.printed(name)),
+            Self::Struct(fields) => name(fields),
+            Self::Open(open) => format!("_var{open}"),
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether a value has one part for size: all but strings, bytes, lists, maps and what is not known.
+    pub(super) fn is_scalar(&self) -> bool {
+        match self {
+            Self::Bool | Self::Double | Self::Duration | Self::Int | Self::Timestamp | Self::Uint => true,
+            Self::Optional(value) => value.is_scalar(),
+            _ => false,
+        }
+    }
+
     /// Whether `null` may stand for it.
     const fn is_nullable(&self) -> bool {
         matches!(
@@ -76,6 +105,7 @@ impl Type {
                 | Self::Optional(_)
                 | Self::Opaque(_)
                 | Self::Object(_)
+                | Self::Struct(_)
                 | Self::Duration
                 | Self::Timestamp
         )
@@ -100,21 +130,23 @@ impl fmt::Display for Type {
             Self::Optional(value) => write!(f, "optional_type({value})"),
             Self::Type => f.write_str("type"),
             Self::Opaque(name) | Self::Object(name) => f.write_str(name),
+            Self::Struct(_) => f.write_str("object"),
+            Self::Error => f.write_str("!error!"),
             Self::Parameter(letter) => write!(f, "<{letter}>"),
         }
     }
 }
 
-/// What has been found out about open types.
+/// What is known about open types (cel-go's `mapping`).
 #[derive(Debug, Default)]
-pub(super) struct Findings {
+pub(super) struct Mapping {
     known: Vec<Option<Type>>,
     /// What was known before each change, so that a failed attempt can be taken back.
     before: Vec<(usize, Option<Type>)>,
 }
 
-impl Findings {
-    /// A type nobody knows yet.
+impl Mapping {
+    /// A new type of which nothing is known.
     pub(super) fn open(&mut self) -> Type {
         self.known.push(None);
         Type::Open(self.known.len().saturating_sub(1))
@@ -170,7 +202,7 @@ impl Findings {
         fit
     }
 
-    /// [`Findings::all_fit`] for one.
+    /// [`Mapping::all_fit`] for one.
     pub(super) fn fits(&mut self, given: &Type, wanted: &Type) -> bool {
         self.all_fit(std::slice::from_ref(given), std::slice::from_ref(wanted))
     }
@@ -187,7 +219,7 @@ impl Findings {
             return self.substitute(wanted, *open).unwrap_or(false);
         }
         match (given, wanted) {
-            (Type::Dyn, _) | (_, Type::Dyn) => true,
+            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
             (Type::Null, other) | (other, Type::Null) => other.is_nullable(),
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.unify(a, b),
             (Type::Map(a, x), Type::Map(b, y)) => self.unify(a, b) && self.unify(x, y),

@@ -286,7 +286,7 @@ impl Value {
     /// Whether an argument has the type that an overload asks for. Elements are not looked at, as in cel-go.
     pub(crate) fn is_instance(&self, of: &Type) -> bool {
         match of {
-            Type::Dyn | Type::Parameter(_) | Type::Open(_) => true,
+            Type::Dyn | Type::Error | Type::Parameter(_) | Type::Open(_) => true,
             Type::Null => matches!(self, Self::Null),
             Type::Bool => matches!(self, Self::Bool(_)),
             Type::Int => matches!(self, Self::Int(_)),
@@ -297,7 +297,7 @@ impl Value {
             Type::Duration => matches!(self, Self::Duration(_)),
             Type::Timestamp => matches!(self, Self::Timestamp(_)),
             Type::List(_) => matches!(self, Self::List(_)),
-            Type::Map(..) | Type::Object(_) => matches!(self, Self::Map(_)),
+            Type::Map(..) | Type::Object(_) | Type::Struct(_) => matches!(self, Self::Map(_)),
             Type::Optional(_) => matches!(self, Self::Optional(_)),
             Type::Type => matches!(self, Self::Type(_)),
             Type::Opaque(name) => self.type_name() == *name,

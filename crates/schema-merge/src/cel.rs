@@ -1,102 +1,75 @@
-//! What can be said about a validation rule before the server sees it.
+//! The expressions of validation rules: [`Rules::compile`].
 //!
-//! Always: which names it uses, and whether the schema can be seen by rules at all. With the feature `cel`: whether it
-//! compiles (`cel/check.rs`, over the types of `cel/decl.rs`) and what it costs at least (`cel/cost.rs`). The form of a rule
-//! is `structural/rule.rs`.
+//! With the feature `cel` each is compiled by `cel-compat` over the types that `cel/declare.rs` reads from the schema,
+//! and its cost is estimated; without it expressions are not looked at. The form of a rule is `structural/rule.rs`.
 
 #[cfg(feature = "cel")]
-mod check;
+mod compile;
 #[cfg(feature = "cel")]
-mod cost;
+mod declare;
 #[cfg(feature = "cel")]
-mod decl;
+mod default;
+
+use serde_json::Value;
 
 use crate::keyword::INT_OR_STRING;
 use crate::node::Node;
+use crate::path::SchemaPath;
+use crate::structural::Report;
 
-/// How many characters cel-go reads.
-#[cfg(feature = "cel")]
-const MAX_SIZE: usize = 100_000;
-/// How deep a rule may nest to be compiled here; deeper ones are left to the server, whose own bound is 250 of its steps.
-#[cfg(feature = "cel")]
-const MAX_NESTING: usize = 300;
-
-/// What compiling a rule comes to.
-#[derive(Default)]
-pub(crate) struct Judgement {
-    /// Why the server would not compile it.
-    pub(crate) errors: Vec<String>,
+/// What compiling one rule comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Compiled {
+    /// Why the server would not compile the rule.
+    pub(crate) error: Option<String>,
     /// Why the server would not compile its `messageExpression`.
-    pub(crate) message_errors: Vec<String>,
-    /// What it costs at least each time it runs.
+    pub(crate) message_error: Option<String>,
+    /// What one evaluation of the rule costs at most.
     pub(crate) cost: u64,
-    /// How often it runs at most in one request, by the size of what it is about.
-    pub(crate) repetitions: u64,
+    /// The same for its `messageExpression`; `None` if it has none.
+    pub(crate) message_cost: Option<u64>,
+    /// How often it is evaluated at most for one request, where the schema sets no bound.
+    pub(crate) max_cardinality: u64,
+    /// Whether the rule uses `oldSelf`; `None` where only the server can tell.
+    pub(crate) uses_old_self: Option<bool>,
 }
 
-/// What the schemas seen so far are to rules.
+/// Compiles the rules of a schema, node by node.
 #[derive(Default)]
-pub(crate) struct Types {
+pub(crate) struct Rules {
     #[cfg(feature = "cel")]
-    declared: decl::Declared,
+    declared: declare::Declared,
 }
 
-impl Types {
-    /// Compiles the rules of a schema.
+impl Rules {
+    /// Compiles the rules of a node, which is the root of a resource or not; `None` without the feature `cel`.
     #[cfg(feature = "cel")]
-    pub(crate) fn judge(&mut self, node: &Node<'_>, resource_root: bool) -> Vec<Judgement> {
-        let this = decl::Decl::of(node, resource_root, &mut self.declared);
-        let judge = |rule| this.as_ref().map(|this| judge(rule, this)).unwrap_or_default();
-        node.rules().iter().map(judge).collect()
+    pub(crate) fn compile(&mut self, node: &Node<'_>, is_resource: bool) -> Option<Vec<Compiled>> {
+        let declaration = self.declared.of(node, is_resource)?;
+        Some(node.rules().iter().map(|rule| compile::compile(rule, &declaration)).collect())
     }
 
-    /// Without the feature `cel` rules are taken to be good.
     #[cfg(not(feature = "cel"))]
-    pub(crate) fn judge(&mut self, node: &Node<'_>, _: bool) -> Vec<Judgement> {
-        node.rules().iter().map(|_| Judgement::default()).collect()
+    pub(crate) fn compile(&mut self, _: &Node<'_>, _: bool) -> Option<Vec<Compiled>> {
+        None
     }
-}
 
-#[cfg(feature = "cel")]
-fn judge(rule: &serde_json::Value, this: &decl::Decl) -> Judgement {
-    let text = |field: &str| rule.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
-    let mut judgement = Judgement { repetitions: decl::repetitions(this.min_size()), ..Judgement::default() };
-    match compile(text("rule"), this, &check::CONDITION) {
-        Err(error) => judgement.errors = vec![error],
-        Ok(None) => {}
-        Ok(Some(mut compiled)) => {
-            compiled.scope.insert("oldSelf".to_owned(), this.clone());
-            (judgement.cost, _) = cost::least(&compiled.expression, &compiled.scope);
-            judgement.errors = compiled.errors;
-        }
+    /// Reports the rules at a node and below that a default at `at` does not satisfy; nothing without the feature `cel`.
+    #[cfg(feature = "cel")]
+    pub(crate) fn check_default(
+        &mut self,
+        node: &Node<'_>,
+        default: &Value,
+        is_resource: bool,
+        at: &SchemaPath,
+        report: &mut Report,
+    ) {
+        default::check(&mut self.declared, node, default, is_resource, at, report);
     }
-    if !text("messageExpression").trim().is_empty() {
-        judgement.message_errors = match compile(text("messageExpression"), this, &check::TEXT) {
-            Err(error) => vec![error],
-            Ok(compiled) => compiled.map(|compiled| compiled.errors).unwrap_or_default(),
-        };
-    }
-    judgement
-}
 
-/// Compiles an expression, unless it is so deep that only the server can say.
-#[cfg(feature = "cel")]
-fn compile(
-    expression: &str,
-    this: &decl::Decl,
-    goal: &check::Goal,
-) -> Result<Option<check::Compiled>, String> {
-    let size = expression.chars().count();
-    if size > MAX_SIZE {
-        return Err(format!(
-            "{}: ERROR: <input>:-1:0: expression code point size exceeds limit: size: {size}, limit {MAX_SIZE}",
-            goal.failure
-        ));
+    #[cfg(not(feature = "cel"))]
+    pub(crate) fn check_default(&mut self, _: &Node<'_>, _: &Value, _: bool, _: &SchemaPath, _: &mut Report) {
     }
-    if nesting(expression) > MAX_NESTING {
-        return Ok(None);
-    }
-    check::compile(expression, this, goal).map(Some)
 }
 
 /// Whether rules can see a value of this schema; the server refuses rules about anything else.
@@ -107,146 +80,4 @@ pub(crate) fn is_exposed(node: &Node<'_>) -> bool {
             "object" => node.additional().is_none_or(is_exposed),
             kind => matches!(kind, "string" | "boolean" | "number" | "integer"),
         }
-}
-
-/// Whether the expression refers to the variable `oldSelf`.
-///
-/// Texts, comments and fields of that name (`self.oldSelf`) do not count.
-pub(crate) fn uses_old_self(expression: &str) -> bool {
-    identifiers(expression).any(|identifier| identifier == "oldSelf")
-}
-
-/// The identifiers that stand on their own, outside of texts and comments and not behind a dot.
-fn identifiers(expression: &str) -> impl Iterator<Item = &str> {
-    let mut rest = expression;
-    let mut after_dot = false;
-    std::iter::from_fn(move || {
-        loop {
-            let first = rest.chars().next()?;
-            let length = match first {
-                '"' | '\'' => text_length(rest),
-                '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-                c if c.is_ascii_alphanumeric() || c == '_' => {
-                    rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())
-                }
-                c => c.len_utf8(),
-            };
-            let (token, after) = rest.split_at_checked(length)?;
-            rest = after;
-            let selected = after_dot;
-            after_dot = token == "." || (after_dot && token.trim().is_empty());
-            // A prefix such as r'' belongs to the text behind it.
-            let prefix = rest.starts_with(['"', '\'']);
-            if first.is_ascii_alphabetic() || first == '_' {
-                if !selected && !prefix {
-                    return Some(token);
-                }
-                after_dot = false;
-            }
-        }
-    })
-}
-
-/// How deep the tree of an expression may get at most: each operator, dot and bracket may add a level, until a comma,
-/// an "and" or an "or" starts another branch.
-#[cfg(feature = "cel")]
-fn nesting(expression: &str) -> usize {
-    let (mut levels, mut deepest) = (vec![0_usize], 0);
-    let mut rest = expression;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '"' | '\'' => text_length(rest),
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            c => c.len_utf8(),
-        };
-        if length > first.len_utf8() {
-            // A text or a comment.
-            rest = rest.get(length..).unwrap_or_default();
-            continue;
-        }
-        let level = levels.last().copied().unwrap_or(0);
-        match first {
-            '(' | '[' | '{' => levels.push(level.saturating_add(1)),
-            ')' | ']' | '}' if levels.len() > 1 => {
-                levels.pop();
-                step(&mut levels, 1);
-            }
-            ',' | '&' | '|' => {
-                levels.pop();
-                let above = levels.last().copied();
-                levels.push(above.map_or(0, |above| above.saturating_add(1)));
-            }
-            '.' | '!' | '?' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' => step(&mut levels, 1),
-            _ => {}
-        }
-        deepest = levels.last().copied().unwrap_or(0).max(deepest);
-        rest = rest.get(length..).unwrap_or_default();
-    }
-    deepest
-}
-
-#[cfg(feature = "cel")]
-fn step(levels: &mut [usize], by: usize) {
-    if let Some(level) = levels.last_mut() {
-        *level = level.saturating_add(by);
-    }
-}
-
-/// The length of the text literal at the start, with its quotes; the rest when it does not end.
-fn text_length(text: &str) -> usize {
-    let quote = text.get(..1).unwrap_or("\"");
-    let triple = quote.repeat(3);
-    let end = if text.starts_with(&triple) { triple.as_str() } else { quote };
-    let mut at = end.len();
-    while let Some(rest) = text.get(at..) {
-        if rest.starts_with(end) {
-            return at.saturating_add(end.len());
-        }
-        let mut chars = rest.chars();
-        let step = match chars.next() {
-            Some('\\') => chars.next().map_or(0, char::len_utf8).saturating_add(1),
-            Some(c) => c.len_utf8(),
-            None => return text.len(),
-        };
-        at = at.saturating_add(step);
-    }
-    text.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(expression: &str, uses: bool) {
-        assert_eq!(uses_old_self(expression), uses, "{expression}");
-    }
-
-    #[test]
-    #[cfg(feature = "cel")]
-    fn what_nests_is_counted_and_what_stands_side_by_side_is_not() {
-        assert_eq!(nesting("self"), 0);
-        assert_eq!(nesting("self.a.b"), 2);
-        assert_eq!(nesting("(((a)))"), 3);
-        assert_eq!(nesting("'a.b.c.d' // ...."), 0);
-        let conjunction = ["self.a.b > 1"; 50].join(" && ");
-        assert_eq!(nesting(&conjunction), 3);
-        assert!(nesting(&"1+".repeat(400)) > 300 && nesting(&"f(".repeat(400)) > 300);
-        assert!(nesting(&"a[0]".repeat(400)) > 300);
-    }
-
-    #[test]
-    fn only_the_variable_counts() {
-        check("self == oldSelf", true);
-        check("!oldSelf.hasValue() || self >= oldSelf.value()", true);
-        check("self.oldSelf == 'x'", false);
-        check("self == 'oldSelf'", false);
-        check("self == \"a \\\" oldSelf\"", false);
-        check("self == '''oldSelf'''", false);
-        check("self // oldSelf", false);
-        check("self // note\n == oldSelf", true);
-        check("notoldSelf == oldSelfish", false);
-        check("self == r'\\' oldSelf", false);
-        check("'unterminated oldSelf", false);
-    }
 }

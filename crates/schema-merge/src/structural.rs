@@ -22,6 +22,8 @@ mod unsupported;
 
 pub(crate) use dump::{go_float, go_json, go_quoted, go_schema};
 pub(crate) use field_path::field_type;
+#[cfg(feature = "cel")]
+pub(crate) use field_path::normalized;
 pub(crate) use report::Report;
 
 use serde_json::Value;

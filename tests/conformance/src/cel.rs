@@ -41,7 +41,7 @@ impl Answer {
         let environment = environment();
         let compiled = match environment.compile(expression) {
             Ok(compiled) => compiled,
-            Err(mistakes) => return Self::Refused(mistakes.iter().map(|m| m.message.as_str()).collect()),
+            Err(issues) => return Self::Refused(issues.iter().map(|issue| issue.message.as_str()).collect()),
         };
         let values = values(object);
         let mut evaluation = Evaluation::new(&environment, &values, &Budget::default());

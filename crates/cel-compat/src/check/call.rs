@@ -1,16 +1,19 @@
 //! Calls: which overload of a function they mean, and what that yields.
 
+use super::super::cost::Resolved;
+use super::super::issue::Issue;
 use super::super::library;
 use super::super::node::{Call as CallNode, Node};
 use super::super::operator::Operator;
 use super::super::overload::{Overload, is_known, overloads};
-use super::super::syntax::{Call, Expr};
-use super::super::types::{Findings, Type};
-use super::{Checked, Checker};
+use super::super::syntax::{Call, Expr, ExprKind};
+use super::super::types::Type;
+use super::super::value::Value;
+use super::{Checked, Checker, address, undeclared};
 
 impl Checker<'_> {
-    pub(super) fn call(&mut self, at: usize, call: &Call) -> Checked {
-        if let Some(expanded) = self.expand(at, call) {
+    pub(super) fn call(&mut self, expr: &Expr, call: &Call) -> Checked {
+        if let Some(expanded) = self.expand(expr.at, call) {
             return expanded;
         }
         match (call.function.as_str(), &call.target) {
@@ -19,33 +22,39 @@ impl Checker<'_> {
                 if let Some(qualified) = target.dotted().map(|prefix| format!("{prefix}.{}", call.function))
                     && is_known(&qualified)
                 {
-                    return self.function(at, &qualified, None, &call.arguments);
+                    return self.function(expr, &qualified, None, &call.arguments);
                 }
             }
             _ => {}
         }
-        self.function(at, &call.function, call.target.as_deref(), &call.arguments)
+        self.function(expr, &call.function, call.target.as_deref(), &call.arguments)
     }
 
     fn logical(&mut self, call: &Call) -> Checked {
         let mut nodes = Vec::new();
+        let mut result = Type::Bool;
         for operand in &call.arguments {
             let (node, of) = self.check(operand);
-            self.expect(operand.at, &of, &Type::Bool);
+            if !self.expect(operand.at, &of, &Type::Bool) {
+                result = Type::Error;
+            }
             nodes.push(node);
         }
         let node = if call.function == "_&&_" { Node::Every(nodes) } else { Node::Some(nodes) };
-        (node, Type::Bool)
+        (node, result)
     }
 
-    pub(super) fn expect(&mut self, at: usize, found: &Type, wanted: &Type) {
-        if !self.findings.fits(found, wanted) {
-            let found = self.findings.settle(found);
-            self.mistake(at, format!("expected type '{wanted}' but found '{found}'"));
+    /// Reports a type that does not fit.
+    pub(super) fn expect(&mut self, at: usize, found: &Type, wanted: &Type) -> bool {
+        let fits = self.mapping.fits(found, wanted);
+        if !fits {
+            let (found, wanted) = (self.printed_open(found), self.printed_open(wanted));
+            self.issue(at, format!("expected type '{wanted}' but found '{found}'"));
         }
+        fits
     }
 
-    fn function(&mut self, at: usize, name: &str, target: Option<&Expr>, arguments: &[Expr]) -> Checked {
+    fn function(&mut self, expr: &Expr, name: &str, target: Option<&Expr>, arguments: &[Expr]) -> Checked {
         let mut nodes = Vec::new();
         let mut types = Vec::new();
         let is_lenient = usize::from(name == "format" && target.is_some());
@@ -56,46 +65,100 @@ impl Checker<'_> {
             types.push(of);
         }
         if is_lenient > 0 {
-            self.check_format(at, target, arguments);
+            self.check_format(expr.at, target, arguments);
         }
         self.lenient = self.lenient.saturating_sub(is_lenient);
         if !is_known(name) {
-            return self.mistake(at, format!("undeclared reference to '{name}'"));
+            return self.issue(expr.at, undeclared(name));
         }
         let candidates = overloads(name, target.is_some());
-        let Some(result) = self.resolve(candidates, &types) else {
-            let message = no_overload(name, target.is_some(), &types, &self.findings);
-            return self.mistake(at, message);
+        let Some((result, fitting)) = self.resolve(candidates, &types) else {
+            return self.no_overload(expr.at, name, target.is_some(), &types);
         };
-        if let Err(message) = library::check_pattern(name, &nodes) {
-            return self.mistake(at, message);
+        if self.environment.root().is_some() {
+            let is_member = target.is_some();
+            self.resolved.insert(address(expr), Resolved { function: name.to_owned(), is_member, fitting });
         }
+        self.check_constants(name, arguments, &nodes);
         match library::folded(name, &nodes) {
             Ok(None) => {}
             Ok(Some(value)) => return (Node::Constant(value), result),
-            Err(message) => return self.mistake(at, message),
+            Err(message) => {
+                self.found.constants.push(Issue::new(expr.at, message));
+                return (Node::Constant(Value::Null), result);
+            }
         }
         match lowered(name, target.is_some(), candidates, nodes) {
             Some(node) => (node, result),
-            None => self.mistake(at, format!("the function '{name}' is not supported")),
+            None => self.issue(expr.at, format!("the function '{name}' is not supported")),
         }
     }
 
-    /// The result of the overloads that fit; dynamic when they disagree.
-    fn resolve(&mut self, candidates: &[Overload], given: &[Type]) -> Option<Type> {
+    /// Literals that can never be evaluated: times and patterns that are none. cel-go's validators look at the first
+    /// argument behind the target, which in `matches(text, pattern)` is the text.
+    fn check_constants(&mut self, name: &str, arguments: &[Expr], nodes: &[Node]) {
+        let literal = match arguments.first() {
+            Some(Expr { at, kind: ExprKind::Literal(literal), .. }) => Some((*at, literal)),
+            _ => None,
+        };
+        let is_valid = match (name, literal) {
+            ("duration" | "timestamp", Some(_)) => library::folded(name, nodes).is_ok(),
+            ("matches", Some((_, Value::String(pattern)))) => library::check_pattern(pattern).is_ok(),
+            _ => true,
+        };
+        if let (false, Some((at, _))) = (is_valid, literal) {
+            return self.found.literals.push(Issue::new(at, format!("invalid {name} argument")));
+        }
+        // The keys that cel-go can look up are strings, numbers and bools.
+        let unqualified = match (name, nodes) {
+            ("_[_]", [_, Node::Constant(Value::Bytes(_))]) => Some("types.Bytes"),
+            ("_[_]", [_, Node::Constant(Value::Null)]) => Some("types.Null"),
+            ("_[_]", [_, Node::Map(entries)]) if entries.is_empty() => Some("*types.baseMap"),
+            _ => None,
+        };
+        if let Some(of) = unqualified {
+            self.found.constants.push(Issue::new(0, format!("invalid qualifier type: {of}")));
+        }
+        let pattern = match (name, nodes) {
+            ("matches" | "find" | "findAll", [_, Node::Constant(Value::String(pattern)), ..]) => pattern,
+            _ => return,
+        };
+        if let Err(message) = library::check_pattern(pattern) {
+            let at = arguments.last().map_or(0, |last| last.at);
+            self.found.constants.push(Issue::new(at, message));
+        }
+    }
+
+    pub(super) fn no_overload(&mut self, at: usize, name: &str, on_target: bool, types: &[Type]) -> Checked {
+        let mut types = types.iter().map(|of| self.printed(of));
+        let target = if on_target { types.next().map(|of| format!("{of}.")) } else { None };
+        let rest: Vec<_> = types.collect();
+        let target = target.unwrap_or_default();
+        let given = format!("{target}({})", rest.join(", "));
+        self.issue(at, format!("found no matching overload for '{name}' applied to '{given}'"))
+    }
+
+    /// The result of the overloads that fit, dynamic when they disagree, and these overloads.
+    pub(super) fn resolve(
+        &mut self,
+        candidates: &'static [Overload],
+        given: &[Type],
+    ) -> Option<(Type, Vec<&'static Overload>)> {
         let mut result: Option<Type> = None;
+        let mut fitting = Vec::new();
         for candidate in candidates {
             let fresh = self.instance(candidate);
-            if !self.findings.all_fit(given, &fresh.arguments) {
+            if !self.mapping.all_fit(given, &fresh.arguments) {
                 continue;
             }
-            let of = self.findings.resolve(&fresh.result);
+            fitting.push(candidate);
+            let of = self.mapping.resolve(&fresh.result);
             result = Some(match result {
                 Some(before) if before != of => Type::Dyn,
                 _ => of,
             });
         }
-        result
+        result.map(|result| (result, fitting))
     }
 
     /// An overload with an open type for each of its letters.
@@ -112,7 +175,7 @@ impl Checker<'_> {
                 if let Some((_, open)) = letters.iter().find(|(known, _)| known == letter) {
                     return open.clone();
                 }
-                let open = self.findings.open();
+                let open = self.mapping.open();
                 letters.push((*letter, open.clone()));
                 open
             }
@@ -122,14 +185,6 @@ impl Checker<'_> {
             other => other.clone(),
         }
     }
-}
-
-fn no_overload(name: &str, on_target: bool, types: &[Type], findings: &Findings) -> String {
-    let mut types = types.iter().map(|of| findings.settle(of).to_string());
-    let target = if on_target { types.next().map(|of| format!("{of}.")) } else { None };
-    let rest: Vec<_> = types.collect();
-    let target = target.unwrap_or_default();
-    format!("found no matching overload for '{name}' applied to '{target}({})'", rest.join(", "))
 }
 
 /// The node of a call whose overload is known to exist.

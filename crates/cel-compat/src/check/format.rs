@@ -1,5 +1,6 @@
 //! Literals in calls of `format`: a template that takes other values than it is given can never succeed.
 
+use super::super::issue::Issue;
 use super::super::library::{admits, verbs};
 use super::super::syntax::{Expr, ExprKind};
 use super::super::types::Type;
@@ -20,7 +21,7 @@ impl Checker<'_> {
         let verbs = match verbs(template) {
             Ok(verbs) => verbs,
             Err(message) => {
-                self.mistake(at, message);
+                self.found.literals.push(Issue::new(at, message));
                 return;
             }
         };
@@ -31,17 +32,17 @@ impl Checker<'_> {
         if wanted < given {
             let message =
                 format!("too many arguments supplied to string.format (expected {wanted}, got {given})");
-            self.mistake(at, message);
+            self.found.literals.push(Issue::new(at, message));
         } else if wanted > given {
-            self.mistake(at, format!("index {given} out of range"));
+            self.found.literals.push(Issue::new(at, format!("index {given} out of range")));
         }
     }
 
     /// A value, and for `%s` the parts of a literal.
     fn check_part(&mut self, verb: char, value: &Expr) {
-        let of = self.typed.get(&address(value)).map_or(Type::Dyn, |of| self.findings.settle(of));
-        if let Err(message) = admits(verb, &of) {
-            self.mistake(value.at, message);
+        let of = self.typed.get(&address(value)).map_or(Type::Dyn, |of| self.mapping.settle(of));
+        if let Err(message) = admits(verb, &of, &self.printed_name(&of)) {
+            self.found.literals.push(Issue::new(value.at, message));
             return;
         }
         match &value.kind {

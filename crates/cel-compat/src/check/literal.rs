@@ -1,5 +1,6 @@
 //! Literals of lists and maps, whose elements must be of one type.
 
+use super::super::issue::Issue;
 use super::super::node::Node;
 use super::super::syntax::Expr;
 use super::super::types::{Type, is_as_general};
@@ -17,8 +18,8 @@ impl Checker<'_> {
             types.push((element.at, of));
             nodes.push((*optional, node));
         }
-        self.note_literal(types);
-        let element = joined.unwrap_or_else(|| self.findings.open());
+        self.note_literal(types, true);
+        let element = joined.unwrap_or_else(|| self.mapping.open());
         (Node::List(nodes), Type::list(element))
     }
 
@@ -31,10 +32,10 @@ impl Checker<'_> {
             let (value_node, value_of) = self.check(value);
             let value_of = self.unwrapped(value.at, *optional, value_of);
             if matches!(
-                self.findings.resolve(&key_of),
+                self.mapping.resolve(&key_of),
                 Type::Double | Type::Null | Type::List(_) | Type::Map(..)
             ) {
-                self.mistake(key.at, "a key must be a string, a whole number or a bool");
+                self.issue(key.at, "a key must be a string, a whole number or a bool");
             }
             key_type = Some(self.join(key_type, key_of.clone()));
             value_type = Some(self.join(value_type, value_of.clone()));
@@ -42,10 +43,10 @@ impl Checker<'_> {
             values.push((value.at, value_of));
             nodes.push((*optional, key_node, value_node));
         }
-        self.note_literal(keys);
-        self.note_literal(values);
-        let key = key_type.unwrap_or_else(|| self.findings.open());
-        let value = value_type.unwrap_or_else(|| self.findings.open());
+        self.note_literal(keys, false);
+        self.note_literal(values, false);
+        let key = key_type.unwrap_or_else(|| self.mapping.open());
+        let value = value_type.unwrap_or_else(|| self.mapping.open());
         (Node::Map(nodes), Type::map(key, value))
     }
 
@@ -54,12 +55,13 @@ impl Checker<'_> {
         if !optional {
             return of;
         }
-        match self.findings.resolve(&of) {
+        match self.mapping.resolve(&of) {
             Type::Optional(inner) => *inner,
-            Type::Dyn | Type::Open(_) => Type::Dyn,
+            Type::Dyn | Type::Error | Type::Open(_) => Type::Dyn,
             other => {
-                let message = format!("expected type 'optional_type({other})' but found '{other}'");
-                self.mistake(at, message).1
+                let found = self.printed(&other);
+                self.issue(at, format!("expected type 'optional_type({found})' but found '{found}'"));
+                other
             }
         }
     }
@@ -69,32 +71,32 @@ impl Checker<'_> {
         let Some(before) = before else {
             return now;
         };
-        if !self.findings.fits(&before, &now) {
+        if !self.mapping.fits(&before, &now) {
             return Type::Dyn;
         }
         if is_as_general(&before, &now) { before } else { now }
     }
 
-    fn note_literal(&mut self, types: Vec<(usize, Type)>) {
+    fn note_literal(&mut self, types: Vec<(usize, Type)>, is_list: bool) {
         if self.lenient == 0 {
-            self.literals.push(types);
+            self.literals.push((types, is_list));
         }
     }
 
-    /// Kubernetes refuses literals of mixed elements even where a dynamic one would fit.
+    /// Kubernetes refuses literals of mixed elements even where a dynamic one would fit. Of a list the first element
+    /// that differs is reported, of a map all that do.
     pub(super) fn check_literals(&mut self) {
-        for literal in std::mem::take(&mut self.literals) {
-            let types: Vec<_> = literal.iter().map(|(at, of)| (*at, self.findings.settle(of))).collect();
+        for (literal, is_list) in std::mem::take(&mut self.literals) {
+            let types: Vec<_> = literal.iter().map(|(at, of)| (*at, self.mapping.settle(of))).collect();
             let Some((_, first)) = types.first() else {
                 continue;
             };
-            if let Some((at, other)) = types.iter().find(|(_, of)| of != first)
-                && !self.mistakes.iter().any(|mistake| mistake.at == *at)
-            {
-                self.mistake(
-                    *at,
-                    format!("expected type '{first}' but found '{other}': wrap the elements in dyn()"),
-                );
+            let most = if is_list { 1 } else { usize::MAX };
+            let first_printed = self.printed(first);
+            for (at, other) in types.iter().filter(|(_, of)| of != first).take(most) {
+                let other = self.printed(other);
+                let message = format!("expected type '{first_printed}' but found '{other}'");
+                self.found.literals.push(Issue::new(*at, message));
             }
         }
     }

@@ -1,13 +1,28 @@
 //! The macros of CEL and of Kubernetes: calls that bind names, recognised by name, target and number of arguments.
 
+use super::super::issue::Issue;
 use super::super::node::{Fold, Node, OptionalMap, Shape};
 use super::super::syntax::{Call, Expr, ExprKind};
 use super::super::types::Type;
+use super::super::value::Value;
 use super::{Checked, Checker};
 
+/// A macro in an expression.
+struct Place<'e> {
+    at: usize,
+    target: &'e Expr,
+    function: &'e str,
+}
+
+/// The type of what a macro goes over, and of the first name it binds.
+struct Range {
+    of: Type,
+    first: Type,
+}
+
 /// How a macro treats its body.
-#[derive(Clone, Copy)]
-enum Form {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Form {
     All,
     Exists,
     ExistsOne,
@@ -19,7 +34,7 @@ enum Form {
 }
 
 /// A macro over a range: its form, its number of names, and whether a filter stands before the body.
-fn form(function: &str, arguments: usize) -> Option<(Form, usize, bool)> {
+pub(in super::super) fn form(function: &str, arguments: usize) -> Option<(Form, usize, bool)> {
     Some(match (function, arguments) {
         ("all", 2) => (Form::All, 1, false),
         ("all", 3) => (Form::All, 2, false),
@@ -42,7 +57,7 @@ fn form(function: &str, arguments: usize) -> Option<(Form, usize, bool)> {
 }
 
 impl Checker<'_> {
-    /// The call as a macro; `None` when it is none.
+    /// The call as a macro; `None` when it is not one.
     pub(super) fn expand(&mut self, at: usize, call: &Call) -> Option<Checked> {
         let Some(target) = &call.target else {
             return match (call.function.as_str(), call.arguments.as_slice()) {
@@ -50,23 +65,27 @@ impl Checker<'_> {
                 _ => None,
             };
         };
+        let place = Place { at, target, function: &call.function };
         if let ("optMap" | "optFlatMap", [name, body]) = (call.function.as_str(), call.arguments.as_slice()) {
-            return Some(self.optional_map(target, name, body, call.function == "optFlatMap"));
+            return Some(self.optional_map(&place, name, body));
         }
         let (form, names, has_filter) = form(&call.function, call.arguments.len())?;
         let (names, bodies) = call.arguments.split_at_checked(names)?;
-        Some(self.fold(at, target, form, names, has_filter, bodies))
+        Some(self.fold(&place, form, names, has_filter, bodies))
+    }
+
+    /// An issue with the form of a macro, which cel-go finds when it parses.
+    fn macro_issue(&mut self, at: usize, message: impl Into<String>) -> Checked {
+        self.found.macros.push(Issue::new(at, message));
+        (Node::Constant(Value::Null), Type::Error)
     }
 
     fn has(&mut self, argument: &Expr) -> Checked {
-        let ExprKind::Select(select) = &argument.kind else {
-            return self
-                .mistake(argument.at, "invalid argument to has() macro: it takes a selection such as a.b");
+        let select = match &argument.kind {
+            ExprKind::Select(select) if !select.optional => select,
+            _ => return self.macro_issue(argument.at, "invalid argument to has() macro"),
         };
-        if select.optional {
-            return self.mistake(argument.at, "invalid argument to has() macro: `.?` is a test already");
-        }
-        // A declared variable is always there; an undeclared one is a mistake.
+        // A declared variable is always there; an undeclared one is an issue.
         if self.variable(argument.at, select).is_some() {
             return (Node::Constant(true.into()), Type::Bool);
         }
@@ -77,73 +96,85 @@ impl Checker<'_> {
     }
 
     /// The simple name that a macro binds.
-    fn bound(&mut self, name: &Expr) -> String {
+    fn bound(&mut self, function: &str, name: &Expr) -> String {
         match &name.kind {
-            ExprKind::Name(name) => name.clone(),
+            ExprKind::Name(name) if name != "__result__" => return name.clone(),
+            ExprKind::Name(_) => {
+                self.macro_issue(name.at, "iteration variable overwrites accumulator variable");
+            }
             _ => {
-                self.mistake(name.at, "argument must be a simple name");
-                String::new()
+                let message = match function {
+                    "map" | "filter" | "sortBy" => "argument is not an identifier".to_owned(),
+                    "optMap" | "optFlatMap" => {
+                        format!("{function}() variable name must be a simple identifier")
+                    }
+                    _ => "argument must be a simple name".to_owned(),
+                };
+                self.macro_issue(name.at, message);
             }
         }
+        String::new()
     }
 
-    fn optional_map(&mut self, target: &Expr, name: &Expr, body: &Expr, is_flat: bool) -> Checked {
-        let (target_node, of) = self.check(target);
-        let inner = self.findings.open();
-        self.expect(target.at, &of, &Type::optional(inner.clone()));
-        let slot = self.locals.len();
-        let bound = self.bound(name);
-        let inner = self.findings.settle(&inner);
-        self.locals.push((bound, inner));
-        let (body_node, result) = self.check(body);
-        self.locals.truncate(slot);
-        if is_flat {
-            let value = self.findings.open();
-            self.expect(body.at, &result, &Type::optional(value));
+    /// `target.hasValue() ? optional.of(body with target.value() as name) : optional.none()`
+    fn optional_map(&mut self, place: &Place<'_>, name: &Expr, body: &Expr) -> Checked {
+        let is_flat = place.function == "optFlatMap";
+        let (target, of) = self.check(place.target);
+        let inner = self.mapping.open();
+        let mut bound_to = inner.clone();
+        if !self.mapping.fits(&of, &Type::optional(inner)) {
+            for function in ["hasValue", "value"] {
+                bound_to = self.no_overload(place.at, function, true, std::slice::from_ref(&of)).1;
+            }
         }
-        let node =
-            Node::Optional(Box::new(OptionalMap { target: target_node, slot, body: body_node, is_flat }));
+        let slot = self.locals.len();
+        let bound = self.bound(place.function, name);
+        let bound_to = self.mapping.settle(&bound_to);
+        self.locals.push((bound, bound_to));
+        let (body, result) = self.check(body);
+        self.locals.truncate(slot);
+        let value = self.mapping.open();
+        let none = Type::optional(value);
+        if is_flat && !self.mapping.fits(&result, &none) {
+            self.no_overload(place.at, "_?_:_", false, &[Type::Bool, result.clone(), none]);
+        }
+        let node = Node::Optional(Box::new(OptionalMap { target, slot, body, is_flat }));
         (node, if is_flat { result } else { Type::optional(result) })
     }
 
     fn fold(
         &mut self,
-        at: usize,
-        target: &Expr,
+        place: &Place<'_>,
         form: Form,
         names: &[Expr],
         has_filter: bool,
         bodies: &[Expr],
     ) -> Checked {
-        let (range, of) = self.check(target);
+        let (range, of) = self.check(place.target);
         let is_pair = names.len() == 2;
-        let of = self.findings.resolve(&of);
-        let (first, second) = self.bound_types(target.at, &of, is_pair);
+        let of = self.mapping.resolve(&of);
+        // What sortBy goes over is a name that the macro makes, at its own place.
+        let range_at = if form == Form::SortBy { place.at } else { place.target.at };
+        let (first, second) = self.bound_types(range_at, &of, is_pair);
         let slot = self.locals.len();
-        let bound: Vec<_> = names.iter().map(|name| self.bound(name)).collect();
-        if let [a, b] = bound.as_slice()
+        let bound: Vec<_> = names.iter().map(|name| self.bound(place.function, name)).collect();
+        if let ([a, b], [_, second]) = (bound.as_slice(), names)
             && a == b
         {
-            self.mistake(at, format!("duplicate variable name: {a}"));
+            self.macro_issue(second.at, format!("duplicate variable name: {a}"));
         }
         self.locals.extend(bound.into_iter().zip([first.clone(), second]));
         let (filter, body) = match bodies {
-            [filter, body] if has_filter => (Some(self.condition(filter)), body),
+            [filter, body] if has_filter => (Some(self.check(filter)), body),
             [body, ..] => (None, body),
-            [] => return self.mistake(at, "missing argument"),
+            [] => return self.macro_issue(place.at, "missing argument"),
         };
-        let body_at = body.at;
-        let (body, result) = self.check(body);
-        let (shape, result) = self.shape(form, body_at, filter, (body, result), &first, &of);
+        let checked = self.check(body);
+        let range_of = Range { of, first };
+        let (shape, result) = self.shape(place.at, body.at, form, filter, checked, &range_of);
         self.locals.truncate(slot);
         let fold = Fold { range, slot, is_pair, shape };
         (Node::Fold(Box::new(fold)), result)
-    }
-
-    fn condition(&mut self, filter: &Expr) -> Node {
-        let (node, of) = self.check(filter);
-        self.expect(filter.at, &of, &Type::Bool);
-        node
     }
 
     /// The types of the names that a macro binds over a range.
@@ -152,64 +183,105 @@ impl Checker<'_> {
             Type::List(element) if is_pair => (Type::Int, (**element).clone()),
             Type::List(element) => ((**element).clone(), Type::Dyn),
             Type::Map(key, value) => ((**key).clone(), (**value).clone()),
-            Type::Dyn => (Type::Dyn, Type::Dyn),
+            Type::Dyn | Type::Error => (Type::Dyn, Type::Dyn),
             Type::Open(_) => {
-                self.findings.fits(&Type::Dyn, range);
+                self.mapping.fits(&Type::Dyn, range);
                 (Type::Dyn, Type::Dyn)
             }
             other => {
-                self.mistake(at, format!("expression of type '{other}' cannot be range of a comprehension"));
-                (Type::Dyn, Type::Dyn)
+                let other = self.printed(other);
+                let message = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                );
+                self.issue(at, message);
+                (Type::Error, Type::Error)
             }
+        }
+    }
+
+    /// The condition of a choice between two values of a type, as macros with a filter make one.
+    fn chooses(&mut self, at: usize, condition: &Type, of: &Type) {
+        if !self.mapping.fits(condition, &Type::Bool) {
+            self.no_overload(at, "_?_:_", false, &[condition.clone(), of.clone(), of.clone()]);
         }
     }
 
     fn shape(
         &mut self,
-        form: Form,
         at: usize,
-        filter: Option<Node>,
+        body_at: usize,
+        form: Form,
+        filter: Option<Checked>,
         (body, of): Checked,
-        first: &Type,
-        range: &Type,
+        range: &Range,
     ) -> (Shape, Type) {
-        if matches!(form, Form::All | Form::Exists | Form::ExistsOne | Form::Filter) {
-            self.expect(at, &of, &Type::Bool);
-        }
-        match form {
-            Form::All => (Shape::All(body), Type::Bool),
-            Form::Exists => (Shape::Exists(body), Type::Bool),
-            Form::ExistsOne => (Shape::ExistsOne(body), Type::Bool),
-            Form::Filter => (Shape::Filter(body), Type::list(first.clone())),
-            Form::List => (Shape::List(filter, body), Type::list(of)),
-            Form::Map => (Shape::Map(filter, body), Type::map(first.clone(), of)),
-            Form::Entries => {
-                let (key, value) = (self.findings.open(), self.findings.open());
-                let entries = Type::map(key, value);
-                self.expect(at, &of, &entries);
-                (Shape::Entries(filter, body), self.findings.resolve(&entries))
+        let elements = Type::list(range.first.clone());
+        let result = match form {
+            Form::All | Form::Exists => {
+                self.expect(body_at, &of, &Type::Bool);
+                Type::Bool
             }
-            Form::SortBy => {
-                let sortable = matches!(
-                    self.findings.settle(&of),
-                    Type::Dyn
-                        | Type::Bool
-                        | Type::Int
-                        | Type::Uint
-                        | Type::Double
-                        | Type::String
-                        | Type::Bytes
-                        | Type::Duration
-                        | Type::Timestamp
-                );
-                if !sortable || matches!(range, Type::Map(..)) {
-                    self.mistake(at, "sortBy takes a list and an expression that can be ordered");
-                }
-                // Sorted by what is not known, the list is not known either.
-                let is_known = self.findings.settle(&of) != Type::Dyn;
-                let result = if is_known { Type::list(first.clone()) } else { Type::Dyn };
-                (Shape::SortBy(body), result)
+            Form::ExistsOne => {
+                self.chooses(at, &of, &Type::Int);
+                Type::Bool
             }
+            Form::Filter => {
+                self.chooses(at, &of, &elements);
+                elements
+            }
+            Form::List => Type::list(of.clone()),
+            Form::Map => Type::map(range.first.clone(), of.clone()),
+            Form::Entries => self.entries(at, &of),
+            Form::SortBy => self.sorted(at, &of, range, elements),
+        };
+        let filter = filter.map(|(filter, condition)| {
+            self.chooses(at, &condition, &result);
+            filter
+        });
+        let shape = match form {
+            Form::All => Shape::All(body),
+            Form::Exists => Shape::Exists(body),
+            Form::ExistsOne => Shape::ExistsOne(body),
+            Form::Filter => Shape::Filter(body),
+            Form::List => Shape::List(filter, body),
+            Form::Map => Shape::Map(filter, body),
+            Form::Entries => Shape::Entries(filter, body),
+            Form::SortBy => Shape::SortBy(body),
+        };
+        (shape, result)
+    }
+
+    /// The map that the entries of maps of type `of` make.
+    fn entries(&mut self, at: usize, of: &Type) -> Type {
+        let (key, value) = (self.mapping.open(), self.mapping.open());
+        let entries = Type::map(key, value);
+        if !self.mapping.fits(of, &entries) {
+            self.no_overload(at, "cel.@mapInsert", false, &[entries.clone(), of.clone()]);
         }
+        self.mapping.resolve(&entries)
+    }
+
+    /// The list sorted by values of type `of`. Sorted by what is not known, the list is not known either.
+    fn sorted(&mut self, at: usize, of: &Type, range: &Range, elements: Type) -> Type {
+        let by = self.mapping.settle(of);
+        let is_sortable = matches!(
+            by,
+            Type::Dyn
+                | Type::Error
+                | Type::Bool
+                | Type::Int
+                | Type::Uint
+                | Type::Double
+                | Type::String
+                | Type::Bytes
+                | Type::Duration
+                | Type::Timestamp
+        );
+        let is_list = matches!(range.of, Type::List(_) | Type::Dyn | Type::Error | Type::Open(_));
+        if !is_sortable || !is_list {
+            let given = [range.of.clone(), Type::list(by)];
+            return self.no_overload(at, "@sortByAssociatedKeys", true, &given).1;
+        }
+        if matches!(by, Type::Dyn | Type::Error) { Type::Dyn } else { elements }
     }
 }

@@ -92,18 +92,18 @@ pub(in super::super) fn verbs(template: &str) -> Result<Vec<char>, String> {
 ///
 /// # Errors
 /// The verb's rule, as it is told when the value is formatted.
-pub(in super::super) fn admits(verb: char, of: &Type) -> Result<(), String> {
+pub(in super::super) fn admits(verb: char, of: &Type, printed: &str) -> Result<(), String> {
     use Type::{Bool, Bytes, Double, Dyn, Int, String as Text, Uint};
     let is_admitted = match (verb, of) {
-        (_, Dyn | Type::Open(_) | Type::Parameter(_)) => true,
-        ('s', Type::Optional(_) | Type::Opaque(_) | Type::Object(_)) => false,
+        (_, Dyn | Type::Error | Type::Open(_) | Type::Parameter(_)) => true,
+        ('s', Type::Optional(_) | Type::Opaque(_) | Type::Object(_) | Type::Struct(_)) => false,
         ('s', _) => true,
         ('f' | 'e', of) => matches!(of, Double | Text),
         ('b', of) => matches!(of, Int | Uint | Bool),
         ('x' | 'X', of) => matches!(of, Int | Uint | Text | Bytes),
         (_, of) => matches!(of, Int | Uint),
     };
-    if is_admitted { Ok(()) } else { Err(told(clause(verb), &of.to_string())) }
+    if is_admitted { Ok(()) } else { Err(told(clause(verb), printed)) }
 }
 
 /// What a verb tells about a value that it does not take.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-use super::{Lexer, Mistake};
+use super::{Issue, Lexer};
 
 const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
 
@@ -15,29 +15,55 @@ struct Shape {
     bytes: bool,
 }
 
-/// The string or bytes literal that begins here, if one does.
+/// What stands where a string or bytes literal may begin.
+pub(super) enum Scan {
+    /// Something else.
+    Nothing,
+    /// A literal, or what is wrong with an escape in it.
+    Literal(Result<Value, Issue>),
+    /// A literal that does not end, or has an escape that does not exist: the character after the last one that fits.
+    Broken,
+}
+
+/// Reads the string or bytes literal that begins here, if one does.
 ///
-/// # Errors
-/// A literal without an end, or an escape that does not exist.
-pub(super) fn literal(lexer: &mut Lexer<'_>) -> Result<Option<Value>, Mistake> {
+/// A literal in three quotes that does not end is an empty literal in one quote, and something behind it; one with a
+/// prefix is a name, and something behind it.
+pub(super) fn literal(lexer: &mut Lexer<'_>) -> Scan {
     let at = lexer.at;
     let Some(shape) = shape(lexer) else {
-        return Ok(None);
+        return Scan::Nothing;
     };
+    let opened = lexer.at;
     let mut content = Content::new(shape.bytes);
+    if let Some(end) = body(lexer, &shape, &mut content) {
+        lexer.at = end;
+        return Scan::Literal(content.finish(at));
+    }
+    if shape.quote.len() == 3 {
+        lexer.at = opened.saturating_sub(1);
+        return Scan::Literal(Content::new(shape.bytes).finish(at));
+    }
+    if opened.saturating_sub(at) > 1 {
+        lexer.at = at;
+        return Scan::Nothing;
+    }
+    Scan::Broken
+}
+
+/// Reads up to the closing quote and returns the end; stays at the first character that does not fit.
+fn body(lexer: &mut Lexer<'_>, shape: &Shape, content: &mut Content) -> Option<usize> {
     loop {
         if lexer.take(shape.quote) {
-            return content.finish(at).map(Some);
+            return Some(lexer.at);
         }
-        let Some(c) = lexer.peek() else {
-            return Err(Mistake::new(at, "the text has no closing quote"));
-        };
+        let c = lexer.peek()?;
         if matches!(c, '\n' | '\r') && shape.quote.len() == 1 {
-            return Err(Mistake::new(at, "the text has no closing quote in its line"));
+            return None;
         }
         lexer.at = lexer.at.saturating_add(c.len_utf8());
         if c == '\\' && !shape.raw {
-            escape(lexer, &mut content)?;
+            escape(lexer, content)?;
         } else {
             content.push(c);
         }
@@ -68,49 +94,66 @@ fn shape(lexer: &mut Lexer<'_>) -> Option<Shape> {
 }
 
 /// What has been read of a literal.
-enum Content {
+struct Content {
+    read: Read,
+    /// What is wrong with an escape that has the right form.
+    issue: Option<&'static str>,
+}
+
+enum Read {
     Text(String),
     Bytes(Vec<u8>),
 }
 
 impl Content {
     const fn new(bytes: bool) -> Self {
-        if bytes { Self::Bytes(Vec::new()) } else { Self::Text(String::new()) }
+        let read = if bytes { Read::Bytes(Vec::new()) } else { Read::Text(String::new()) };
+        Self { read, issue: None }
     }
 
     fn push(&mut self, c: char) {
-        match self {
-            Self::Text(text) => text.push(c),
-            Self::Bytes(bytes) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        match &mut self.read {
+            Read::Text(text) => text.push(c),
+            Read::Bytes(bytes) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
 
     /// `\x` and octal escapes: a byte of bytes, a code point of text.
     fn push_byte(&mut self, byte: u8) {
-        match self {
-            Self::Text(text) => text.push(char::from(byte)),
-            Self::Bytes(bytes) => bytes.push(byte),
+        match &mut self.read {
+            Read::Text(text) => text.push(char::from(byte)),
+            Read::Bytes(bytes) => bytes.push(byte),
         }
     }
 
-    fn finish(self, _at: usize) -> Result<Value, Mistake> {
-        Ok(match self {
-            Self::Text(content) => Value::text(content),
-            Self::Bytes(bytes) => Value::Bytes(Arc::new(bytes)),
-        })
+    /// `\u` and `\U` escapes, which bytes do not have.
+    fn push_point(&mut self, point: u32) {
+        match (&self.read, char::from_u32(point)) {
+            (Read::Bytes(_), _) => self.issue = Some("unable to unescape string"),
+            (Read::Text(_), Some(c)) => self.push(c),
+            (Read::Text(_), None) => self.issue = Some("invalid unicode code point"),
+        }
+    }
+
+    fn finish(self, at: usize) -> Result<Value, Issue> {
+        match (self.issue, self.read) {
+            (Some(issue), _) => Err(Issue::new(at, issue)),
+            (None, Read::Text(content)) => Ok(Value::text(content)),
+            (None, Read::Bytes(bytes)) => Ok(Value::Bytes(Arc::new(bytes))),
+        }
     }
 }
 
-/// Reads what follows a backslash.
-fn escape(lexer: &mut Lexer<'_>, content: &mut Content) -> Result<(), Mistake> {
-    let at = lexer.at.saturating_sub(1);
-    let Some(c) = lexer.peek() else {
-        return Err(Mistake::new(at, "the text has no closing quote"));
-    };
+/// Reads what follows a backslash; `None` for what is not an escape.
+fn escape(lexer: &mut Lexer<'_>, content: &mut Content) -> Option<()> {
+    let c = lexer.peek()?;
     if matches!(c, '0'..='3') {
-        let byte = digits(lexer, 3, 8).and_then(|code| u8::try_from(code).ok());
-        content.push_byte(byte.ok_or_else(|| Mistake::new(at, "an octal escape has three digits"))?);
-        return Ok(());
+        let code = digits(lexer, 3, 8)?;
+        content.push_byte(u8::try_from(code).ok()?);
+        return Some(());
+    }
+    if !"abfnrtv\\?\"'`xXuU".contains(c) {
+        return None;
     }
     lexer.at = lexer.at.saturating_add(c.len_utf8());
     match c {
@@ -121,26 +164,21 @@ fn escape(lexer: &mut Lexer<'_>, content: &mut Content) -> Result<(), Mistake> {
         'r' => content.push('\r'),
         't' => content.push('\t'),
         'v' => content.push('\u{b}'),
-        '\\' | '?' | '"' | '\'' | '`' => content.push(c),
-        'x' | 'X' => {
-            let byte = digits(lexer, 2, 16).and_then(|code| u8::try_from(code).ok());
-            content.push_byte(byte.ok_or_else(|| Mistake::new(at, "\\x takes two hexadecimal digits"))?);
-        }
-        'u' | 'U' if matches!(content, Content::Text(_)) => {
-            let length = if c == 'u' { 4 } else { 8 };
-            let point = digits(lexer, length, 16).and_then(char::from_u32);
-            content.push(point.ok_or_else(|| Mistake::new(at, "not a Unicode code point"))?);
-        }
-        other => return Err(Mistake::new(at, format!("there is no escape \\{other}"))),
+        'x' | 'X' => content.push_byte(u8::try_from(digits(lexer, 2, 16)?).ok()?),
+        'u' => content.push_point(digits(lexer, 4, 16)?),
+        'U' => content.push_point(digits(lexer, 8, 16)?),
+        other => content.push(other),
     }
-    Ok(())
+    Some(())
 }
 
+/// Reads so many digits; stays at the first character that is not one.
 fn digits(lexer: &mut Lexer<'_>, length: usize, radix: u32) -> Option<u32> {
-    let digits = lexer.rest().get(..length)?;
-    if !digits.chars().all(|c| c.is_digit(radix)) {
-        return None;
+    let mut number = 0_u32;
+    for _ in 0..length {
+        let digit = lexer.peek()?.to_digit(radix)?;
+        number = number.saturating_mul(radix).saturating_add(digit);
+        lexer.at = lexer.at.saturating_add(1);
     }
-    lexer.at = lexer.at.saturating_add(length);
-    u32::from_str_radix(digits, radix).ok()
+    Some(number)
 }

@@ -136,11 +136,11 @@ impl Compiler {
         text: &str,
         wanted: Option<&Type>,
     ) -> Result<Expression, Vec<CompileError>> {
-        let expression = self.environment.compile(text).map_err(|mistakes| {
-            let located = |mistake: cel_compat::Mistake| {
-                error("cel_compile_error", mistake.message, located(place, text, mistake.at))
+        let expression = self.environment.compile(text).map_err(|issues| {
+            let located = |issue: cel_compat::Issue| {
+                error("cel_compile_error", issue.message, located(place, text, issue.at))
             };
-            mistakes.into_iter().map(located).collect::<Vec<_>>()
+            issues.into_iter().map(located).collect::<Vec<_>>()
         })?;
         match wanted.filter(|wanted| *wanted != expression.result()) {
             None => Ok(expression),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::dump::go_json;
 use super::report::Report;
+use crate::cel::Rules;
 use crate::finding::{Problem, Severity};
 use crate::keyword::EMBEDDED;
 use crate::node::Node;
@@ -16,7 +17,8 @@ use crate::object::{
 use crate::path::SchemaPath;
 
 pub(super) fn check(node: &Node<'_>, report: &mut Report) {
-    let mut walk = Walk { validator: Validator::new(Dialect::Default), report };
+    let (validator, rules) = (Validator::new(Dialect::Default), Rules::default());
+    let mut walk = Walk { validator, rules, report };
     walk.node(node, true, &mut Vec::new(), &mut SchemaPath::root());
 }
 
@@ -25,6 +27,7 @@ type Meta<'a> = Vec<Option<&'a str>>;
 
 struct Walk<'r> {
     validator: Validator,
+    rules: Rules,
     report: &'r mut Report,
 }
 
@@ -96,6 +99,9 @@ impl Walk<'_> {
         };
         if violations.is_empty() {
             violations = self.validator.violations(node, default);
+            if violations.is_empty() {
+                self.rules.check_default(node, default, resource, at, self.report);
+            }
         }
         let (prefix, base) = self.report.origin();
         self.report

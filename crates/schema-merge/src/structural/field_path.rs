@@ -19,6 +19,29 @@ pub(crate) fn field_type<'a>(path: &str, node: &Node<'a>) -> Result<&'a str, &'s
     Ok(field.map_or("", |field| field.kind()))
 }
 
+/// A field path as the server prints it below the path of a value: `.a['b.c']` becomes `a.b.c`, and the key of a map
+/// stands in brackets. `None` for a path that leads nowhere.
+#[cfg(feature = "cel")]
+pub(crate) fn normalized(path: &str, node: &Node<'_>) -> Option<String> {
+    let mut rest = path;
+    let mut here = Some(node);
+    let mut printed = String::new();
+    while !rest.is_empty() {
+        let name;
+        (name, rest) = step(rest)?;
+        let node = here?;
+        if node.properties.is_empty() {
+            here = node.additional();
+            printed = format!("{printed}[{name}]");
+        } else {
+            here = Some(node.properties.get(name.as_str())?);
+            let dot = if printed.is_empty() { "" } else { "." };
+            printed = format!("{printed}{dot}{name}");
+        }
+    }
+    (!printed.is_empty()).then_some(printed)
+}
+
 /// The field, or `None` inside for a place of which nothing is known.
 fn walk<'n, 'a>(path: &str, node: &'n Node<'a>) -> Option<Option<&'n Node<'a>>> {
     let mut rest = path;

@@ -5,7 +5,7 @@
 use super::report::Report;
 use super::rule_cost::Costs;
 use super::{extension, rule};
-use crate::cel::Types;
+use crate::cel::Rules;
 use crate::keyword::{EMBEDDED, LIST_TYPE, MAP_TYPE};
 use crate::node::{Additional, Items, Node};
 use crate::path::SchemaPath;
@@ -46,7 +46,8 @@ pub(super) fn check(node: &Node<'_>, rules: bool, report: &mut Report) {
     let scope = Scope { root: true, detached: !rules, cardinality: Some(1), ..Scope::default() };
     let mut placement = report.fresh();
     let mut costs = Costs::default();
-    let mut visit = Visit { report, placement: &mut placement, costs: &mut costs, types: Types::default() };
+    let mut visit =
+        Visit { report, placement: &mut placement, costs: &mut costs, compiler: Rules::default() };
     visit.node(node, &scope, &mut SchemaPath::root());
     costs.settle(&mut placement);
     report.findings.append(&mut placement.findings);
@@ -57,7 +58,7 @@ struct Visit<'r> {
     report: &'r mut Report,
     placement: &'r mut Report,
     costs: &'r mut Costs,
-    types: Types,
+    compiler: Rules,
 }
 
 impl Visit<'_> {
@@ -82,7 +83,7 @@ impl Visit<'_> {
         extension::check(node, at, self.report);
         rule::check(node, at, self.report);
         if !scope.detached && self.report.findings.len() == before {
-            rule::expressions(node, scope, at, self.placement, self.costs, &mut self.types);
+            rule::expressions(node, scope, at, self.placement, self.costs, &mut self.compiler);
         }
     }
 

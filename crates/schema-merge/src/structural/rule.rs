@@ -1,6 +1,6 @@
 //! The form of `x-kubernetes-validations`: texts, reason, field path, and where `oldSelf` may be used.
 //!
-//! Whether a rule compiles is `cel.rs`, what all of them cost together `rule_cost.rs`.
+//! Whether a rule compiles is `cel.rs`, the budget of all rules together `rule_cost.rs`.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::openapi::Scope;
 use super::report::Report;
 use super::rule_cost::Costs;
 use super::unsupported;
-use crate::cel::{self, Types};
+use crate::cel::{self, Compiled, Rules};
 use crate::finding::{Problem, Severity};
 use crate::keyword::{EMBEDDED, RULES};
 use crate::node::Node;
@@ -78,47 +78,54 @@ pub(super) fn expressions(
     at: &SchemaPath,
     report: &mut Report,
     costs: &mut Costs,
-    types: &mut Types,
+    rules: &mut Rules,
 ) {
     if node.rules().is_empty() {
         return;
     }
-    let resource_root = scope.root || node.flag(EMBEDDED);
-    if !resource_root && !cel::is_exposed(node) {
+    let is_resource = scope.root || node.flag(EMBEDDED);
+    if !is_resource && !cel::is_exposed(node) {
         let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to \
                       convert structural schema to CEL declarations";
         let path = at.clone().child(RULES);
         return report.push(Severity::Error, Problem::Internal, "rule-type", &path, None, detail.to_owned());
     }
-    let judgements = types.judge(node, resource_root);
-    for (index, (rule, judgement)) in node.rules().iter().zip(judgements).enumerate() {
+    let Some(compiled) = rules.compile(node, is_resource) else {
+        return;
+    };
+    for (index, (rule, compiled)) in node.rules().iter().zip(compiled).enumerate() {
         let place = at.clone().child(RULES).index(index);
-        let expression = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
-        let errors = judgement.errors.iter().map(|error| ("rule", error));
-        let errors = errors.chain(judgement.message_errors.iter().map(|error| ("messageExpression", error)));
-        for (field, error) in errors {
-            let path = place.clone().child(field);
-            report.push(
-                Severity::Error,
-                Problem::Invalid,
-                "rule-compile",
-                &path,
-                Some(go_rule(rule)),
-                error.clone(),
-            );
+        refused(rule, &compiled, &place, report);
+        let times = scope.cardinality.unwrap_or(compiled.max_cardinality);
+        costs.observe(place.clone().child("rule"), "rule", compiled.cost.saturating_mul(times), report);
+        if let Some(cost) = compiled.message_cost {
+            costs.observe(place.clone().child("messageExpression"), "messageExpression", cost, report);
         }
-        let times = scope.cardinality.unwrap_or(judgement.repetitions);
-        costs.observe(place.clone().child("rule"), judgement.cost.saturating_mul(times), report);
-        old_self(rule, expression, scope, &place, report);
+        if let Some(is_used) = compiled.uses_old_self {
+            old_self(rule, is_used, scope, &place, report);
+        }
     }
 }
 
-fn old_self(rule: &Value, expression: &str, scope: &Scope, place: &SchemaPath, report: &mut Report) {
-    if cel::uses_old_self(expression) {
+/// Reports the expressions that do not compile.
+fn refused(rule: &Value, compiled: &Compiled, place: &SchemaPath, report: &mut Report) {
+    let errors = [("rule", &compiled.error), ("messageExpression", &compiled.message_error)];
+    for (field, error) in errors {
+        if let Some(error) = error {
+            let (path, value) = (place.clone().child(field), Some(go_rule(rule)));
+            let detail = error.clone();
+            report.push(Severity::Error, Problem::Invalid, "rule-compile", &path, value, detail);
+        }
+    }
+}
+
+fn old_self(rule: &Value, is_used: bool, scope: &Scope, place: &SchemaPath, report: &mut Report) {
+    if is_used {
         if let Some(above) = &scope.uncorrelatable {
             let above = above.server(report.prefix());
             let detail =
                 format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {above}");
+            let expression = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
             report.invalid_text(place, "rule", expression, "old-self", &detail);
         }
     } else if let Some(Value::Bool(optional)) = rule.get("optionalOldSelf") {

@@ -18,10 +18,10 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// Adds what one rule costs in all its places, and reports it if that is too much alone.
-    pub(super) fn observe(&mut self, path: SchemaPath, cost: u64, report: &mut Report) {
+    /// Adds the cost of one expression in all its places, and reports it if that is too much alone.
+    pub(super) fn observe(&mut self, path: SchemaPath, what: &str, cost: u64, report: &mut Report) {
         if cost > RULE_LIMIT {
-            let detail = exceeded("estimated rule cost", cost, RULE_LIMIT);
+            let detail = exceeded(&format!("estimated {what} cost"), cost, RULE_LIMIT);
             report.push(Severity::Error, Problem::Forbidden, "rule-cost", &path, None, detail);
         }
         self.total = self.total.saturating_add(cost);

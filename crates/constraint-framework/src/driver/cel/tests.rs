@@ -98,9 +98,9 @@ fn a_message_that_does_not_compile_is_passed_over() {
     for (computed, warned) in [
         ("object.metadata.name", "must evaluate to string but got dyn"),
         ("1", "must evaluate to string but got int"),
-        ("'a' +", "unexpected end"),
-        ("nope + 'a'", "undeclared reference to 'nope'"),
-        ("params.a", "undeclared reference to 'params'"),
+        ("'a' +", "Syntax error: mismatched input '<EOF>'"),
+        ("nope + 'a'", "undeclared reference to 'nope' (in container '')"),
+        ("params.a", "undeclared reference to 'params' (in container '')"),
     ] {
         let program = CelDriver.compile(&source(computed)).unwrap();
         let [warning] = program.warnings() else { panic!("{computed}: {:?}", program.warnings()) };
@@ -191,16 +191,16 @@ fn all_mistakes_are_found_at_once_with_their_places() {
     assert_eq!(
         errors(source),
         [
-            "source/variables/0/expression:1:8: expected a field name, found `(`",
-            "source/validations/0/expression:1:1: undeclared reference to 'objekt'",
+            "source/variables/0/expression:1:8: Syntax error: no viable alternative at input '.('",
+            "source/validations/0/expression:1:1: undeclared reference to 'objekt' (in container '')",
             "source/validations/0/expression:2:15: undefined field 'none': no variable of that name is declared above",
-            "source/validations/0/expression:2:24: undeclared reference to 'authorizer': a policy has no authorizer \
+            "source/validations/0/expression:2:24: undeclared reference to 'authorizer' (in container ''): a policy has no authorizer \
              here: it is judged by audits and files too",
             "source/validations/1/expression: must evaluate to bool but got dyn",
-            "source/validations/2/expression:1:12: error parsing regexp: invalid expression: `(`",
-            "source/validations/3/expression:1:1: undeclared reference to 'params': use variables.params, which is \
+            "source/validations/2/expression:1:21: invalid matches argument",
+            "source/validations/3/expression:1:1: undeclared reference to 'params' (in container ''): use variables.params, which is \
              the constraint's spec.parameters",
-            "source/validations/3/expression:1:13: undeclared reference to 'nope'",
+            "source/validations/3/expression:1:17: undeclared reference to 'nope' (in container '')",
         ]
     );
 }

@@ -1,0 +1,113 @@
+//! The declared type of a schema's values: what the API server's `SchemaDeclType` makes of it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use cel_compat::Declaration;
+use serde_json::Value;
+
+use crate::keyword::{EMBEDDED, INT_OR_STRING};
+use crate::node::Node;
+
+/// The declarations made so far, by the address of the node: rules at every level of a deep schema declare what is
+/// below them once.
+#[derive(Debug, Default)]
+pub(crate) struct Declared(HashMap<usize, Option<Declaration>>);
+
+impl Declared {
+    /// The declaration of a schema; `None` for what rules cannot see.
+    ///
+    /// Nodes must stay where they are as long as `self` is used, and be asked about in one way.
+    pub(super) fn of(&mut self, node: &Node<'_>, is_resource: bool) -> Option<Declaration> {
+        let address = std::ptr::from_ref(node).addr();
+        if let Some(known) = self.0.get(&address) {
+            return known.clone();
+        }
+        let declaration = self.declare(node, is_resource);
+        self.0.insert(address, declaration.clone());
+        declaration
+    }
+
+    fn declare(&mut self, node: &Node<'_>, is_resource: bool) -> Option<Declaration> {
+        let bound = |keyword: &str| node.integer(keyword).map(|bound| u64::try_from(bound).unwrap_or(0));
+        if node.flag(INT_OR_STRING) {
+            return Some(Declaration::int_or_string(bound("maxLength")));
+        }
+        match node.kind() {
+            "array" => {
+                let item = node.item()?;
+                Some(Declaration::list(self.of(item, item.flag(EMBEDDED))?, bound("maxItems")))
+            }
+            "object" => match node.additional() {
+                Some(value) => {
+                    let value = self.of(value, value.flag(EMBEDDED))?;
+                    Some(Declaration::map(value, bound("maxProperties")))
+                }
+                None => Some(self.object(node, is_resource)),
+            },
+            "string" => Some(match node.text("format") {
+                "byte" => Declaration::bytes(bound("maxLength")),
+                "duration" => Declaration::duration(),
+                "date" => Declaration::date(),
+                "date-time" => Declaration::date_time(),
+                _ => string(node, bound("maxLength")),
+            }),
+            "boolean" => Some(Declaration::boolean()),
+            "number" => Some(Declaration::number()),
+            "integer" => Some(Declaration::integer()),
+            _ => None,
+        }
+    }
+
+    fn object(&mut self, node: &Node<'_>, is_resource: bool) -> Declaration {
+        let required: BTreeSet<&str> = node.texts("required").collect();
+        let implied = is_resource && !declares_metadata(node);
+        let mut properties = Vec::new();
+        for (name, property) in &node.properties {
+            if implied && IMPLIED.contains(name) {
+                continue;
+            }
+            if let Some(declaration) = self.of(property, property.flag(EMBEDDED)) {
+                let is_certain = required.contains(name) && property.default_value().is_none();
+                properties.push((*name, declaration, is_certain));
+            }
+        }
+        if implied {
+            for name in IMPLIED {
+                let declaration = if name == "metadata" { metadata() } else { Declaration::string(None) };
+                properties.push((name, declaration, required.contains(name)));
+            }
+        }
+        Declaration::object(properties)
+    }
+}
+
+/// What every resource has.
+const IMPLIED: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Of metadata rules see two names.
+fn metadata() -> Declaration {
+    let text = || Declaration::string(None);
+    Declaration::object([("generateName", text(), false), ("name", text(), false)])
+}
+
+/// Whether a resource declares itself what every resource has.
+fn declares_metadata(node: &Node<'_>) -> bool {
+    let is = |node: &Node<'_>, name: &str, kind: &str| {
+        node.properties.get(name).is_some_and(|property| property.kind() == kind)
+    };
+    let named =
+        |metadata: &Node<'_>| is(metadata, "name", "string") && is(metadata, "generateName", "string");
+    is(node, "kind", "string")
+        && is(node, "apiVersion", "string")
+        && is(node, "metadata", "object")
+        && node.properties.get("metadata").is_some_and(named)
+}
+
+fn string(node: &Node<'_>, max_length: Option<u64>) -> Declaration {
+    let values = node.list("enum");
+    if max_length.is_some() || values.is_empty() {
+        return Declaration::string(max_length);
+    }
+    let longest = values.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0);
+    Declaration::one_of(u64::try_from(longest).unwrap_or(u64::MAX))
+}

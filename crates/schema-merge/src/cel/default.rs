@@ -1,0 +1,216 @@
+//! Whether a default satisfies the rules of its schema, node by node as the API server evaluates them.
+//!
+//! A default is validated twice: as an update of itself, where `oldSelf` is the default too, and if nothing was found,
+//! as a value that is new.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cel_compat::{Budget, Environment, EvalError, Evaluation, Expression, Value as CelValue};
+use serde_json::Value;
+
+use super::compile::{Program, program};
+use super::declare::Declared;
+use crate::finding::{Problem, Severity};
+use crate::keyword::{EMBEDDED, LIST_MAP_KEYS, LIST_TYPE};
+use crate::node::Node;
+use crate::path::SchemaPath;
+use crate::structural::{Report, go_quoted, normalized};
+
+/// Reports the rules of `node`, and of the nodes below, that `default` does not satisfy.
+pub(super) fn check(
+    declared: &mut Declared,
+    node: &Node<'_>,
+    default: &Value,
+    is_resource: bool,
+    at: &SchemaPath,
+    report: &mut Report,
+) {
+    let before = report.findings.len();
+    for old in [Some(default), None] {
+        let mut walk = Walk { declared, report };
+        walk.node(node, default, old, is_resource, &mut at.clone());
+        if report.findings.len() > before {
+            return;
+        }
+    }
+}
+
+struct Walk<'r> {
+    declared: &'r mut Declared,
+    report: &'r mut Report,
+}
+
+impl Walk<'_> {
+    fn node(
+        &mut self,
+        node: &Node<'_>,
+        value: &Value,
+        old: Option<&Value>,
+        is_resource: bool,
+        at: &mut SchemaPath,
+    ) {
+        if value.is_null() {
+            return;
+        }
+        self.rules(node, value, old, is_resource, at);
+        match value {
+            Value::Array(items) => {
+                let Some(item) = node.item() else { return };
+                let is_map = node.text(LIST_TYPE) == "map" && !node.list(LIST_MAP_KEYS).is_empty();
+                for (index, value) in items.iter().enumerate() {
+                    let old = old.filter(|_| is_map).map(|_| value);
+                    at.within(
+                        |at| at.push_index(index),
+                        |at| self.node(item, value, old, item.flag(EMBEDDED), at),
+                    );
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let old = old.and_then(|old| old.get(name));
+                    if let Some(values) = node.additional() {
+                        at.within(
+                            |at| at.push_key(name),
+                            |at| self.node(values, value, old, values.flag(EMBEDDED), at),
+                        );
+                    }
+                    if let Some(property) = node.properties.get(name.as_str()) {
+                        at.within(
+                            |at| at.push_child(name.clone()),
+                            |at| self.node(property, value, old, property.flag(EMBEDDED), at),
+                        );
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Evaluates the rules of one node. A value that cannot be read here, such as bytes, is left to the server.
+    fn rules(
+        &mut self,
+        node: &Node<'_>,
+        value: &Value,
+        old: Option<&Value>,
+        is_resource: bool,
+        at: &SchemaPath,
+    ) {
+        if node.rules().is_empty() {
+            return;
+        }
+        let Some(declaration) = self.declared.of(node, is_resource) else { return };
+        let Some(this) = declaration.value(value) else { return };
+        let old = old.and_then(|old| declaration.value(old));
+        for rule in node.rules() {
+            let is_optional = rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false);
+            let environment = Environment::for_rule(&declaration, is_optional);
+            match program(rule, &environment) {
+                Err(None) => {}
+                Err(Some(error)) => {
+                    let detail = format!("rule compile error: {error}");
+                    self.invalid(at, Some(go_quoted(node.kind())), detail);
+                }
+                Ok(program) => {
+                    if program.rule.uses("oldSelf") && old.is_none() && !is_optional {
+                        continue;
+                    }
+                    let old = if is_optional {
+                        CelValue::Optional(old.clone().map(Arc::new))
+                    } else {
+                        old.clone().unwrap_or(CelValue::Null)
+                    };
+                    let values =
+                        BTreeMap::from([("self".to_owned(), this.clone()), ("oldSelf".to_owned(), old)]);
+                    let mut run = Run { environment: &environment, values: &values };
+                    self.verdict(node, rule, value, &program, &mut run, at);
+                }
+            }
+        }
+    }
+
+    fn verdict(
+        &mut self,
+        node: &Node<'_>,
+        rule: &Value,
+        value: &Value,
+        program: &Program,
+        run: &mut Run<'_>,
+        at: &SchemaPath,
+    ) {
+        let text = |field: &str| rule.get(field).and_then(Value::as_str).unwrap_or_default();
+        let named = [text("message"), text("rule")].into_iter().map(str::trim).find(|text| !text.is_empty());
+        let named = named.unwrap_or_default();
+        let error = match run.evaluate(&program.rule) {
+            Ok(CelValue::Bool(true)) | Err(EvalError::Budget(_)) => return,
+            Err(EvalError::Failed(error)) => error,
+            Ok(_) => {
+                let said = program.message.as_ref().and_then(|message| run.message(message));
+                let detail = said.unwrap_or_else(|| match text("message") {
+                    "" => format!("failed rule: {named}"),
+                    message => message.trim().to_owned(),
+                });
+                return self.failed(node, rule, value, detail, at);
+            }
+            Err(_) => return,
+        };
+        let detail = if error.starts_with("no such overload") {
+            format!(
+                "'{error}': call arguments did not match a supported operator, function or macro signature for rule: \
+                 {named}"
+            )
+        } else {
+            format!("{error} evaluating rule: {named}")
+        };
+        self.invalid(at, Some(go_quoted(node.kind())), detail);
+    }
+
+    /// Reports a rule that is false, in the way its `reason` asks for, at the field it points to.
+    fn failed(&mut self, node: &Node<'_>, rule: &Value, value: &Value, detail: String, at: &SchemaPath) {
+        let text = |field: &str| rule.get(field).and_then(Value::as_str).unwrap_or_default();
+        let mut place = at.clone();
+        if let Some(field) = normalized(text("fieldPath"), node) {
+            place.push_child(field);
+        }
+        let shown = if matches!(node.kind(), "object" | "array") {
+            None
+        } else {
+            Some(crate::object::go_value(value))
+        };
+        let (problem, value, detail) = match text("reason") {
+            "FieldValueForbidden" => (Problem::Forbidden, None, detail),
+            "FieldValueRequired" => (Problem::Required, None, detail),
+            "FieldValueDuplicate" => (Problem::Duplicate, shown, String::new()),
+            _ => (Problem::Invalid, shown, detail),
+        };
+        self.report.push(Severity::Error, problem, "default-rule", &place, value, detail);
+    }
+
+    fn invalid(&mut self, at: &SchemaPath, value: Option<String>, detail: String) {
+        self.report.push(Severity::Error, Problem::Invalid, "default-rule", at, value, detail);
+    }
+}
+
+/// The values of one evaluation.
+struct Run<'r> {
+    environment: &'r Environment,
+    values: &'r BTreeMap<String, CelValue>,
+}
+
+impl Run<'_> {
+    fn evaluate(&mut self, expression: &Expression) -> Result<CelValue, EvalError> {
+        Evaluation::new(self.environment, self.values, &Budget::default()).evaluate(expression)
+    }
+
+    /// What a `messageExpression` says; `None` where the server takes the message instead.
+    fn message(&mut self, expression: &Expression) -> Option<String> {
+        match self.evaluate(expression) {
+            Ok(CelValue::String(text)) => {
+                let text = text.trim();
+                let is_taken = !text.is_empty() && text.len() <= 5 * 1024 && !text.contains('\n');
+                is_taken.then(|| text.to_owned())
+            }
+            _ => None,
+        }
+    }
+}
