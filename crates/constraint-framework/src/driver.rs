@@ -4,6 +4,7 @@
 //! points. Referential data reaches a program with each case, as an immutable snapshot.
 
 mod cel;
+mod explain;
 mod print;
 mod rego;
 
@@ -15,7 +16,8 @@ use serde_json::Value;
 use crate::inventory::{Inventory, Reads};
 use crate::review::{Finding, Json, Review};
 
-pub use cel::CelDriver;
+pub use cel::{CelDriver, ValidatingPolicyDriver};
+pub use explain::{BodyTrace, ExpressionOutcome, ExpressionTrace};
 pub use print::Listener;
 pub use rego::{PrintingRegoDriver, RegoDriver};
 pub use rego_compat::Budget;
@@ -30,6 +32,20 @@ pub trait Driver: fmt::Debug + Send + Sync {
     /// # Errors
     /// Everything that is wrong with the source, with places in it.
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>>;
+
+    /// Reports how a source comes to its answer about one case, expression by expression; for authors, and slow. Nothing
+    /// from a driver that cannot tell.
+    ///
+    /// # Errors
+    /// As [`Driver::compile`].
+    fn explain(
+        &self,
+        _source: &Value,
+        _case: &Case<'_>,
+        _budget: &Budget,
+    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+        Ok(Vec::new())
+    }
 }
 
 /// Compiled code of one template, shared by all its constraints and all threads.

@@ -38,6 +38,7 @@
 pub mod api;
 pub mod driver;
 mod error;
+pub mod expansion;
 pub mod inventory;
 pub mod policyset;
 pub mod review;

@@ -7,6 +7,7 @@ mod compiled;
 mod compiler;
 mod contain;
 mod disagreement;
+mod explain;
 #[cfg(test)]
 mod generated;
 mod index;
@@ -20,4 +21,5 @@ pub use builder::PolicySetBuilder;
 pub use compiled::CompiledTemplate;
 pub use compiler::Compiler;
 pub use disagreement::{Disagreement, EngineAnswer};
+pub use explain::{Explanation, MatchStep};
 pub use snapshot::PolicySet;

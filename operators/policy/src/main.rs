@@ -1,21 +1,19 @@
 //! The binary: reads the arguments, sets up logging, runs.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
-use webtroller::runtime::{Args, LogFormat, run};
+use webtroller::runtime::{Args, Command, LogFormat, run};
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };
-    let filter = EnvFilter::try_new(&args.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match args.log_format {
-        LogFormat::Text => logs.init(),
-        LogFormat::Json => logs.json().init(),
+    if let Command::Serve(serve) = &args.command {
+        start_logging(&serve.log, serve.log_format);
     }
     match run(args) {
         Ok(code) => code,
@@ -29,6 +27,18 @@ fn main() -> ExitCode {
             eprintln!("webtroller: {text}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Logs go to standard error, without escape sequences unless it is a terminal that wants them.
+fn start_logging(filter: &str, format: LogFormat) {
+    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
+    let wants_color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let ansi = wants_color && std::io::stderr().is_terminal();
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi);
+    match format {
+        LogFormat::Text => logs.init(),
+        LogFormat::Json => logs.json().init(),
     }
 }
 

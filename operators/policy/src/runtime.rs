@@ -2,6 +2,7 @@
 
 mod args;
 mod cluster;
+mod shell;
 mod standalone;
 mod uninstall;
 
@@ -80,6 +81,7 @@ pub enum RunError {
 /// # Errors
 /// What kept the process from doing its work; the message says what to do about it.
 pub fn run(args: Args) -> Result<ExitCode, RunError> {
+    crate::cli::set_color(args.color);
     match args.command {
         Command::Verify(verify) => Ok(with_streams(|_, out, err| crate::cli::verify(&verify, out, err))),
         Command::Schema(schema) => Ok(ExitCode::from(crate::cli::schema(
@@ -89,6 +91,18 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stderr().lock(),
         ))),
         Command::Test(test) => Ok(with_streams(|input, out, err| crate::cli::test(&test, input, out, err))),
+        Command::Explain(explain) => {
+            Ok(with_streams(|input, out, err| crate::cli::explain(&explain, input, out, err)))
+        }
+        Command::Expand(expand) => {
+            Ok(with_streams(|input, out, err| crate::cli::expand(&expand, input, out, err)))
+        }
+        Command::Lint(lint) => Ok(with_streams(|input, out, err| crate::cli::lint(&lint, input, out, err))),
+        Command::Coverage(args) => Ok(with_streams(|_, out, err| crate::cli::coverage(&args, out, err))),
+        Command::Sync(sync) => Ok(with_streams(|input, out, err| crate::cli::sync(&sync, input, out, err))),
+        Command::Completion { shell } => Ok(shell::complete(shell, &mut std::io::stdout().lock())),
+        Command::Man { folder } => Ok(shell::manual(&folder, &mut std::io::stderr())),
+        Command::Version(version) => Ok(with_streams(|_, out, err| crate::cli::version(&version, out, err))),
         Command::Bench(bench) => {
             Ok(with_streams(|input, out, err| crate::cli::bench(&bench, input, out, err)))
         }

@@ -45,6 +45,8 @@ fn every_line_of_the_page_does_what_it_says() {
         let expected: &[i32] = match line {
             // How fast this machine is just now is nobody's assertion.
             _ if line.contains("--compare") => &[0, 1],
+            _ if line.contains("webtroller sync test") => &[0],
+            _ if line.contains("webtroller lint") => &[1],
             _ if line.contains("webtroller test") || line.contains("webtroller fn") => &[1],
             _ => &[0],
         };
@@ -58,8 +60,18 @@ fn every_line_of_the_page_does_what_it_says() {
 #[test]
 fn the_page_shows_what_is_printed() {
     let folder = checkout();
-    let output = shell(folder.path(), lines()[0]);
-    assert!(PAGE.contains(&text(&output.stdout)), "{}", text(&output.stdout));
+    let shown = [
+        "webtroller test -f",
+        "webtroller test examples/expansion",
+        "webtroller test examples/native",
+        "webtroller sync test",
+    ];
+    for start in shown {
+        let line = lines().into_iter().find(|line| line.starts_with(start)).unwrap();
+        let output = shell(folder.path(), line);
+        let printed = text(&output.stdout);
+        assert!(!printed.is_empty() && PAGE.contains(&printed), "{line}: {printed}{}", text(&output.stderr));
+    }
     let table = text(&shell(folder.path(), "webtroller bench -f examples/quickstart -n 5").stdout);
     for word in
         ["set-up ", "p50", "medians of rounds", "all constraints ", "K8sReplicaLimits/three-to-ten-replicas "]
@@ -130,5 +142,56 @@ fn wrong_flags_exit_with_2() {
             Some(2),
             "{command}"
         );
+    }
+}
+
+/// Nothing but a terminal gets escape sequences, unless it is asked for.
+#[test]
+fn colours_are_for_terminals() {
+    let folder = checkout();
+    let escapes = |line: &str| {
+        let output = shell(folder.path(), line);
+        text(&output.stdout).contains('\u{1b}') || text(&output.stderr).contains('\u{1b}')
+    };
+    for command in
+        ["test examples/quickstart", "verify -v examples/quickstart", "explain examples/quickstart"]
+    {
+        assert!(!escapes(&format!("webtroller {command}")), "{command}");
+        assert!(escapes(&format!("NO_COLOR=1 webtroller --color always {command}")), "{command}");
+        assert!(!escapes(&format!("webtroller {command} --color never")), "{command}");
+    }
+}
+
+/// What a shell makes of `<(command)`: a pipe with a name.
+#[test]
+fn a_pipe_that_is_named_is_read() {
+    let folder = checkout();
+    let line = "mkfifo pipe; cat examples/quickstart/review/two-replicas.yaml > pipe & webtroller test -f examples/quickstart/template.yaml -f examples/quickstart/constraint.yaml -f pipe";
+    let output = shell(folder.path(), line);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("(pipe:1, deny)"), "{}", text(&output.stdout));
+}
+
+/// Root and commands have examples.
+#[test]
+fn help_has_examples() {
+    let folder = checkout();
+    for command in [
+        "",
+        "serve",
+        "test",
+        "verify",
+        "explain",
+        "coverage",
+        "lint",
+        "expand",
+        "sync test",
+        "bench",
+        "fn",
+        "rego",
+    ] {
+        let help = text(&shell(folder.path(), &format!("webtroller {command} --help")).stdout);
+        assert!(help.contains("Examples:\n  # "), "{command}: {help}");
+        assert_eq!(help.contains("--log"), command == "serve", "{command}");
     }
 }

@@ -17,6 +17,7 @@ const FRAMEWORK: Doors = &[
     ("api", &[]),
     ("driver", &["api", "inventory", "review"]),
     ("error", &["api", "driver", "review", "target"]),
+    ("expansion", &["api", "review"]),
     ("inventory", &["review"]),
     ("policyset", &["api", "review", "inventory", "driver", "target", "error"]),
     ("review", &["api"]),

@@ -3,6 +3,7 @@
 //! What a template's source may hold is in `cel/source`, what an expression means in `cel-compat`, and what a policy
 //! decides in `cel/program`. Here expressions meet their names.
 
+mod explain;
 mod program;
 mod source;
 mod subject;
@@ -14,11 +15,16 @@ use cel_compat::{Environment, Expression, Type};
 use self::program::{CelProgram, Condition, Validation};
 use self::source::Source;
 
-use super::{CompileError, Driver, Program};
+use super::{BodyTrace, Budget, Case, CompileError, Driver, Program};
 
 /// Compiles templates written in CEL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CelDriver;
+
+/// Compiles the expressions of a ValidatingAdmissionPolicy: as [`CelDriver`], with the API server's name `params` for the
+/// parameters. The source has the fields `validations`, `variables`, `matchConditions` and `failurePolicy` of its spec.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ValidatingPolicyDriver;
 
 impl Driver for CelDriver {
     fn engine(&self) -> &str {
@@ -26,50 +32,90 @@ impl Driver for CelDriver {
     }
 
     fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
-        let source = Source::read(source)?;
-        let mut compiler = Compiler { environment: environment(), errors: Vec::new(), warnings: Vec::new() };
-        for (position, variable) in source.variables.iter().enumerate() {
-            compiler.variable(position, variable);
-        }
-        let conditions: Vec<_> = source
-            .match_conditions()
-            .filter_map(|(place, named)| {
-                compiler.condition(&format!("{place}/expression"), &named.expression)
-            })
-            .collect();
-        let validations: Vec<_> = source
-            .validations
-            .iter()
-            .enumerate()
-            .filter_map(|(position, validation)| compiler.validation(position, validation))
-            .collect();
-        if !compiler.errors.is_empty() {
-            return Err(compiler.errors);
-        }
-        Ok(Arc::new(CelProgram {
-            failure_policy: source.failure_policy(),
-            environment: compiler.environment,
-            conditions,
-            validations,
-            warnings: compiler.warnings,
-        }))
+        Ok(Arc::new(compile(source, environment())?))
+    }
+
+    fn explain(
+        &self,
+        source: &serde_json::Value,
+        case: &Case<'_>,
+        budget: &Budget,
+    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+        Ok(compile(source, environment())?.traces(case, budget))
     }
 }
 
-/// The names that Gatekeeper gives to every expression, and advice about those it does not.
-fn environment() -> Environment {
+impl Driver for ValidatingPolicyDriver {
+    fn engine(&self) -> &str {
+        "ValidatingAdmissionPolicy"
+    }
+
+    fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+        Ok(Arc::new(compile(source, native_environment())?))
+    }
+
+    fn explain(
+        &self,
+        source: &serde_json::Value,
+        case: &Case<'_>,
+        budget: &Budget,
+    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+        Ok(compile(source, native_environment())?.traces(case, budget))
+    }
+}
+
+fn compile(source: &serde_json::Value, environment: Environment) -> Result<CelProgram, Vec<CompileError>> {
+    let source = Source::read(source)?;
+    let mut compiler = Compiler { environment, errors: Vec::new(), warnings: Vec::new() };
+    for (position, variable) in source.variables.iter().enumerate() {
+        compiler.variable(position, variable);
+    }
+    let conditions: Vec<_> = source
+        .match_conditions()
+        .filter_map(|(place, named)| compiler.condition(&format!("{place}/expression"), &named.expression))
+        .collect();
+    let validations: Vec<_> = source
+        .validations
+        .iter()
+        .enumerate()
+        .filter_map(|(position, validation)| compiler.validation(position, validation))
+        .collect();
+    if !compiler.errors.is_empty() {
+        return Err(compiler.errors);
+    }
+    Ok(CelProgram {
+        failure_policy: source.failure_policy(),
+        environment: compiler.environment,
+        conditions,
+        validations,
+        warnings: compiler.warnings,
+    })
+}
+
+/// The names that every expression knows.
+fn common_environment() -> Environment {
     Environment::default()
         .with("object", Type::Dyn)
         .with("oldObject", Type::Dyn)
         .with("request", Type::REQUEST)
         .with("namespaceObject", Type::NAMESPACE)
+        .without("authorizer", "a policy has no authorizer here: it is judged by audits and files too")
+        .without("variables", "name the variable: variables.<name>")
+        .without("cel", "cel.bind is not part of Kubernetes' CEL: declare a variable")
+}
+
+/// The names that the API server gives to a ValidatingAdmissionPolicy.
+fn native_environment() -> Environment {
+    common_environment().with("params", Type::Dyn)
+}
+
+/// The names that Gatekeeper gives to every expression, and advice about those it does not.
+fn environment() -> Environment {
+    common_environment()
         .with_variable("params", Type::Dyn)
         .with_variable("anyObject", Type::Dyn)
         .without("params", "use variables.params, which is the constraint's spec.parameters")
-        .without("authorizer", "a policy has no authorizer here: it is judged by audits and files too")
-        .without("variables", "name the variable: variables.<name>")
         .without("anyObject", "use variables.anyObject")
-        .without("cel", "cel.bind is not part of Kubernetes' CEL: declare a variable")
 }
 
 /// Compiles the expressions of one source and collects what is wrong with them.

@@ -2,12 +2,13 @@
 //!
 //! What is allowed and refused is Gatekeeper's; how Rego is evaluated is OPA's and lives in `rego-compat`.
 
+mod explain;
 mod hook;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rego_compat::{Findings, Module, Program as Compiled, RegoVersion, Rules, Value as RegoValue};
+use rego_compat::{Findings, Module, Program as Compiled, RegoVersion, Rules, Scope, Value as RegoValue};
 use serde_json::Value;
 
 use crate::api::RegoSource;
@@ -15,7 +16,7 @@ use crate::inventory::Reads;
 use crate::review::Finding;
 
 use super::print::{Heard, Listener};
-use super::{Budget, Case, CompileError, Driver, EvalError, Program};
+use super::{BodyTrace, Budget, Case, CompileError, Driver, EvalError, Program};
 
 /// Compiles templates written in Rego.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +48,15 @@ impl Driver for RegoDriver {
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
         compile(source, &template_rules(), None)
     }
+
+    fn explain(
+        &self,
+        source: &Value,
+        case: &Case<'_>,
+        budget: &Budget,
+    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+        explain(source, case, budget)
+    }
 }
 
 impl Driver for PrintingRegoDriver {
@@ -57,6 +67,41 @@ impl Driver for PrintingRegoDriver {
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
         compile(source, &template_rules().with_print(), Some(self.0.clone()))
     }
+
+    fn explain(
+        &self,
+        source: &Value,
+        case: &Case<'_>,
+        budget: &Budget,
+    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+        explain(source, case, budget)
+    }
+}
+
+fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+    let source =
+        RegoSource::from_value(source).map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
+    let version = if source.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
+    let modules = parse(&source, version)?;
+    let package = modules.first().map(|entry| entry.package().join("."));
+    let imports = source.rego.lines().filter_map(|line| line.trim().strip_prefix("import "));
+    let imports = imports.map(|import| import.split('#').next().unwrap_or_default().trim().to_owned());
+    let inventory = RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), case.inventory.whole())]));
+    explain::bodies(&explain::Question {
+        modules: &modules,
+        scope: Scope { package, imports: imports.collect(), version },
+        input: input(case),
+        data: inventory,
+        budget,
+    })
+}
+
+/// What a policy sees as `input`.
+fn input(case: &Case<'_>) -> RegoValue {
+    RegoValue::from(BTreeMap::from([
+        (RegoValue::from("review"), case.review.rego().clone()),
+        (RegoValue::from("parameters"), parameters(case)),
+    ]))
 }
 
 fn compile(
@@ -155,10 +200,7 @@ impl Program for RegoProgram {
         if case.review.is_unreadable_to_rego() || case.parameters.is_unreadable_to_rego() {
             return Err(EvalError::Unreadable);
         }
-        let input = RegoValue::from(BTreeMap::from([
-            (RegoValue::from("review"), case.review.rego().clone()),
-            (RegoValue::from("parameters"), parameters(case)),
-        ]));
+        let input = input(case);
         let data = match &self.reads {
             None => RegoValue::new_object(),
             Some(reads) => {

@@ -107,6 +107,29 @@ impl Compiler {
         })
     }
 
+    /// The target of a template.
+    pub(super) fn known(&self, template: &ConstraintTemplate) -> Result<&dyn Target, IngestError> {
+        Ok(self.target(template)?.target.as_ref())
+    }
+
+    /// The driver that decides for a template, and its source.
+    pub(super) fn deciding<'a>(
+        &'a self,
+        template: &'a ConstraintTemplate,
+    ) -> Result<(&'a dyn Driver, Value), IngestError> {
+        let sources = template.target().map(crate::api::TargetSpec::sources).unwrap_or_default();
+        let mut written = self.drivers.iter().filter_map(|driver| {
+            let code = sources.iter().find(|code| code.engine == driver.engine())?;
+            Some((driver.as_ref(), code.source.clone()))
+        });
+        written.next().ok_or_else(|| self.no_driver())
+    }
+
+    fn no_driver(&self) -> IngestError {
+        let known = self.drivers.iter().map(|driver| driver.engine()).collect::<Vec<_>>().join(", ");
+        IngestError::NoDriver { known }
+    }
+
     /// The code that decides, and what it is compared with.
     fn programs(&self, template: &ConstraintTemplate) -> Result<Programs, IngestError> {
         let sources = template.target().map(crate::api::TargetSpec::sources).unwrap_or_default();
@@ -120,8 +143,7 @@ impl Compiler {
             Ok::<_, IngestError>((driver.engine().to_owned(), program))
         };
         let Some(first) = written.next() else {
-            let known = self.drivers.iter().map(|driver| driver.engine()).collect::<Vec<_>>().join(", ");
-            return Err(IngestError::NoDriver { known });
+            return Err(self.no_driver());
         };
         let others = if self.compares { written.map(compile).collect::<Result<_, _>>()? } else { Vec::new() };
         Ok(Programs { deciding: compile(first)?, others })

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::api::ConstraintRef;
 use crate::driver::{Budget, Case, EvalError, Program};
 use crate::inventory::Inventory;
 use crate::review::{EnforcementPoint, Finding, Review, Verdict, Violation};
@@ -99,6 +100,20 @@ impl PolicySet {
             }
         }
         Verdict::new(violations)
+    }
+
+    /// The constraints that judge a review for an enforcement point, without asking their policies: those that act
+    /// there and match, or cannot be decided to.
+    pub fn matching(&self, review: &Review, point: EnforcementPoint) -> Vec<ConstraintRef> {
+        let acts = |constraint: &&CompiledConstraint| {
+            let template = &constraint.template;
+            constraint.enforcement.applies(point)
+                && template.is_about(review)
+                && template.wants(review, point)
+        };
+        let candidates = self.candidates(review).filter(acts);
+        let matching = candidates.filter(|constraint| constraint.matches(review).unwrap_or(true));
+        matching.map(|constraint| constraint.id.clone()).collect()
     }
 
     fn judge(

@@ -40,7 +40,7 @@ impl Action {
         }
     }
 
-    fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         [Self::Deny, Self::Dryrun, Self::Warn].into_iter().find(|action| action.name() == word)
     }
 }

@@ -22,7 +22,7 @@ struct Inner {
 }
 
 /// What matching reads of an object.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Head {
     api_version: Option<String>,
@@ -30,7 +30,7 @@ struct Head {
     metadata: Option<HeadMetadata>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct HeadMetadata {
     name: Option<String>,
@@ -67,6 +67,13 @@ impl Document {
     /// As [`Document::from_raw`].
     pub fn from_value(value: &Value) -> serde_json::Result<Self> {
         Self::from_raw(serde_json::value::to_raw_value(value)?)
+    }
+
+    /// The same object, sharing nothing with this one: what is parsed of it goes when it goes. For those who hold many
+    /// objects, and review each once.
+    pub fn detached(&self) -> Self {
+        let Inner { head, body } = &*self.0;
+        Self(Arc::new(Inner { head: head.clone(), body: body.detached() }))
     }
 
     /// The whole object.
@@ -164,6 +171,17 @@ mod tests {
         assert_eq!((document.group(), document.version(), document.kind()), ("apps", "v1", "Deployment"));
         assert_eq!((document.name(), document.namespace(), document.label("a")), ("web", "shop", Some("b")));
         assert!(!document.body().is_parsed());
+    }
+
+    #[test]
+    fn a_detached_document_is_equal_and_parsed_by_itself() {
+        let document = Document::from_value(&json!({"kind": "Pod", "metadata": {"name": "web"}})).unwrap();
+        let detached = document.detached();
+        assert_eq!(
+            (detached.json(), detached.name()),
+            (&json!({"kind": "Pod", "metadata": {"name": "web"}}), "web")
+        );
+        assert!(!document.body().is_parsed() && document == detached);
     }
 
     #[test]

@@ -33,6 +33,11 @@ impl Json {
         Ok(Self::from_raw(serde_json::value::to_raw_value(value)?))
     }
 
+    /// The same text, nothing of it parsed.
+    pub(super) fn detached(&self) -> Self {
+        Self::from_raw(self.raw.clone())
+    }
+
     /// The text.
     pub fn text(&self) -> &str {
         self.raw.get()
@@ -51,7 +56,7 @@ impl Json {
 
     /// As a JSON value that is not kept; `None` where it is unreadable. What serde_json does not read, the reader of
     /// Rego's values does: deep nesting, and half a surrogate pair.
-    pub(crate) fn parse(&self) -> Option<Value> {
+    pub fn parse(&self) -> Option<Value> {
         let unusual = || serde_json::to_value(rego_compat::Value::from_json_str(self.text()).ok()?).ok();
         serde_json::from_str(self.text()).ok().or_else(unusual)
     }

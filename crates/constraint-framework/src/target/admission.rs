@@ -52,7 +52,8 @@ impl Target for AdmissionTarget {
             value => Ok(value.to_owned()),
         };
         let tail = [
-            required(object.api_version(), "apiVersion")?,
+            // `/v1` is the core group's `v1`, as to Kubernetes' own parser.
+            required(object.api_version().strip_prefix('/').unwrap_or(object.api_version()), "apiVersion")?,
             required(object.kind(), "kind")?,
             required(object.name(), "metadata.name")?,
         ];
@@ -231,6 +232,8 @@ mod tests {
         assert_eq!(path(pod).unwrap(), ["namespace", "n", "v1", "Pod", "a"]);
         let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "a"}});
         assert_eq!(path(role).unwrap(), ["cluster", "rbac.authorization.k8s.io/v1", "ClusterRole", "a"]);
+        let slashed = json!({"apiVersion": "/v1", "kind": "Namespace", "metadata": {"name": "a"}});
+        assert_eq!(path(slashed).unwrap(), ["cluster", "v1", "Namespace", "a"]);
         assert!(path(json!({"kind": "Pod"})).is_err());
     }
 }

@@ -10,9 +10,7 @@ pub fn admission_review(object: &Value) -> Value {
     }
     let (group, version) = text("/apiVersion").rsplit_once('/').unwrap_or(("", text("/apiVersion")));
     let kind = json!({"group": group, "version": version, "kind": text("/kind")});
-    // Only the API server knows the plural; policies that look at it are rare, and this is right for most kinds.
-    let resource =
-        json!({"group": group, "version": version, "resource": format!("{}s", text("/kind").to_lowercase())});
+    let resource = json!({"group": group, "version": version, "resource": plural(text("/kind"))});
     json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -27,6 +25,20 @@ pub fn admission_review(object: &Value) -> Value {
     })
 }
 
+/// The plural of a kind, as Kubernetes names resources. Only the API server knows it; this is right for its own kinds.
+pub(super) fn plural(kind: &str) -> String {
+    let name = kind.to_lowercase();
+    let vowel = |stem: &str| stem.ends_with(['a', 'e', 'i', 'o', 'u']);
+    match name.strip_suffix('y') {
+        _ if name == "endpoints" => name,
+        Some(stem) if !vowel(stem) => format!("{stem}ies"),
+        _ if name.ends_with(['s', 'x']) || name.ends_with("ch") || name.ends_with("sh") => {
+            format!("{name}es")
+        }
+        _ => format!("{name}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +49,20 @@ mod tests {
         let request = &admission_review(&object)["request"];
         assert_eq!(request["kind"], json!({"group": "apps", "version": "v1", "kind": "Deployment"}));
         assert_eq!((&request["resource"]["resource"], &request["object"]), (&json!("deployments"), &object));
+    }
+
+    #[test]
+    fn plurals_are_those_of_kubernetes() {
+        for (kind, expected) in [
+            ("Pod", "pods"),
+            ("Ingress", "ingresses"),
+            ("NetworkPolicy", "networkpolicies"),
+            ("Gateway", "gateways"),
+            ("Endpoints", "endpoints"),
+            ("StorageClass", "storageclasses"),
+        ] {
+            assert_eq!(plural(kind), expected);
+        }
     }
 
     #[test]

@@ -3,29 +3,41 @@
 //!
 //! Knows nothing of verdicts; `judge.rs` asks for them.
 
-use std::collections::BTreeMap;
+mod shape;
+mod warnings;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use constraint_framework::IngestError;
 use constraint_framework::api::{
-    CONSTRAINTS_GROUP, Constraint, ConstraintRef, ConstraintTemplate, TEMPLATES_GROUP,
+    CONSTRAINTS_GROUP, Constraint, ConstraintRef, ConstraintTemplate, FieldError, TEMPLATES_GROUP,
 };
+use constraint_framework::expansion::{EXPANSION_GROUP, ExpansionTemplate, ExpansionTemplates, Resultant};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::Document;
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
+use super::enforcement::with_known_action;
 use super::load::Manifest;
+use super::mutator;
+use super::native::{NativePolicies, ReadPolicies, is_native_kind};
+use super::snippet;
 
-const EXPANSION_GROUP: &str = "expansion.gatekeeper.sh";
+use shape::malformed;
+pub(super) use warnings::{Topic, Warning, thousands};
 
 /// Where an object stands.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) file: PathBuf,
     /// From 1; 0 where the whole file is meant.
     pub(super) line: u64,
+    /// From 1, in characters; 0 where the whole line is meant.
+    pub(super) column: u64,
 }
 
 /// What keeps a manifest from being used.
@@ -35,11 +47,12 @@ pub(super) struct Problem {
     pub(super) message: String,
 }
 
-/// An object to judge.
+/// An object to judge, and what it generates.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) place: Place,
     pub(super) object: Document,
+    pub(super) resultants: Vec<Resultant>,
 }
 
 /// A constraint as its template completed it.
@@ -57,19 +70,23 @@ pub(super) struct LoadedConstraint {
 pub(super) struct Assembly {
     pub(super) policies: Arc<PolicySet>,
     pub(super) constraints: BTreeMap<ConstraintRef, LoadedConstraint>,
+    /// Kubernetes' own admission policies.
+    pub(super) native: NativePolicies,
     /// In the order of the inputs.
     pub(super) subjects: Vec<Subject>,
-    /// Keys and objects that are defined more than once.
-    pub(super) warnings: Vec<Problem>,
-    pub(super) templates: usize,
+    /// What is judged, and probably not as its author thinks.
+    pub(super) warnings: Vec<Warning>,
+    /// The templates by the kind of their constraints, as written.
+    pub(super) templates: BTreeMap<String, Value>,
     builder: PolicySetBuilder,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}", self.file.display()),
-            line => write!(f, "{}:{line}", self.file.display()),
+        match (self.line, self.column) {
+            (0, _) => write!(f, "{}", self.file.display()),
+            (line, 0) => write!(f, "{}:{line}", self.file.display()),
+            (line, column) => write!(f, "{}:{line}:{column}", self.file.display()),
         }
     }
 }
@@ -84,15 +101,17 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
+    /// A problem of one manifest.
+    pub(super) fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
         Self { place: Some(place(manifest)), message: message.into() }
     }
 }
 
 impl Subject {
-    /// Whether it is an object, and not a template or a constraint.
+    /// Whether it is an object, and not a policy of any kind.
     pub(super) fn is_no_policy(&self) -> bool {
-        ![TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&self.object.group())
+        ![TEMPLATES_GROUP, CONSTRAINTS_GROUP, EXPANSION_GROUP].contains(&self.object.group())
+            && !is_native_kind(self.object.group(), self.object.kind())
     }
 }
 
@@ -127,24 +146,26 @@ impl Assembly {
 /// Everything that cannot be used. Nothing is judged then: a policy that is missing would refuse nothing.
 pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Assembly, Vec<Problem>> {
     let builder = Builder(PolicySetBuilder::new(compiler));
-    let mut draft = Draft { builder, warnings: warnings(manifests), ..Draft::default() };
-    let (sound, malformed): (Vec<_>, Vec<_>) =
+    let mut draft = Draft { builder, warnings: warnings::of(manifests), ..Draft::default() };
+    let (sound, refused): (Vec<_>, Vec<_>) =
         manifests.iter().partition(|manifest| malformed(manifest).is_none());
-    draft.problems.extend(malformed.into_iter().filter_map(self::malformed));
+    draft.problems.extend(refused.into_iter().filter_map(malformed));
     let of_group = |group| sound.iter().copied().filter(move |manifest| group_of(&manifest.object) == group);
-    for manifest in
-        of_group(TEMPLATES_GROUP).filter(|manifest| text(&manifest.object, "/kind") == "ConstraintTemplate")
-    {
+    let of_kind =
+        |group, kind| of_group(group).filter(move |manifest| text(&manifest.object, "/kind") == kind);
+    for manifest in of_kind(TEMPLATES_GROUP, "ConstraintTemplate") {
         draft.put_template(manifest);
     }
     for manifest in of_group(CONSTRAINTS_GROUP) {
         draft.put_constraint(manifest);
     }
+    for manifest in sound.iter().copied().filter(|manifest| mutator::is_mutator(&manifest.object)) {
+        draft.check_mutator(manifest);
+    }
+    draft.take_native(ReadPolicies::of(&sound));
+    draft.expand_with(of_kind(EXPANSION_GROUP, "ExpansionTemplate"));
     for manifest in &sound {
         draft.put_object(manifest);
-    }
-    for template in of_group(EXPANSION_GROUP) {
-        draft.problems.extend(unexpanded(template, manifests));
     }
     draft.finish()
 }
@@ -154,10 +175,15 @@ struct Draft {
     builder: Builder,
     /// The constraint CRDs by kind, and what their templates say about themselves.
     templates: BTreeMap<String, (Value, String)>,
+    manifests: BTreeMap<String, Value>,
+    /// The constraint kinds whose template cannot be used.
+    refused: BTreeSet<String>,
     constraints: BTreeMap<ConstraintRef, LoadedConstraint>,
+    expansion: ExpansionTemplates,
+    native: NativePolicies,
     subjects: Vec<Subject>,
     problems: Vec<Problem>,
-    warnings: Vec<Problem>,
+    warnings: Vec<Warning>,
 }
 
 struct Builder(PolicySetBuilder);
@@ -174,14 +200,22 @@ impl Draft {
             Ok(template) => template,
             Err(errors) => return self.problems.push(Problem::at(manifest, errors.to_string())),
         };
-        match self.builder.0.compiler().compile(&template) {
+        let compiled = self.builder.0.compiler().compile(&template);
+        if compiled.is_err() {
+            self.refused.insert(template.constraint_kind().to_owned());
+        }
+        match compiled {
             Ok(compiled) => {
-                let warnings = compiled.warnings().map(|warning| Problem::at(manifest, warning.to_string()));
-                self.warnings.extend(warnings);
+                let warnings = compiled.warnings().map(ToString::to_string);
+                self.warnings.extend(warnings.map(|text| Warning::new(Topic::Template, manifest, text)));
                 let description = text(&manifest.object, "/metadata/annotations/description").to_owned();
+                self.manifests.insert(template.constraint_kind().to_owned(), manifest.object.clone());
                 self.templates
                     .insert(template.constraint_kind().to_owned(), (compiled.crd().clone(), description));
                 self.builder.0.install(compiled);
+            }
+            Err(IngestError::Compile(errors)) => {
+                self.problems.extend(errors.iter().map(|error| snippet::problem(error, manifest)));
             }
             Err(error) => self.problems.push(Problem::at(manifest, error.to_string())),
         }
@@ -192,13 +226,58 @@ impl Draft {
             Ok(constraint) => constraint,
             Err(errors) => return self.problems.push(Problem::at(manifest, errors.to_string())),
         };
+        let (constraint, warning) = with_known_action(constraint);
+        self.warnings.extend(warning.map(|text| Warning::new(Topic::Action, manifest, text)));
         if let Err(error) = self.builder.0.put_constraint(constraint.clone()) {
+            if self.refused.contains(&constraint.id.kind) {
+                // Its template's mistake is reported already.
+                return;
+            }
             return self.problems.push(Problem::at(manifest, error.to_string()));
         }
         let (crd, description) = self.templates.get(&constraint.id.kind).cloned().unwrap_or_default();
         let completed = completed(&manifest.object, &crd);
         let loaded = LoadedConstraint { manifest: completed, constraint, description };
         self.constraints.insert(loaded.constraint.id.clone(), loaded);
+    }
+
+    fn take_native(&mut self, read: ReadPolicies) {
+        self.native = read.policies;
+        self.problems.extend(read.problems);
+        self.warnings.extend(read.warnings);
+        let constraints = read.constraints.into_iter();
+        self.constraints.extend(constraints.map(|loaded| (loaded.constraint.id.clone(), loaded)));
+    }
+
+    fn check_mutator(&mut self, manifest: &Manifest) {
+        let errors = mutator::check(&manifest.object);
+        let kind = text(&manifest.object, "/kind");
+        if errors.is_empty() {
+            let text = format!("this {kind} has no effect: mutators are checked here, and not applied yet");
+            self.warnings.push(Warning::new(Topic::Mutator, manifest, text));
+        }
+        let refused = |error: &FieldError| Problem::at(manifest, format!("invalid {kind}: {error}"));
+        self.problems.extend(errors.iter().map(refused));
+    }
+
+    fn expand_with<'a>(&mut self, manifests: impl Iterator<Item = &'a Manifest>) {
+        let mut templates = Vec::new();
+        let mut places = BTreeMap::new();
+        for manifest in manifests {
+            match ExpansionTemplate::from_value(&manifest.object) {
+                Ok(template) => {
+                    places.insert(template.name.clone(), manifest);
+                    templates.push(template);
+                }
+                Err(errors) => {
+                    self.problems.push(Problem::at(manifest, format!("invalid ExpansionTemplate: {errors}")));
+                }
+            }
+        }
+        self.expansion = ExpansionTemplates::new(templates);
+        let cyclic = self.expansion.cyclic().filter_map(|name| places.get(name));
+        let problem = |manifest: &&Manifest| Problem::at(manifest, "template forms expansion cycle");
+        self.problems.extend(cyclic.map(problem));
     }
 
     fn put_object(&mut self, manifest: &Manifest) {
@@ -216,7 +295,13 @@ impl Draft {
         {
             self.problems.push(Problem::at(manifest, error.to_string()));
         }
-        self.subjects.push(Subject { place: place(manifest), object });
+        match self.expansion.expand(&object) {
+            Ok(resultants) => self.subjects.push(Subject { place: place(manifest), object, resultants }),
+            Err(error) => {
+                let message = format!("expanding resource {}: {error}", object.name());
+                self.problems.push(Problem::at(manifest, message));
+            }
+        }
     }
 
     fn finish(self) -> Result<Assembly, Vec<Problem>> {
@@ -226,16 +311,17 @@ impl Draft {
         Ok(Assembly {
             policies: self.builder.0.build(),
             constraints: self.constraints,
+            native: self.native,
             subjects: self.subjects,
             warnings: self.warnings,
-            templates: self.templates.len(),
+            templates: self.manifests,
             builder: self.builder.0,
         })
     }
 }
 
 fn place(manifest: &Manifest) -> Place {
-    Place { file: manifest.path.clone(), line: manifest.line }
+    Place { file: manifest.path.clone(), line: manifest.line, column: 0 }
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -244,49 +330,6 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 
 fn group_of(object: &Value) -> &str {
     text(object, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group)
-}
-
-/// A document that no API server would take for an object: everything that is wrong with its type and metadata.
-fn malformed(manifest: &Manifest) -> Option<Problem> {
-    let object = &manifest.object;
-    if !object.is_object() {
-        return Some(Problem::at(manifest, format!("not a Kubernetes object: it is {}", kind_of(object))));
-    }
-    let mut wrong = Vec::new();
-    for pointer in ["/apiVersion", "/kind", "/metadata/name", "/metadata/generateName", "/metadata/namespace"]
-    {
-        match object.pointer(pointer) {
-            Some(Value::Null) | None => {}
-            Some(value) => wrong.extend(not_text(pointer, value)),
-        }
-    }
-    for pointer in ["/metadata", "/metadata/labels"] {
-        let value = object.pointer(pointer).filter(|value| !value.is_object() && !value.is_null());
-        wrong.extend(value.map(|value| format!("{pointer} must be a mapping, not {}", kind_of(value))));
-    }
-    for (label, value) in object.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten()
-    {
-        wrong.extend(not_text(&format!("/metadata/labels/{label}"), value));
-    }
-    let absent = ["apiVersion", "kind"]
-        .into_iter()
-        .filter(|field| object.get(field).is_none_or(|value| *value == "" || value.is_null()));
-    wrong.extend(absent.map(|field| format!("it has no {field}")));
-    (!wrong.is_empty())
-        .then(|| Problem::at(manifest, format!("not a Kubernetes object: {}", wrong.join("; "))))
-}
-
-fn not_text(pointer: &str, value: &Value) -> Option<String> {
-    (!value.is_string()).then(|| format!("{pointer} must be text, not {} (quote it)", kind_of(value)))
-}
-
-fn kind_of(value: &Value) -> String {
-    match value {
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "a mapping".to_owned(),
-        Value::String(_) => "text".to_owned(),
-        other => other.to_string(),
-    }
 }
 
 /// The constraint with the defaults of its schema, as an API server would store it.
@@ -301,60 +344,4 @@ fn completed(manifest: &Value, crd: &Value) -> Value {
         }
     }
     completed
-}
-
-/// What is judged, and probably not as its author thinks.
-fn warnings(manifests: &[Manifest]) -> Vec<Problem> {
-    let keys = manifests.iter().filter_map(|manifest| {
-        let duplicate = manifest.duplicate.as_ref()?;
-        let message = format!("the key {:?} is defined twice; the last value counts", duplicate.key);
-        let place = Place { line: duplicate.line, ..place(manifest) };
-        Some(Problem { place: Some(place), message })
-    });
-    let mut warnings: Vec<_> = keys.chain(repetitions(manifests)).collect();
-    warnings.dedup();
-    warnings
-}
-
-/// Objects of one identity, each after its first.
-fn repetitions(manifests: &[Manifest]) -> Vec<Problem> {
-    let mut first: BTreeMap<[&str; 4], &Manifest> = BTreeMap::new();
-    let mut found = Vec::new();
-    for manifest in manifests.iter().filter(|manifest| !text(&manifest.object, "/metadata/name").is_empty()) {
-        let [kind, namespace, name] =
-            ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(&manifest.object, pointer));
-        let earlier = first.entry([group_of(&manifest.object), kind, namespace, name]).or_insert(manifest);
-        if !std::ptr::eq(*earlier, manifest) {
-            let message = format!("{kind} {name} is already defined in {}; both are judged", place(earlier));
-            found.push(Problem::at(manifest, message));
-        }
-    }
-    found
-}
-
-/// An ExpansionTemplate whose generators are among the inputs: what they generate would go unjudged.
-fn unexpanded(template: &Manifest, manifests: &[Manifest]) -> Option<Problem> {
-    if text(&template.object, "/kind") != "ExpansionTemplate" {
-        return None;
-    }
-    let applies = template.object.pointer("/spec/applyTo").and_then(Value::as_array)?;
-    let lists = |entry: &Value, field: &str, word: &str| {
-        entry
-            .get(field)
-            .and_then(Value::as_array)
-            .is_some_and(|words| words.iter().any(|listed| listed == word))
-    };
-    let generator = manifests.iter().find(|manifest| {
-        let version = text(&manifest.object, "/apiVersion").rsplit('/').next().unwrap_or_default();
-        applies.iter().any(|entry| {
-            lists(entry, "groups", group_of(&manifest.object))
-                && lists(entry, "versions", version)
-                && lists(entry, "kinds", text(&manifest.object, "/kind"))
-        })
-    })?;
-    let message = format!(
-        "workloads are not expanded yet, and {} is one that this ExpansionTemplate applies to: what it generates would not be judged",
-        place(generator)
-    );
-    Some(Problem::at(template, message))
 }

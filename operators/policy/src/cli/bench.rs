@@ -22,16 +22,27 @@ use record::Record;
 
 use super::assemble::{Assembly, Problem, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
+use crate::yaml;
 
 /// Measured, and not slower.
 const FAST: u8 = 0;
 /// Slower than the record compared with, or not measured at all.
 const SLOW: u8 = 1;
 
+const EXAMPLES: &str = "\
+Examples:
+  # What does each constraint cost?
+  webtroller bench policies/ my-manifests/
+
+  # Did a change make it slower? Exits with 1 where it did
+  webtroller bench policies/ my-manifests/ --save before.json
+  webtroller bench policies/ my-manifests/ --compare before.json --threshold 25 --min-threshold 50us";
+
 /// Measure how long reviews take.
 ///
 /// Exits with 1 when --compare finds something slower, or when the inputs cannot be used.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
     /// What to read: templates, constraints, and the objects to review.
     #[command(flatten)]
@@ -57,9 +68,35 @@ pub struct BenchArgs {
     /// How many percent a median may grow.
     #[arg(long, default_value_t = 10.0, value_name = "PCT", value_parser = percent)]
     pub threshold: f64,
-    /// How many microseconds a median may grow, whatever that is in percent.
-    #[arg(long, default_value_t = 0, value_name = "MICROSECONDS")]
-    pub min_threshold: u64,
+    /// How much a median may grow, whatever that is in percent: a duration such as `50us` or `1.5ms`, or a number of
+    /// microseconds.
+    #[arg(long, default_value = "0", value_name = "DURATION", value_parser = duration)]
+    pub min_threshold: Duration,
+    /// Judge by the code for this engine only; templates without it are refused.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub engine: Engine,
+}
+
+/// Whose code is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// That which decides: CEL where a template has both.
+    #[default]
+    All,
+    /// Rego.
+    Rego,
+    /// CEL.
+    Cel,
+}
+
+impl Engine {
+    fn compiler(self) -> Compiler {
+        match self {
+            Self::All => Compiler::default(),
+            Self::Rego => Compiler::default().only("Rego"),
+            Self::Cel => Compiler::default().only("K8sNativeValidation"),
+        }
+    }
 }
 
 /// How a measurement is printed.
@@ -70,6 +107,19 @@ pub enum Format {
     Table,
     /// As it is saved.
     Json,
+    /// The same in YAML.
+    Yaml,
+}
+
+/// A duration as Go writes them, with one unit; a bare number is one of microseconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let unit = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, seconds) = unit.unwrap_or((text, 1e-6));
+    match number.trim().parse::<f64>().map(|number| Duration::try_from_secs_f64(number * seconds)) {
+        Ok(Ok(duration)) => Ok(duration),
+        _ => Err("a duration such as 50us or 1.5ms, or a number of microseconds".to_owned()),
+    }
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -100,11 +150,11 @@ fn run(
 ) -> Result<u8, Vec<String>> {
     // Read before anything is measured: nobody wants to learn of a misspelt name after ten minutes.
     let earlier = args.compare.as_deref().map(read).transpose()?;
-    let manifests = gather(&args.input, standard)
+    let gathered = gather(&args.input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let resident = memory::resident();
     let started = Instant::now();
-    let mut assembly = assemble(&manifests, Compiler::default())
+    let mut assembly = assemble(&gathered.manifests, args.engine.compiler())
         .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
     let set_up = started.elapsed();
     assembly.subjects.retain(Subject::is_no_policy);
@@ -119,8 +169,8 @@ fn run(
     let Some(earlier) = earlier else {
         return Ok(FAST);
     };
-    let growth = Duration::from_micros(args.min_threshold);
-    let comparison = compare(&earlier, &record, &Tolerance { percent: args.threshold, growth });
+    let tolerance = Tolerance { percent: args.threshold, growth: args.min_threshold };
+    let comparison = compare(&earlier, &record, &tolerance);
     tell(args, &comparison, out, err)?;
     Ok(if comparison.is_slower() { SLOW } else { FAST })
 }
@@ -140,6 +190,7 @@ fn show(args: &BenchArgs, record: &Record, out: &mut dyn Write) -> Result<(), Ve
     let text = match args.output {
         Format::Table => table::record(record),
         Format::Json => record.to_json(),
+        Format::Yaml => in_yaml(record)?,
     };
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -154,7 +205,7 @@ fn tell(
     let text = table::comparison(comparison);
     written(match args.output {
         Format::Table => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
-        Format::Json => err.write_all(text.as_bytes()),
+        Format::Json | Format::Yaml => err.write_all(text.as_bytes()),
     })
 }
 
@@ -168,15 +219,30 @@ fn written(outcome: io::Result<()>) -> Result<(), Vec<String>> {
     }
 }
 
+/// JSON is YAML, so that one reader does for both.
 fn read(path: &Path) -> Result<Record, Vec<String>> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
-    text.and_then(|text| Record::from_json(&text))
-        .map_err(|error| vec![format!("{}: is no saved measurement: {error}", path.display())])
+    let refused = |error: String| vec![format!("{}: is no saved measurement: {error}", path.display())];
+    let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    if !is_yaml(path) {
+        return Record::from_json(&text).map_err(refused);
+    }
+    let documents = yaml::documents(&text).map_err(|error| refused(error.to_string()))?;
+    let value = documents.into_iter().next().map(|document| document.value).unwrap_or_default();
+    Record::from_json(&value.to_string()).map_err(refused)
 }
 
 fn save(path: &Path, record: &Record) -> Result<(), Vec<String>> {
-    std::fs::write(path, record.to_json())
+    let text = if is_yaml(path) { in_yaml(record)? } else { record.to_json() };
+    std::fs::write(path, text)
         .map_err(|error| vec![format!("{}: cannot be written: {error}", path.display())])
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+fn in_yaml(record: &Record) -> Result<String, Vec<String>> {
+    yaml::block(&record.to_json()).map_err(|error| vec![error.to_string()])
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use constraint_framework::review::Document;
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
-use super::load::{Manifest, load};
+use super::load::{Loaded, Manifest, load};
 
 /// Objects below this folder are what policies may refer to.
 const INVENTORY: &str = "inventory";
@@ -63,9 +63,11 @@ impl PolicyFolder {
 
     /// Reads the folder as it is now.
     pub fn read(&mut self) -> Reading {
-        let (manifests, errors) = load(&self.root);
+        let Loaded { manifests, errors, skipped } = load(&self.root);
         let unreadable = !errors.is_empty();
         let mut problems: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let surprising = skipped.iter().filter(|entry| entry.reason.is_surprising());
+        problems.extend(surprising.map(ToString::to_string));
         let mut seen = Known::default();
         let mut reviews = Vec::new();
         for manifest in order(manifests) {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use constraint_framework::api::ConstraintRef;
 use constraint_framework::driver::Budget;
 use constraint_framework::policyset::PolicySet;
 use constraint_framework::review::{
@@ -12,7 +13,7 @@ use constraint_framework::review::{
 use constraint_framework::target::AdmissionTarget;
 use serde_json::{Value, json};
 
-use super::assemble::{Assembly, LoadedConstraint, Problem, Subject};
+use super::assemble::{Assembly, LoadedConstraint, Problem, Subject, Topic, Warning};
 use super::progress::Progress;
 
 /// One violation, and what it is a violation of.
@@ -21,18 +22,27 @@ pub(super) struct Offence<'a> {
     pub(super) subject: &'a Subject,
     pub(super) constraint: &'a LoadedConstraint,
     pub(super) violation: Violation,
+    /// The action of the ExpansionTemplate that implies it, instead of the constraint's own.
+    pub(super) overridden: Option<Action>,
 }
 
 impl Offence<'_> {
-    /// `deny`, `warn`, `dryrun` or `scoped`, as the constraint has it.
+    /// `deny`, `warn`, `dryrun` or `scoped`, as the expansion template or the constraint has it.
     pub(super) fn enforcement_action(&self) -> &str {
+        if let Some(action) = self.overridden {
+            return action.name();
+        }
+        self.written_action()
+    }
+
+    fn written_action(&self) -> &str {
         let written = self.constraint.manifest.pointer("/spec/enforcementAction").and_then(Value::as_str);
         written.unwrap_or(Action::Deny.name())
     }
 
     /// The actions of a scoped constraint on the command line, in the constraint's order.
     pub(super) fn scoped_actions(&self) -> Option<Vec<&str>> {
-        if self.enforcement_action() != "scoped" {
+        if self.written_action() != "scoped" {
             return None;
         }
         let entries =
@@ -105,27 +115,38 @@ pub(super) fn verdict(review: &Review, policies: &PolicySet) -> Verdict {
 
 /// The constraints that look at namespaces or scope, and have nothing to say about an object for the only reason that
 /// it names no namespace; with a word about each such object.
-pub(super) fn overlooked(assembly: &Assembly) -> Vec<Problem> {
+pub(super) fn overlooked(assembly: &Assembly) -> Vec<Warning> {
     if !assembly.constraints.values().any(LoadedConstraint::looks_at_namespaces) {
         return Vec::new();
     }
     let unplaced = |subject: &&Subject| subject.is_no_policy() && subject.object.namespace().is_empty();
-    assembly.subjects.iter().filter(unplaced).filter_map(|subject| overlooked_of(assembly, subject)).collect()
+    let subjects = assembly.subjects.iter().filter(unplaced);
+    subjects.flat_map(|subject| overlooked_of(assembly, subject)).collect()
 }
 
-fn overlooked_of(assembly: &Assembly, subject: &Subject) -> Option<Problem> {
+/// Only the constraints that match in the one place and not in the other are asked.
+fn overlooked_of(assembly: &Assembly, subject: &Subject) -> Vec<Warning> {
+    let policies = &assembly.policies;
     let [anywhere, nowhere] = [Unplaced::Anywhere, Unplaced::Nowhere].map(|unplaced| {
-        let review = review_of(subject.object.clone(), &assembly.policies, unplaced);
-        let verdict = verdict(&review, &assembly.policies);
-        verdict.violations().iter().map(|violation| violation.constraint.clone()).collect::<BTreeSet<_>>()
+        let review = review_of(subject.object.detached(), policies, unplaced);
+        let matching = policies.matching(&review, EnforcementPoint::GATOR);
+        (matching.into_iter().collect::<BTreeSet<_>>(), review)
     });
-    let names: Vec<_> = anywhere.difference(&nowhere).map(ToString::to_string).collect();
-    let kind = subject.object.kind();
-    let message = format!(
-        "this {kind} names no namespace, so that these do not match it here, as in gator test, and may on a cluster: {}",
-        names.join(", ")
-    );
-    (!names.is_empty()).then(|| Problem { place: Some(subject.place.clone()), message })
+    let missed: BTreeSet<_> = anywhere.0.difference(&nowhere.0).cloned().collect();
+    if missed.is_empty() {
+        return Vec::new();
+    }
+    let verdict = verdict(&anywhere.1, policies);
+    let violated: BTreeSet<_> = verdict.violations().iter().map(|violation| &violation.constraint).collect();
+    let warning = |id: &&ConstraintRef| {
+        let kind = subject.object.kind();
+        let message = format!(
+            "this {kind} names no namespace, so that {id} does not match it here, as in gator test, and may on a cluster"
+        );
+        let problem = Problem { place: Some(subject.place.clone()), message };
+        Warning { topic: Topic::Unplaced(id.to_string()), problem }
+    };
+    violated.into_iter().filter(|id| missed.contains(*id)).map(|id| warning(&id)).collect()
 }
 
 /// Judges every object. Sorted by action and message, then by the order of the inputs and the constraint.
@@ -170,10 +191,29 @@ fn offences<'a>(
     subject: &'a Subject,
     unplaced: Unplaced,
 ) -> impl Iterator<Item = Offence<'a>> {
-    let review = review_of(subject.object.clone(), &assembly.policies, unplaced);
-    let violations = verdict(&review, &assembly.policies).violations().to_vec();
-    violations.into_iter().filter_map(|violation| {
-        let constraint = assembly.constraints.get(&violation.constraint)?;
-        Some(Offence { subject, constraint, violation })
+    let judged = move |object: &Document, source| {
+        // What is parsed for this review goes with it: there may be many objects.
+        let mut review = review_of(object.detached(), &assembly.policies, unplaced);
+        review.source = Some(source);
+        let own = verdict(&review, &assembly.policies);
+        let native = assembly
+            .native
+            .violations(review.object.as_ref().unwrap_or(object), review.namespace_object.as_ref());
+        if native.is_empty() {
+            return own;
+        }
+        Verdict::new(own.violations().iter().cloned().chain(native).collect())
+    };
+    let own = judged(&subject.object, ReviewSource::Original);
+    let implied = subject.resultants.iter().map(move |resultant| {
+        let verdict = resultant.attribute(&judged(&resultant.object, ReviewSource::Generated));
+        (verdict, resultant.enforcement_action)
+    });
+    std::iter::once((own, None)).chain(implied).flat_map(move |(verdict, overridden)| {
+        let offence = move |violation: &Violation| {
+            let constraint = assembly.constraints.get(&violation.constraint)?;
+            Some(Offence { subject, constraint, violation: violation.clone(), overridden })
+        };
+        verdict.violations().iter().filter_map(offence).collect::<Vec<_>>()
     })
 }

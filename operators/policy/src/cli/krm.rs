@@ -10,6 +10,7 @@ mod result;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use constraint_framework::expansion::EXPANSION_GROUP;
 use constraint_framework::policyset::Compiler;
 use serde_json::Value;
 
@@ -28,10 +29,19 @@ const VALID: u8 = 0;
 /// A result is an error, or the input cannot be used.
 const INVALID: u8 = 1;
 
+const EXAMPLES: &str = "\
+Examples:
+  # From kpt
+  kpt fn eval my-package --exec 'webtroller fn'
+
+  # By hand, with policies beside the package
+  webtroller fn -f policies/ < resource-list.yaml";
+
 /// Run as a KRM function (kpt, kustomize): a ResourceList on standard input, and out again with results.
 ///
 /// Exits with 0 unless a result is an error.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct FunctionArgs {
     /// Take templates and constraints from here as well, beside those in the list; repeat it for several.
     #[arg(long = "filename", short = 'f', value_name = "PATH")]
@@ -72,10 +82,10 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
     let mut manifests = Vec::new();
     let mut problems = Vec::new();
     for path in &args.filenames {
-        let (found, errors) = load(path);
+        let found = load(path);
         // Objects beside the policies are not in the package, and are not its fault.
-        manifests.extend(found.into_iter().filter(is_policy));
-        problems.extend(errors.into_iter().map(|error| FunctionResult::failure(error.to_string())));
+        manifests.extend(found.manifests.into_iter().filter(is_policy));
+        problems.extend(found.errors.iter().map(|error| FunctionResult::failure(error.to_string())));
     }
     // What is in a List is judged too; there it cannot hide.
     let unpacked = list
@@ -111,7 +121,11 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
 
 fn is_policy(manifest: &Manifest) -> bool {
     let version = manifest.object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    let groups = [constraint_framework::api::TEMPLATES_GROUP, constraint_framework::api::CONSTRAINTS_GROUP];
+    let groups = [
+        constraint_framework::api::TEMPLATES_GROUP,
+        constraint_framework::api::CONSTRAINTS_GROUP,
+        EXPANSION_GROUP,
+    ];
     version.rsplit_once('/').is_some_and(|(group, _)| groups.contains(&group))
 }
 

@@ -1,11 +1,13 @@
 //! Manifests from files and folders: YAML with several documents, JSON, and lists.
 
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use walkdir::WalkDir;
 
+use super::snippet::hint;
 use crate::yaml::{self, DuplicateKey, Placed, YamlError};
 
 /// One object and where it stands.
@@ -34,39 +36,102 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// It is neither YAML nor JSON.
-    #[error("{}: is not YAML: {source}", path.display())]
+    #[error("{}: is not YAML: {source}{hint}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
         /// Where and why.
         source: YamlError,
+        /// What to do about it, if that can be said.
+        hint: &'static str,
     },
 }
 
-/// Reads every `.yaml`, `.yml` and `.json` file below `root`, or `root` itself when it is a file; in the order of
-/// their paths. What cannot be read is an error beside the manifests that could.
-pub fn load(root: &Path) -> (Vec<Manifest>, Vec<LoadError>) {
-    let mut manifests = Vec::new();
-    let mut errors = Vec::new();
+/// What a path held.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The objects, in the order of their paths.
+    pub manifests: Vec<Manifest>,
+    /// What could not be read.
+    pub errors: Vec<LoadError>,
+    /// What a folder holds and was not read.
+    pub skipped: Vec<Skipped>,
+}
+
+/// An entry of a folder that was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The entry.
+    pub path: PathBuf,
+    /// Why it was not.
+    pub reason: SkipReason,
+}
+
+/// Why an entry of a folder was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// Manifests end in `.yaml`, `.yml` or `.json`.
+    Extension,
+    /// A named pipe, a socket or a device: reading it might never end.
+    Special,
+    /// A link to a folder that it is in.
+    Loop,
+}
+
+impl SkipReason {
+    /// Whether a manifest may have been missed. Other files beside manifests are usual.
+    pub const fn is_surprising(self) -> bool {
+        !matches!(self, Self::Extension)
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = match self.reason {
+            SkipReason::Extension => "does not end in .yaml, .yml or .json",
+            SkipReason::Special => "is a pipe, a socket or a device; name it by itself to read it",
+            SkipReason::Loop => "is a link to a folder that holds it",
+        };
+        write!(f, "{}: {reason}", self.path.display())
+    }
+}
+
+/// Reads `root`: a file of any name, a pipe or a device; or of a folder every `.yaml`, `.yml` and `.json` file at any
+/// depth, in the order of their paths. What cannot be read is an error beside the manifests that could.
+pub fn load(root: &Path) -> Loaded {
+    let mut loaded = Loaded::default();
     for entry in WalkDir::new(root).sort_by_file_name().follow_links(true) {
-        let path = match entry {
-            Ok(entry) if entry.file_type().is_file() => entry.into_path(),
-            Ok(_) => continue,
+        match entry {
+            Ok(entry) if entry.file_type().is_dir() => {}
+            Ok(entry) => loaded.take(root, entry.path(), entry.file_type().is_file()),
+            Err(error) if error.loop_ancestor().is_some() => {
+                let path = error.path().unwrap_or(root).to_owned();
+                loaded.skipped.push(Skipped { path, reason: SkipReason::Loop });
+            }
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_owned();
-                errors.push(LoadError::Read { path, source: error.into() });
-                continue;
+                loaded.errors.push(LoadError::Read { path, source: error.into() });
             }
-        };
-        if path != root && !is_manifest(&path) {
-            continue;
-        }
-        match load_file(&path) {
-            Ok(found) => manifests.extend(found),
-            Err(error) => errors.push(error),
         }
     }
-    (manifests, errors)
+    loaded
+}
+
+impl Loaded {
+    fn take(&mut self, root: &Path, path: &Path, is_file: bool) {
+        let reason = match is_file {
+            _ if path == root => None,
+            false => Some(SkipReason::Special),
+            true => (!is_manifest(path)).then_some(SkipReason::Extension),
+        };
+        if let Some(reason) = reason {
+            return self.skipped.push(Skipped { path: path.to_owned(), reason });
+        }
+        match load_file(path) {
+            Ok(found) => self.manifests.extend(found),
+            Err(error) => self.errors.push(error),
+        }
+    }
 }
 
 /// Reads the objects of one file. Empty documents are skipped, and the items of a `List` stand for themselves.
@@ -85,8 +150,11 @@ pub fn load_file(path: &Path) -> Result<Vec<Manifest>, LoadError> {
 pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manifest>, LoadError> {
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
-    let documents =
-        yaml::documents(&text).map_err(|source| LoadError::Syntax { path: path.to_owned(), source })?;
+    let documents = yaml::documents(&text).map_err(|source| LoadError::Syntax {
+        path: path.to_owned(),
+        source,
+        hint: hint(&text, path),
+    })?;
     let mut manifests = Vec::new();
     for document in documents.into_iter().filter(|document| !document.value.is_null()) {
         let duplicate = document.duplicate.clone();
@@ -97,17 +165,21 @@ pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manife
     Ok(manifests)
 }
 
-/// The items of a `List` stand for themselves, and so do those of a list in a list.
+/// The items of a list stand for themselves, and so do those of a list in a list.
+///
+/// A list is what `kubectl` takes for one: a `List`, or an object of a kind such as `PodList` with `items`. The items of
+/// a typed list may leave out what its kind says: those of a `PodList` of `v1` are Pods of `v1`.
 pub(super) fn items(document: Placed) -> Vec<(u64, Value)> {
     let Placed { line, mut value, item_lines, .. } = document;
-    if value.get("kind").and_then(Value::as_str) != Some("List") {
+    let Some(item_kind) = item_kind(&value) else {
         return vec![(line, value)];
-    }
+    };
+    let api_version = value.get("apiVersion").cloned().unwrap_or_default();
     match value.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) => {
             let lines = item_lines.into_iter().chain(std::iter::repeat(line));
-            let inner =
-                items.into_iter().zip(lines).map(|(value, line)| Placed { line, value, ..Placed::default() });
+            let typed = items.into_iter().map(|item| typed(item, &item_kind, &api_version));
+            let inner = typed.zip(lines).map(|(value, line)| Placed { line, value, ..Placed::default() });
             inner.flat_map(self::items).collect()
         }
         // A list without items holds nothing; the text is as it was.
@@ -121,7 +193,26 @@ pub(super) fn items(document: Placed) -> Vec<(u64, Value)> {
     }
 }
 
-fn is_manifest(path: &Path) -> bool {
+/// The kind of a list's items, empty where each says its own; `None` for what is not a list.
+fn item_kind(value: &Value) -> Option<String> {
+    let kind = value.get("kind").and_then(Value::as_str)?.strip_suffix("List")?;
+    (kind.is_empty() || value.get("items").is_some_and(Value::is_array)).then(|| kind.to_owned())
+}
+
+fn typed(mut item: Value, kind: &str, api_version: &Value) -> Value {
+    let bare = |field: &str| item.get(field).is_none_or(|value| value.is_null() || *value == "");
+    if kind.is_empty() || !bare("kind") || !bare("apiVersion") {
+        return item;
+    }
+    if let Some(fields) = item.as_object_mut() {
+        fields.insert("kind".to_owned(), kind.into());
+        fields.insert("apiVersion".to_owned(), api_version.clone());
+    }
+    item
+}
+
+/// Whether a file of a folder or an archive holds manifests.
+pub(super) fn is_manifest(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     matches!(extension, "yaml" | "yml" | "json")
 }
@@ -138,8 +229,10 @@ mod tests {
         fs::write(folder.path().join("a.yaml"), "kind: A\n---\n---\nkind: B\n").unwrap();
         fs::write(folder.path().join("b.json"), r#"{"kind": "List", "items": [{"kind": "C"}]}"#).unwrap();
         fs::write(folder.path().join("c.txt"), "not: read").unwrap();
-        let (manifests, errors) = load(folder.path());
+        let Loaded { manifests, errors, skipped } = load(folder.path());
         assert!(errors.is_empty(), "{errors:?}");
+        assert_eq!(skipped.len(), 1);
+        assert!(skipped[0].to_string().ends_with("c.txt: does not end in .yaml, .yml or .json"));
         let kinds: Vec<_> =
             manifests.iter().map(|manifest| manifest.object["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["A", "B", "C"]);
@@ -162,14 +255,53 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("bad.yaml"), "a: [").unwrap();
         fs::write(folder.path().join("good.yaml"), "kind: A").unwrap();
-        let (manifests, errors) = load(folder.path());
+        let Loaded { manifests, errors, .. } = load(folder.path());
         assert_eq!((manifests.len(), errors.len()), (1, 1));
         assert!(errors[0].to_string().contains("bad.yaml"), "{}", errors[0]);
     }
 
     #[test]
     fn a_missing_folder_is_an_error() {
-        let (manifests, errors) = load(Path::new("no/such/folder"));
+        let Loaded { manifests, errors, .. } = load(Path::new("no/such/folder"));
         assert_eq!((manifests.len(), errors.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_pipe_is_read_where_it_is_named_and_named_where_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.yaml");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let Loaded { manifests, skipped, .. } = load(folder.path());
+        assert_eq!((manifests.len(), skipped[0].reason), (0, SkipReason::Special));
+        std::thread::scope(|scope| {
+            scope.spawn(|| fs::write(&pipe, "kind: A").unwrap());
+            assert_eq!(load(&pipe).manifests.len(), 1);
+        });
+        assert!(load(Path::new("/dev/null")).errors.is_empty());
+    }
+
+    #[test]
+    fn a_circle_of_links_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.yaml"), "kind: A").unwrap();
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("again")).unwrap();
+        let Loaded { manifests, errors, skipped } = load(folder.path());
+        assert_eq!((manifests.len(), errors.len()), (1, 0));
+        assert_eq!(skipped, [Skipped { path: folder.path().join("again"), reason: SkipReason::Loop }]);
+    }
+
+    #[test]
+    fn typed_lists_are_their_items() {
+        let text =
+            "apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n- {kind: X, apiVersion: y/v1}\n";
+        let manifests = load_reader(Path::new("x"), &mut text.as_bytes()).unwrap();
+        assert_eq!(
+            manifests[0].object,
+            serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+        );
+        assert_eq!((manifests[0].line, manifests[1].object["kind"].as_str()), (4, Some("X")));
+        let text = "apiVersion: x/v1\nkind: AllowList\nspec: {}\n";
+        let manifests = load_reader(Path::new("x"), &mut text.as_bytes()).unwrap();
+        assert_eq!(manifests[0].object["kind"], "AllowList");
     }
 }

@@ -9,6 +9,7 @@ mod coverage;
 mod duration;
 mod eval;
 mod json;
+mod junit;
 mod merged;
 mod problem;
 mod report;
@@ -29,8 +30,18 @@ use test::TestArgs;
 /// Stack of the thread that evaluates: OPA's grows as long as it has to.
 const STACK: usize = 256 << 20;
 
+const EXAMPLES: &str = "\
+Examples:
+  # The value of a rule for an input
+  webtroller rego eval --data policy.rego --input pod.json data.policy.violation
+
+  # Mistakes, and unit tests
+  webtroller rego check policy.rego
+  webtroller rego test policy.rego policy_test.rego";
+
 /// Evaluate, check and test Rego policies, as `opa eval`, `opa check` and `opa test` do.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct RegoArgs {
     /// What to do.
     #[command(subcommand)]

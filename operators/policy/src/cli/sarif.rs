@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) struct Log {
     /// The command, such as `webtroller test`.
     pub(super) tool: &'static str,
-    /// What the rules are about, by identifier.
+    /// What the rules are about, by identifier; empty where nothing is said.
     pub(super) rules: BTreeMap<String, String>,
     /// What was found.
     pub(super) results: Vec<Note>,
@@ -28,6 +28,8 @@ pub(super) struct Note {
     pub(super) message: String,
     /// The file and a line in it, from 1.
     pub(super) place: Option<(String, u64)>,
+    /// The column in that line, from 1; 0 where the whole line is meant.
+    pub(super) column: u64,
     /// What in the file it is about: a pointer, or an object's kind and name.
     pub(super) about: String,
 }
@@ -59,7 +61,10 @@ impl Log {
 fn rule(id: &str, text: &str) -> Value {
     match text {
         "" => json!({ "id": id }),
-        text => json!({ "id": id, "shortDescription": { "text": text } }),
+        text => {
+            let first = text.split_once(". ").map_or(text, |(first, _)| first);
+            json!({"id": id, "shortDescription": {"text": first}, "fullDescription": {"text": text}})
+        }
     }
 }
 
@@ -77,9 +82,12 @@ fn locations(note: &Note) -> Vec<Value> {
     let Some((file, line)) = &note.place else {
         return Vec::new();
     };
-    let mut location = json!({
-        "physicalLocation": {"artifactLocation": {"uri": uri(file)}, "region": {"startLine": line.max(&1)}},
-    });
+    let mut region = json!({"startLine": line.max(&1)});
+    if let Some(fields) = region.as_object_mut().filter(|_| note.column > 0) {
+        fields.insert("startColumn".to_owned(), note.column.into());
+    }
+    let mut location =
+        json!({"physicalLocation": {"artifactLocation": {"uri": uri(file)}, "region": region}});
     if let Some(fields) = location.as_object_mut().filter(|_| !note.about.is_empty()) {
         fields.insert("logicalLocations".to_owned(), json!([{"fullyQualifiedName": note.about}]));
     }

@@ -33,6 +33,8 @@ pub(super) struct Test {
     pub(super) name: String,
     pub(super) template: Option<String>,
     pub(super) constraint: Option<String>,
+    /// A file of ExpansionTemplates: what the objects of cases generate is reviewed with them.
+    pub(super) expansion: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) invalid: bool,
     #[serde(default, deserialize_with = "or_default")]
@@ -105,32 +107,49 @@ impl Assertion {
     ///
     /// # Errors
     /// What was expected and what came instead, or why the assertion makes no sense.
-    pub(super) fn check(&self, verdict: &Verdict) -> Result<(), String> {
-        let pattern = match &self.message {
-            None => None,
-            Some(message) => {
-                Some(Regex::new(message).map_err(|error| format!("message is no regex: {error}"))?)
-            }
-        };
-        let matching = verdict
-            .violations()
-            .iter()
-            .filter(|violation| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&violation.message)))
-            .count();
-        let (holds, wanted) = match Expected::read(self.violations.as_ref())? {
+    pub(super) fn check(&self, verdict: &Verdict) -> Result<(), Mismatch> {
+        let pattern = self.message.as_ref().map(|message| Regex::new(message)).transpose();
+        let pattern = pattern.map_err(|error| Mismatch::bare(format!("message is no regex: {error}")))?;
+        let matches = |message: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(message));
+        let messages: Vec<_> =
+            verdict.violations().iter().map(|violation| violation.message.as_str()).collect();
+        let matching = messages.iter().filter(|message| matches(message)).count();
+        let (holds, wanted) = match Expected::read(self.violations.as_ref()).map_err(Mismatch::bare)? {
             Expected::Some => (matching > 0, "at least 1".to_owned()),
             Expected::Exactly(number) => (matching == number, format!("exactly {number}")),
         };
         if holds {
             return Ok(());
         }
-        let messages: Vec<_> =
-            verdict.violations().iter().map(|violation| violation.message.as_str()).collect();
         let about =
             self.message.as_ref().map(|message| format!(" containing {message:?}")).unwrap_or_default();
-        Err(format!(
+        let summary = format!(
             "unexpected number of violations: got {matching} violations{about} but want {wanted}: got messages {messages:?}"
-        ))
+        );
+        let mut diff = vec![format!("- wanted {wanted}{about}")];
+        diff.extend(messages.iter().map(|message| {
+            let mark = if matches(message) { "+ found " } else { "  other " };
+            format!("{mark} {message:?}")
+        }));
+        if messages.is_empty() {
+            diff.push("+ found no violation".to_owned());
+        }
+        Err(Mismatch { summary, diff })
+    }
+}
+
+/// Why an assertion does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mismatch {
+    /// In one line.
+    pub(super) summary: String,
+    /// What was wanted and what was found, a line each.
+    pub(super) diff: Vec<String>,
+}
+
+impl Mismatch {
+    fn bare(summary: String) -> Self {
+        Self { summary, diff: Vec::new() }
     }
 }
 

@@ -5,30 +5,50 @@
 
 mod record;
 mod scan;
+mod summary;
 mod text;
+mod trace;
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
+use std::time::Instant;
 
 use clap::ValueEnum;
 use constraint_framework::driver::Listener;
 use constraint_framework::policyset::Compiler;
 
-use super::assemble::{Place, Problem, assemble};
-use super::input::{InputArgs, InputError, StandardInput, gather};
+use super::assemble::{Assembly, Place, Problem, Topic, Warning, assemble};
+use super::engine_args::EngineArgs;
+use super::input::{Gathered, InputArgs, InputError, StandardInput, gather};
 use super::judge::{Manner, Offence, Unplaced, judge, overlooked};
 use super::prints::Prints;
 use super::progress::Progress;
+use super::snippet::caret;
+
+use trace::Traces;
 
 /// Nothing is denied.
 const ACCEPTED: u8 = 0;
 /// Something is denied, or could not be judged.
 const REFUSED: u8 = 1;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Are the manifests of a folder allowed by the policies of another one?
+  webtroller test policies/ my-manifests/
+
+  # What a chart would install, before it is installed
+  helm template my-chart | webtroller test policies/
+
+  # For a code scanning service, or for a program
+  webtroller test policies/ my-manifests/ -o sarif > violations.sarif
+  webtroller test policies/ my-manifests/ -o json";
+
 /// Judge objects by the templates and constraints among them.
 ///
 /// Exits with 0 when nothing is denied, and with 1 when something is or when the inputs cannot be used.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct TestArgs {
     /// What to read.
     #[command(flatten)]
@@ -39,18 +59,29 @@ pub struct TestArgs {
     /// Print only violations that deny; the exit code is the same.
     #[arg(long)]
     pub deny_only: bool,
-    /// Print what policies print: behind the violations, or on standard error where those are a document.
+    /// Print what policies print: behind the violations, or on standard error where those are a document. Lists every
+    /// warning and every file that was not read.
     #[arg(long, short)]
     pub verbose: bool,
+    /// Print behind each violation how its constraint came to it, as `webtroller explain` does.
+    #[arg(long, short)]
+    pub trace: bool,
+    /// Print no summary.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Policies in CEL.
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
 /// How violations are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// One violation a line.
+    /// One violation a line, with its file, its line and its action; a summary on standard error.
     #[default]
-    #[value(alias = "default")]
     Text,
+    /// The lines of gator, and nothing else.
+    Default,
     /// A JSON list.
     Json,
     /// A YAML list.
@@ -65,7 +96,7 @@ pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
         Ok(code) => (code, Ok(())),
         Err(Failure::Problems(problems)) => {
             for problem in &problems {
-                let _ = writeln!(err, "webtroller test: {problem}");
+                let _ = write!(err, "webtroller test: {problem}\n{}", caret(problem));
             }
             let report =
                 if args.output == Format::Sarif { scan::render(&[], &problems) } else { String::new() };
@@ -96,16 +127,14 @@ fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let manifests = gather(&args.input, standard)
+    let started = Instant::now();
+    let mut gathered = gather(&args.input, standard)
         .map_err(|errors| Failure::Problems(errors.iter().map(problem).collect()))?;
+    args.engine.apply(&mut gathered.manifests);
     let prints = Arc::new(Prints::default());
-    let assembly = assemble(&manifests, compiler(args, &prints)).map_err(Failure::Problems)?;
-    for warning in assembly.warnings.iter().chain(&overlooked(&assembly)) {
-        let _ = writeln!(err, "webtroller test: warning: {warning}");
-    }
-    if assembly.constraints.is_empty() {
-        let _ = writeln!(err, "webtroller test: warning: there is no constraint among the inputs");
-    }
+    let assembly = assemble(&gathered.manifests, compiler(args, &prints)).map_err(Failure::Problems)?;
+    let _ = Warning::print(&warnings(args, &gathered, &assembly), "test", args.verbose, err);
+    drop(gathered);
     let progress = Progress::new(assembly.subjects.len(), "objects");
     // What they printed when they were asked for the warnings is not what anybody asked for.
     prints.take();
@@ -113,34 +142,62 @@ fn run(
     let offences = judge(&assembly, manner, &progress);
     drop(progress);
     let code = if offences.iter().any(Offence::denies) { REFUSED } else { ACCEPTED };
+    let summary = summary::of(&assembly, &offences, started.elapsed());
     let shown: Vec<_> = offences.into_iter().filter(|offence| !args.deny_only || offence.denies()).collect();
-    let report = match args.output {
-        Format::Text => text::render(&shown),
-        Format::Json => record::json(&shown),
-        Format::Yaml => record::yaml(&shown),
-        Format::Sarif => scan::render(&shown, &[]),
-    };
-    let printed = prints.take();
-    let (behind, aside) = match args.output {
-        _ if printed.is_empty() => (String::new(), String::new()),
-        Format::Text => (format!("\n{printed}\n"), String::new()),
-        Format::Json | Format::Yaml | Format::Sarif => (String::new(), printed),
-    };
-    let _ = err.write_all(aside.as_bytes());
-    out.write_all(format!("{report}{behind}").as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::Write(code, error))?;
+    let written = write_report(args, &assembly, &shown, &prints, out, err);
+    if args.output == Format::Text && !args.quiet {
+        let _ = writeln!(err, "{summary}");
+    }
+    written.map_err(|error| Failure::Write(code, error))?;
     Ok(code)
+}
+
+/// Writes violations, and what policies printed behind them.
+fn write_report(
+    args: &TestArgs,
+    assembly: &Assembly,
+    shown: &[Offence<'_>],
+    prints: &Prints,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    let traces = if args.trace { trace::of(assembly, shown) } else { Traces::default() };
+    let out = &mut BufWriter::new(out);
+    match args.output {
+        Format::Text => text::write(shown, true, &traces, out)?,
+        Format::Default => text::write(shown, false, &traces, out)?,
+        Format::Json => record::json(shown, &traces, out)?,
+        Format::Yaml => out.write_all(record::yaml(shown, &traces).as_bytes())?,
+        Format::Sarif => out.write_all(scan::render(shown, &[]).as_bytes())?,
+    }
+    let printed = prints.take();
+    match args.output {
+        _ if printed.is_empty() => {}
+        Format::Text | Format::Default => write!(out, "\n{printed}\n")?,
+        Format::Json | Format::Yaml | Format::Sarif => err.write_all(printed.as_bytes())?,
+    }
+    out.flush()
+}
+
+/// What the user should know before the violations: what was not read, what has no effect, what is not matched.
+fn warnings(args: &TestArgs, gathered: &Gathered, assembly: &Assembly) -> Vec<Warning> {
+    let skipped = gathered.skipped.iter().filter(|entry| args.verbose || entry.reason.is_surprising());
+    let skipped = skipped.map(|entry| Warning::general(Topic::Skipped, format!("skipped {entry}")));
+    let none = assembly.constraints.is_empty();
+    let none = none.then(|| Warning::general(Topic::NoConstraint, "there is no constraint among the inputs"));
+    let own = assembly.warnings.iter().cloned();
+    skipped.chain(own).chain(overlooked(assembly)).chain(none).collect()
 }
 
 fn compiler(args: &TestArgs, prints: &Arc<Prints>) -> Compiler {
     let listener: Arc<dyn Listener> = prints.clone();
-    if args.verbose { Compiler::default().heard_by(&listener) } else { Compiler::default() }
+    let compiler = args.engine.compiler();
+    if args.verbose { compiler.heard_by(&listener) } else { compiler }
 }
 
 fn problem(error: &InputError) -> Problem {
     // The message begins with the file.
-    let place = error.file().map(|file| Place { file: file.to_owned(), line: 0 });
+    let place = error.file().map(|file| Place { file: file.to_owned(), ..Place::default() });
     let text = error.to_string();
     let message = place.as_ref().and_then(|place| text.strip_prefix(&format!("{}: ", place.file.display())));
     Problem { message: message.unwrap_or(&text).to_owned(), place }

@@ -3,31 +3,50 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use constraint_framework::driver::Listener;
 use constraint_framework::policyset::Compiler;
 use walkdir::WalkDir;
 
+use super::assemble::thousands;
+use super::color::{Color, Stream, paint};
+use super::engine_args::EngineArgs;
 use super::load::load_file;
 use super::prints::Prints;
 use super::progress::Progress;
 use super::suite::Suite;
 
 mod case;
+mod coverage;
 mod engine;
 mod export;
 mod filter;
 mod report;
 mod strict;
 
+pub use coverage::{CoverageArgs, coverage};
 pub use engine::EngineChoice;
 use filter::Filter;
 use report::{Outcome, SuiteReport};
 
-/// Which suites to run, and how much to say.
+const EXAMPLES: &str = "\
+Examples:
+  # Every suite below a folder, case by case
+  webtroller verify -v policies/...
+
+  # One case of one test, and how its constraint came to its answer
+  webtroller verify --run 'my-test//my-case' --trace policies/suite.yaml
+
+  # For a CI system, or for a program
+  webtroller verify policies/... -o junit > report.xml";
+
+/// Run Gatekeeper test suites.
+///
+/// Exits with 0 when every test passed, and with 1 when one failed or a path could not be read.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct VerifyArgs {
     /// Suite files, folders, or folders with everything below them (`folder/...`).
     #[arg(required = true)]
@@ -39,9 +58,15 @@ pub struct VerifyArgs {
     /// fails where one finds a violation and another does not. Without it, CEL decides where a template has both.
     #[arg(long, short, value_name = "ENGINE")]
     pub engine: Option<EngineChoice>,
-    /// Say what passed, too, and what policies print.
+    /// Say what passed, too, and what policies print; show what was wanted and what was found where a case failed.
     #[arg(long, short)]
     pub verbose: bool,
+    /// Print with each case how its constraint came to its answer, as `webtroller explain` does.
+    #[arg(long, short)]
+    pub trace: bool,
+    /// Policies in CEL.
+    #[command(flatten)]
+    pub cel: EngineArgs,
     /// How to print what came of it.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
@@ -63,7 +88,11 @@ pub enum Format {
 struct Manner<'a> {
     filter: &'a Filter,
     engine: Option<EngineChoice>,
+    cel: &'a EngineArgs,
+    trace: bool,
     prints: Option<Arc<Prints>>,
+    /// Where the bodies that cases pass are noted.
+    coverage: Option<&'a coverage::Coverage>,
 }
 
 impl Manner<'_> {
@@ -96,7 +125,14 @@ pub fn verify(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8
 fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bool, String> {
     let filter = Filter::new(args.run.as_deref())?;
     let prints = args.verbose.then(|| Arc::new(Prints::default()));
-    let manner = Manner { filter: &filter, engine: args.engine, prints };
+    let manner = Manner {
+        filter: &filter,
+        engine: args.engine,
+        cel: &args.cel,
+        trace: args.trace,
+        prints,
+        coverage: None,
+    };
     let mut paths = Vec::new();
     for path in &args.paths {
         paths.extend(suites(path)?);
@@ -121,12 +157,46 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
     drop(progress);
     let passed = reports.iter().all(SuiteReport::passed);
     let report = match args.output {
-        Format::Text => format!("{}\n", if passed { "PASS" } else { "FAIL" }),
+        Format::Text => format!("{}\n", last_line(&reports)),
         Format::Json => export::json(&reports),
         Format::Junit => export::junit(&reports)?,
     };
     out.write_all(report.as_bytes()).map_err(|error| error.to_string())?;
+    if args.output == Format::Text {
+        let _ = writeln!(err, "{}", summary(&reports));
+    }
     Ok(passed)
+}
+
+/// `PASS` or `FAIL`; neither where nothing ran.
+fn last_line(reports: &[SuiteReport]) -> String {
+    let ran = reports.iter().any(|report| {
+        let [passed, failed, _] = report.counts();
+        passed.saturating_add(failed) > 0
+    });
+    match (reports.iter().all(SuiteReport::passed), ran) {
+        (false, _) => paint("FAIL", Color::Red, Stream::Out),
+        (true, true) => paint("PASS", Color::Green, Stream::Out),
+        (true, false) => paint("NOTHING RAN", Color::Yellow, Stream::Out),
+    }
+}
+
+/// `2 suites, 5 tests: 11 cases passed, 1 failed, 0 skipped in 12 ms`.
+fn summary(reports: &[SuiteReport]) -> String {
+    let mut counts = [0, 0, 0_usize];
+    for report in reports {
+        for (sum, count) in counts.iter_mut().zip(report.counts()) {
+            *sum = sum.saturating_add(count);
+        }
+    }
+    let [passed, failed, skipped] = counts.map(thousands);
+    let tests = thousands(reports.iter().map(|report| report.tests.len()).sum());
+    let elapsed: Duration = reports.iter().map(|report| report.elapsed).sum();
+    let suites = thousands(reports.len());
+    format!(
+        "suites: {suites}, tests: {tests}, cases: {passed} passed, {failed} failed, {skipped} skipped in {} ms",
+        elapsed.as_millis()
+    )
 }
 
 /// The suite files that a path stands for, in the order of their bytes: itself, those directly in a folder, or with

@@ -4,22 +4,36 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
-use crate::cli::{BenchArgs, FunctionArgs, RegoArgs, SchemaArgs, TestArgs, VerifyArgs};
+use crate::cli::{
+    BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, RegoArgs,
+    SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
+};
 
-/// A policy operator for Kubernetes: Gatekeeper's templates and constraints, enforced.
+const EXAMPLES: &str = "\
+Examples:
+  # Which objects do the policies of a folder refuse?
+  webtroller test policies/ my-manifests/
+
+  # Run the test suites below a folder, with a report for CI
+  webtroller verify policies/... --output junit
+
+  # Enforce policies in the cluster of the current kubeconfig
+  webtroller serve
+
+Guide: docs/cli.md. `webtroller <COMMAND> --help` has examples for each command.";
+
+/// Enforce Gatekeeper's templates and constraints in a cluster, and write, test and debug them without one.
 #[derive(Debug, Parser)]
-#[command(name = "webtroller", version, about)]
+#[command(name = "webtroller", version, about, after_help = EXAMPLES, subcommand_required = true)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// What to log, as in `info` or `webtroller=debug,kube=warn`.
-    #[arg(long, global = true, env = "WEBTROLLER_LOG", default_value = "info")]
-    pub log: String,
-    /// How to log.
-    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
+    /// When to print in colour. NO_COLOR in the environment means never; the flag wins.
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    pub color: Option<ColorChoice>,
 }
 
 /// How log lines look.
@@ -40,22 +54,59 @@ pub enum Command {
     Uninstall(UninstallArgs),
     /// Judge objects in files by the templates and constraints beside them.
     Test(TestArgs),
+    /// Explain why constraints find violations in objects, or none.
+    Explain(ExplainArgs),
+    /// Print the objects that workloads in files would create.
+    Expand(ExpandArgs),
     /// Validate a package as a KRM function: a ResourceList in, and out again with results.
     #[command(name = "fn")]
     Function(FunctionArgs),
+    /// Check that SyncSets provide the data that templates refer to.
+    Sync(SyncArgs),
     /// Measure how long reviews of objects in files take.
     Bench(BenchArgs),
     /// Run Gatekeeper test suites.
     Verify(VerifyArgs),
+    /// Review templates and constraints: what is accepted, and probably not meant.
+    Lint(LintArgs),
+    /// Report which rules of policies the cases of suites exercise.
+    Coverage(CoverageArgs),
     /// Check, merge and compare CRD schemas; touches no cluster.
     Schema(SchemaArgs),
     /// Evaluate, check and test Rego, as `opa` does; touches no cluster.
     Rego(Box<RegoArgs>),
+    /// Print what makes a shell complete commands and flags.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write manual pages, one for each command.
+    Man {
+        /// The folder to write them to.
+        folder: PathBuf,
+    },
+    /// Print the version, and the versions of what it is compatible with.
+    Version(VersionArgs),
 }
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  # In the cluster of the current kubeconfig
+  webtroller serve
+
+  # On this machine, with the policies of a folder, judging again what changes in it
+  webtroller serve --standalone examples/quickstart --port 0";
 
 /// How to serve.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = SERVE_EXAMPLES)]
 pub struct ServeArgs {
+    /// What to log, as in `info` or `webtroller=debug,kube=warn`.
+    #[arg(long, env = "WEBTROLLER_LOG", default_value = "info")]
+    pub log: String,
+    /// How to log.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
     /// Take policies from this folder of YAML instead of a cluster, judge the objects under its `review/`, and
     /// keep serving.
     #[arg(long, value_name = "DIR")]

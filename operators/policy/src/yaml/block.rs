@@ -73,7 +73,8 @@ fn restyle(event: &mut Event) {
 fn style_of(text: &str) -> ScalarStyle {
     let starts_like_a_value =
         text.starts_with(|first: char| first.is_ascii_digit() || "+-.=<~".contains(first));
-    let is_text = scalar::resolve(text.to_owned(), false, None, Words::Yaml11).as_str() == Some(text);
+    let resolved = scalar::resolve(text.to_owned(), false, None, Words::Yaml11);
+    let is_text = resolved.is_ok_and(|value| value.as_str() == Some(text));
     match text {
         _ if text.contains('\n') && !text.contains('\r') => ScalarStyle::Literal,
         _ if is_text && !starts_like_a_value => ScalarStyle::Plain,

@@ -48,6 +48,17 @@ pub enum YamlError {
     /// A mapping or a sequence as a key.
     #[error("line {0}: a key must be a single word or text")]
     Key(u64),
+    /// A word that is not what its tag says, or a number that JSON does not have.
+    #[error("line {line}: {reason}")]
+    Scalar {
+        /// Its line.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A merge key without a mapping.
+    #[error("line {0}: `<<` must be followed by a mapping, or a list of mappings")]
+    Merge(u64),
     /// Too deep, or too large once its aliases are written out.
     #[error("line {0}: nested too deeply, or grown too large through aliases")]
     TooLarge(u64),
@@ -128,7 +139,8 @@ impl Composer<'_, '_> {
             EventData::Alias { anchor } => return self.alias(&anchor, at, depth),
             EventData::Scalar { anchor, tag, value, style, .. } => {
                 let quoted = style != ScalarStyle::Plain;
-                (anchor, scalar::resolve(value, quoted, tag.as_deref(), self.words))
+                let resolved = scalar::resolve(value, quoted, tag.as_deref(), self.words);
+                (anchor, resolved.map_err(|reason| YamlError::Scalar { line: line(at), reason })?)
             }
             EventData::SequenceStart { anchor, .. } => (anchor, self.sequence(depth)?),
             EventData::MappingStart { anchor, .. } => (anchor, self.mapping(depth)?),
@@ -167,16 +179,15 @@ impl Composer<'_, '_> {
                 break;
             }
             let at = event.start_mark;
-            let is_merge = matches!(&event.data, EventData::Scalar { value, style: ScalarStyle::Plain, .. } if value == "<<");
-            let key = self.value(event, depth.saturating_add(1))?;
+            let is_merge = matches!(&event.data, EventData::Scalar { value, style: ScalarStyle::Plain, tag: None, .. } if value == "<<");
+            let key = self.key(event, depth.saturating_add(1))?;
             let following = self.next()?;
             self.entry_lines.clear();
             let value = self.value(following, depth.saturating_add(1))?;
             if is_merge {
-                merged.push(value);
+                merged.push((line(at), value));
                 continue;
             }
-            let key = scalar::key(key).ok_or(YamlError::Key(line(at)))?;
             if depth.saturating_add(1) == BELOW_TOP && key == "items" {
                 self.item_lines = std::mem::take(&mut self.entry_lines);
             }
@@ -184,8 +195,34 @@ impl Composer<'_, '_> {
                 self.duplicate.get_or_insert(DuplicateKey { line: line(at), key });
             }
         }
-        merged.into_iter().for_each(|value| merge(&mut fields, value));
+        for (line, value) in merged {
+            merge(&mut fields, value).ok_or(YamlError::Merge(line))?;
+        }
         Ok(Value::Object(fields))
+    }
+
+    /// A key is a scalar, or an alias of one.
+    fn key(&mut self, event: Event, depth: usize) -> Result<String, YamlError> {
+        let at = event.start_mark;
+        if !matches!(&event.data, EventData::Scalar { .. }) {
+            return match self.value(event, depth)? {
+                Value::String(text) => Ok(text),
+                Value::Bool(word) => Ok(word.to_string()),
+                Value::Number(number) => Ok(number.to_string()),
+                Value::Null | Value::Array(_) | Value::Object(_) => Err(YamlError::Key(line(at))),
+            };
+        }
+        let EventData::Scalar { anchor, tag, value, style, .. } = event.data else {
+            return Err(YamlError::Key(line(at)));
+        };
+        self.grow(1, depth, at)?;
+        let quoted = style != ScalarStyle::Plain;
+        if let Some(anchor) = anchor {
+            let value = scalar::resolve(value.clone(), quoted, tag.as_deref(), self.words);
+            self.anchors.insert(anchor, value.unwrap_or_default());
+        }
+        let key = scalar::key(value, quoted, tag.as_deref(), self.words);
+        key.map_err(|reason| YamlError::Scalar { line: line(at), reason })?.ok_or(YamlError::Key(line(at)))
     }
 
     fn alias(&mut self, anchor: &str, at: Mark, depth: usize) -> Result<Value, YamlError> {
@@ -201,17 +238,20 @@ impl Composer<'_, '_> {
     }
 }
 
-/// Fields that are written out win over merged ones, whatever their order.
-fn merge(fields: &mut Map<String, Value>, value: Value) {
-    match value {
-        Value::Object(more) => {
-            for (key, value) in more {
-                fields.entry(key).or_insert(value);
-            }
+/// Fields that are written out win over merged ones, whatever their order. `None` where there is nothing to merge.
+fn merge(fields: &mut Map<String, Value>, value: Value) -> Option<()> {
+    let several = match value {
+        Value::Object(_) => vec![value],
+        Value::Array(several) => several,
+        _ => return None,
+    };
+    for value in several {
+        let Value::Object(more) = value else { return None };
+        for (key, value) in more {
+            fields.entry(key).or_insert(value);
         }
-        Value::Array(several) => several.into_iter().for_each(|value| merge(fields, value)),
-        _ => {}
     }
+    Some(())
 }
 
 fn size(value: &Value) -> usize {

@@ -34,7 +34,7 @@ impl Operator {
     pub(crate) async fn start(kubeconfig: &Path, identity: [&str; 3]) -> Self {
         let mut command = webtroller();
         command
-            .args(["--log", "info", "--log-format", "json", "serve", "--host", "127.0.0.1", "--port", "0"])
+            .args(["serve", "--log", "info", "--log-format", "json", "--host", "127.0.0.1", "--port", "0"])
             .args(["--health-port", "0", "--webhook-url-host", "127.0.0.1", "--failure-policy", "fail"])
             .args(["--shutdown-delay", "1", "--webhook-operations", "CREATE,UPDATE,DELETE"])
             .env("KUBECONFIG", kubeconfig)

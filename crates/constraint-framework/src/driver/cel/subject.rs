@@ -65,7 +65,7 @@ impl Bindings for Subject<'_> {
             "oldObject" => self.old_object(),
             "request" => review.cel().request.clone(),
             "namespaceObject" if self.has_namespace => self.namespace(),
-            "variables.params" => self.read(self.case.parameters),
+            "params" | "variables.params" => self.read(self.case.parameters),
             "variables.anyObject" if self.is_delete() => self.old_object(),
             "variables.anyObject" => self.object(),
             _ => Value::Null,

@@ -156,7 +156,7 @@ fn record(assembly: &Assembly, plan: &Plan, rows: Vec<Row>, facts: Facts) -> Rec
     Record {
         format: Record::CURRENT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        templates: assembly.templates,
+        templates: assembly.templates.len(),
         objects: assembly.subjects.len(),
         iterations: plan.iterations,
         rounds: facts.rounds,

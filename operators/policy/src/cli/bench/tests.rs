@@ -37,7 +37,8 @@ fn args() -> BenchArgs {
         save: None,
         compare: None,
         threshold: 1e12,
-        min_threshold: 0,
+        min_threshold: Duration::ZERO,
+        engine: Engine::All,
     }
 }
 
@@ -76,6 +77,10 @@ fn a_measurement_is_saved_and_compared_with() {
     let mut fast = Record::from_json(&saved.out).unwrap();
     fast.all = record::Latency { p50: 1, rounds: vec![1], ..fast.all };
     std::fs::write(&file, fast.to_json()).unwrap();
+    let yaml = folder.path().join("saved.yaml");
+    let saved = run(&BenchArgs { save: Some(yaml.clone()), output: Format::Yaml, ..args() }, &input);
+    assert_eq!(std::fs::read_to_string(&yaml).unwrap(), saved.out);
+    assert_eq!(run(&BenchArgs { compare: Some(yaml), ..args() }, &input).code, 0);
     let ran = run(&BenchArgs { threshold: 10.0, ..compared }, &input);
     assert!(ran.code == 1 && ran.out.contains("SLOWER"), "{}", ran.out);
     let ran = run(&BenchArgs { threshold: 10.0, compare: Some(file), ..args() }, &input);
@@ -108,4 +113,24 @@ fn a_table_names_every_row_once() {
     for name in ["all constraints ", "K8sAny/one ", "K8sAny/two "] {
         assert_eq!(ran.out.lines().filter(|line| line.starts_with(name)).count(), 1, "{}", ran.out);
     }
+}
+
+#[test]
+fn durations_have_a_unit_or_are_microseconds() {
+    for (text, nanoseconds) in
+        [("50", 50_000), ("50us", 50_000), ("1.5ms", 1_500_000), ("7ns", 7), ("2s", 2_000_000_000)]
+    {
+        assert_eq!(duration(text).unwrap().as_nanos(), nanoseconds, "{text}");
+    }
+    for text in ["", "ms", "-1ms", "1h", "x", "inf"] {
+        assert!(duration(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn one_engine_alone_can_be_measured() {
+    let input = format!("{POLICIES}{OBJECTS}");
+    assert_eq!(run(&BenchArgs { engine: Engine::Rego, ..args() }, &input).code, 0);
+    let ran = run(&BenchArgs { engine: Engine::Cel, ..args() }, &input);
+    assert!(ran.code == 1 && ran.err.contains("no code for a known engine"), "{}", ran.err);
 }

@@ -9,6 +9,7 @@ use regex::Regex;
 use rego_compat::{Coverage, EvalError, Externals, Outcome, Suite, Test, Value};
 
 use super::coverage;
+use super::junit;
 use super::problem::{self, MAX_ERRORS, Problem};
 use super::report::{self, Ran};
 use super::source::{Selection, Sources};
@@ -74,6 +75,8 @@ pub enum Format {
     Pretty,
     /// A JSON list.
     Json,
+    /// JUnit's XML, which CI systems read.
+    Junit,
 }
 
 /// 0 when all passed, 2 when a test failed, erred or was skipped, 1 when tests could not be run.
@@ -101,6 +104,7 @@ pub(super) fn run(args: &TestArgs, streams: &mut Streams<'_>) -> io::Result<u8> 
     let text = match args.format {
         Format::Pretty => report::for_people(&ran, args.verbose),
         Format::Json => report::to_json(&ran),
+        Format::Junit => junit::render(&ran).map_err(io::Error::other)?,
     };
     streams.out.write_all(text.as_bytes())?;
     if ran.is_empty() && args.fail_on_empty {

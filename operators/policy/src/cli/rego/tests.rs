@@ -21,3 +21,19 @@ fn a_flag_that_cannot_be_obeyed_is_refused() {
         assert!(code > 0 && out.is_empty() && err.contains("is not supported"), "{line:?}: {code} {err}");
     }
 }
+
+#[test]
+fn ci_systems_get_junit() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a_test.rego");
+    std::fs::write(&file, "package a\n\ntest_yes if true\n\ntest_no if false\n\ntodo_test_later if true\n")
+        .unwrap();
+    let words = ["rego", "test", file.to_str().unwrap(), "--format", "junit"];
+    let args = Line::try_parse_from(words).unwrap().args;
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    assert_eq!(rego(&args, &mut std::io::empty(), &mut out, &mut err), 2);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("tests=\"3\" skipped=\"1\" failures=\"1\" errors=\"0\""), "{text}");
+    assert!(text.contains("<testcase name=\"test_yes\" classname=\"data.a\""), "{text}");
+    assert!(text.contains("a_test.rego:5: the test does not hold"), "{text}");
+}

@@ -1,6 +1,7 @@
 //! `schema check`: the API server's verdict, and the lints apart from it.
 
 use schema_merge::{Finding, Options, Severity, check_crd, check_structural};
+use serde_json::Value;
 
 use super::CheckArgs;
 use super::report::{Level, Note, Report};
@@ -19,12 +20,61 @@ pub(super) fn run(args: &CheckArgs, input: &mut Standard<'_>) -> Report {
                     check_structural(schema, &Options::default().status_subresource(args.status))
                 }
             };
-            let kept = findings.into_iter().map(|finding| note(&finding, source));
+            let (Content::Crd(value) | Content::Schema(value)) = &source.content;
+            let mut words = Vec::new();
+            boolean_names(value, &mut String::new(), &mut words);
+            let words = words.into_iter().map(|(pointer, name)| boolean_name(source, pointer, &name));
+            let kept = findings.into_iter().map(|finding| note(&finding, source)).chain(words);
             report.notes.extend(kept.filter(|note| note.level == Level::Error || !args.errors_only));
         }
     }
     report.settle();
     report
+}
+
+/// The properties called `true` or `false`, with their pointers.
+fn boolean_names(value: &Value, pointer: &mut String, found: &mut Vec<(String, String)>) {
+    let length = pointer.len();
+    match value {
+        Value::Object(fields) => {
+            let is_properties = pointer.ends_with("/properties");
+            for (key, below) in fields {
+                pointer.push('/');
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                if is_properties && matches!(key.as_str(), "true" | "false") {
+                    found.push((pointer.clone(), key.clone()));
+                }
+                boolean_names(below, pointer, found);
+                pointer.truncate(length);
+            }
+        }
+        Value::Array(items) => {
+            for (index, below) in items.iter().enumerate() {
+                pointer.push_str(&format!("/{index}"));
+                boolean_names(below, pointer, found);
+                pointer.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `n: {type: integer}` in YAML describes a property that is called `false`.
+fn boolean_name(source: &Source, pointer: String, name: &str) -> Note {
+    let words = if name == "true" { "y, yes, on and true" } else { "n, no, off and false" };
+    let text = format!(
+        "{pointer}: the property is called {name:?}: without quotes, YAML 1.1 reads {words} as that word; quote the name that is meant"
+    );
+    Note {
+        file: source.file.clone(),
+        others: Vec::new(),
+        line: source.line,
+        subject: source.subject.clone(),
+        level: Level::Warning,
+        rule: "yaml-boolean-name",
+        pointer,
+        text,
+    }
 }
 
 fn note(finding: &Finding, source: &Source) -> Note {

@@ -1,8 +1,15 @@
 //! What there is to say, as text and as JSON. SARIF is `sarif.rs`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
+use crate::cli::assemble::thousands;
+
 use super::source::SourceError;
+
+/// How many notes of one file and rule the text has.
+const SHOWN: usize = 20;
 
 /// One thing to say about a place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,16 +71,29 @@ impl Report {
         self.notes.iter().all(|note| note.level == Level::Note)
     }
 
-    /// One note a line. What the API server would say stands at the end of the line word for word.
+    /// One note a line. What the API server would say stands at the end of the line word for word. Of many notes of one
+    /// file and rule the first few are printed, and how many there are.
     pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
+        let mut groups: BTreeMap<(Level, &str, &str), usize> = BTreeMap::new();
         for note in &self.notes {
+            let count = groups.entry((note.level, &note.file, note.rule)).or_default();
+            *count = count.saturating_add(1);
+            if *count > SHOWN {
+                continue;
+            }
             let line = note.text.replace('\n', "\\n");
             let files = std::iter::once(&note.file).chain(&note.others).map(String::as_str);
             let files = files.collect::<Vec<_>>().join(",");
             let subject = note.subject.as_ref().map(|subject| format!("{}: ", subject.replace('\n', "\\n")));
             let (subject, level) = (subject.unwrap_or_default(), note.level.as_str());
             text.push_str(&format!("{files}: {subject}{level}: {line}\n"));
+        }
+        for ((level, file, rule), count) in groups {
+            if let Some(more) = count.checked_sub(SHOWN).filter(|more| *more > 0) {
+                let (number, level) = (thousands(more), level.as_str());
+                text.push_str(&format!("{file}: {level}: and {number} more of {rule}; -o json lists them\n"));
+            }
         }
         if let Some(verdict) = &self.verdict {
             text.push_str(&format!("{verdict}\n"));

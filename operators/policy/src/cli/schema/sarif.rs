@@ -18,6 +18,7 @@ fn failure(error: &SourceError) -> Entry {
         level: "error",
         message: error.to_string(),
         place: error.place().map(|(file, line)| (file.to_owned(), line)),
+        column: 0,
         about: String::new(),
     }
 }
@@ -33,5 +34,6 @@ fn entry(note: &Note) -> Entry {
         Some(subject) => (format!("{subject}: {}", note.text), format!("{subject}{}", note.pointer)),
         None => (note.text.clone(), note.pointer.clone()),
     };
-    Entry { rule: note.rule.to_owned(), level, message, place: Some((note.file.clone(), note.line)), about }
+    let place = Some((note.file.clone(), note.line));
+    Entry { rule: note.rule.to_owned(), level, message, place, column: 0, about }
 }

@@ -357,3 +357,29 @@ fn no_text_makes_the_commands_panic() {
         }
     }
 }
+
+#[test]
+fn a_property_that_yaml_takes_for_a_boolean_is_warned_of() {
+    let crd = CRD.replace("size: {type: integer}", "n: {type: integer}");
+    let ran = run(&[("crd.yaml", &crd)], &["check", "crd.yaml"], "");
+    assert!(
+        ran.out.contains("warning: ") && ran.out.contains("/spec/properties/false: the property is called"),
+        "{}",
+        ran.out
+    );
+    let quoted = CRD.replace("size: {type: integer}", "\"n\": {type: integer}");
+    assert!(!run(&[("crd.yaml", &quoted)], &["check", "crd.yaml"], "").out.contains("is called"));
+    assert_eq!(run(&[("crd.yaml", &crd)], &["check", "--errors-only", "crd.yaml"], "").code, 0);
+}
+
+#[test]
+fn many_findings_of_one_rule_are_counted() {
+    let fields: String = (0..2000).map(|number| format!("f{number}: {{}}, ")).collect();
+    let crd = CRD.replace("size: {type: integer}", &fields);
+    let ran = run(&[("crd.yaml", &crd)], &["check", "--errors-only", "crd.yaml"], "");
+    assert!(ran.out.lines().count() < 50 && ran.out.contains(" more of "), "{}", ran.out);
+    let json: Value =
+        serde_json::from_str(&run(&[("crd.yaml", &crd)], &["check", "-o", "json", "crd.yaml"], "").out)
+            .unwrap();
+    assert!(json.as_array().unwrap().len() >= 2000);
+}

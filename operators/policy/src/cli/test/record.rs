@@ -1,11 +1,15 @@
 //! The JSON and YAML lists of `gator test`, with the place of each object added.
 
-use serde::Serialize;
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
 use serde_json::ser::PrettyFormatter;
 use serde_json::{Value, json};
 
 use crate::cli::judge::Offence;
 use crate::yaml;
+
+use super::trace::Traces;
 
 const TARGET: &str = "admission.k8s.gatekeeper.sh";
 
@@ -21,9 +25,9 @@ struct Entry<'a> {
     enforcement_action: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     scoped_actions: Option<Vec<&'a str>>,
-    violating_object: &'a Value,
+    violating_object: Value,
     source: Source,
-    trace: Option<String>,
+    trace: Option<&'a str>,
 }
 
 /// Where the object stands.
@@ -38,9 +42,9 @@ struct Source {
 #[serde(rename_all = "camelCase")]
 struct Block<'a> {
     result: BlockResult<'a>,
-    violating_object: &'a Value,
+    violating_object: Value,
     source: Source,
-    trace: Option<String>,
+    trace: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -61,23 +65,22 @@ struct BlockConstraint<'a> {
     object: &'a Value,
 }
 
-pub(super) fn json(offences: &[Offence<'_>]) -> String {
-    let entries: Vec<_> = offences.iter().map(entry).collect();
-    let mut text = Vec::new();
-    let mut writer = serde_json::Serializer::with_formatter(&mut text, PrettyFormatter::with_indent(b"    "));
-    // Everything in it came from JSON, so it goes back there.
-    let _ = entries.serialize(&mut writer);
-    text.push(b'\n');
-    String::from_utf8(text).unwrap_or_default()
+/// Writes the JSON list entry by entry, so that the whole text is never in memory.
+pub(super) fn json(offences: &[Offence<'_>], traces: &Traces, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = serde_json::Serializer::with_formatter(&mut *out, PrettyFormatter::with_indent(b"    "));
+    let entries = offences.iter().enumerate().map(|(position, offence)| entry(offence, traces.get(position)));
+    writer.collect_seq(entries)?;
+    out.write_all(b"\n")
 }
 
-pub(super) fn yaml(offences: &[Offence<'_>]) -> String {
-    let blocks: Vec<_> = offences.iter().map(block).collect();
-    let text = serde_json::to_string(&blocks).unwrap_or_default();
+/// The YAML list.
+pub(super) fn yaml(offences: &[Offence<'_>], traces: &Traces) -> String {
+    let blocks = offences.iter().enumerate().map(|(position, offence)| block(offence, traces.get(position)));
+    let text = serde_json::to_string(&blocks.collect::<Vec<_>>()).unwrap_or_default();
     yaml::block(&text).unwrap_or(text)
 }
 
-fn entry<'a>(offence: &'a Offence<'_>) -> Entry<'a> {
+fn entry<'a>(offence: &'a Offence<'_>, trace: Option<&'a str>) -> Entry<'a> {
     Entry {
         target: TARGET,
         msg: &offence.violation.message,
@@ -85,13 +88,13 @@ fn entry<'a>(offence: &'a Offence<'_>) -> Entry<'a> {
         constraint: &offence.constraint.manifest,
         enforcement_action: offence.enforcement_action(),
         scoped_actions: offence.scoped_actions(),
-        violating_object: offence.subject.object.json(),
+        violating_object: offence.subject.object.body().parse().unwrap_or_default(),
         source: source(offence),
-        trace: None,
+        trace,
     }
 }
 
-fn block<'a>(offence: &'a Offence<'_>) -> Block<'a> {
+fn block<'a>(offence: &'a Offence<'_>, trace: Option<&'a str>) -> Block<'a> {
     let result = BlockResult {
         target: TARGET,
         msg: &offence.violation.message,
@@ -100,7 +103,12 @@ fn block<'a>(offence: &'a Offence<'_>) -> Block<'a> {
         action: offence.enforcement_action(),
         scoped: offence.scoped_actions().unwrap_or_default(),
     };
-    Block { result, violating_object: offence.subject.object.json(), source: source(offence), trace: None }
+    Block {
+        result,
+        violating_object: offence.subject.object.body().parse().unwrap_or_default(),
+        source: source(offence),
+        trace,
+    }
 }
 
 /// `None` from policies in CEL, which have no details, and from those that could not be asked.

@@ -27,6 +27,7 @@ fn result(offence: &Offence<'_>) -> Note {
         level: level(offence),
         message: offence.violation.message.clone(),
         place: Some((place.file.display().to_string(), place.line)),
+        column: place.column,
         about: format!("{}/{}{}", object.api_version(), object.kind(), names.concat()),
     }
 }
@@ -49,6 +50,7 @@ fn failure(problem: &Problem) -> Note {
         level: "error",
         message: problem.message.clone(),
         place: problem.place.as_ref().map(|place| (place.file.display().to_string(), place.line)),
+        column: problem.place.as_ref().map_or(0, |place| place.column),
         about: String::new(),
     }
 }

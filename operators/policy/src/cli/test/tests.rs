@@ -14,7 +14,9 @@ struct Line {
 struct Ran {
     code: u8,
     out: String,
+    /// Without the summary.
     err: String,
+    summary: String,
 }
 
 const TEMPLATE: &str = r#"
@@ -63,7 +65,12 @@ fn run(files: &[(&str, &str)], line: &[&str], input: &str) -> Ran {
     let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
     let code = test(&line.args, standard, &mut out, &mut err);
     let text = |bytes| String::from_utf8(bytes).unwrap().replace(&here, "");
-    Ran { code, out: text(out), err: text(err) }
+    let err = text(err);
+    let is_summary = |line: &&str| line.ends_with(" ms") && line.contains(" constraint");
+    let summary = err.lines().last().filter(is_summary).unwrap_or_default().to_owned();
+    let tail = if summary.is_empty() { String::new() } else { format!("{summary}\n") };
+    let err = err.strip_suffix(&tail).unwrap_or(&err).to_owned();
+    Ran { code, out: text(out), err, summary }
 }
 
 fn policies() -> [(&'static str, &'static str); 2] {
@@ -80,8 +87,8 @@ fn lines_are_gators_with_the_place_behind() {
     let ran = judged(OBJECTS, &[]);
     assert_eq!(
         ran.out,
-        "v1/Pod ns/x: [\"any\"] Message: \"hit Pod\" (<stdin>:5)\n\
-         v1/ServiceAccount x: [\"any\"] Message: \"hit ServiceAccount\" (<stdin>:1)\n"
+        "v1/Pod ns/x: [\"any\"] Message: \"hit Pod\" (<stdin>:5, deny)\n\
+         v1/ServiceAccount x: [\"any\"] Message: \"hit ServiceAccount\" (<stdin>:1, deny)\n"
     );
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
 }
@@ -182,7 +189,10 @@ fn sarif_points_at_the_manifest() {
     assert_eq!((&result["ruleId"], &result["level"]), (&json!("K8sAny/any"), &json!("error")));
     assert_eq!(
         log["runs"][0]["tool"]["driver"]["rules"],
-        json!([{"id": "K8sAny/any", "shortDescription": {"text": "Refuses everything."}}])
+        json!([{
+            "id": "K8sAny/any", "shortDescription": {"text": "Refuses everything."},
+            "fullDescription": {"text": "Refuses everything."},
+        }])
     );
     assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], true);
 }
@@ -256,7 +266,7 @@ fn what_cannot_be_read_is_named() {
         "",
     );
     let lines: Vec<_> = ran.err.lines().collect();
-    assert!(lines[0].contains("example.com/policies: policies are not pulled from OCI images"), "{lines:?}");
+    assert!(lines[0].contains("example.com/policies: is not an OCI image layout"), "{lines:?}");
     assert!(lines[1].starts_with("webtroller test: bad.yaml: is not YAML: "), "{lines:?}");
     assert!(lines[2].starts_with("webtroller test: missing: cannot be read: "), "{lines:?}");
     assert_eq!(ran.code, 1);
@@ -268,8 +278,8 @@ fn what_cannot_be_read_is_named() {
 #[test]
 fn a_terminal_is_read_only_when_asked_for() {
     let code = |filenames: Vec<std::path::PathBuf>| {
-        let input = InputArgs { filenames, images: Vec::new() };
-        let args = TestArgs { input, output: Format::Text, deny_only: false, verbose: false };
+        let input = InputArgs { filenames, ..InputArgs::default() };
+        let args = TestArgs { input, ..TestArgs::default() };
         let standard = StandardInput { reader: &mut OBJECTS.as_bytes(), is_terminal: true };
         let mut err = Vec::new();
         let code = test(&args, standard, &mut Vec::new(), &mut err);
@@ -331,18 +341,78 @@ fn a_key_that_stands_twice_is_warned_of() {
     );
 }
 
+const EXPANSION: &str = "{apiVersion: expansion.gatekeeper.sh/v1beta1, kind: ExpansionTemplate, metadata: {name: e}, spec: {applyTo: [{groups: [apps], versions: [v1], kinds: [Deployment]}], templateSource: spec.template, generatedGVK: {group: '', version: v1, kind: Pod}}}";
+const DEPLOYMENT: &str = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {template: {spec: {}}}}";
+
 #[test]
-fn expansion_is_refused_where_it_would_matter() {
-    let template = "{apiVersion: expansion.gatekeeper.sh/v1beta1, kind: ExpansionTemplate, metadata: {name: e}, spec: {applyTo: [{groups: [apps], versions: [v1], kinds: [Deployment]}]}}";
-    assert_eq!(judged(template, &[]).code, 0);
-    let ran = judged(
-        &format!("{template}\n---\n{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a}}}}"),
-        &[],
+fn what_a_deployment_generates_is_judged() {
+    let ran = judged(&format!("{EXPANSION}\n---\n{DEPLOYMENT}"), &[]);
+    assert_eq!(
+        ran.out,
+        "apps/v1/Deployment shop/web: [\"any\"] Message: \"[Implied by e] hit Pod\" (<stdin>:3, deny)\n"
     );
+    assert_eq!(ran.code, 1);
+    let warning = EXPANSION.replace("templateSource", "enforcementAction: warn, templateSource");
+    let ran = judged(&format!("{warning}\n---\n{DEPLOYMENT}"), &["-o", "json"]);
+    let list: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&list[0]["enforcementAction"], ran.code), (&json!("warn"), 0));
+    assert_eq!(list[0]["violatingObject"]["kind"], "Deployment");
+}
+
+#[test]
+fn source_tells_what_is_generated_from_what_was_written() {
+    for (source, expected) in [("Generated", 1), ("Original", 0), ("All", 1)] {
+        let constraint = CONSTRAINT.replace("  match: {", &format!("  match: {{source: {source}, "));
+        let input = format!("{EXPANSION}\n---\n{DEPLOYMENT}");
+        let ran = run(&[("t.yaml", TEMPLATE), ("c.yaml", &constraint)], &["-f", "@/"], &input);
+        assert_eq!(ran.out.lines().count(), expected, "{source}: {}", ran.out);
+    }
+}
+
+#[test]
+fn an_unknown_action_fails_nothing_and_is_warned_of() {
+    let constraint = CONSTRAINT.replace("spec:", "spec:\n  enforcementAction: foo");
+    let files = [("t.yaml", TEMPLATE), ("c.yaml", constraint.as_str())];
+    let ran = run(&files, &["-f", "@/", "-o", "json"], OBJECTS);
+    let list: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &list[0]["enforcementAction"]), (0, &json!("foo")));
+    assert!(ran.err.contains("c.yaml:1: enforcementAction \"foo\" is unknown"), "{}", ran.err);
+}
+
+#[test]
+fn versions_are_read_as_kubernetes_reads_them() {
+    let constraint =
+        CONSTRAINT.replace("  match: {", "  match: {namespaceSelector: {matchLabels: {team: a}}, ");
+    let namespace = "{apiVersion: /v1, kind: Namespace, metadata: {name: ns, labels: {team: a}}}";
+    let input = format!("{OBJECTS}---\n{namespace}");
+    let ran = run(&[("t.yaml", TEMPLATE), ("c.yaml", &constraint)], &["-f", "@/"], &input);
+    assert!(ran.out.contains("v1/Pod ns/x: [\"any\"] Message: \"hit Pod\""), "{}", ran.out);
+    let ran = judged("{apiVersion: a/b/c, kind: Pod, metadata: {name: x}}", &[]);
     assert!(
-        ran.code == 1 && ran.err.contains("<stdin>:1: workloads are not expanded yet, and <stdin>:3 is one"),
-        "{}",
-        ran.err
+        ran.code == 1 && ran.err.contains("/apiVersion must be a version or group/version, not \"a/b/c\"")
+    );
+}
+
+#[test]
+fn typed_lists_are_judged_item_by_item() {
+    let ran =
+        judged("{apiVersion: v1, kind: PodList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}", &[]);
+    assert_eq!(ran.out.lines().count(), 2, "{}", ran.out);
+}
+
+#[test]
+fn paths_are_named_without_a_flag_too() {
+    let ran = run(&policies(), &["@/p"], OBJECTS);
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 2));
+}
+
+#[test]
+fn no_input_names_what_was_looked_at() {
+    let ran = run(&[("p/a.txt", "x"), ("p/b.yaml", "")], &["-f", "@/p"], "");
+    assert_eq!(
+        ran.err,
+        "webtroller test: no input: p holds no object (skipped: p/a.txt: does not end in .yaml, .yml or .json); \
+         standard input holds no object\n"
     );
 }
 
@@ -380,8 +450,7 @@ impl Write for Closed {
 fn a_reader_that_went_away_does_not_change_the_verdict() {
     let code = |input: &str| {
         let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
-        let args =
-            TestArgs { input: InputArgs::default(), output: Format::Json, deny_only: false, verbose: false };
+        let args = TestArgs { output: Format::Json, ..TestArgs::default() };
         let mut err = Vec::new();
         (test(&args, standard, &mut Closed, &mut err), err.len())
     };
@@ -408,4 +477,93 @@ fn what_policies_print_comes_behind_the_violations_as_gator_has_it() {
     assert_eq!(json.err, printed);
     let nothing = run(&files, &["-f", "@/p", "-v"], "{apiVersion: v1, kind: Service, metadata: {name: a}}");
     assert_eq!((nothing.out.as_str(), nothing.err.as_str()), ("", ""));
+}
+
+#[test]
+fn a_summary_counts_what_was_judged_and_found() {
+    let said = |input: &str, more: &[&str]| judged(input, more).summary;
+    assert!(said(OBJECTS, &[]).starts_with("2 objects, 1 constraint: 2 violations (2 deny) in "));
+    let service = "{apiVersion: v1, kind: Service, metadata: {name: a}}";
+    assert!(said(service, &[]).starts_with("1 object, 1 constraint: no violation in "));
+    assert_eq!(said(service, &["-q"]), "");
+    assert_eq!(said(service, &["-o", "json"]), "");
+    let generated = said(&format!("{EXPANSION}\n---\n{DEPLOYMENT}"), &[]);
+    assert!(generated.starts_with("1 object (and 1 generated), "), "{generated}");
+    assert!(run(&[], &[], OBJECTS).summary.starts_with("2 objects, 0 constraints: nothing was judged in "));
+}
+
+#[test]
+fn default_lines_are_gators_alone() {
+    let ran = judged(OBJECTS, &["-o", "default"]);
+    assert_eq!(
+        ran.out,
+        "v1/Pod ns/x: [\"any\"] Message: \"hit Pod\"\nv1/ServiceAccount x: [\"any\"] Message: \"hit ServiceAccount\"\n"
+    );
+    assert_eq!(ran.summary, "");
+}
+
+#[test]
+fn a_trace_stands_with_each_violation() {
+    let ran = judged(OBJECTS, &["-t"]);
+    assert!(
+        ran.out.contains("    Pod ns/x (<stdin>:5) and K8sAny/any:\n      spec.match.kinds matches"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("violation at template:2:1 is violated"), "{}", ran.out);
+    let json: Value = serde_json::from_str(&judged(OBJECTS, &["-t", "-o", "json"]).out).unwrap();
+    assert!(json[0]["trace"].as_str().unwrap().contains("is violated"));
+}
+
+#[test]
+fn policies_in_cel_can_be_left_out_or_given_a_failure_policy() {
+    let ran = run(&[], &["--enable-k8s-native-validation=false"], IN_CEL);
+    assert!(
+        ran.code == 1 && ran.err.contains("no code for a known engine: write one of Rego"),
+        "{}",
+        ran.err
+    );
+    let failing = IN_CEL.replace("object.kind != 'Pod'", "object.spec.none == 1");
+    assert_eq!(run(&[], &[], &failing).code, 1);
+    let ran = run(&[], &["--default-k8s-native-validation-failure-policy", "Ignore"], &failing);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+}
+
+#[test]
+fn mistakes_of_code_are_at_their_line_of_the_file_with_a_caret() {
+    let template = TEMPLATE.replace("msg := sprintf", "msg := sprnitf");
+    let files = [("p/template.yaml", template.as_str()), ("p/constraint.yaml", CONSTRAINT)];
+    let ran = run(&files, &["-f", "@/p"], OBJECTS);
+    let lines: Vec<_> = ran.err.lines().take(3).collect();
+    assert!(
+        lines[0].starts_with("webtroller test: p/template.yaml:14:16: undefined function"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(
+        lines[1],
+        "  14 |         msg := sprnitf(\"%v %v\", [input.parameters.word, input.review.kind.kind])"
+    );
+    assert_eq!(lines[2].trim_start_matches(['|', ' ']), "^");
+    assert_eq!(
+        ran.err.lines().count(),
+        3,
+        "the constraint is not reported for want of its template: {}",
+        ran.err
+    );
+    let sarif: Value =
+        serde_json::from_str(&run(&files, &["-f", "@/p", "-o", "sarif"], OBJECTS).out).unwrap();
+    let notification = &sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"][0];
+    let region = &notification["locations"][0]["physicalLocation"]["region"];
+    assert_eq!((&region["startLine"], region["startColumn"].is_u64()), (&json!(14), true));
+}
+
+#[test]
+fn a_helm_template_is_recognised() {
+    let ran = run(&[("t.yaml", "a: {{ .Values.x }}\nb: {{- if x }}")], &["-f", "@/t.yaml"], "");
+    assert!(
+        ran.err.contains("it looks like a Helm template: send what `helm template` prints"),
+        "{}",
+        ran.err
+    );
 }

@@ -1,11 +1,38 @@
-//! The lines of `gator test`, each followed by the place of the object.
+//! The lines of `gator test`, each followed by the place of the object and the action.
+
+use std::io::{self, Write};
 
 use rego_compat::builtins::{Outcome, registry};
 
+use crate::cli::color::{Color, Stream, paint};
 use crate::cli::judge::Offence;
 
-pub(super) fn render(offences: &[Offence<'_>]) -> String {
-    offences.iter().map(line).collect()
+use super::trace::Traces;
+
+/// Writes a line per violation; with `places`, where the object stands and what is done about it.
+pub(super) fn write(
+    offences: &[Offence<'_>],
+    places: bool,
+    traces: &Traces,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for (position, offence) in offences.iter().enumerate() {
+        let behind = if places { place(offence) } else { String::new() };
+        writeln!(out, "{}{behind}", line(offence))?;
+        if let Some(trace) = traces.get(position) {
+            for line in trace.lines() {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn place(offence: &Offence<'_>) -> String {
+    let action = offence.enforcement_action();
+    let color = if offence.denies() { Color::Red } else { Color::Yellow };
+    let place = paint(&offence.subject.place.to_string(), Color::Dim, Stream::Out);
+    format!(" ({place}, {})", paint(action, color, Stream::Out))
 }
 
 fn line(offence: &Offence<'_>) -> String {
@@ -15,12 +42,11 @@ fn line(offence: &Offence<'_>) -> String {
         namespace => format!("{namespace}/{}", object.name()),
     };
     format!(
-        "{}/{} {name}: [{}] Message: {} ({})\n",
+        "{}/{} {name}: [{}] Message: {}",
         object.api_version(),
         object.kind(),
         quoted(&offence.violation.constraint.name),
         quoted(&offence.violation.message),
-        offence.subject.place
     )
 }
 

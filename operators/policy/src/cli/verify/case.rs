@@ -1,17 +1,20 @@
 //! Runs one test of a suite: a template, a constraint, and the objects they are tried on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use constraint_framework::IngestError;
 use constraint_framework::api::{Constraint, ConstraintTemplate};
 use constraint_framework::driver::Budget;
-use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
-use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSource};
+use constraint_framework::expansion::{ExpansionTemplate, ExpansionTemplates, Resultant};
+use constraint_framework::policyset::{Compiler, Explanation, PolicySet, PolicySetBuilder};
+use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSource, Verdict};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
+use crate::cli::enforcement::with_known_action;
+use crate::cli::explain::inner;
 use crate::cli::judge::{namespace_called, verdict};
 use crate::cli::load::{Manifest, load_file};
 use crate::cli::suite::{Case, Test};
@@ -27,12 +30,12 @@ pub(super) fn run_test(folder: &Path, test: &Test, manner: &Manner<'_>) -> Outco
     match set_up(folder, test, manner) {
         Err(reason) => outcome.error = Some(reason),
         Ok(SetUp::NoCode) => return Outcome::skipped(&test.name),
-        Ok(SetUp::Refused) => {}
+        Ok(SetUp::Refused) => outcome.refused = true,
         Ok(SetUp::Accepted(policy)) => {
             outcome.warnings = policy.warnings();
             for case in &test.cases {
                 let skipped = case.skip || !manner.filter.selects_case(test, case);
-                let run = || policy.run_case(folder, case);
+                let run = || policy.run_case(folder, case, manner);
                 manner.printed();
                 let ran = if skipped { Outcome::skipped(&case.name) } else { timed(&case.name, run) };
                 outcome.cases.push(Outcome { printed: manner.printed(), ..ran });
@@ -43,16 +46,31 @@ pub(super) fn run_test(folder: &Path, test: &Test, manner: &Manner<'_>) -> Outco
     outcome
 }
 
-fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Outcome {
+fn timed(name: &str, run: impl FnOnce() -> Result<Judged, String>) -> Outcome {
     let started = Instant::now();
-    let error = run().err();
-    Outcome { error, elapsed: started.elapsed(), ..Outcome::new(name) }
+    let (error, judged) = match run() {
+        Ok(judged) if judged.failures.is_empty() => (None, judged),
+        Ok(judged) => (Some(judged.failures.join("; ")), judged),
+        Err(reason) => (Some(reason), Judged::default()),
+    };
+    let Judged { diff, trace, .. } = judged;
+    Outcome { error, diff, trace, elapsed: started.elapsed(), ..Outcome::new(name) }
+}
+
+/// What came of a case that could be judged.
+#[derive(Default)]
+struct Judged {
+    failures: Vec<String>,
+    /// What was wanted and what was found instead.
+    diff: Vec<String>,
+    /// How the constraint came to its answer.
+    trace: Vec<String>,
 }
 
 /// What came of a test's template and constraint.
 enum SetUp {
     /// Both are accepted, by every compiler.
-    Accepted(Policy),
+    Accepted(Box<Policy>),
     /// The constraint is refused, which is what the test is about.
     Refused,
     /// The template has no code for the engine asked for.
@@ -61,22 +79,39 @@ enum SetUp {
 
 /// A template and a constraint, and who judges by them.
 struct Policy {
+    /// The template's file.
+    path: PathBuf,
     template: Value,
-    constraint: Value,
+    constraint: Constraint,
+    expansion: ExpansionTemplates,
     compilers: Vec<Compiler>,
+    warnings: Vec<String>,
+}
+
+/// A case that is ready to be judged.
+struct Ready {
+    policies: Arc<PolicySet>,
+    review: Review,
+    /// What the object generates; nothing of a request.
+    implied: Vec<(Resultant, Review)>,
 }
 
 fn set_up(folder: &Path, test: &Test, manner: &Manner<'_>) -> Result<SetUp, String> {
-    let template = required(folder, test.template.as_deref(), "template")?;
+    let mut template = required(folder, test.template.as_deref(), "template")?;
+    manner.cel.apply_to(&mut template);
     let constraint = required(folder, test.constraint.as_deref(), "constraint")?;
-    let compilers: Vec<_> =
-        compilers(manner.engine, &template).into_iter().map(|compiler| manner.listening(compiler)).collect();
+    let expansion = expansion(folder, test.expansion.as_deref())?;
+    let compilers: Vec<_> = compilers(manner.engine, manner.cel, &template)
+        .into_iter()
+        .map(|compiler| manner.listening(compiler))
+        .collect();
+    let parsed =
+        Constraint::from_value(&constraint).map_err(|errors| format!("adding constraint: {errors}"))?;
+    let (constraint, unknown_action) = with_known_action(parsed);
     for compiler in &compilers {
         let mut policies = PolicySetBuilder::new(compiler.clone());
         policies.put_template(&template).map_err(|error| format!("adding template: {error}"))?;
-        let parsed =
-            Constraint::from_value(&constraint).map_err(|errors| format!("adding constraint: {errors}"))?;
-        match (policies.put_constraint(parsed), test.invalid) {
+        match (policies.put_constraint(constraint.clone()), test.invalid) {
             (Ok(()), false) => {}
             // Only what the schema refuses is what the test is about: not a kind that is misspelt.
             (Err(IngestError::Invalid(_)), true) => return Ok(SetUp::Refused),
@@ -89,7 +124,15 @@ fn set_up(folder: &Path, test: &Test, manner: &Manner<'_>) -> Result<SetUp, Stri
     if compilers.is_empty() {
         return Ok(SetUp::NoCode);
     }
-    Ok(SetUp::Accepted(Policy { template, constraint, compilers }))
+    let warnings = unknown_action.into_iter().collect();
+    Ok(SetUp::Accepted(Box::new(Policy {
+        path: folder.join(test.template.as_deref().unwrap_or_default()),
+        template,
+        constraint,
+        expansion,
+        compilers,
+        warnings,
+    })))
 }
 
 impl Policy {
@@ -97,43 +140,64 @@ impl Policy {
         let template = ConstraintTemplate::from_value(&self.template).ok();
         let compile = |compiler: &Compiler| compiler.compile(template.as_ref()?).ok();
         let compiled = self.compilers.iter().filter_map(compile);
-        compiled
-            .flat_map(|compiled| compiled.warnings().map(ToString::to_string).collect::<Vec<_>>())
-            .collect()
+        let of_code =
+            compiled.flat_map(|compiled| compiled.warnings().map(ToString::to_string).collect::<Vec<_>>());
+        self.warnings.iter().cloned().chain(of_code).collect()
     }
 
     /// Judges a case by each engine, and where there are several, compares them.
-    fn run_case(&self, folder: &Path, case: &Case) -> Result<(), String> {
+    fn run_case(&self, folder: &Path, case: &Case, manner: &Manner<'_>) -> Result<Judged, String> {
         if case.assertions.is_empty() {
             return Err("invalid Case: assertions must be non-empty".to_owned());
         }
-        let mut failures = Vec::new();
+        let mut judged = Judged::default();
         for compiler in &self.compilers {
-            let (policies, review) = self.ready(compiler.clone(), folder, case)?;
-            let verdict = verdict(&review, &policies);
-            failures.extend(case.assertions.iter().filter_map(|assertion| assertion.check(&verdict).err()));
+            let ready = self.ready(compiler.clone(), folder, case)?;
+            let verdict = ready.verdict();
+            for mismatch in case.assertions.iter().filter_map(|assertion| assertion.check(&verdict).err()) {
+                judged.failures.push(mismatch.summary);
+                judged.diff.extend(mismatch.diff);
+            }
+            if let Some(coverage) = manner.coverage {
+                self.explanations(compiler, &ready).for_each(|found| coverage.add(&self.path, &found));
+            }
+            if manner.trace {
+                judged.trace.extend(self.trace(compiler, &ready));
+            }
         }
         if self.compilers.len() > 1 {
-            let (policies, review) = self.ready(Compiler::default().comparing(), folder, case)?;
-            let found = policies.disagreements(&review, EnforcementPoint::GATOR, &Budget::default());
-            failures.extend(found.iter().flat_map(|found| &found.answers).map(|answer| {
-                format!("the engines disagree: {} finds {:?}", answer.engine, answer.messages)
-            }));
+            let ready = self.ready(Compiler::default().comparing(), folder, case)?;
+            judged.failures.extend(ready.disagreements());
         }
-        if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+        Ok(judged)
+    }
+
+    /// How the constraint judged the object, and then what it generates.
+    fn trace(&self, compiler: &Compiler, ready: &Ready) -> Vec<String> {
+        let text: String =
+            self.explanations(compiler, ready).map(|explanation| inner(&explanation)).collect();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn explanations<'a>(
+        &'a self,
+        compiler: &'a Compiler,
+        ready: &'a Ready,
+    ) -> impl Iterator<Item = Explanation> + 'a {
+        let template = ConstraintTemplate::from_value(&self.template).ok();
+        let reviews = std::iter::once(&ready.review).chain(ready.implied.iter().map(|(_, review)| review));
+        reviews.filter_map(move |review| {
+            let spec = &self.constraint.spec;
+            compiler.explain(template.as_ref()?, spec, review, &ready.policies, &Budget::default()).ok()
+        })
     }
 
     /// Each case has a policy set of its own, so that none depends on what another left behind.
-    fn ready(
-        &self,
-        compiler: Compiler,
-        folder: &Path,
-        case: &Case,
-    ) -> Result<(Arc<PolicySet>, Review), String> {
+    fn ready(&self, compiler: Compiler, folder: &Path, case: &Case) -> Result<Ready, String> {
         let object = case.object.as_deref().ok_or("invalid Case: must define object")?;
         let mut policies = PolicySetBuilder::new(compiler);
         policies.put_template(&self.template).map_err(|error| error.to_string())?;
-        put_constraint(&mut policies, &self.constraint).map_err(|error| error.to_string())?;
+        policies.put_constraint(self.constraint.clone()).map_err(|error| error.to_string())?;
         for path in &case.inventory {
             for manifest in read(folder, path)? {
                 let object =
@@ -141,40 +205,107 @@ impl Policy {
                 policies.put_object(&AdmissionTarget, object).map_err(|error| format!("{path}: {error}"))?;
             }
         }
-        let mut review = review(&required(folder, Some(object), "object")?)?;
+        let object = required(folder, Some(object), "object")?;
         let policies = policies.build();
-        // The namespace of a request is the one it names, whatever its object says.
-        let namespace = review.attributes.get("namespace").and_then(Value::as_str).unwrap_or_default();
-        review.namespace_object = namespace_called(namespace, &policies);
-        Ok((policies, review))
+        if is_admission_review(&object) {
+            let review = placed(request(&object)?, &policies);
+            return Ok(Ready { policies, review, implied: Vec::new() });
+        }
+        let document =
+            Document::from_value(&object).map_err(|error| format!("not a Kubernetes object: {error}"))?;
+        let resultants = self.expansion.expand(&document);
+        let resultants =
+            resultants.map_err(|error| format!("expanding resource {}: {error}", document.name()))?;
+        let of = |object: Document, source| placed(AdmissionTarget.object(object, Some(source)), &policies);
+        let implied = resultants.into_iter().map(|resultant| {
+            let review = of(resultant.object.clone(), ReviewSource::Generated);
+            (resultant, review)
+        });
+        let implied = implied.collect();
+        let review = of(document, ReviewSource::Original);
+        Ok(Ready { review, implied, policies })
     }
 }
 
-fn put_constraint(policies: &mut PolicySetBuilder, manifest: &Value) -> Result<(), String> {
-    let constraint = Constraint::from_value(manifest).map_err(|error| error.to_string())?;
-    policies.put_constraint(constraint).map_err(|error| error.to_string())
+impl Ready {
+    /// All violations, those of what the object generates among them.
+    fn verdict(&self) -> Verdict {
+        let mut violations = verdict(&self.review, &self.policies).violations().to_vec();
+        for (resultant, review) in &self.implied {
+            let implied = resultant.attribute(&verdict(review, &self.policies));
+            violations.extend(implied.violations().iter().cloned());
+        }
+        Verdict::new(violations)
+    }
+
+    /// What the engines of a template do not agree on.
+    fn disagreements(&self) -> Vec<String> {
+        let reviews = std::iter::once(&self.review).chain(self.implied.iter().map(|(_, review)| review));
+        let found = reviews.flat_map(|review| {
+            self.policies.disagreements(review, EnforcementPoint::GATOR, &Budget::default())
+        });
+        let answers = found.flat_map(|found| found.answers);
+        answers
+            .map(|answer| format!("the engines disagree: {} finds {:?}", answer.engine, answer.messages))
+            .collect()
+    }
 }
 
-/// An object is reviewed as it lies there; an AdmissionReview as the request that it holds.
-fn review(object: &Value) -> Result<Review, String> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    if text("/kind") == "AdmissionReview" && text("/apiVersion").starts_with("admission.k8s.io/") {
-        let unknown = unknown_fields(object);
-        if !unknown.is_empty() {
-            return Err(format!("invalid AdmissionReview: unknown fields: {}", unknown.join(", ")));
-        }
-        let request = object.get("request").filter(|request| request.is_object());
-        let request = request.ok_or("invalid AdmissionReview: must hold a request")?;
-        if request.get("object").is_none_or(Value::is_null)
-            && request.get("oldObject").is_none_or(Value::is_null)
-        {
-            return Err("invalid AdmissionReview: must hold an object or an old object".to_owned());
-        }
-        return AdmissionTarget.request(&request.to_string()).map_err(|error| error.to_string());
+/// The review with its Namespace. That of a request is the one it names, whatever its object says.
+fn placed(mut review: Review, policies: &PolicySet) -> Review {
+    let namespace = review.attributes.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    review.namespace_object = namespace_called(namespace, policies);
+    review
+}
+
+/// The ExpansionTemplates of a file; none where the test names no file.
+fn expansion(folder: &Path, path: Option<&str>) -> Result<ExpansionTemplates, String> {
+    let Some(path) = path.filter(|path| !path.is_empty()) else {
+        return Ok(ExpansionTemplates::default());
+    };
+    let manifests = read(folder, path).map_err(|error| format!("reading expansion: {error}"))?;
+    let is_one = |manifest: &Manifest| text(&manifest.object, "/kind") == "ExpansionTemplate";
+    if manifests.is_empty() || !manifests.iter().all(is_one) {
+        return Err(format!("reading expansion: {path} must hold ExpansionTemplates, and nothing else"));
     }
-    let document =
-        Document::from_value(object).map_err(|error| format!("not a Kubernetes object: {error}"))?;
-    Ok(AdmissionTarget.object(document, Some(ReviewSource::Original)))
+    let read = |manifest: &Manifest| ExpansionTemplate::from_value(&manifest.object);
+    let templates = manifests.iter().map(read).collect::<Result<Vec<_>, _>>();
+    let templates = templates.map_err(|errors| format!("invalid ExpansionTemplate: {path}: {errors}"))?;
+    let expansion = ExpansionTemplates::new(templates);
+    if let Some(name) = expansion.cyclic().next() {
+        return Err(format!("{path}: {name}: template forms expansion cycle"));
+    }
+    Ok(expansion)
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_admission_review(object: &Value) -> bool {
+    text(object, "/kind") == "AdmissionReview" && text(object, "/apiVersion").starts_with("admission.k8s.io/")
+}
+
+/// The review of the request that an AdmissionReview holds.
+fn request(review: &Value) -> Result<Review, String> {
+    let unknown = unknown_fields(review);
+    if !unknown.is_empty() {
+        return Err(format!("invalid AdmissionReview: unknown fields: {}", unknown.join(", ")));
+    }
+    let request = review.get("request").filter(|request| request.is_object());
+    let request = request.ok_or("invalid AdmissionReview: must hold a request")?;
+    let objects: Vec<_> = ["object", "oldObject"]
+        .into_iter()
+        .filter_map(|field| Some((field, request.get(field).filter(|value| !value.is_null())?)))
+        .collect();
+    if objects.is_empty() {
+        return Err("invalid AdmissionReview: must hold an object or an old object".to_owned());
+    }
+    // A constraint for some kind would not match what has none, and `violations: no` would hold.
+    if let Some((field, _)) = objects.iter().find(|(_, object)| text(object, "/kind").is_empty()) {
+        return Err(format!("invalid AdmissionReview: /request/{field}/kind is missing"));
+    }
+    AdmissionTarget.request(&request.to_string()).map_err(|error| error.to_string())
 }
 
 /// A test must not depend on which of two values of a key counts.

@@ -3,6 +3,8 @@
 use constraint_framework::policyset::Compiler;
 use serde_json::Value;
 
+use crate::cli::engine_args::EngineArgs;
+
 /// The engine that judges the cases of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EngineChoice {
@@ -18,9 +20,9 @@ const REGO: &str = "Rego";
 const CEL: &str = "K8sNativeValidation";
 
 /// The compilers that judge a template, one after the other; none where it has no code for the engine asked for.
-pub(super) fn compilers(choice: Option<EngineChoice>, template: &Value) -> Vec<Compiler> {
+pub(super) fn compilers(choice: Option<EngineChoice>, args: &EngineArgs, template: &Value) -> Vec<Compiler> {
     let wanted: &[&str] = match choice {
-        None => return vec![Compiler::default()],
+        None => return vec![args.compiler()],
         Some(EngineChoice::Rego) => &[REGO],
         Some(EngineChoice::Cel) => &[CEL],
         Some(EngineChoice::Both) => &[CEL, REGO],
@@ -48,7 +50,7 @@ mod tests {
     fn a_template_is_judged_by_the_engines_it_has() {
         let both = json!({"spec": {"targets": [{"rego": "package a", "code": [{"engine": CEL}]}]}});
         let rego = json!({"spec": {"targets": [{"code": [{"engine": REGO}]}]}});
-        let count = |choice, template| compilers(choice, template).len();
+        let count = |choice, template| compilers(choice, &EngineArgs::default(), template).len();
         assert_eq!((count(None, &rego), count(None, &both)), (1, 1));
         assert_eq!((count(Some(EngineChoice::Cel), &rego), count(Some(EngineChoice::Cel), &both)), (0, 1));
         assert_eq!((count(Some(EngineChoice::Both), &rego), count(Some(EngineChoice::Both), &both)), (1, 2));

@@ -5,17 +5,25 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::cli::color::{Color, Stream, paint};
+
 /// What came of one test or case.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) name: String,
     pub(super) skipped: bool,
+    /// The test is about a constraint that its template refuses, and it was refused.
+    pub(super) refused: bool,
     pub(super) error: Option<String>,
     /// What is wrong with the template and does not keep it from deciding.
     pub(super) warnings: Vec<String>,
     pub(super) cases: Vec<Outcome>,
     /// What the policies printed, a newline behind each line.
     pub(super) printed: String,
+    /// What was wanted and what was found instead.
+    pub(super) diff: Vec<String>,
+    /// How the constraint came to its answer, where that was asked for.
+    pub(super) trace: Vec<String>,
     pub(super) elapsed: Duration,
 }
 
@@ -33,10 +41,13 @@ impl Outcome {
         Self {
             name: name.to_owned(),
             skipped: false,
+            refused: false,
             error: None,
             warnings: Vec::new(),
             cases: Vec::new(),
             printed: String::new(),
+            diff: Vec::new(),
+            trace: Vec::new(),
             elapsed: Duration::ZERO,
         }
     }
@@ -68,15 +79,20 @@ impl Outcome {
             case.print(out, verbose, "    ")?;
         }
         let seconds = self.elapsed.as_secs_f64();
+        let word = |word: &str, color| paint(&format!("--- {word}:"), color, Stream::Out);
         match self.passed() {
-            true if verbose => writeln!(out, "{indent}--- PASS: {}\t({seconds:.3}s)", self.name)?,
+            true if verbose => {
+                writeln!(out, "{indent}{} {}\t({seconds:.3}s)", word("PASS", Color::Green), self.name)?;
+            }
             true => {}
-            false => writeln!(out, "{indent}--- FAIL: {}\t({seconds:.3}s)", self.name)?,
+            false => writeln!(out, "{indent}{} {}\t({seconds:.3}s)", word("FAIL", Color::Red), self.name)?,
         }
+        let deeper = if indent.is_empty() { "  " } else { "        " };
         if let Some(error) = &self.error {
-            let deeper = if indent.is_empty() { "  " } else { "        " };
             writeln!(out, "{deeper}{error}")?;
         }
+        let diff = self.diff.iter().filter(|_| verbose);
+        diff.chain(&self.trace).try_for_each(|line| writeln!(out, "{deeper}  {line}"))?;
         Ok(())
     }
 }
@@ -88,6 +104,23 @@ impl SuiteReport {
 
     pub(super) fn fail(&mut self, reason: String) {
         self.error = Some(reason);
+    }
+
+    /// Numbers of the cases that passed, failed and were skipped. A test without cases that failed, or that was about an
+    /// invalid constraint, counts as one.
+    pub(super) fn counts(&self) -> [usize; 3] {
+        let mut counts = [0, 0, 0_usize];
+        let leaves = self.tests.iter().flat_map(|test| {
+            let whole = test.cases.is_empty() && (test.error.is_some() || test.skipped || test.refused);
+            whole.then_some(test).into_iter().chain(&test.cases)
+        });
+        for leaf in leaves {
+            let place = if leaf.skipped { 2 } else { usize::from(!leaf.passed()) };
+            if let Some(count) = counts.get_mut(place) {
+                *count = count.saturating_add(1);
+            }
+        }
+        counts
     }
 
     pub(super) fn passed(&self) -> bool {

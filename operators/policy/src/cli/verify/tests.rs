@@ -40,7 +40,25 @@ tests:
     assertions: [{violations: 1, message: ^taken$}]
 ";
 
-const MANNER: Manner<'static> = Manner { filter: &Filter::All, engine: None, prints: None };
+/// The report on a suite that is run as a whole.
+fn report_of(path: &Path) -> SuiteReport {
+    let cel = EngineArgs::default();
+    let manner =
+        Manner { filter: &Filter::All, engine: None, cel: &cel, trace: false, prints: None, coverage: None };
+    run_suite(path, &manner)
+}
+
+fn args(paths: Vec<PathBuf>) -> VerifyArgs {
+    VerifyArgs {
+        paths,
+        run: None,
+        engine: None,
+        verbose: false,
+        trace: false,
+        cel: EngineArgs::default(),
+        output: Format::Text,
+    }
+}
 
 fn folder(suite: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +90,8 @@ fn output_of(
     engine: Option<EngineChoice>,
 ) -> (bool, String) {
     let paths = vec![folder.path().to_owned()];
-    let args = VerifyArgs { paths, run: run_only.map(str::to_owned), engine, verbose: true, output };
+    let run_only = run_only.map(str::to_owned);
+    let args = VerifyArgs { run: run_only, engine, verbose: true, output, ..args(paths) };
     let mut out = Vec::new();
     let passed = run(&args, &mut out, &mut Vec::new()).unwrap();
     (passed, String::from_utf8(out).unwrap())
@@ -80,8 +99,7 @@ fn output_of(
 
 /// What is said when nothing can be run.
 fn refusal(path: PathBuf) -> Option<String> {
-    let args =
-        VerifyArgs { paths: vec![path], run: None, engine: None, verbose: false, output: Format::Text };
+    let args = args(vec![path]);
     run(&args, &mut Vec::new(), &mut Vec::new()).err()
 }
 
@@ -99,6 +117,7 @@ fn a_suite_passes_case_by_case() {
 fn a_wrong_expectation_fails_and_says_why() {
     let (passed, text) = output(&SUITE.replace("violations: no", "violations: yes"), None);
     assert!(!passed && text.contains("    --- FAIL: good\t("), "{text}");
+    assert!(text.contains("          - wanted at least 1\n          + found no violation\n"), "{text}");
     assert!(text.contains("unexpected number of violations: got 0 violations but want at least 1"), "{text}");
     assert!(text.ends_with("FAIL\n"), "{text}");
 }
@@ -118,6 +137,18 @@ fn the_filter_selects_tests_and_cases() {
     }
     let (_, text) = output(SUITE, Some("nothing"));
     assert!(!text.contains("--- PASS") && text.contains("=== SKIP  labels"), "{text}");
+    assert!(text.ends_with("NOTHING RAN\n"), "{text}");
+}
+
+#[test]
+fn a_trace_and_a_summary_are_printed() {
+    let folder = folder(SUITE);
+    let args = VerifyArgs { trace: true, verbose: true, ..args(vec![folder.path().to_owned()]) };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    assert_eq!(verify(&args, &mut out, &mut err), 0);
+    let (out, err) = (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap());
+    assert!(out.contains("violation at template:2:1 is violated"), "{out}");
+    assert!(err.starts_with("suites: 1, tests: 1, cases: 3 passed, 0 failed, 0 skipped in "), "{err}");
 }
 
 #[test]
@@ -142,16 +173,10 @@ fn only_yaml_is_a_suite() {
 #[test]
 fn no_suite_at_all_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
-    let args = VerifyArgs {
-        paths: vec![folder.path().to_owned()],
-        run: None,
-        engine: None,
-        verbose: false,
-        output: Format::Text,
-    };
+    let args = args(vec![folder.path().to_owned()]);
     let (mut out, mut err) = (Vec::new(), Vec::new());
     assert_eq!(verify(&args, &mut out, &mut err), 0);
-    assert_eq!(out, b"PASS\n");
+    assert_eq!(out, b"NOTHING RAN\n");
     assert!(String::from_utf8(err).unwrap().contains("there is no suite"));
 }
 
@@ -171,7 +196,7 @@ fn a_key_that_stands_twice_fails() {
     let folder = folder(SUITE);
     fs::write(folder.path().join("good.yaml"), "{apiVersion: v1, kind: Pod, kind: Pod, metadata: {name: a}}")
         .unwrap();
-    let report = run_suite(&folder.path().join("suite.yaml"), &MANNER);
+    let report = report_of(&folder.path().join("suite.yaml"));
     assert!(!report.passed());
     assert!(report.tests[0].cases[1].error.as_ref().unwrap().contains("good.yaml: line 1: the key \"kind\""));
 }
@@ -189,7 +214,7 @@ fn invalid_is_about_the_schema() {
     let invalid = |constraint: &str| {
         let folder = folder(&SUITE.replace("  cases:", "  invalid: true\n  cases:"));
         fs::write(folder.path().join("constraint.yaml"), constraint).unwrap();
-        run_suite(&folder.path().join("suite.yaml"), &MANNER).passed()
+        report_of(&folder.path().join("suite.yaml")).passed()
     };
     let head = "apiVersion: constraints.gatekeeper.sh/v1beta1";
     assert!(!invalid(&format!("{{{head}, kind: Forbidden, metadata: {{name: c}}}}")));
@@ -286,13 +311,8 @@ fn what_policies_print_stands_with_its_case() {
         TEMPLATE.replace("violation[{\"msg\": msg}] { input.review.object.metadata.labels.bad;", prints);
     fs::write(folder.path().join("template.yaml"), template).unwrap();
     let run = |verbose: bool| {
-        let args = VerifyArgs {
-            paths: vec![folder.path().to_owned()],
-            run: Some("bad".to_owned()),
-            engine: None,
-            verbose,
-            output: Format::Text,
-        };
+        let args =
+            VerifyArgs { run: Some("bad".to_owned()), verbose, ..args(vec![folder.path().to_owned()]) };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         assert_eq!(verify(&args, &mut out, &mut err), 0);
         String::from_utf8(out).unwrap()
@@ -352,8 +372,84 @@ tests:
     write("named.yaml", &request(", namespace: a"));
     write("nameless.yaml", &request(""));
     write("misspelt.yaml", &request(", oldObjet: {}"));
-    let report = run_suite(&folder.path().join("suite.yaml"), &MANNER);
+    let report = report_of(&folder.path().join("suite.yaml"));
     let errors: Vec<_> = report.tests[0].cases.iter().map(|case| case.error.clone()).collect();
     let unknown = "invalid AdmissionReview: unknown fields: /request/oldObjet".to_owned();
     assert_eq!(errors, [None, None, Some(unknown)]);
+}
+
+#[test]
+fn a_request_whose_object_has_no_kind_fails_its_case() {
+    let folder = folder(&SUITE.replace(
+        "object: good.yaml\n    assertions: [{violations: no}]",
+        "object: review.yaml\n    assertions: [{violations: no}]",
+    ));
+    let review = "{apiVersion: admission.k8s.io/v1, kind: AdmissionReview, request: {operation: CREATE, object: {apiVersion: v1, metadata: {name: a}}}}";
+    fs::write(folder.path().join("review.yaml"), review).unwrap();
+    let report = report_of(&folder.path().join("suite.yaml"));
+    let errors: Vec<_> = report.tests[0].cases.iter().map(|case| case.error.clone()).collect();
+    assert_eq!(errors[1], Some("invalid AdmissionReview: /request/object/kind is missing".to_owned()));
+    assert_eq!((&errors[0], &errors[2]), (&None, &None));
+}
+
+#[test]
+fn what_an_object_generates_is_reviewed_where_a_test_names_an_expansion() {
+    let suite = r"
+apiVersion: test.gatekeeper.sh/v1alpha1
+kind: Suite
+tests:
+- name: expanded
+  template: template.yaml
+  constraint: constraint.yaml
+  expansion: expansion.yaml
+  cases:
+  - {name: implied, object: deployment.yaml, assertions: [{violations: 1, message: '^\[Implied by e\] bad label$'}]}
+- name: alone
+  template: template.yaml
+  constraint: constraint.yaml
+  cases:
+  - {name: not-implied, object: deployment.yaml, assertions: [{violations: no}]}
+- name: wrong
+  template: template.yaml
+  constraint: constraint.yaml
+  expansion: good.yaml
+";
+    let folder = folder(suite);
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "expansion.yaml",
+        "{apiVersion: expansion.gatekeeper.sh/v1alpha1, kind: ExpansionTemplate, metadata: {name: e}, spec: {applyTo: [{groups: [apps], versions: [v1], kinds: [Deployment]}], templateSource: spec.template, generatedGVK: {group: '', version: v1, kind: Pod}}}",
+    );
+    write(
+        "deployment.yaml",
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {metadata: {labels: {bad: x}}}}}",
+    );
+    let report = report_of(&folder.path().join("suite.yaml"));
+    assert!(report.tests[0].passed() && report.tests[1].passed(), "{report:?}");
+    assert_eq!(
+        report.tests[2].error.as_deref(),
+        Some("reading expansion: good.yaml must hold ExpansionTemplates, and nothing else")
+    );
+}
+
+#[test]
+fn bodies_that_no_case_violates_are_named() {
+    let ran = |suite: &str, threshold| {
+        let folder = folder(suite);
+        let args = CoverageArgs {
+            paths: vec![folder.path().to_owned()],
+            threshold,
+            output: super::coverage::Format::Text,
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = coverage(&args, &mut out, &mut err);
+        (code, String::from_utf8(out).unwrap() + &String::from_utf8(err).unwrap())
+    };
+    let (code, text) = ran(SUITE, 100.0);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("template.yaml: 2 of 2 exercised\n") && text.contains("(100.0 %)"), "{text}");
+    let without = SUITE.split("  - name: taken").next().unwrap();
+    let (code, text) = ran(without, 60.0);
+    assert!(code == 1 && text.contains("template.yaml:12:7: no case violates it\n"), "{text}");
+    assert_eq!(ran(without, 50.0).0, 0);
 }

@@ -1,0 +1,99 @@
+//! A policy in CEL, expression by expression: conditions first, then each validation.
+
+use std::cell::Cell;
+
+use cel_compat::{EvalError as CelError, Evaluation, Key, Value};
+
+use crate::driver::explain::{BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
+use crate::driver::{Budget, Case};
+
+use super::program::{CelProgram, Condition};
+use super::subject::Subject;
+
+/// The names whose values are shown.
+const ROOTS: [&str; 5] = ["object", "oldObject", "request", "namespaceObject", "variables"];
+
+impl CelProgram {
+    /// What becomes of each condition and each validation. A validation that is false is a violation.
+    pub(super) fn traces(&self, case: &Case<'_>, budget: &Budget) -> Vec<BodyTrace> {
+        let unreadable = Cell::new(false);
+        let bare = Subject::without_namespace(*case, &unreadable);
+        let full = Subject::with_namespace(*case, &unreadable);
+        let mut evaluation = Evaluation::new(&self.environment, &bare, budget);
+        let mut traces = Vec::new();
+        let mut excluded = false;
+        for (position, condition) in self.conditions.iter().enumerate() {
+            let place = format!("source/matchConditions/{position}");
+            let step = self.step(&mut evaluation, &place, condition);
+            excluded = excluded || step.outcome == ExpressionOutcome::Failed;
+            traces.push(BodyTrace {
+                place,
+                name: "condition".to_owned(),
+                violated: false,
+                steps: vec![step],
+            });
+        }
+        let mut evaluation = evaluation.rebind(&full);
+        for (position, validation) in self.validations.iter().enumerate() {
+            let place = format!("source/validations/{position}");
+            let mut step = self.step(&mut evaluation, &place, &validation.condition);
+            if excluded {
+                step.outcome = ExpressionOutcome::NotReached;
+            }
+            let violated = step.outcome == ExpressionOutcome::Failed;
+            traces.push(BodyTrace { place, name: "validation".to_owned(), violated, steps: vec![step] });
+        }
+        traces
+    }
+
+    fn step(&self, evaluation: &mut Evaluation<'_>, place: &str, condition: &Condition) -> ExpressionTrace {
+        let outcome = match evaluation.evaluate(&condition.expression) {
+            Ok(Value::Bool(true)) => ExpressionOutcome::Held,
+            Ok(_) => ExpressionOutcome::Failed,
+            Err(CelError::Failed(message)) => ExpressionOutcome::Error(message),
+            Err(exhausted) => ExpressionOutcome::Error(exhausted.to_string()),
+        };
+        let value = |reference: String| {
+            let compiled = self.environment.compile(&reference).ok()?;
+            let value = match evaluation.evaluate(&compiled) {
+                Ok(value) => written(&value),
+                Err(error) => error.to_string(),
+            };
+            Some((reference, shown(&value)))
+        };
+        let values = references(&condition.text, &ROOTS).into_iter().filter_map(value).collect();
+        ExpressionTrace { place: place.to_owned(), text: condition.text.clone(), outcome, values }
+    }
+}
+
+/// A value as JSON would have it, as far as JSON has it.
+fn written(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+        Value::String(text) => quoted(text),
+        Value::List(items) => format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", ")),
+        Value::Map(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{}: {}", key(name), written(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        other => format!("{}({other:?})", other.type_name()),
+    }
+}
+
+fn key(key: &Key) -> String {
+    match key {
+        Key::Bool(key) => key.to_string(),
+        Key::Int(key) => key.to_string(),
+        Key::Uint(key) => key.to_string(),
+        Key::String(text) => quoted(text),
+        _ => "?".to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

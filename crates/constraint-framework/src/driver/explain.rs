@@ -1,0 +1,127 @@
+//! How a policy came to its answer about one case: which expressions held, which one did not, and with which values.
+//!
+//! For authors: a source is compiled and evaluated again and again, so this takes many times as long as a review.
+
+/// One rule body or one validation, expression by expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyTrace {
+    /// Where it is in the source: `template:3:1` in Rego, `source/validations/0` in CEL.
+    pub place: String,
+    /// What it is, such as `violation` or `validation`.
+    pub name: String,
+    /// Whether it found a violation.
+    pub violated: bool,
+    /// Its expressions in the order in which they are written.
+    pub steps: Vec<ExpressionTrace>,
+}
+
+/// One expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionTrace {
+    /// Where it is in the source, as [`BodyTrace::place`].
+    pub place: String,
+    /// As it is written.
+    pub text: String,
+    /// What became of it.
+    pub outcome: ExpressionOutcome,
+    /// What the names in it stand for, as far as they have values.
+    pub values: Vec<(String, String)>,
+}
+
+/// What became of an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpressionOutcome {
+    /// It is true, or defined: together with all before it.
+    Held,
+    /// It is false, or undefined for every value of the variables before it.
+    Failed,
+    /// It could not be evaluated.
+    Error(String),
+    /// One before it did not hold.
+    NotReached,
+}
+
+/// The longest value that is shown, in characters.
+const LONGEST_VALUE: usize = 200;
+
+/// A value as it is shown: its beginning, where it is long.
+pub(super) fn shown(value: &str) -> String {
+    match value.char_indices().nth(LONGEST_VALUE) {
+        Some((end, _)) => format!("{}…", value.get(..end).unwrap_or_default()),
+        None => value.to_owned(),
+    }
+}
+
+/// The references in an expression: `input.review.object` in `count(input.review.object.x) > 1`.
+///
+/// A name and the names behind its dots, without those that are called. What stands in quotes is no reference.
+pub(super) fn references(text: &str, roots: &[&str]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut rest = text;
+    let mut previous = ' ';
+    while let Some(first) = rest.chars().next() {
+        if ['"', '\'', '`'].contains(&first) {
+            rest = behind_quotes(rest, first);
+        } else if is_name(first) && !is_name(previous) && previous != '.' {
+            let end = rest.find(|letter| !is_name(letter) && letter != '.').unwrap_or(rest.len());
+            let (chain, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            let called = behind.trim_start().starts_with('(');
+            let chain = if called { chain.rsplit_once('.').map_or("", |(of, _)| of) } else { chain };
+            let chain = chain.trim_end_matches('.');
+            let root = chain.split('.').next().unwrap_or_default();
+            if roots.contains(&root) && !found.iter().any(|known| known == chain) {
+                found.push(chain.to_owned());
+            }
+            rest = behind;
+        } else {
+            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+        }
+        previous = if is_name(first) { ' ' } else { first };
+    }
+    found
+}
+
+fn is_name(letter: char) -> bool {
+    letter == '_' || letter.is_ascii_alphanumeric()
+}
+
+fn behind_quotes(text: &str, quote: char) -> &str {
+    let mut letters = text.chars();
+    letters.next();
+    while let Some(letter) = letters.next() {
+        if letter == '\\' {
+            letters.next();
+        } else if letter == quote {
+            break;
+        }
+    }
+    letters.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_names_with_dots_outside_of_quotes() {
+        let roots = ["input", "object", "x"];
+        for (text, expected) in [
+            (
+                "count(input.review.object.x) > input.parameters.max",
+                &["input.review.object.x", "input.parameters.max"][..],
+            ),
+            ("object.spec.names.all(n, n.startsWith('object.y'))", &["object.spec.names"]),
+            ("x == \"input.a\"; x", &["x"]),
+            ("other.input.a", &[]),
+            ("input.a[x].b", &["input.a", "x"]),
+        ] {
+            assert_eq!(references(text, &roots), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn long_values_are_cut_between_characters() {
+        assert_eq!(shown(&"é".repeat(300)).chars().count(), 201);
+        assert_eq!(shown("short"), "short");
+    }
+}

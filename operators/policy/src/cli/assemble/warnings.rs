@@ -1,0 +1,146 @@
+//! What is judged, and probably not as its author thinks; and how many such warnings become few lines.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::cli::load::Manifest;
+
+use super::{Place, Problem, group_of, place, text};
+
+/// How many warnings of one topic are printed unless all are asked for.
+const SHOWN: usize = 3;
+
+/// A warning, and what it is about. Warnings of one topic are counted where there are many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Warning {
+    pub(in crate::cli) topic: Topic,
+    pub(in crate::cli) problem: Problem,
+}
+
+/// What warnings have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::cli) enum Topic {
+    /// An entry of a folder that was not read.
+    Skipped,
+    /// A key that is defined twice.
+    Key,
+    /// An object that is defined more than once.
+    Identity,
+    /// The code of a template.
+    Template,
+    /// An unknown `enforcementAction`.
+    Action,
+    /// A mutator, which has no effect.
+    Mutator,
+    /// Objects that a constraint may match on a cluster only.
+    Unplaced(String),
+    /// There is nothing to judge by.
+    NoConstraint,
+}
+
+impl Warning {
+    /// A warning about a manifest.
+    pub(in crate::cli) fn new(topic: Topic, manifest: &Manifest, message: impl Into<String>) -> Self {
+        Self { topic, problem: Problem::at(manifest, message) }
+    }
+
+    /// A warning that is not about a manifest.
+    pub(in crate::cli) fn general(topic: Topic, message: impl Into<String>) -> Self {
+        Self { topic, problem: Problem { place: None, message: message.into() } }
+    }
+
+    /// Writes warnings, a line each; of a topic with many the first few and their number, unless `all` is set.
+    pub(in crate::cli) fn print(
+        warnings: &[Self],
+        command: &str,
+        all: bool,
+        err: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut topics: BTreeMap<&Topic, Vec<&Problem>> = BTreeMap::new();
+        for warning in warnings {
+            topics.entry(&warning.topic).or_default().push(&warning.problem);
+        }
+        for problems in topics.values() {
+            // Two lines for two warnings: a count instead of the last one would be no shorter.
+            let shown = if all || problems.len() <= SHOWN.saturating_add(1) { problems.len() } else { SHOWN };
+            for problem in problems.iter().take(shown) {
+                writeln!(err, "webtroller {command}: warning: {problem}")?;
+            }
+            let more = problems.len().saturating_sub(shown);
+            if more > 0 {
+                let number = thousands(more);
+                writeln!(err, "webtroller {command}: warning: and {number} more like this; -v lists them")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// 1551 as `1,551`.
+pub(in crate::cli) fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && digits.len().saturating_sub(position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What can be said about manifests without judging anything.
+pub(super) fn of(manifests: &[Manifest]) -> Vec<Warning> {
+    let keys = manifests.iter().filter_map(|manifest| {
+        let duplicate = manifest.duplicate.as_ref()?;
+        let message = format!("the key {:?} is defined twice; the last value counts", duplicate.key);
+        let place = Place { line: duplicate.line, ..place(manifest) };
+        Some(Warning { topic: Topic::Key, problem: Problem { place: Some(place), message } })
+    });
+    let mut warnings: Vec<_> = keys.chain(repetitions(manifests)).collect();
+    warnings.dedup();
+    warnings
+}
+
+/// Objects of one identity, each after its first.
+fn repetitions(manifests: &[Manifest]) -> Vec<Warning> {
+    let mut first: BTreeMap<[&str; 4], &Manifest> = BTreeMap::new();
+    let mut found = Vec::new();
+    for manifest in manifests.iter().filter(|manifest| !text(&manifest.object, "/metadata/name").is_empty()) {
+        let [kind, namespace, name] =
+            ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(&manifest.object, pointer));
+        let earlier = first.entry([group_of(&manifest.object), kind, namespace, name]).or_insert(manifest);
+        if !std::ptr::eq(*earlier, manifest) {
+            let message = format!("{kind} {name} is already defined in {}; both are judged", place(earlier));
+            found.push(Warning::new(Topic::Identity, manifest, message));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_warnings_of_one_topic_are_counted() {
+        let many: Vec<_> =
+            (0..1554).map(|number| Warning::general(Topic::Identity, format!("w{number}"))).collect();
+        let printed = |warnings: &[Warning], all| {
+            let mut text = Vec::new();
+            Warning::print(warnings, "test", all, &mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        let text = printed(&many, false);
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.ends_with("warning: and 1,551 more like this; -v lists them\n"), "{text}");
+        assert_eq!(printed(&many, true).lines().count(), 1554);
+        assert_eq!(printed(many.get(..4).unwrap(), false).lines().count(), 4);
+    }
+
+    #[test]
+    fn thousands_are_separated() {
+        let numbers = [0, 999, 1000, 12_345, 1_234_567].map(thousands);
+        assert_eq!(numbers, ["0", "999", "1,000", "12,345", "1,234,567"]);
+    }
+}

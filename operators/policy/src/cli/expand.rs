@@ -1,0 +1,227 @@
+//! `webtroller expand`: prints the objects that workloads among the inputs would create, as `gator expand` does.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
+use constraint_framework::policyset::Compiler;
+use constraint_framework::review::Document;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::PrettyFormatter;
+
+use super::assemble::{Assembly, Topic, Warning, assemble};
+use super::input::{InputArgs, StandardInput, gather};
+use super::native::is_native;
+use crate::yaml;
+
+const EXAMPLES: &str = "\
+Examples:
+  # The Pods of the Deployments in a folder that holds ExpansionTemplates, too
+  webtroller expand my-manifests/
+
+  # As JSON, in a file
+  webtroller expand my-manifests/ --format json --outputfile pods.json";
+
+/// Print the objects that generators would create: the Pods of Deployments, the Jobs of CronJobs.
+///
+/// ExpansionTemplates among the inputs say which objects are generators and where in them the template of the generated
+/// object is. Exits with 1 when the inputs cannot be used.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ExpandArgs {
+    /// Files or folders with ExpansionTemplates and generators.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The same, as gator has it; repeat it for several. Standard input is read as well unless it is a terminal.
+    #[arg(long = "filename", short = 'n', value_name = "PATH")]
+    pub filenames: Vec<PathBuf>,
+    /// An OCI image: a folder with an image layout, and behind a colon the tag where it holds several.
+    #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
+    pub images: Vec<String>,
+    /// How to print the objects.
+    #[arg(long, short = 'f', value_enum, default_value_t)]
+    pub format: Format,
+    /// Write the objects to this file, in place of what it holds.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub outputfile: Option<PathBuf>,
+}
+
+/// How objects are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// YAML documents.
+    #[default]
+    Yaml,
+    /// JSON documents, with `---` between them as from gator.
+    Json,
+}
+
+/// Runs the command and gives the exit code: 1 where the inputs cannot be used.
+pub fn expand(
+    args: &ExpandArgs,
+    standard: StandardInput<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    match run(args, standard, out, err) {
+        Ok(()) => 0,
+        Err(messages) => {
+            for message in messages {
+                let _ = writeln!(err, "webtroller expand: {message}");
+            }
+            1
+        }
+    }
+}
+
+fn run(
+    args: &ExpandArgs,
+    standard: StandardInput<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Vec<String>> {
+    let input = InputArgs {
+        paths: args.paths.clone(),
+        filenames: args.filenames.clone(),
+        images: args.images.clone(),
+    };
+    let mut gathered = gather(&input, standard)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    // Nothing is judged, so that policies need not be complete.
+    gathered.manifests.retain(|manifest| !is_policy(&manifest.object));
+    let assembly = assemble(&gathered.manifests, Compiler::default())
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let about = |warning: &&Warning| matches!(warning.topic, Topic::Mutator | Topic::Key | Topic::Identity);
+    let warnings: Vec<_> = assembly.warnings.iter().filter(about).cloned().collect();
+    let _ = Warning::print(&warnings, "expand", false, err);
+    let text = render(&assembly, args.format);
+    let written = match &args.outputfile {
+        Some(path) => std::fs::write(path, text)
+            .map_err(|error| format!("{}: cannot be written: {error}", path.display())),
+        None => match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write: {error}")),
+            _ => Ok(()),
+        },
+    };
+    written.map_err(|message| vec![message])
+}
+
+fn is_policy(object: &Value) -> bool {
+    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    [TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&group) || is_native(object)
+}
+
+/// Gatekeeper's order: descending by name, version and kind, so that it does not depend on the order of the inputs.
+fn render(assembly: &Assembly, format: Format) -> String {
+    let resultants = assembly.subjects.iter().flat_map(|subject| &subject.resultants);
+    let mut objects: Vec<_> = resultants.map(|resultant| &resultant.object).collect();
+    objects
+        .sort_by_key(|object| Reverse(format!("{}{}{}", object.name(), object.api_version(), object.kind())));
+    let texts: Vec<_> = objects.into_iter().map(|object| text(object, format)).collect();
+    texts.join("---\n")
+}
+
+fn text(object: &Document, format: Format) -> String {
+    let json = object.json();
+    if format == Format::Yaml {
+        return yaml::block(&json.to_string()).unwrap_or_default();
+    }
+    let mut bytes = Vec::new();
+    let mut writer =
+        serde_json::Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"    "));
+    // It came from JSON, so it goes back there.
+    let _ = json.serialize(&mut writer);
+    bytes.push(b'\n');
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INPUT: &str = r#"
+apiVersion: expansion.gatekeeper.sh/v1alpha1
+kind: ExpansionTemplate
+metadata: {name: cronjobs}
+spec:
+  applyTo: [{groups: [batch], versions: [v1], kinds: [CronJob]}]
+  templateSource: spec.jobTemplate
+  generatedGVK: {group: batch, version: v1, kind: Job}
+---
+apiVersion: expansion.gatekeeper.sh/v1beta1
+kind: ExpansionTemplate
+metadata: {name: jobs}
+spec:
+  applyTo: [{groups: [batch], versions: [v1], kinds: [Job]}]
+  templateSource: spec.template
+  generatedGVK: {group: "", version: v1, kind: Pod}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: Night, namespace: shop}
+spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}}
+"#;
+
+    fn run(input: &str, format: Format) -> (u8, String, String) {
+        let args = ExpandArgs {
+            paths: Vec::new(),
+            filenames: Vec::new(),
+            images: Vec::new(),
+            format,
+            outputfile: None,
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
+        let code = expand(&args, standard, &mut out, &mut err);
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn what_is_generated_generates_in_turn() {
+        let (code, out, err) = run(INPUT, Format::Yaml);
+        assert_eq!((code, err.as_str()), (0, ""));
+        let documents = yaml::documents(&out).unwrap();
+        let names: Vec<_> =
+            documents.iter().map(|document| document.value["metadata"]["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["night-job", "night-job-pod"]);
+        assert_eq!(documents[1].value["metadata"]["ownerReferences"][0]["kind"], "Job");
+        let (_, json, _) = run(INPUT, Format::Json);
+        let first: serde_json::Value = serde_json::from_str(json.split("---\n").next().unwrap()).unwrap();
+        assert_eq!(first, documents[0].value);
+    }
+
+    #[test]
+    fn what_cannot_be_expanded_is_an_error() {
+        let (code, _, err) = run(&INPUT.replace("jobTemplate: {", "other: {"), Format::Yaml);
+        assert_eq!(code, 1);
+        assert!(
+            err.contains(
+                "<stdin>:18: expanding resource Night: could not find source field \"spec.jobTemplate\""
+            ),
+            "{err}"
+        );
+        let cycle = INPUT.replace("kind: Pod}", "kind: CronJob}").replace("group: \"\"", "group: batch");
+        let (code, _, err) = run(&cycle, Format::Yaml);
+        assert_eq!((code, err.matches("template forms expansion cycle").count()), (1, 2), "{err}");
+    }
+
+    #[test]
+    fn mutators_are_checked_and_said_to_have_no_effect() {
+        let mutator = "---\napiVersion: mutations.gatekeeper.sh/v1\nkind: Assign\nmetadata: {name: m}\nspec:\n  applyTo: [{groups: [\"\"], versions: [v1], kinds: [Pod]}]\n  location: spec.x\n  parameters: {assign: {value: 1}}\n";
+        let (code, out, err) = run(&format!("{INPUT}{mutator}"), Format::Yaml);
+        assert_eq!((code, out), (0, run(INPUT, Format::Yaml).1));
+        assert!(
+            err.contains("this Assign has no effect: mutators are checked here, and not applied yet"),
+            "{err}"
+        );
+        let (code, _, err) = run(&format!("{INPUT}{}", mutator.replace("spec.x", "spec..x")), Format::Yaml);
+        assert!(
+            code == 1 && err.contains("invalid Assign: /spec/location: expected a field name, found ."),
+            "{err}"
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! `webtroller explain`: why a constraint found a violation in an object, or none.
+//!
+//! The inputs are those of `webtroller test`. For each object and each constraint: the criteria of `spec.match`, then the
+//! policy expression by expression, with the first one that did not hold and its values.
+
+mod text;
+
+use std::io::Write;
+
+use clap::ValueEnum;
+use constraint_framework::api::ConstraintTemplate;
+use constraint_framework::driver::{Budget, ExpressionOutcome};
+use constraint_framework::policyset::{Compiler, Explanation};
+use constraint_framework::review::{Document, ReviewSource};
+use serde_json::{Value, json};
+
+use super::assemble::{Assembly, LoadedConstraint, Problem, Subject, assemble};
+use super::input::{InputArgs, StandardInput, gather};
+use super::judge::{Unplaced, review_of};
+use super::native;
+
+pub(super) use text::{inner, one};
+
+const EXAMPLES: &str = "\
+Examples:
+  # Why is this Deployment refused, or why not?
+  webtroller explain -f policies/ deployment.yaml
+
+  # The same for one constraint and one object of many, for a program
+  webtroller explain policies/ cluster.yaml --constraint must-have-owner --object shop/web -o json";
+
+/// Explain why constraints find violations in objects, or none: what matched, and which expression decided.
+///
+/// Exits with 0 whatever is found, and with 1 when the inputs cannot be used or hold nothing to explain.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ExplainArgs {
+    /// What to read: templates, constraints and objects.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Only this constraint: a name, or kind and name with a slash between them.
+    #[arg(long, short, value_name = "NAME")]
+    pub constraint: Option<String>,
+    /// Only this object: a name, namespace/name, kind/name or kind/namespace/name.
+    #[arg(long, value_name = "NAME")]
+    pub object: Option<String>,
+    /// How to print explanations.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+}
+
+/// How explanations are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// A JSON list.
+    Json,
+}
+
+/// One constraint and one object.
+pub(super) struct Explained<'a> {
+    pub(super) subject: &'a Subject,
+    /// What is reviewed: the object, or one that it generates.
+    pub(super) object: &'a Document,
+    pub(super) constraint: &'a LoadedConstraint,
+    pub(super) explanation: Explanation,
+}
+
+/// Runs the command and gives the exit code.
+pub fn explain(
+    args: &ExplainArgs,
+    standard: StandardInput<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    match run(args, standard) {
+        Ok(text) => u8::from(out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err()),
+        Err(messages) => {
+            for message in messages {
+                let _ = writeln!(err, "webtroller explain: {message}");
+            }
+            1
+        }
+    }
+}
+
+fn run(args: &ExplainArgs, standard: StandardInput<'_>) -> Result<String, Vec<String>> {
+    let gathered = gather(&args.input, standard)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let assembly = assemble(&gathered.manifests, Compiler::default())
+        .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
+    let of_template = |constraint: &&LoadedConstraint| constraint.constraint.id.kind != native::KIND;
+    let constraints = assembly.constraints.values().filter(of_template);
+    let constraints = constraints.filter(|constraint| args.wants_constraint(constraint));
+    let constraints: Vec<_> = constraints.collect();
+    let subjects = assembly.subjects.iter().filter(|subject| args.wants_subject(subject));
+    let mut explained = Vec::new();
+    for subject in subjects {
+        for constraint in &constraints {
+            explained.extend(of(&assembly, subject, constraint).map_err(|error| vec![error])?);
+        }
+    }
+    if explained.is_empty() {
+        return Err(vec![args.nothing(&assembly)]);
+    }
+    Ok(match args.output {
+        Format::Text => text::render(&explained),
+        Format::Json => format!("{:#}\n", Value::from(explained.iter().map(to_json).collect::<Vec<_>>())),
+    })
+}
+
+impl ExplainArgs {
+    fn wants_constraint(&self, constraint: &LoadedConstraint) -> bool {
+        let id = &constraint.constraint.id;
+        self.constraint.as_ref().is_none_or(|name| *name == id.name || *name == id.to_string())
+    }
+
+    fn wants_subject(&self, subject: &Subject) -> bool {
+        let object = &subject.object;
+        let placed = match object.namespace() {
+            "" => object.name().to_owned(),
+            namespace => format!("{namespace}/{}", object.name()),
+        };
+        let kind = object.kind();
+        let names = [
+            object.name().to_owned(),
+            placed.clone(),
+            format!("{kind}/{}", object.name()),
+            format!("{kind}/{placed}"),
+        ];
+        match &self.object {
+            Some(name) => names.contains(name),
+            None => subject.is_no_policy(),
+        }
+    }
+
+    fn nothing(&self, assembly: &Assembly) -> String {
+        let known = |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let constraints = assembly.constraints.keys().map(ToString::to_string).collect();
+        let objects = assembly.subjects.iter().filter(|subject| subject.is_no_policy());
+        let objects = objects.map(|subject| format!("{}/{}", subject.object.kind(), subject.object.name()));
+        format!(
+            "nothing to explain; constraints among the inputs: {}; objects: {}",
+            known(constraints),
+            known(objects.take(10).collect())
+        )
+    }
+}
+
+/// The explanations of an object and of what it generates.
+pub(super) fn of<'a>(
+    assembly: &'a Assembly,
+    subject: &'a Subject,
+    constraint: &'a LoadedConstraint,
+) -> Result<Vec<Explained<'a>>, String> {
+    let id = &constraint.constraint.id;
+    let manifest =
+        assembly.templates.get(&id.kind).ok_or_else(|| format!("{id}: its template is missing"))?;
+    let template = ConstraintTemplate::from_value(manifest).map_err(|errors| errors.to_string())?;
+    let spec = constraint.manifest.get("spec").cloned().unwrap_or_default();
+    let own = std::iter::once((&subject.object, ReviewSource::Original));
+    let implied = subject.resultants.iter().map(|resultant| (&resultant.object, ReviewSource::Generated));
+    let explained = own.chain(implied).map(|(object, source)| {
+        let mut review = review_of(object.clone(), &assembly.policies, Unplaced::Nowhere);
+        review.source = Some(source);
+        let explanation = Compiler::default()
+            .explain(&template, &spec, &review, &assembly.policies, &Budget::default())
+            .map_err(|error| format!("{id}: {error}"))?;
+        Ok(Explained { subject, object, constraint, explanation })
+    });
+    explained.collect()
+}
+
+fn to_json(explained: &Explained<'_>) -> Value {
+    let Explained { subject, object, constraint, explanation } = explained;
+    let matching = explanation.matching.iter().map(|step| {
+        let (matches, error) = match &step.outcome {
+            Ok(matches) => (Some(*matches), None),
+            Err(error) => (None, Some(error)),
+        };
+        json!({"criterion": step.criterion, "wanted": step.wanted, "matches": matches, "error": error})
+    });
+    let bodies = explanation.bodies.iter().map(|body| {
+        let steps = body.steps.iter().map(|step| {
+            let (outcome, error) = word(&step.outcome);
+            let values = step.values.iter().map(|(name, value)| (name.clone(), json!(value)));
+            json!({
+                "place": step.place, "expression": step.text, "outcome": outcome, "error": error,
+                "values": serde_json::Map::from_iter(values),
+            })
+        });
+        let steps: Vec<_> = steps.collect();
+        json!({"place": body.place, "name": body.name, "violated": body.violated, "steps": steps})
+    });
+    json!({
+        "constraint": constraint.constraint.id.to_string(), "engine": explanation.engine,
+        "object": {"apiVersion": object.api_version(), "kind": object.kind(), "namespace": object.namespace(), "name": object.name()},
+        "source": {"file": subject.place.file.display().to_string(), "line": subject.place.line},
+        "matches": explanation.matches(), "matching": matching.collect::<Vec<_>>(),
+        "violated": explanation.bodies.iter().any(|body| body.violated), "bodies": bodies.collect::<Vec<_>>(),
+    })
+}
+
+/// The outcome as a word, and the error where it is one.
+pub(super) fn word(outcome: &ExpressionOutcome) -> (&'static str, Option<&str>) {
+    match outcome {
+        ExpressionOutcome::Held => ("held", None),
+        ExpressionOutcome::Failed => ("failed", None),
+        ExpressionOutcome::Error(error) => ("error", Some(error)),
+        ExpressionOutcome::NotReached => ("not-reached", None),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Explanations for people.
+//!
+//! ```text
+//! Deployment default/web (web.yaml:1) and K8sReplicas/three:
+//!   matches: kinds, namespaces
+//!   violation at template:5:1 holds: this is a violation
+//!     yes  count := input.review.object.spec.replicas
+//! ```
+
+use std::fmt::Write as _;
+
+use constraint_framework::driver::{BodyTrace, ExpressionOutcome, ExpressionTrace};
+use constraint_framework::policyset::Explanation;
+
+use crate::cli::color::{Color, Stream, paint};
+
+use super::{Explained, word};
+
+/// All explanations, an empty line between them.
+pub(in crate::cli) fn render(explained: &[Explained<'_>]) -> String {
+    explained.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// One explanation.
+pub(in crate::cli) fn one(explained: &Explained<'_>) -> String {
+    let Explained { subject, object, constraint, explanation } = explained;
+    let name = match object.namespace() {
+        "" => object.name().to_owned(),
+        namespace => format!("{namespace}/{}", object.name()),
+    };
+    let id = &constraint.constraint.id;
+    format!("{} {name} ({}) and {id}:\n{}", object.kind(), subject.place, inner(explanation))
+}
+
+/// What matched, and the policy body by body.
+pub(in crate::cli) fn inner(explanation: &Explanation) -> String {
+    let mut text = String::new();
+    if explanation.matching.is_empty() {
+        text.push_str("  matches: the constraint has no spec.match\n");
+    }
+    for step in &explanation.matching {
+        let outcome = match &step.outcome {
+            Ok(true) => paint("matches", Color::Green, Stream::Out),
+            Ok(false) => paint("does not match", Color::Yellow, Stream::Out),
+            Err(error) => paint(&format!("cannot be decided: {error}"), Color::Red, Stream::Out),
+        };
+        let _ = writeln!(text, "  spec.match.{} {outcome}: {}", step.criterion, step.wanted);
+    }
+    if explanation.bodies.is_empty() && explanation.matches() {
+        text.push_str("  the policy cannot be explained\n");
+    }
+    explanation.bodies.iter().for_each(|each| body(each, &mut text));
+    text
+}
+
+fn body(body: &BodyTrace, text: &mut String) {
+    let verdict = if body.violated {
+        paint("is violated", Color::Red, Stream::Out)
+    } else {
+        paint("finds nothing", Color::Green, Stream::Out)
+    };
+    let _ = writeln!(text, "  {} at {} {verdict}", body.name, body.place);
+    body.steps.iter().for_each(|each| step(each, text));
+}
+
+fn step(step: &ExpressionTrace, text: &mut String) {
+    let (_, error) = word(&step.outcome);
+    let mark = match step.outcome {
+        ExpressionOutcome::Held => paint("holds      ", Color::Green, Stream::Out),
+        ExpressionOutcome::Failed => paint("fails      ", Color::Red, Stream::Out),
+        ExpressionOutcome::Error(_) => paint("error      ", Color::Red, Stream::Out),
+        ExpressionOutcome::NotReached => paint("not reached", Color::Dim, Stream::Out),
+    };
+    let mut lines = step.text.lines();
+    let _ = writeln!(text, "    {mark}  {}", lines.next().unwrap_or_default());
+    for line in lines {
+        let _ = writeln!(text, "                 {}", line.trim_start());
+    }
+    if let Some(error) = error {
+        let _ = writeln!(text, "                 {error}");
+    }
+    for (name, value) in &step.values {
+        let _ = writeln!(
+            text,
+            "                 {}",
+            paint(&format!("{name} = {value}"), Color::Dim, Stream::Out)
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! `webtroller lint`: templates and constraints as reviewed by somebody who knows what goes wrong with them.
+//!
+//! What is wrong outright is refused by every other command; these are policies that are accepted, and probably do
+//! something else than their author thinks, or cost more than they have to.
+
+mod rules;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use constraint_framework::policyset::Compiler;
+use serde_json::{Value, json};
+
+use super::assemble::{Place, Problem, assemble};
+use super::color::{Color, Stream, paint};
+use super::input::{InputArgs, StandardInput, gather};
+use super::sarif::{Log, Note};
+use super::snippet::caret;
+
+const EXAMPLES: &str = "\
+Examples:
+  # What would a reviewer say about these policies?
+  webtroller lint policies/
+
+  # For a code scanning service
+  webtroller lint policies/ -o sarif > lint.sarif";
+
+/// Review templates and constraints: what is accepted, and probably not meant.
+///
+/// Exits with 1 when there is something to say, or when the inputs cannot be used.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct LintArgs {
+    /// What to read: templates and constraints.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// How to print what was found.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+}
+
+/// How lints are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One a line.
+    #[default]
+    Text,
+    /// A JSON list.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+}
+
+/// One thing that a reviewer would say.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Lint {
+    place: Place,
+    rule: &'static str,
+    message: String,
+}
+
+/// Runs the command and gives the exit code.
+pub fn lint(args: &LintArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let lints = match run(args, standard) {
+        Ok(lints) => lints,
+        Err(problems) => {
+            for problem in &problems {
+                let _ = write!(err, "webtroller lint: {problem}\n{}", caret(problem));
+            }
+            return 1;
+        }
+    };
+    let text = match args.output {
+        Format::Text => lints.iter().map(line).collect(),
+        Format::Json => format!("{:#}\n", Value::from(lints.iter().map(to_json).collect::<Vec<_>>())),
+        Format::Sarif => to_sarif(&lints),
+    };
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(err, "webtroller lint: cannot write: {error}");
+            1
+        }
+        _ => u8::from(!lints.is_empty()),
+    }
+}
+
+fn run(args: &LintArgs, standard: StandardInput<'_>) -> Result<Vec<Lint>, Vec<Problem>> {
+    let gathered = gather(&args.input, standard).map_err(|errors| {
+        errors.iter().map(|error| Problem { place: None, message: error.to_string() }).collect::<Vec<_>>()
+    })?;
+    // What cannot be used is an error here as everywhere.
+    assemble(&gathered.manifests, Compiler::default())?;
+    let mut lints: Vec<_> = gathered.manifests.iter().flat_map(rules::of).collect();
+    lints.sort();
+    lints.dedup();
+    Ok(lints)
+}
+
+fn line(lint: &Lint) -> String {
+    let place = paint(&lint.place.to_string(), Color::Dim, Stream::Out);
+    let rule = paint(lint.rule, Color::Yellow, Stream::Out);
+    format!("{place}: {rule}: {}\n", lint.message)
+}
+
+fn to_json(lint: &Lint) -> Value {
+    json!({
+        "rule": lint.rule, "message": lint.message,
+        "source": {"file": lint.place.file.display().to_string(), "line": lint.place.line, "column": lint.place.column},
+    })
+}
+
+fn to_sarif(lints: &[Lint]) -> String {
+    let note = |lint: &Lint| Note {
+        rule: lint.rule.to_owned(),
+        level: "warning",
+        message: lint.message.clone(),
+        place: Some((lint.place.file.display().to_string(), lint.place.line)),
+        column: lint.place.column,
+        about: String::new(),
+    };
+    let rules: BTreeMap<_, _> =
+        rules::RULES.iter().map(|(rule, text)| ((*rule).to_owned(), (*text).to_owned())).collect();
+    let results = lints.iter().map(note).collect();
+    Log { tool: "webtroller lint", rules, results, failures: Vec::new() }.render()
+}
+
+#[cfg(test)]
+mod tests;

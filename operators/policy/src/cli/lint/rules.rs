@@ -1,0 +1,198 @@
+//! What is looked for.
+
+use constraint_framework::api::{
+    CONSTRAINTS_GROUP, ConstraintTemplate, RegoSource, TEMPLATES_GROUP, TargetSpec,
+};
+use constraint_framework::inventory::Reads;
+use regex::Regex;
+use rego_compat::{Module, RegoVersion, Rules};
+use serde_json::Value;
+
+use crate::cli::assemble::Place;
+use crate::cli::load::Manifest;
+use crate::cli::snippet::place_of;
+
+use super::Lint;
+
+/// The rules, and what each is about.
+pub(super) const RULES: &[(&str, &str)] = &[
+    (
+        "missing-schema",
+        "The policy reads parameters, and its template has no schema for them: none can be set.",
+    ),
+    ("unused-parameter", "A parameter of the schema is not read by the policy."),
+    ("undeclared-parameter", "The policy reads a parameter that is not in the schema: it is never set."),
+    ("delete-without-object", "On DELETE there is no new object: a policy in CEL sees null."),
+    ("unindexed-join", "The policy goes through all objects of the inventory for each review."),
+    ("not-deterministic", "The same object may be judged differently from one time to the next."),
+    ("old-rego", "The policy is written in Rego before 1.0."),
+    ("matches-everything", "The constraint is asked about every object of a cluster."),
+    ("never-matches", "The criteria of the constraint exclude each other."),
+    ("no-description", "The template does not say what it is for."),
+];
+
+/// Functions whose value depends on more than their arguments.
+const UNSTEADY: [&str; 4] = ["time.now_ns", "rand.intn", "uuid.rfc4122", "http.send"];
+
+/// What there is to say about a manifest.
+pub(super) fn of(manifest: &Manifest) -> Vec<Lint> {
+    let group = text(&manifest.object, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+    match group {
+        TEMPLATES_GROUP => of_template(manifest),
+        CONSTRAINTS_GROUP => of_constraint(manifest),
+        _ => Vec::new(),
+    }
+}
+
+fn at(manifest: &Manifest, rule: &'static str, message: impl Into<String>) -> Lint {
+    let place = Place { file: manifest.path.clone(), line: manifest.line, column: 0 };
+    Lint { place, rule, message: message.into() }
+}
+
+fn of_constraint(manifest: &Manifest) -> Vec<Lint> {
+    let block = manifest.object.pointer("/spec/match").cloned().unwrap_or_default();
+    let listed =
+        |field: &str| block.get(field).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    let mut lints = Vec::new();
+    let narrow = ["labelSelector", "name", "namespaces", "namespaceSelector"];
+    if !listed("kinds") && narrow.iter().all(|field| block.get(*field).is_none()) {
+        let message = "spec.match names no kinds: every object is judged, and each review takes as long as the policy does";
+        lints.push(at(manifest, "matches-everything", message));
+    }
+    if text(&block, "/scope") == "Cluster" && listed("namespaces") {
+        let message = "spec.match.scope is Cluster, and spec.match.namespaces is about objects in namespaces and Namespaces only";
+        lints.push(at(manifest, "never-matches", message));
+    }
+    lints
+}
+
+fn of_template(manifest: &Manifest) -> Vec<Lint> {
+    let Ok(template) = ConstraintTemplate::from_value(&manifest.object) else { return Vec::new() };
+    let sources = template.target().map(TargetSpec::sources).unwrap_or_default();
+    let of = |engine: &str| sources.iter().find(|code| code.engine == engine).map(|code| code.source.clone());
+    let rego = of("Rego").and_then(|source| RegoSource::from_value(&source).ok());
+    let cel = of("K8sNativeValidation");
+    let mut lints = of_parameters(manifest, &template, rego.as_ref(), cel.as_ref());
+    if let Some(rego) = &rego {
+        lints.extend(of_rego(manifest, rego));
+    }
+    if let Some(cel) = cel.map(|cel| cel.to_string()) {
+        let operations = manifest.object.pointer("/spec/targets/0/operations").and_then(Value::as_array);
+        let deletes = operations.into_iter().flatten().any(|word| word == "DELETE" || word == "*");
+        if deletes && !cel.contains("anyObject") && !cel.contains("oldObject") {
+            let message = "the template asks for DELETE, where object is null in CEL: use variables.anyObject, or oldObject";
+            lints.push(at(manifest, "delete-without-object", message));
+        }
+    }
+    if text(&manifest.object, "/metadata/annotations/description").is_empty() {
+        let message = "there is no annotation `description`: reports and catalogues show it";
+        lints.push(at(manifest, "no-description", message));
+    }
+    lints
+}
+
+/// Parameters are looked for by name in the text of the code: one that is read by a computed name counts as read.
+fn of_parameters(
+    manifest: &Manifest,
+    template: &ConstraintTemplate,
+    rego: Option<&RegoSource>,
+    cel: Option<&Value>,
+) -> Vec<Lint> {
+    let code = format!(
+        "{}\n{}\n{}",
+        rego.map(|rego| rego.rego.as_str()).unwrap_or_default(),
+        rego.map(|rego| rego.libs.join("\n")).unwrap_or_default(),
+        cel.map(Value::to_string).unwrap_or_default()
+    );
+    let read = names(&code, r"(?:input\.parameters|variables\.params)\.([A-Za-z_][A-Za-z0-9_]*)");
+    let Some(schema) = template.parameter_schema() else {
+        let message =
+            format!("the policy reads {}, and the template has no schema for parameters", read.join(", "));
+        return if read.is_empty() { Vec::new() } else { vec![at(manifest, "missing-schema", message)] };
+    };
+    let declared: Vec<&String> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(serde_json::Map::keys)
+        .collect();
+    let unused = declared.iter().filter(|name| !code.contains(name.as_str()));
+    let mut lints: Vec<_> = unused
+        .map(|name| {
+            at(manifest, "unused-parameter", format!("the parameter {name:?} is not read by the policy"))
+        })
+        .collect();
+    let open = ["additionalProperties", "x-kubernetes-preserve-unknown-fields"];
+    if template.legacy_schema() || open.iter().any(|keyword| schema.get(keyword).is_some()) {
+        return lints;
+    }
+    let unknown = read.iter().filter(|name| !declared.contains(name));
+    lints.extend(unknown.map(|name| {
+        at(
+            manifest,
+            "undeclared-parameter",
+            format!("the policy reads the parameter {name:?}, which the schema does not have"),
+        )
+    }));
+    lints
+}
+
+fn of_rego(manifest: &Manifest, rego: &RegoSource) -> Vec<Lint> {
+    let mut lints = Vec::new();
+    for (number, line) in rego.rego.lines().enumerate() {
+        let code = line.split('#').next().unwrap_or_default();
+        for name in UNSTEADY {
+            if let Some(column) = code.find(&format!("{name}(")) {
+                let place = format!("template:{}:{}", number.saturating_add(1), column.saturating_add(1));
+                let message = format!("{name} has another value each time it is called");
+                lints.push(placed(manifest, &place, "not-deterministic", message));
+            }
+        }
+    }
+    if rego.version != "v1" {
+        let message = "the policy is written in Rego before 1.0: write `if` and `contains`, and set `version: v1` in the code's source";
+        lints.push(at(manifest, "old-rego", message));
+    }
+    if is_unindexed(rego) == Some(true) {
+        let message = "the policy reads the inventory without an equation that selects objects: each review goes through all of them";
+        lints.push(at(manifest, "unindexed-join", message));
+    }
+    lints
+}
+
+fn placed(manifest: &Manifest, place: &str, rule: &'static str, message: String) -> Lint {
+    let place = place_of(place, manifest);
+    let lint = at(manifest, rule, message);
+    Lint { place: place.unwrap_or_else(|| lint.place.clone()), ..lint }
+}
+
+/// Whether the policy reads objects of the inventory that no equation selects; `None` where it reads none.
+fn is_unindexed(rego: &RegoSource) -> Option<bool> {
+    let version = if rego.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
+    let mut modules = vec![Module::parse("template", &rego.rego, version).ok()?];
+    for (position, text) in rego.libs.iter().enumerate() {
+        modules.push(Module::parse(&format!("libs[{position}]"), text, version).ok()?);
+    }
+    let package = modules.first()?.package().join(".");
+    let compiled =
+        rego_compat::compile(&modules, &format!("data.{package}.violation"), &Rules::default()).ok()?;
+    Some(!Reads::of(compiled.analysis())?.is_indexed())
+}
+
+/// The names that a pattern finds, each once.
+fn names(text: &str, pattern: &str) -> Vec<String> {
+    let Ok(pattern) = Regex::new(pattern) else { return Vec::new() };
+    let mut found: Vec<String> = Vec::new();
+    for captures in pattern.captures_iter(text) {
+        if let Some(name) =
+            captures.get(1).map(|name| name.as_str().to_owned()).filter(|name| !found.contains(name))
+        {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,288 @@
+//! Kubernetes' own admission policies among the inputs: ValidatingAdmissionPolicies with their bindings and parameters.
+//!
+//! Each object is judged as if it were created. What a cluster knows and files do not is guessed: the plural of a kind
+//! (CRDs among the inputs say it), and that an object without a namespace may be of either scope.
+//! MutatingAdmissionPolicies are not applied.
+
+mod matching;
+
+use std::sync::Arc;
+
+use constraint_framework::api::{Constraint, ConstraintRef};
+use constraint_framework::driver::{Budget, Case, Driver, Program, ValidatingPolicyDriver};
+use constraint_framework::inventory::Inventory;
+use constraint_framework::review::{Action, Document, Json, Review, Violation};
+use constraint_framework::target::AdmissionTarget;
+use serde_json::{Map, Value};
+
+use super::admission::admission_review;
+use super::assemble::{LoadedConstraint, Problem, Topic, Warning};
+use super::load::Manifest;
+
+use matching::{MatchResources, Plurals};
+
+const GROUP: &str = "admissionregistration.k8s.io";
+/// The kind under which violations name a binding.
+pub(super) const KIND: &str = "ValidatingAdmissionPolicy";
+
+/// The policies in force.
+#[derive(Debug, Default)]
+pub(super) struct NativePolicies {
+    bound: Vec<BoundPolicy>,
+    plurals: Plurals,
+}
+
+/// A policy and one of its bindings.
+#[derive(Debug)]
+struct BoundPolicy {
+    binding: ConstraintRef,
+    program: Arc<dyn Program>,
+    matching: [MatchResources; 2],
+    params: Params,
+    actions: Vec<Action>,
+}
+
+/// What `params` stands for.
+#[derive(Debug)]
+enum Params {
+    /// The policy has none.
+    None,
+    /// These objects, each judged with on its own.
+    Objects(Vec<Document>),
+    /// There is none: a violation, or nothing to judge.
+    Missing { denies: bool },
+}
+
+/// What came of reading policies.
+#[derive(Debug, Default)]
+pub(super) struct ReadPolicies {
+    pub(super) policies: NativePolicies,
+    pub(super) constraints: Vec<LoadedConstraint>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// Whether an object is an admission policy or a binding: no policy judges those.
+pub(super) fn is_native(object: &Value) -> bool {
+    let (group, _) = text(object, "/apiVersion").rsplit_once('/').unwrap_or_default();
+    is_native_kind(group, text(object, "/kind"))
+}
+
+/// As [`is_native`], of a group and a kind.
+pub(super) fn is_native_kind(group: &str, kind: &str) -> bool {
+    group == GROUP
+        && ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"].iter().any(|name| kind.starts_with(name))
+}
+
+impl ReadPolicies {
+    /// Reads the policies, bindings and parameters among manifests.
+    pub(super) fn of(manifests: &[&Manifest]) -> Self {
+        let mut read = Self::default();
+        let natives = || manifests.iter().copied().filter(|manifest| is_native(&manifest.object));
+        let of_kind =
+            |kind: &'static str| natives().filter(move |manifest| text(&manifest.object, "/kind") == kind);
+        read.policies.plurals = Plurals::of(manifests.iter().map(|manifest| &manifest.object));
+        for policy in of_kind("MutatingAdmissionPolicy") {
+            let text = "MutatingAdmissionPolicies are not applied: this one has no effect";
+            read.warnings.push(Warning::new(Topic::Mutator, policy, text));
+        }
+        for policy in of_kind(KIND) {
+            let name = text(&policy.object, "/metadata/name");
+            let bindings = of_kind("ValidatingAdmissionPolicyBinding");
+            let own = bindings.filter(|binding| text(&binding.object, "/spec/policyName") == name);
+            let own: Vec<_> = own.collect();
+            if own.is_empty() {
+                let text = "no ValidatingAdmissionPolicyBinding among the inputs binds this policy: it judges nothing";
+                read.warnings.push(Warning::new(Topic::Template, policy, text));
+            }
+            match program(&policy.object) {
+                Ok(program) => own.iter().for_each(|binding| read.bind(policy, binding, &program, manifests)),
+                Err(message) => read.problems.push(Problem::at(policy, message)),
+            }
+        }
+        for binding in of_kind("ValidatingAdmissionPolicyBinding") {
+            let wanted = text(&binding.object, "/spec/policyName");
+            if !of_kind(KIND).any(|policy| text(&policy.object, "/metadata/name") == wanted) {
+                let message = format!(
+                    "/spec/policyName: there is no ValidatingAdmissionPolicy {wanted:?} among the inputs"
+                );
+                read.problems.push(Problem::at(binding, message));
+            }
+        }
+        read
+    }
+
+    fn bind(&mut self, policy: &Manifest, binding: &Manifest, program: &Arc<dyn Program>, all: &[&Manifest]) {
+        let bound = BoundPolicy::new(&policy.object, &binding.object, program.clone(), all);
+        match bound {
+            Ok(bound) => {
+                let constraint = Constraint {
+                    id: bound.binding.clone(),
+                    metadata: constraint_framework::api::ObjectMeta::default(),
+                    spec: Value::Null,
+                };
+                let description = text(&policy.object, "/metadata/annotations/description").to_owned();
+                self.constraints.push(LoadedConstraint {
+                    manifest: shown(&binding.object),
+                    constraint,
+                    description,
+                });
+                self.policies.bound.push(bound);
+            }
+            Err(message) => self.problems.push(Problem::at(binding, message)),
+        }
+    }
+}
+
+/// The binding as output shows it: with the action where constraints have theirs.
+fn shown(binding: &Value) -> Value {
+    let mut shown = binding.clone();
+    let action = actions(binding).ok().and_then(|actions| actions.into_iter().min());
+    if let (Some(spec), Some(action)) = (shown.get_mut("spec").and_then(Value::as_object_mut), action) {
+        spec.insert("enforcementAction".to_owned(), action.name().into());
+    }
+    shown
+}
+
+fn program(policy: &Value) -> Result<Arc<dyn Program>, String> {
+    let spec = policy.get("spec").and_then(Value::as_object).ok_or("/spec: is missing")?;
+    let fields = ["validations", "variables", "matchConditions", "failurePolicy"];
+    let source: Map<String, Value> = fields
+        .into_iter()
+        .filter_map(|field| {
+            Some((field.to_owned(), spec.get(field).filter(|value| !value.is_null())?.clone()))
+        })
+        .collect();
+    if !source.contains_key("validations") && spec.contains_key("auditAnnotations") {
+        return Err("/spec/auditAnnotations: a policy without validations judges nothing here".to_owned());
+    }
+    ValidatingPolicyDriver.compile(&Value::Object(source)).map_err(|errors| {
+        let own = |error: &constraint_framework::driver::CompileError| {
+            format!("/spec{}: {}", error.location.strip_prefix("source").unwrap_or_default(), error.message)
+        };
+        errors.iter().map(own).collect::<Vec<_>>().join("; ")
+    })
+}
+
+impl BoundPolicy {
+    fn new(
+        policy: &Value,
+        binding: &Value,
+        program: Arc<dyn Program>,
+        all: &[&Manifest],
+    ) -> Result<Self, String> {
+        let name = text(binding, "/metadata/name").to_owned();
+        let policy_rules =
+            policy.pointer("/spec/matchConstraints").ok_or("its policy has no matchConstraints")?;
+        let binding_rules = binding.pointer("/spec/matchResources").cloned().unwrap_or_default();
+        Ok(Self {
+            binding: ConstraintRef { kind: KIND.to_owned(), name },
+            program,
+            matching: [
+                MatchResources::read(policy_rules)
+                    .map_err(|error| format!("its policy: /spec/matchConstraints{error}"))?,
+                MatchResources::read(&binding_rules)
+                    .map_err(|error| format!("/spec/matchResources{error}"))?,
+            ],
+            params: Params::of(policy, binding, all)?,
+            actions: actions(binding)?,
+        })
+    }
+
+    fn violations(&self, review: &Review, plurals: &Plurals) -> Vec<Violation> {
+        if !self.matching.iter().all(|rules| rules.matches(review, plurals)) {
+            return Vec::new();
+        }
+        match &self.params {
+            Params::None => self.judge(review, &Value::Null),
+            Params::Objects(objects) => {
+                objects.iter().flat_map(|params| self.judge(review, params.json())).collect()
+            }
+            Params::Missing { denies: false } => Vec::new(),
+            Params::Missing { denies: true } => {
+                let text = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
+                vec![self.violation(text.to_owned())]
+            }
+        }
+    }
+
+    fn judge(&self, review: &Review, params: &Value) -> Vec<Violation> {
+        let Ok(parameters) = Json::from_value(params) else { return Vec::new() };
+        let inventory = Inventory::default();
+        let case = Case { review, parameters: &parameters, inventory: &inventory };
+        match self.program.evaluate(&case, &Budget::default()) {
+            Ok(findings) => findings.into_iter().map(|finding| self.violation(finding.message)).collect(),
+            Err(error) => vec![self.violation(error.to_string())],
+        }
+    }
+
+    fn violation(&self, message: String) -> Violation {
+        Violation { constraint: self.binding.clone(), message, details: None, actions: self.actions.clone() }
+    }
+}
+
+impl Params {
+    fn of(policy: &Value, binding: &Value, all: &[&Manifest]) -> Result<Self, String> {
+        let (Some(kind), Some(reference)) =
+            (policy.pointer("/spec/paramKind"), binding.pointer("/spec/paramRef"))
+        else {
+            return Ok(Self::None);
+        };
+        let of_kind = all.iter().map(|manifest| &manifest.object).filter(|object| {
+            text(object, "/kind") == text(kind, "/kind")
+                && text(object, "/apiVersion") == text(kind, "/apiVersion")
+        });
+        let (name, namespace) = (text(reference, "/name"), text(reference, "/namespace"));
+        let placed =
+            of_kind.filter(|object| namespace.is_empty() || text(object, "/metadata/namespace") == namespace);
+        let selector = reference.get("selector").map(matching::selector).transpose()?;
+        let mut found = Vec::new();
+        for object in placed {
+            let document = Document::from_value(object).map_err(|error| error.to_string())?;
+            let selected = selector.as_ref().is_none_or(|selector| selector.matches(&document));
+            if selected && (name.is_empty() || document.name() == name) {
+                found.push(document);
+            }
+        }
+        let denies = text(reference, "/parameterNotFoundAction") != "Allow";
+        Ok(if found.is_empty() { Self::Missing { denies } } else { Self::Objects(found) })
+    }
+}
+
+impl NativePolicies {
+    /// The violations of an object that is created. `namespace` is its Namespace, where that is known.
+    pub(super) fn violations(&self, object: &Document, namespace: Option<&Document>) -> Vec<Violation> {
+        if self.bound.is_empty() || is_native_kind(object.group(), object.kind()) {
+            return Vec::new();
+        }
+        let request = admission_review(object.json());
+        let request = request.get("request").map(Value::to_string).unwrap_or_default();
+        let Ok(mut review) = AdmissionTarget.request(&request) else { return Vec::new() };
+        review.namespace_object = namespace.cloned();
+        self.bound.iter().flat_map(|bound| bound.violations(&review, &self.plurals)).collect()
+    }
+}
+
+fn actions(binding: &Value) -> Result<Vec<Action>, String> {
+    let words = binding.pointer("/spec/validationActions").and_then(Value::as_array);
+    let action = |word: &Value| match word.as_str() {
+        Some("Deny") => Ok(Action::Deny),
+        Some("Warn") => Ok(Action::Warn),
+        Some("Audit") => Ok(Action::Dryrun),
+        _ => Err(format!("/spec/validationActions: must hold Deny, Warn or Audit, not {word}")),
+    };
+    let mut actions = words.into_iter().flatten().map(action).collect::<Result<Vec<_>, _>>()?;
+    actions.sort();
+    actions.dedup();
+    if actions.is_empty() {
+        return Err("/spec/validationActions: must hold at least one of Deny, Warn and Audit".to_owned());
+    }
+    Ok(actions)
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! `matchConstraints` of a policy and `matchResources` of a binding: resource rules and selectors.
+
+use std::collections::BTreeMap;
+
+use constraint_framework::review::{Document, Review};
+use constraint_framework::target::{AdmissionTarget, Matcher, Target};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cli::admission::plural;
+
+/// The plurals that CRDs among the inputs state, by group and kind.
+#[derive(Debug, Default)]
+pub(super) struct Plurals(BTreeMap<(String, String), String>);
+
+impl Plurals {
+    pub(super) fn of<'a>(objects: impl Iterator<Item = &'a Value>) -> Self {
+        let text = |object: &Value, pointer: &str| {
+            object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let crds = objects.filter(|object| text(object, "/kind") == "CustomResourceDefinition");
+        let entry = |crd: &Value| {
+            ((text(crd, "/spec/group"), text(crd, "/spec/names/kind")), text(crd, "/spec/names/plural"))
+        };
+        Self(crds.map(entry).collect())
+    }
+
+    fn get(&self, object: &Document) -> String {
+        let key = (object.group().to_owned(), object.kind().to_owned());
+        self.0.get(&key).cloned().unwrap_or_else(|| plural(object.kind()))
+    }
+}
+
+/// What a policy or a binding is about.
+#[derive(Debug)]
+pub(super) struct MatchResources {
+    included: Vec<Rule>,
+    excluded: Vec<Rule>,
+    selectors: Box<dyn Matcher>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Written {
+    resource_rules: Option<Vec<Rule>>,
+    exclude_resource_rules: Option<Vec<Rule>>,
+    namespace_selector: Option<Value>,
+    object_selector: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Rule {
+    api_groups: Vec<String>,
+    api_versions: Vec<String>,
+    operations: Vec<String>,
+    resources: Vec<String>,
+    resource_names: Option<Vec<String>>,
+    scope: Option<String>,
+}
+
+impl MatchResources {
+    /// Reads the block; null matches everything.
+    pub(super) fn read(block: &Value) -> Result<Self, String> {
+        let written: Option<Written> =
+            serde_json::from_value(block.clone()).map_err(|error| format!(": {error}"))?;
+        let written = written.unwrap_or_default();
+        let block = json!({
+            "labelSelector": written.object_selector, "namespaceSelector": written.namespace_selector,
+        });
+        let selectors = AdmissionTarget.matcher(Some(&block)).map_err(|errors| format!(": {errors}"))?;
+        Ok(Self {
+            included: written.resource_rules.unwrap_or_default(),
+            excluded: written.exclude_resource_rules.unwrap_or_default(),
+            selectors,
+        })
+    }
+
+    /// Whether a creation is one for this. A namespace selector matches where the Namespace is not known: a policy must not
+    /// pass because something was missing.
+    pub(super) fn matches(&self, review: &Review, plurals: &Plurals) -> bool {
+        let Some(object) = &review.object else { return false };
+        let listed = |rules: &[Rule]| rules.iter().any(|rule| rule.matches(object, &plurals.get(object)));
+        (self.included.is_empty() || listed(&self.included))
+            && !listed(&self.excluded)
+            && self.selectors.matches(review).unwrap_or(true)
+    }
+}
+
+impl Rule {
+    fn matches(&self, object: &Document, resource: &str) -> bool {
+        let lists = |words: &[String], word: &str| words.iter().any(|listed| listed == "*" || listed == word);
+        let names = self.resource_names.as_deref().unwrap_or_default();
+        let scope = self.scope.as_deref().unwrap_or("*");
+        lists(&self.api_groups, object.group())
+            && lists(&self.api_versions, object.version())
+            && lists(&self.operations, "CREATE")
+            && (lists(&self.resources, resource) || self.resources.iter().any(|listed| listed == "*/*"))
+            && (names.is_empty() || lists(names, object.name()))
+            && (scope != "Cluster" || object.namespace().is_empty())
+    }
+}
+
+/// A label selector over objects.
+pub(super) struct Selector(Box<dyn Matcher>);
+
+/// Compiles a label selector.
+pub(super) fn selector(selector: &Value) -> Result<Selector, String> {
+    let matcher = AdmissionTarget.matcher(Some(&json!({ "labelSelector": selector })));
+    matcher.map(Selector).map_err(|errors| errors.to_string())
+}
+
+impl Selector {
+    pub(super) fn matches(&self, object: &Document) -> bool {
+        let review = AdmissionTarget.object(object.clone(), None);
+        self.0.matches(&review).unwrap_or(false)
+    }
+}

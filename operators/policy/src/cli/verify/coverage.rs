@@ -1,0 +1,194 @@
+//! `webtroller coverage`: which rule bodies and validations of policies the cases of suites exercise.
+//!
+//! A body is exercised when a case violates it and another one does not: a rule that every case violates could as well
+//! deny everything, and one that none violates could as well be missing.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use constraint_framework::policyset::Explanation;
+use serde_json::{Value, json};
+
+use crate::cli::color::{Color, Stream, paint};
+use crate::cli::engine_args::EngineArgs;
+use crate::cli::load::load_file;
+use crate::cli::snippet::place_of;
+
+use super::filter::Filter;
+use super::{Manner, run_suite, suites};
+
+const EXAMPLES: &str = "\
+Examples:
+  # Which rules does no case try?
+  webtroller coverage policies/...
+
+  # Fail a build below 80 percent
+  webtroller coverage policies/... --threshold 80";
+
+/// Report which rule bodies and validations of policies the cases of suites exercise.
+///
+/// A body is exercised when one case violates it and another one does not. Exits with 1 below --threshold, and when a
+/// test fails.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CoverageArgs {
+    /// Suite files, folders, or folders with everything below them (`folder/...`).
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// How many percent of the bodies must be exercised.
+    #[arg(long, value_name = "PCT", default_value_t = 0.0)]
+    pub threshold: f64,
+    /// How to print the report.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+}
+
+/// How the report is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The bodies that are not exercised, by template.
+    #[default]
+    Text,
+    /// A JSON object with every body.
+    Json,
+}
+
+/// What cases did with each body, by the template's file.
+#[derive(Debug, Default)]
+pub(super) struct Coverage(RefCell<BTreeMap<PathBuf, BTreeMap<String, Body>>>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Body {
+    violated: usize,
+    fulfilled: usize,
+}
+
+impl Coverage {
+    /// Notes what a case did. A template that no case matches is noted without bodies.
+    pub(super) fn add(&self, template: &Path, explanation: &Explanation) {
+        let mut templates = self.0.borrow_mut();
+        let bodies = templates.entry(template.to_owned()).or_default();
+        for body in explanation.bodies.iter().filter(|body| body.name != "condition") {
+            let counts = bodies.entry(body.place.clone()).or_default();
+            let count = if body.violated { &mut counts.violated } else { &mut counts.fulfilled };
+            *count = count.saturating_add(1);
+        }
+    }
+}
+
+impl Body {
+    fn missing(self) -> Option<&'static str> {
+        match (self.violated, self.fulfilled) {
+            (0, _) => Some("no case violates it"),
+            (_, 0) => Some("every case violates it"),
+            _ => None,
+        }
+    }
+}
+
+/// Runs the command and gives the exit code.
+pub fn coverage(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    match run(args, out, err) {
+        Ok(code) => code,
+        Err(message) => {
+            let _ = writeln!(err, "webtroller coverage: {message}");
+            1
+        }
+    }
+}
+
+fn run(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, String> {
+    let coverage = Coverage::default();
+    let cel = EngineArgs::default();
+    let filter = Filter::All;
+    let manner = Manner {
+        filter: &filter,
+        engine: None,
+        cel: &cel,
+        trace: false,
+        prints: None,
+        coverage: Some(&coverage),
+    };
+    let mut failed = 0_usize;
+    for path in &args.paths {
+        for suite in suites(path)? {
+            let report = run_suite(&suite, &manner);
+            if !report.passed() {
+                failed = failed.saturating_add(1);
+                let _ = writeln!(err, "webtroller coverage: {}: its tests fail", suite.display());
+            }
+        }
+    }
+    let templates = coverage.0.into_inner();
+    if templates.is_empty() {
+        return Err("no case of a suite in what was named was run".to_owned());
+    }
+    let bodies = || templates.values().flat_map(BTreeMap::values);
+    let exercised = bodies().filter(|body| body.missing().is_none()).count();
+    let percentage = percent(exercised, bodies().count());
+    let text = match args.output {
+        Format::Text => text(&templates, exercised, percentage),
+        Format::Json => format!("{:#}\n", to_json(&templates, percentage)),
+    };
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            return Err(format!("cannot write: {error}"));
+        }
+        _ => {}
+    }
+    Ok(u8::from(failed > 0 || percentage < args.threshold))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 rules")]
+fn percent(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+fn text(templates: &BTreeMap<PathBuf, BTreeMap<String, Body>>, exercised: usize, percentage: f64) -> String {
+    let mut text = String::new();
+    for (file, bodies) in templates {
+        let whole = bodies.values().filter(|body| body.missing().is_none()).count();
+        let line = format!("{}: {whole} of {} exercised", file.display(), bodies.len());
+        let color = if whole == bodies.len() && whole > 0 { Color::Green } else { Color::Yellow };
+        text.push_str(&format!("{}\n", paint(&line, color, Stream::Out)));
+        if bodies.is_empty() {
+            text.push_str("  no case matches a constraint of it\n");
+        }
+        for (place, body) in bodies {
+            if let Some(missing) = body.missing() {
+                text.push_str(&format!("  {}: {missing}\n", place_in_file(file, place)));
+            }
+        }
+    }
+    let whole: usize = templates.values().map(BTreeMap::len).sum();
+    text.push_str(&format!("total: {exercised} of {whole} exercised ({percentage:.1} %)\n"));
+    text
+}
+
+/// The line of the file where that can be found, and otherwise the place in the code.
+fn place_in_file(file: &Path, place: &str) -> String {
+    let manifest = load_file(file).ok().and_then(|manifests| manifests.into_iter().next());
+    let located = manifest.and_then(|manifest| {
+        place_of(place, &manifest).or_else(|| place_of(&format!("{place}/expression:1:1"), &manifest))
+    });
+    located.map_or_else(|| place.to_owned(), |found| found.to_string())
+}
+
+fn to_json(templates: &BTreeMap<PathBuf, BTreeMap<String, Body>>, percentage: f64) -> Value {
+    let of = |(file, bodies): (&PathBuf, &BTreeMap<String, Body>)| {
+        let bodies: Vec<_> = bodies
+            .iter()
+            .map(|(place, body)| {
+                json!({
+                    "place": place, "violated": body.violated, "fulfilled": body.fulfilled,
+                    "exercised": body.missing().is_none(),
+                })
+            })
+            .collect();
+        json!({"template": file.display().to_string(), "bodies": bodies})
+    };
+    json!({"percentage": percentage, "templates": templates.iter().map(of).collect::<Vec<_>>()})
+}
