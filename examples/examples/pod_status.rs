@@ -22,8 +22,9 @@ use kube::runtime::wait::{await_condition, conditions};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, ResourceExt};
 use pod_status::{
-    Aggregator, AggregatorConfig, Config, Decision, Entry, Member, Parent, ParentKey, ParentRef, PodError,
-    PodIdentity, ReadinessTracker, ReportKind, Reported, Shape, StatusReporter, aggregate, readiness,
+    Aggregator, AggregatorConfig, Decision, Entry, Member, Parent, ParentKey, ParentRef, PodError,
+    PodIdentity, ReadinessTracker, ReportKind, Reported, ReporterConfig, Shape, StatusReporter, aggregate,
+    readiness,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -42,15 +43,9 @@ fn lamps() -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Lamp"))
 }
 
-/// How the status of a lamp looks.
+/// The layout of the status of a lamp.
 fn shape() -> Shape {
-    Shape {
-        resource: lamps(),
-        uid_field: "lampUID".into(),
-        latch: None,
-        enforcing: ["webhook".into()].into(),
-        enforced_field: None,
-    }
+    Shape::new(lamps(), "lampUID").enforced_by(["webhook"])
 }
 
 /// One moment: who has registered, and who reports which generation, with or without success.
@@ -79,24 +74,19 @@ fn in_memory() {
 }
 
 fn decide(scene: &Scene) -> Decision {
-    let reference =
-        ParentRef { group: "example.com".into(), kind: "Lamp".into(), namespace: None, name: "hall".into() };
-    let key = ParentKey { reference, uid: "u1".into() };
+    let key = ParentKey::new(ParentRef::new("example.com", "Lamp", "hall"), "u1");
     let members: Vec<Member> = scene.registered.iter().map(|id| member(id)).collect();
     let reported = scene.reports.iter().map(|(id, generation, ok)| {
-        let message = "no such bulb".to_owned();
-        let error = PodError { message, ..PodError::default() };
+        let error = PodError::new("ingest_error", "no such bulb");
         let errors = if *ok { vec![] } else { vec![error] };
-        let (parent, generation) = (key.clone(), *generation);
-        Reported { member: member(id), entry: Entry { parent, generation, errors, detail: Value::Null } }
+        Reported::new(member(id), Entry::new(key.clone(), *generation).errors(errors))
     });
     let reported: Vec<Reported> = reported.collect();
-    let parent = Parent { key, generation: 2 };
-    aggregate(&shape(), &parent, &members, &reported, &Value::Null, &Time(Timestamp::now()))
+    aggregate(&shape(), &Parent::new(key.clone(), 2), &members, &reported, &Time(Timestamp::now()))
 }
 
 fn member(id: &str) -> Member {
-    Member { id: id.to_owned(), operations: ["webhook".to_owned()].into(), ..Member::default() }
+    Member::new(id, "first-run").operations(["webhook"])
 }
 
 fn enforced(status: &Value) -> String {
@@ -111,16 +101,15 @@ fn enforced(status: &Value) -> String {
 
 async fn in_a_cluster() -> Result<(), Box<dyn Error>> {
     let client = Client::try_default().await?;
-    for crd in [definition(), ReportKind::default().crd()] {
+    for crd in [definition(), json!(ReportKind::default().crd())] {
         install(&client, &crd).await?;
     }
     let identity = PodIdentity::detached("default", "example-process", ["webhook"]);
-    let (reporter, driver) = StatusReporter::new(client.clone(), identity.clone(), Config::default());
+    let (reporter, driver) = StatusReporter::new(client.clone(), identity.clone(), ReporterConfig::default());
     let driver = tokio::spawn(driver);
     let shutdown = CancellationToken::new();
-    let holder = format!("{}_{}", identity.name, identity.incarnation);
     let shapes = |parent: &ParentRef| (parent.kind == "Lamp").then(shape);
-    let config = AggregatorConfig::new(identity.namespace.clone(), holder, shapes);
+    let config = AggregatorConfig::new(&identity, shapes);
     let aggregator = tokio::spawn(Aggregator::new(client.clone(), config).run(shutdown.clone()));
 
     // Registered before the first list, so that nobody can count the pods without this one.

@@ -1,53 +1,53 @@
-//! Folds the reports of all pods into the statuses of their parents, in one pod at a time.
+//! Aggregates the reports of all pods into the statuses of their parents, in one process at a time.
 //!
-//! Who is a member is asked anew, by a consistent list, for every batch of decisions and *after* the
+//! The members are asked for anew, by a consistent list, for every batch of decisions and *after* the
 //! reports that it judges were read. Then a pod that is not in the list registers later, hence lists the
 //! parents later, and cannot serve an older generation than the one decided on.
 
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt};
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::runtime::{WatchStreamExt, watcher::Config as WatchConfig};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
-use crate::cluster::{Cluster, Written};
+use crate::cluster::{Cluster, Held, Written};
+use crate::follow::Event;
+use crate::identity::PodIdentity;
 use crate::inbox::ParentChanges;
 use crate::lease::{Claim, lead};
 use crate::membership::{Membership, candidates};
-use crate::pace::{Debounce, Retry, answered};
+use crate::pace::{Debounce, Retry};
+use crate::parent::ParentRef;
 use crate::report::{Member, PodReport, REGISTRATION, ReportKind};
 use crate::roll::Roll;
 use crate::shape::Shapes;
+use crate::watermark::{HighWaterMark, Standings};
 
-/// A watch that says nothing for this long is renewed, which bounds how long a dead connection goes
-/// unnoticed.
-const WATCH_SECONDS: u32 = 60;
 /// Parents that are read and written at the same time.
-const CONCURRENCY: usize = 8;
-/// Finished pods linger as objects (an evicted one for days) but run nothing.
-const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
+const CONCURRENCY: usize = 32;
 
-/// How an [`Aggregator`] works.
+/// The settings of an [`Aggregator`].
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct AggregatorConfig {
     /// The kind of the report objects, as in every reporter's configuration.
     pub kind: ReportKind,
     /// The namespace of the pods, and of their reports.
     pub namespace: String,
-    /// The Lease under which one pod at a time aggregates.
+    /// The Lease under which one process at a time aggregates.
     pub claim: Claim,
-    /// How the statuses look.
+    /// The layouts of the statuses.
     pub shapes: Arc<dyn Shapes>,
-    /// Reports are folded when none has come for this long. Default 300 ms.
+    /// Reports are aggregated when none has come for this long. Default 300 ms.
     pub debounce: Duration,
     /// A report waits no longer than this. Default 2 s.
     pub max_delay: Duration,
@@ -56,45 +56,65 @@ pub struct AggregatorConfig {
 }
 
 impl AggregatorConfig {
-    /// The defaults, with a Lease of 15 seconds called `pod-status-aggregator` in `namespace`.
-    ///
-    /// `holder` is different in every run of every process, such as the pod's name and incarnation.
-    pub fn new(namespace: impl Into<String>, holder: impl Into<String>, shapes: impl Shapes) -> Self {
-        let namespace = namespace.into();
-        let name = "pod-status-aggregator".to_owned();
+    /// The defaults, with a Lease of 15 seconds called `pod-status-aggregator` in the pod's namespace.
+    pub fn new(identity: &PodIdentity, shapes: impl Shapes) -> Self {
+        let name = "pod-status-aggregator";
         Self {
             kind: ReportKind::default(),
-            claim: Claim {
-                namespace: namespace.clone(),
-                name: name.clone(),
-                holder: holder.into(),
-                duration: Duration::from_secs(15),
-            },
-            namespace,
+            namespace: identity.namespace.clone(),
+            claim: Claim::new(identity, name),
             shapes: Arc::new(shapes),
             debounce: Duration::from_millis(300),
             max_delay: Duration::from_secs(2),
-            field_manager: name,
+            field_manager: name.to_owned(),
         }
+    }
+
+    /// Sets the kind of the report objects.
+    #[must_use]
+    pub fn kind(mut self, kind: ReportKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Sets how long a report waits for silence.
+    #[must_use]
+    pub fn debounce(mut self, debounce: Duration) -> Self {
+        self.debounce = debounce;
+        self
+    }
+
+    /// Sets the Lease.
+    #[must_use]
+    pub fn claim(mut self, claim: Claim) -> Self {
+        self.claim = claim;
+        self
     }
 }
 
-/// Folds reports into statuses while it holds its Lease.
+/// Aggregates reports into statuses while it holds its Lease.
 pub struct Aggregator {
     client: kube::Client,
     config: AggregatorConfig,
     changes: ParentChanges,
+    marks: watch::Sender<BTreeMap<String, HighWaterMark>>,
 }
 
 impl Aggregator {
     /// An aggregator that does nothing until it is run.
     pub fn new(client: kube::Client, config: AggregatorConfig) -> Self {
-        Self { client, config, changes: ParentChanges::default() }
+        Self { client, config, changes: ParentChanges::default(), marks: watch::Sender::default() }
     }
 
-    /// The handle by which the host announces changes of parents.
+    /// A handle by which the host announces parents and their changes.
     pub fn parent_changes(&self) -> ParentChanges {
         self.changes.clone()
+    }
+
+    /// The high-water marks, by kind of parent, now and when they change. Empty while another process
+    /// aggregates.
+    pub fn high_water_marks(&self) -> watch::Receiver<BTreeMap<String, HighWaterMark>> {
+        self.marks.subscribe()
     }
 
     /// Aggregates whenever this process holds the Lease, until `shutdown`. Failed requests are logged and
@@ -104,20 +124,35 @@ impl Aggregator {
         async move {
             let term = || async {
                 let inbox = self.changes.open();
-                Term::new(&self.client, &self.config, inbox.changes()).run().await;
+                let _cleared = ClearedAtEnd(&self.marks);
+                let term = Term::new(&self.client, &self.config, inbox.changes(), &self.marks);
+                term.run().instrument(tracing::info_span!("pod_status_term")).await;
             };
             lead(self.client.clone(), claim, shutdown, term).await;
         }
     }
 }
 
-/// What one term as the holder knows. It begins with nothing and reads everything.
+/// Empties the marks however the term ends: another process decides then.
+struct ClearedAtEnd<'a>(&'a watch::Sender<BTreeMap<String, HighWaterMark>>);
+
+impl Drop for ClearedAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.send_replace(BTreeMap::new());
+    }
+}
+
+/// The knowledge of one term as the holder. It begins with nothing and reads everything.
 struct Term<'a> {
     cluster: Cluster,
     config: &'a AggregatorConfig,
     changes: &'a ParentChanges,
+    marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
     roll: Roll,
     membership: Membership,
+    standings: Standings,
+    /// Generations that are activated when their time is over.
+    held: BTreeMap<ParentRef, Held>,
     /// The members of the last batch.
     members: Vec<Member>,
     /// Members may have come or gone.
@@ -129,14 +164,32 @@ struct Term<'a> {
     retry_at: Instant,
 }
 
+/// The place of a run in the count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Member,
+    /// It does not serve, but its pod exists.
+    Excluded,
+    /// Its pod does not exist, and the process has ended or fenced itself.
+    Gone,
+}
+
 impl<'a> Term<'a> {
-    fn new(client: &kube::Client, config: &'a AggregatorConfig, changes: &'a ParentChanges) -> Self {
+    fn new(
+        client: &kube::Client,
+        config: &'a AggregatorConfig,
+        changes: &'a ParentChanges,
+        marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
+    ) -> Self {
         Self {
             cluster: Cluster::new(client.clone(), config),
             config,
             changes,
+            marks,
             roll: Roll::default(),
             membership: Membership::default(),
+            standings: Standings::default(),
+            held: BTreeMap::new(),
             members: Vec::new(),
             recount: true,
             complete: false,
@@ -147,8 +200,8 @@ impl<'a> Term<'a> {
     }
 
     async fn run(mut self) {
-        let mut reports = pin!(reports(&self.cluster));
-        let mut pods = pin!(pods(&self.cluster));
+        let mut reports = self.cluster.follow_reports();
+        let mut pods = self.cluster.follow_pods();
         loop {
             let due = self.due();
             tokio::select! {
@@ -160,32 +213,32 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// When to decide next.
+    /// The time of the next batch.
     fn due(&mut self) -> Instant {
         let now = Instant::now();
         let far = now.checked_add(Duration::from_secs(3600)).unwrap_or(now);
         if !self.complete {
             return far;
         }
-        let expiry = self.members.iter().filter_map(|run| self.membership.expiry(run)).min();
-        let idle = expiry.unwrap_or(far);
+        let expiries = self.members.iter().filter_map(|run| self.membership.expiry(run));
+        let deadlines = self.held.values().filter_map(|held| held.since.checked_add(held.deadline));
+        let idle = expiries.chain(deadlines).min().unwrap_or(far);
         let work = (self.recount || self.roll.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
 
-    fn note_report(&mut self, event: watcher::Result<Event<DynamicObject>>) {
+    fn note_report(&mut self, event: Event<DynamicObject>) {
         match event {
-            Ok(Event::Init) => self.roll.listing_begins(),
-            Ok(Event::InitApply(object) | Event::Apply(object)) => self.note_object(object),
-            Ok(Event::InitDone) => {
+            Event::Begin => self.roll.listing_begins(),
+            Event::Found(object) | Event::Applied(object) => self.note_object(object),
+            Event::End => {
                 self.roll.listing_ends();
                 (self.complete, self.recount) = (true, true);
             }
-            Ok(Event::Delete(object)) => {
+            Event::Deleted(object) => {
                 self.roll.remove(&object.name_any());
                 self.recount = true;
             }
-            Err(error) => return tracing::warn!(%error, "cannot watch the pod reports, will retry"),
         }
         self.debounce.changed(Instant::now());
     }
@@ -198,34 +251,37 @@ impl<'a> Term<'a> {
             )
             .ok();
         if let Some(report) = &report {
-            self.membership.seen(&report.pod, Instant::now());
-            let known = self
-                .members
-                .iter()
-                .any(|member| member.is_same_run(&report.pod) && member.operations == report.pod.operations);
-            self.recount |= !known && report.shard == REGISTRATION;
+            let run = &report.pod;
+            self.membership.seen(run, Instant::now());
+            let is_known = |member: &Member| {
+                member.is_same_run(run)
+                    && member.operations == run.operations
+                    && member.stopped == run.stopped
+            };
+            self.recount |= report.shard == REGISTRATION && !self.members.iter().any(is_known);
         }
         self.roll.apply(&name, uid, report);
     }
 
-    fn note_pod(&mut self, event: watcher::Result<Event<PartialObjectMeta<Pod>>>) {
-        match event {
-            Ok(Event::Init) => self.membership.listing_begins(),
-            Ok(Event::InitApply(pod) | Event::Apply(pod)) => {
+    fn note_pod(&mut self, event: Event<PartialObjectMeta<Pod>>) {
+        let has_gone = match event {
+            Event::Begin => {
+                self.membership.listing_begins();
+                false
+            }
+            Event::Found(pod) | Event::Applied(pod) => {
                 self.membership.pod_exists(pod.uid().unwrap_or_default());
+                false
             }
-            Ok(Event::InitDone) => {
-                if self.membership.listing_ends() {
-                    self.recount = true;
-                    self.debounce.changed(Instant::now());
-                }
-            }
-            Ok(Event::Delete(pod)) => {
+            Event::End => self.membership.listing_ends(),
+            Event::Deleted(pod) => {
                 self.membership.pod_gone(&pod.uid().unwrap_or_default());
-                self.recount = true;
-                self.debounce.changed(Instant::now());
+                true
             }
-            Err(error) => tracing::warn!(%error, "cannot watch the pods, will retry"),
+        };
+        if has_gone {
+            self.recount = true;
+            self.debounce.changed(Instant::now());
         }
     }
 
@@ -238,30 +294,28 @@ impl<'a> Term<'a> {
 
     /// Decides about everything that has changed. What fails is left to the next batch.
     async fn batch(&mut self) {
+        let began = Instant::now();
         self.debounce.clear();
         self.recount = false;
-        match self.count().await {
-            Ok(()) => {}
-            Err(error) => {
-                self.recount = true;
-                return self.failed(&error);
-            }
+        if let Err(error) = self.count().await {
+            self.recount = true;
+            return self.failed(&error);
         }
-        let dirty = self.roll.take_dirty();
-        let (cluster, roll, members, shapes) =
-            (&self.cluster, &self.roll, &self.members, &self.config.shapes);
-        let decisions = futures::stream::iter(dirty).map(|parent| async move {
-            let written = match shapes.shape(&parent) {
-                Some(shape) => cluster.fold(&shape, &parent, members, &roll.reported(&parent)).await,
-                None => Ok(Written::Done),
-            };
-            (parent, written)
-        });
-        let decisions: Vec<_> = decisions.buffer_unordered(CONCURRENCY).collect().await;
         let mut failure = None;
-        for (parent, written) in decisions {
+        for (parent, written) in self.decide().await {
             match written {
-                Ok(Written::Done) => {}
+                Ok(Written::Done(standing, held)) => {
+                    match held {
+                        Some(held) => self.held.insert(parent.clone(), held),
+                        None => self.held.remove(&parent),
+                    };
+                    self.standings.set(parent, standing);
+                }
+                Ok(Written::Gone) => {
+                    self.held.remove(&parent);
+                    self.changes.forget(&parent);
+                    self.standings.remove(&parent);
+                }
                 // Decided on a parent that has changed since. The decision is not retried but made again.
                 Ok(Written::Stale) => self.roll.touch(parent),
                 Err(error) => {
@@ -271,39 +325,74 @@ impl<'a> Term<'a> {
                 }
             }
         }
+        self.marks.send_replace(self.standings.marks());
+        metrics::histogram!("pod_status_aggregation_seconds").record(began.elapsed().as_secs_f64());
         match failure {
             Some(error) => self.failed(&error),
             None => self.retry.reset(),
         }
     }
 
-    /// Establishes the members, and sweeps what runs have left that are gone.
+    async fn decide(&mut self) -> Vec<(ParentRef, kube::Result<Written>)> {
+        for (parent, held) in &self.held {
+            if held.since.elapsed() >= held.deadline {
+                self.roll.touch(parent.clone());
+            }
+        }
+        let dirty = self.roll.take_dirty();
+        let dirty = dirty.into_iter().filter_map(|parent| Some((self.config.shapes.shape(&parent)?, parent)));
+        let dirty: Vec<_> = dirty.collect();
+        let (cluster, roll, members, held) = (&self.cluster, &self.roll, &self.members, &self.held);
+        let decisions = futures::stream::iter(dirty).map(|(shape, parent)| async move {
+            let reported = roll.reported(&parent);
+            let written = cluster.fold(&shape, &parent, members, &reported, held.get(&parent)).await;
+            (parent, written)
+        });
+        decisions.buffer_unordered(CONCURRENCY).collect().await
+    }
+
+    /// Establishes the members, and sweeps the objects of runs that are gone.
     async fn count(&mut self) -> kube::Result<()> {
-        let registered = answered(self.cluster.registrations()).await?;
+        let registered = self.cluster.registrations().await?;
         let now = Instant::now();
         for run in &registered {
             self.membership.seen(run, now);
         }
+        let candidates = candidates(registered, &self.roll.runs(), &self.members);
         let (mut members, mut gone) = (Vec::new(), Vec::new());
-        for run in candidates(registered, &self.roll.runs()) {
-            if self.is_gone(&run, now).await? { gone.push(run) } else { members.push(run) }
+        for run in &candidates {
+            match self.place(run, now).await? {
+                Place::Member => members.push(run.clone()),
+                Place::Excluded => {}
+                Place::Gone => gone.push(run),
+            }
         }
-        self.membership.retain(&members);
+        self.membership.retain(&candidates);
         if members != self.members {
-            self.roll.touch_all();
+            self.roll.touch_all(self.changes.known());
+            metrics::gauge!("pod_status_members").set(u32::try_from(members.len()).unwrap_or(u32::MAX));
             self.members = members;
         }
         for run in gone {
-            self.cluster.sweep(&run, &self.roll.objects_of(&run)).await;
+            self.cluster.sweep(run, &self.roll.objects_of(run)).await;
         }
         Ok(())
     }
 
-    async fn is_gone(&self, run: &Member, now: Instant) -> kube::Result<bool> {
-        if let Some(uid) = self.membership.missing_pod(run) {
-            return answered(self.cluster.is_pod_gone(&run.id, uid)).await;
+    async fn place(&self, run: &Member, now: Instant) -> kube::Result<Place> {
+        let is_over = self.membership.is_over(run, now);
+        if run.ttl_seconds.is_some() && !is_over {
+            return Ok(Place::Member);
         }
-        Ok(self.membership.expiry(run).is_some_and(|expiry| expiry <= now))
+        let is_gone = match self.membership.missing_pod(run) {
+            Some(uid) => self.cluster.is_pod_gone(&run.id, uid).await?,
+            None => run.uid.is_none() && is_over,
+        };
+        Ok(match (is_gone, is_over) {
+            (true, _) => Place::Gone,
+            (false, true) => Place::Excluded,
+            (false, false) => Place::Member,
+        })
     }
 
     fn failed(&mut self, error: &kube::Error) {
@@ -312,15 +401,4 @@ impl<'a> Term<'a> {
         self.retry_at = now.checked_add(delay).unwrap_or(now);
         tracing::warn!(%error, ?delay, "aggregating the pod reports failed, will retry");
     }
-}
-
-fn reports(cluster: &Cluster) -> impl Stream<Item = watcher::Result<Event<DynamicObject>>> + Send + use<> {
-    watcher(cluster.reports.clone(), WatchConfig::default().timeout(WATCH_SECONDS)).default_backoff()
-}
-
-fn pods(
-    cluster: &Cluster,
-) -> impl Stream<Item = watcher::Result<Event<PartialObjectMeta<Pod>>>> + Send + use<> {
-    let config = WatchConfig::default().timeout(WATCH_SECONDS).fields(UNFINISHED);
-    watcher(cluster.pod_metadata.clone(), config).default_backoff()
 }

@@ -1,33 +1,64 @@
 //! The aggregator's requests: consistent reads, and writes that fail when the decision is outdated.
 
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
 use kube::core::PartialObjectMeta;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
+use crate::activation::Rollout;
 use crate::aggregator::AggregatorConfig;
 use crate::fold::{Decision, Parent, Reported, aggregate};
+use crate::follow::{Event, follow};
 use crate::pace::answered;
-use crate::parent::{ParentKey, ParentRef};
+use crate::parent::ParentRef;
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::shape::Shape;
+use crate::watermark::Standing;
 
-/// What became of one parent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Finished pods linger as objects (an evicted one for days) but run nothing.
+const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
+
+/// The result for one parent.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Written {
-    /// The stored status is right, or there is no parent any more.
-    Done,
-    /// The parent was written by somebody else after it was read.
+    /// The stored status is right.
+    Done(Standing, Option<Held>),
+    /// There is no such parent any more.
+    Gone,
+    /// The parent was written by another client after it was read.
     Stale,
+}
+
+/// A generation that waits to be activated.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Held {
+    uid: String,
+    generation: i64,
+    pub(crate) since: Instant,
+    pub(crate) deadline: Duration,
+}
+
+impl Held {
+    /// How long `parent` has waited at this generation, if this is about it.
+    fn waited(&self, parent: &Parent) -> Option<Duration> {
+        let is_same = self.uid == parent.key.uid && self.generation == parent.generation;
+        is_same.then(|| self.since.elapsed())
+    }
 }
 
 pub(crate) struct Cluster {
     client: kube::Client,
-    pub(crate) reports: Api<DynamicObject>,
-    pub(crate) pod_metadata: Api<PartialObjectMeta<Pod>>,
+    reports: Api<DynamicObject>,
+    pod_metadata: Api<PartialObjectMeta<Pod>>,
     pods: Api<Pod>,
+    manager: String,
     params: PatchParams,
 }
 
@@ -38,17 +69,28 @@ impl Cluster {
             pod_metadata: Api::namespaced(client.clone(), &config.namespace),
             pods: Api::namespaced(client.clone(), &config.namespace),
             client,
+            manager: config.field_manager.clone(),
             // Forced: the fields are this crate's own. A status written by the software it replaces is owned
             // by another manager and must be taken over.
             params: PatchParams::apply(&config.field_manager).force(),
         }
     }
 
+    /// The changes of all report objects.
+    pub(crate) fn follow_reports(&self) -> BoxStream<'static, Event<DynamicObject>> {
+        follow(self.reports.clone(), ListParams::default()).boxed()
+    }
+
+    /// The changes of the pods that are not finished.
+    pub(crate) fn follow_pods(&self) -> BoxStream<'static, Event<PartialObjectMeta<Pod>>> {
+        follow(self.pod_metadata.clone(), ListParams::default().fields(UNFINISHED)).boxed()
+    }
+
     /// Every registration, by a list that is as new as the request. One that cannot be read is a member
-    /// that never reports: somebody is there, and nothing is known about them.
+    /// that never reports: a process is there, and nothing is known about it.
     pub(crate) async fn registrations(&self) -> kube::Result<Vec<Member>> {
         let params = ListParams::default().labels(&format!("{SHARD_LABEL}={REGISTRATION}"));
-        let objects = self.reports.list(&params).await?;
+        let objects = answered(self.reports.list(&params)).await?;
         let member = |object: DynamicObject| {
             let name = object.metadata.name.unwrap_or_default();
             let report: Result<PodReport, _> = serde_json::from_value(object.data);
@@ -59,7 +101,7 @@ impl Cluster {
 
     /// Whether the pod with this uid has ceased to run anything. A uid never comes back.
     pub(crate) async fn is_pod_gone(&self, name: &str, uid: &str) -> kube::Result<bool> {
-        let Some(pod) = self.pods.get_opt(name).await? else {
+        let Some(pod) = answered(self.pods.get_opt(name)).await? else {
             return Ok(true);
         };
         let phase = pod.status.and_then(|status| status.phase);
@@ -74,7 +116,10 @@ impl Cluster {
             let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
             let params = DeleteParams::default().preconditions(preconditions);
             match answered(self.reports.delete(name, &params)).await {
-                Ok(_) => tracing::info!(name, pod = run.id, "swept a report of a pod that is gone"),
+                Ok(_) => {
+                    metrics::counter!("pod_status_orphans_swept_total").increment(1);
+                    tracing::info!(name, pod = run.id, "swept a report of a pod that is gone");
+                }
                 Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
                 Err(error) => tracing::warn!(name, %error, "cannot sweep a report of a pod that is gone"),
             }
@@ -88,38 +133,57 @@ impl Cluster {
         reference: &ParentRef,
         members: &[Member],
         reported: &[Reported],
+        held: Option<&Held>,
     ) -> kube::Result<Written> {
         let api: Api<DynamicObject> = match &reference.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &shape.resource),
             None => Api::all_with(self.client.clone(), &shape.resource),
         };
-        let object = match api.get_opt(&reference.name).await {
+        let object = match answered(api.get_opt(&reference.name)).await {
             Ok(Some(object)) => object,
-            Ok(None) => return Ok(Written::Done),
+            Ok(None) => return Ok(Written::Gone),
             // A kind that is not served any more is answered without a Status object: only the code tells.
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Written::Done),
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Written::Gone),
             Err(error) => return Err(error),
         };
-        let parent = Parent {
-            key: ParentKey {
-                reference: reference.clone(),
-                uid: object.metadata.uid.clone().unwrap_or_default(),
-            },
-            generation: object.metadata.generation.unwrap_or_default(),
-        };
-        let previous = object.data.get("status").unwrap_or(&Value::Null);
+        let mut parent = Parent::of(&object, reference, &self.manager);
+        parent.waited = held.and_then(|held| held.waited(&parent)).unwrap_or_default();
         let now = Time(Timestamp::now());
-        let Decision::Write(status) = aggregate(shape, &parent, members, reported, previous, &now) else {
-            return Ok(Written::Done);
+        let status = match aggregate(shape, &parent, members, reported, &now) {
+            Decision::Unchanged => {
+                let stored = parent.stored.status.as_object().cloned().unwrap_or_default();
+                return Ok(done(shape, &parent, &stored));
+            }
+            Decision::Write(status) => status,
         };
+        let done = done(shape, &parent, &status);
         let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
-        match api.patch_status(&reference.name, &self.params, &Patch::Apply(&body)).await {
-            Ok(_) => Ok(Written::Done),
+        let patch = Patch::Apply(&body);
+        let written = answered(api.patch_status(&reference.name, &self.params, &patch)).await;
+        let result = if written.is_ok() { "ok" } else { "error" };
+        metrics::counter!("pod_status_status_writes_total", "result" => result).increment(1);
+        match written {
+            Ok(_) => Ok(done),
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Done),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Gone),
             Err(error) => Err(error),
         }
     }
+}
+
+fn done(shape: &Shape, parent: &Parent, status: &Map<String, Value>) -> Written {
+    let activated = status.get("activation").and_then(|activation| activation.get("generation"));
+    let deadline = match shape.rollout {
+        Rollout::Coordinated { deadline } => deadline,
+        Rollout::Immediate => None,
+    };
+    let held = deadline.filter(|_| activated != Some(&json!(parent.generation))).map(|deadline| Held {
+        uid: parent.key.uid.clone(),
+        generation: parent.generation,
+        since: Instant::now().checked_sub(parent.waited).unwrap_or_else(Instant::now),
+        deadline,
+    });
+    Written::Done(Standing::of(status), held)
 }
 
 /// The apply of a status. The uid and the version that were read make it fail for a recreated parent, and

@@ -1,17 +1,21 @@
 //! The conditions `Ingested`, `Enforced` and `Ready`: each claims only what every member has reported for
 //! the very generation it names.
+//!
+//! `Ingested` speaks of all members now. `Enforced` speaks of all pods that serve, and once proven for a
+//! generation it stays until a pod reports otherwise. That is not a lie about a pod that joins: it registered
+//! after the members of the proof were listed, so it lists the parents later, finds this generation or a newer
+//! one, and does not serve before it has ingested it (see [`crate::ReadinessTracker`]).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::fold::Vote;
+use crate::activation::Rollout;
+use crate::fold::{Parent, Vote};
 use crate::shape::Shape;
+use crate::watermark::few;
 
-/// At most this many pods are named in a message.
-const NAMED_PODS: usize = 5;
-
-/// What is known about one question.
+/// The status of a condition, and its reason.
 #[derive(Clone, Debug)]
 struct Answer {
     status: &'static str,
@@ -31,28 +35,28 @@ impl Answer {
     }
 }
 
-/// The conditions for `generation`. Those whose status is as in `previous` keep their transition time.
+/// The conditions for the generation that was read. Those whose status stays keep their transition time.
 pub(crate) fn of(
     shape: &Shape,
-    generation: i64,
+    parent: &Parent,
     votes: &[Vote<'_>],
-    previous: &Value,
+    activation: Option<i64>,
     now: &Time,
 ) -> Vec<Condition> {
-    let ingested = ingested(generation, votes);
+    let ingested = ingested(parent.generation, votes);
     let mut answers = vec![("Ingested", ingested.clone())];
     let ready = if shape.enforcing.is_empty() {
         ingested
     } else {
-        let enforced = enforced(shape, &ingested, votes);
+        let enforced = enforced(shape, parent, &ingested, votes, activation);
         answers.push(("Enforced", enforced.clone()));
         enforced
     };
     answers.push(("Ready", ready));
     let condition = |(type_, answer): (&str, Answer)| Condition {
-        last_transition_time: transition_time(previous, type_, answer.status).unwrap_or_else(|| now.clone()),
+        last_transition_time: transition_time(parent, type_, answer.status).unwrap_or_else(|| now.clone()),
         message: answer.message,
-        observed_generation: Some(generation),
+        observed_generation: Some(parent.generation),
         reason: answer.reason.to_owned(),
         status: answer.status.to_owned(),
         type_: type_.to_owned(),
@@ -64,9 +68,8 @@ fn ingested(generation: i64, votes: &[Vote<'_>]) -> Answer {
     if votes.is_empty() {
         return Answer::unknown("NoPods", "no pod has registered".to_owned());
     }
-    // An entry for a later generation than was read cannot be judged; the parent will be read again.
-    let is_heard = |vote: &&Vote<'_>| vote.entry.is_some_and(|entry| entry.generation == generation);
-    let (heard, waiting): (Vec<&Vote<'_>>, Vec<&Vote<'_>>) = votes.iter().partition(is_heard);
+    let (heard, waiting): (Vec<&Vote<'_>>, Vec<&Vote<'_>>) =
+        votes.iter().partition(|vote| vote.is_about(generation));
     let failed: Vec<&Vote<'_>> = heard.iter().copied().filter(|vote| !vote.is_clean()).collect();
     if !failed.is_empty() {
         return Answer::no("IngestError", format!("see status.byPod of {}", listed(&failed)));
@@ -83,11 +86,32 @@ fn ingested(generation: i64, votes: &[Vote<'_>]) -> Answer {
     Answer::yes("IngestedByAllPods", format!("{} of {} pods", heard.len(), votes.len()))
 }
 
-/// Asks those members that enforce at all, once every member has ingested: a member that only audits may
-/// still hold the parent back, but cannot make it enforced.
-fn enforced(shape: &Shape, ingested: &Answer, votes: &[Vote<'_>]) -> Answer {
+fn enforced(
+    shape: &Shape,
+    parent: &Parent,
+    ingested: &Answer,
+    votes: &[Vote<'_>],
+    activation: Option<i64>,
+) -> Answer {
     let enforcing: Vec<&Vote<'_>> =
         votes.iter().filter(|vote| !vote.member.operations.is_disjoint(&shape.enforcing)).collect();
+    let now = proof(shape, parent.generation, ingested, votes, &enforcing, activation);
+    if now.status == "True" || is_contradicted(shape, parent.generation, &enforcing) {
+        return now;
+    }
+    proven(parent).unwrap_or(now)
+}
+
+/// Asks those members that enforce at all, once every member has ingested: a member that only audits may
+/// still hold the parent back, but cannot make it enforced.
+fn proof(
+    shape: &Shape,
+    generation: i64,
+    ingested: &Answer,
+    votes: &[Vote<'_>],
+    enforcing: &[&Vote<'_>],
+    activation: Option<i64>,
+) -> Answer {
     if !votes.is_empty() && enforcing.is_empty() {
         let operations: Vec<&str> = shape.enforcing.iter().map(String::as_str).collect();
         let message = format!("no pod has an operation that enforces: {}", operations.join(", "));
@@ -96,34 +120,54 @@ fn enforced(shape: &Shape, ingested: &Answer, votes: &[Vote<'_>]) -> Answer {
     if ingested.status != "True" {
         return ingested.clone();
     }
-    let idle: Vec<&Vote<'_>> = enforcing.iter().copied().filter(|vote| !is_enforced(shape, vote)).collect();
+    let idle: Vec<&Vote<'_>> =
+        enforcing.iter().copied().filter(|vote| !is_enforced(shape, generation, vote)).collect();
+    if !idle.is_empty() && activation == Some(generation) {
+        return Answer::no("Activating", format!("activated, waiting for {}", listed(&idle)));
+    }
     if !idle.is_empty() {
         return Answer::no("NotEnforcing", format!("ingested but not enforced by {}", listed(&idle)));
     }
     Answer::yes("EnforcedByAllPods", format!("{} of {} pods", enforcing.len(), enforcing.len()))
 }
 
-fn is_enforced(shape: &Shape, vote: &Vote<'_>) -> bool {
-    let Some(field) = &shape.enforced_field else {
-        return vote.is_clean();
+/// Whether a pod reports that it does not enforce the generation, or none reports that it does. A pod that
+/// has not reported at all is joining: it does not serve.
+fn is_contradicted(shape: &Shape, generation: i64, enforcing: &[&Vote<'_>]) -> bool {
+    let agrees = |vote: &&&Vote<'_>| {
+        vote.is_about(generation) && vote.is_clean() && is_enforced(shape, generation, vote)
     };
-    let value = vote.entry.and_then(|entry| entry.detail.get(field));
-    value.and_then(Value::as_bool).unwrap_or(false)
+    let reported = || enforcing.iter().filter(|vote| vote.entry.is_some());
+    reported().next().is_none() || !reported().all(|vote| agrees(&vote))
 }
 
-fn listed(votes: &[&Vote<'_>]) -> String {
-    let named: Vec<&str> = votes.iter().take(NAMED_PODS).map(|vote| vote.member.id.as_str()).collect();
-    let named = named.join(", ");
-    match votes.len().saturating_sub(NAMED_PODS) {
-        0 => named,
-        more => format!("{named} and {more} more"),
+/// The stored proof for this generation, if this aggregator or a predecessor has written it.
+fn proven(parent: &Parent) -> Option<Answer> {
+    let stored = Condition::deserialize(parent.stored.condition("Enforced")?).ok()?;
+    let is_proof = parent.stored.is_ours
+        && stored.status == "True"
+        && stored.observed_generation == Some(parent.generation);
+    is_proof.then(|| Answer::yes("EnforcedByAllPods", stored.message))
+}
+
+fn is_enforced(shape: &Shape, generation: i64, vote: &Vote<'_>) -> bool {
+    let Some(entry) = vote.entry else { return false };
+    if shape.rollout != Rollout::Immediate && entry.enforcing != Some(generation) {
+        return false;
+    }
+    match &shape.enforced_field {
+        None => vote.is_clean(),
+        Some(field) => entry.detail.get(field).and_then(Value::as_bool).unwrap_or(false),
     }
 }
 
-/// When the condition took the status it has, if it had it before.
-fn transition_time(previous: &Value, type_: &str, status: &str) -> Option<Time> {
-    let conditions = previous.get("conditions")?.as_array()?;
-    let known = conditions.iter().find(|condition| condition.get("type") == Some(&Value::from(type_)))?;
+fn listed(votes: &[&Vote<'_>]) -> String {
+    few(votes.iter().map(|vote| vote.member.id.as_str()))
+}
+
+/// The time at which the condition took the status it has, if it had it before.
+fn transition_time(parent: &Parent, type_: &str, status: &str) -> Option<Time> {
+    let known = parent.stored.condition(type_)?;
     if known.get("status")? != status {
         return None;
     }

@@ -1,12 +1,12 @@
-//! Every way in which this crate says no.
+//! The errors of this crate.
 
 use thiserror::Error;
 
-/// What can go wrong for the caller. Failed requests are retried by the drivers and do not appear here.
+/// An error for the caller. Failed requests are retried by the drivers and do not appear here.
 #[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The pod does not know who it is.
+    /// The identity of the pod is incomplete.
     #[error("{} not set: fill them from the downward API in the pod's manifest", missing.join(", "))]
     Environment {
         /// The variables that are missing or empty.

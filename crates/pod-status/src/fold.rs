@@ -3,36 +3,83 @@
 //!
 //! The fold is pessimistic. A member that has not reported is waited for; it is never assumed to agree.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::DynamicObject;
 use serde_json::{Map, Value, json};
 
+use crate::activation::{self, Rollout};
 use crate::condition;
-use crate::parent::ParentKey;
+use crate::parent::{ParentKey, ParentRef};
 use crate::report::{Entry, Member};
 use crate::shape::Shape;
+use crate::stored::Stored;
 
-/// The parent as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A parent as it was read.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Parent {
-    /// Which object it is.
+    /// The object.
     pub key: ParentKey,
     /// `metadata.generation`
     pub generation: i64,
+    /// How long this generation has been waiting to be activated, by the aggregator's own clock.
+    pub waited: Duration,
+    pub(crate) stored: Stored,
+}
+
+impl Parent {
+    /// A parent without a status.
+    pub fn new(key: ParentKey, generation: i64) -> Self {
+        Self { key, generation, waited: Duration::ZERO, stored: Stored::ours(Value::Null) }
+    }
+
+    /// Sets the stored status, which this aggregator has written.
+    #[must_use]
+    pub fn with_status(mut self, status: Value) -> Self {
+        self.stored = Stored::ours(status);
+        self
+    }
+
+    pub(crate) fn of(object: &DynamicObject, reference: &ParentRef, manager: &str) -> Self {
+        let meta = &object.metadata;
+        let status = object.data.get("status").cloned().unwrap_or_default();
+        let stored = Stored::of(status, meta.managed_fields.as_deref().unwrap_or_default(), manager);
+        let key = ParentKey::new(reference.clone(), meta.uid.clone().unwrap_or_default());
+        Self { key, generation: meta.generation.unwrap_or_default(), waited: Duration::ZERO, stored }
+    }
+
+    /// The generation that `status.activation` names for this very object.
+    pub(crate) fn activated(&self) -> Option<i64> {
+        let activation = self.stored.status.get("activation")?;
+        let is_ours = activation.get("uid").and_then(Value::as_str) == Some(&self.key.uid);
+        activation.get("generation").and_then(Value::as_i64).filter(|_| is_ours)
+    }
 }
 
 /// One entry, and the run that wrote it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Reported {
-    /// Who reports.
+    /// The run.
     pub member: Member,
-    /// What.
+    /// Its entry.
     pub entry: Entry,
 }
 
-/// What is to be done about the parent's status.
+impl Reported {
+    /// An entry of a run.
+    pub fn new(member: Member, entry: Entry) -> Self {
+        Self { member, entry }
+    }
+}
+
+/// The consequence for the parent's status.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Decision {
-    /// The stored status says it all.
+    /// The stored status is right.
     Unchanged,
     /// The fields of the status that this crate owns, complete. Other fields belong to other writers.
     Write(Map<String, Value>),
@@ -40,36 +87,39 @@ pub enum Decision {
 
 /// Folds `reported` into the status of `parent`.
 ///
-/// `members` are all runs that exist and must be heard; entries of others, and entries about another object
-/// of the same name (by uid), count for nothing. `previous` is the stored status, `null` if there is none.
-/// `now` is used only for conditions whose status changes.
+/// `members` are all runs that must be waited for; entries of others, and entries about another object of the
+/// same name (by uid), count for nothing. `now` is used only for conditions whose status changes.
 pub fn aggregate(
     shape: &Shape,
     parent: &Parent,
     members: &[Member],
     reported: &[Reported],
-    previous: &Value,
     now: &Time,
 ) -> Decision {
     let votes = votes(parent, members, reported);
-    let by_pod: Vec<Value> =
-        votes.iter().filter_map(|vote| Some(by_pod_entry(shape, vote.member, vote.entry?))).collect();
-    let conditions = condition::of(shape, parent.generation, &votes, previous, now);
+    let activation = match shape.rollout {
+        Rollout::Immediate => None,
+        rollout => activation::decide(rollout, parent, &votes),
+    };
+    let conditions = condition::of(shape, parent, &votes, activation, now);
     let mut status = Map::from_iter([
-        ("byPod".to_owned(), Value::Array(by_pod)),
+        ("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, &votes))),
         ("observedGeneration".to_owned(), json!(parent.generation)),
-        ("conditions".to_owned(), json!(conditions)),
+        ("conditions".to_owned(), Value::Array(parent.stored.merged(&conditions))),
     ]);
+    if let Some(generation) = activation {
+        status.insert("activation".to_owned(), json!({"uid": parent.key.uid, "generation": generation}));
+    }
     if let Some(latch) = &shape.latch {
-        let was = previous.get(latch).and_then(Value::as_bool).unwrap_or(false);
+        let was = parent.stored.status.get(latch).and_then(Value::as_bool).unwrap_or(false);
         let is = votes.iter().any(Vote::is_clean);
         status.insert(latch.clone(), json!(was || is));
     }
-    let unchanged = status.iter().all(|(name, value)| previous.get(name) == Some(value));
+    let unchanged = status.iter().all(|(name, value)| parent.stored.has(name, value));
     if unchanged { Decision::Unchanged } else { Decision::Write(status) }
 }
 
-/// What one member says about this very object: an entry, or nothing yet.
+/// The entry of one member about this very object, if it has reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vote<'a> {
     pub(crate) member: &'a Member,
@@ -80,6 +130,12 @@ impl Vote<'_> {
     /// Whether the member has ingested the object, at whatever generation.
     pub(crate) fn is_clean(&self) -> bool {
         self.entry.is_some_and(|entry| entry.errors.is_empty())
+    }
+
+    /// Whether the member has an outcome for this generation. An entry for a later generation than was read
+    /// cannot be judged; the parent will be read again.
+    pub(crate) fn is_about(&self, generation: i64) -> bool {
+        self.entry.is_some_and(|entry| entry.generation == generation)
     }
 }
 
@@ -100,10 +156,22 @@ fn votes<'a>(parent: &Parent, members: &'a [Member], reported: &'a [Reported]) -
     votes
 }
 
-/// Which of several entries of one run counts: the newest, of equally new ones the one with errors. The
-/// text only makes the choice independent of the order.
-fn precedence(entry: &Entry) -> (i64, bool, String) {
-    (entry.generation, !entry.errors.is_empty(), json!([entry.errors, entry.detail]).to_string())
+/// The order of several entries of one run: the last written counts. Without numbers it is the newest
+/// generation, of equal ones the one with errors; the text makes the choice independent of the order.
+fn precedence(entry: &Entry) -> (u64, i64, bool, String) {
+    let text = json!([entry.errors, entry.detail, entry.enforcing]).to_string();
+    (entry.sequence, entry.generation, !entry.errors.is_empty(), text)
+}
+
+/// The entries by id. Beyond the limit, those that fail or are behind are kept and the others left out.
+fn by_pod(shape: &Shape, generation: i64, votes: &[Vote<'_>]) -> Vec<Value> {
+    let mut reported: Vec<&Vote<'_>> = votes.iter().filter(|vote| vote.entry.is_some()).collect();
+    if reported.len() > shape.by_pod_limit {
+        reported.sort_by_key(|vote| vote.is_clean() && vote.is_about(generation));
+        reported.truncate(shape.by_pod_limit);
+        reported.sort_by(|a, b| a.member.cmp(b.member));
+    }
+    reported.iter().filter_map(|vote| Some(by_pod_entry(shape, vote.member, vote.entry?))).collect()
 }
 
 /// The entry, in the field names of Gatekeeper's `byPod`. The detail cannot overwrite any of them.

@@ -1,4 +1,4 @@
-//! Who reports: a pod, and one run of its process.
+//! The identity of a reporter: a pod, and one run of its process.
 //!
 //! A pod's name is reused by StatefulSets and its uid survives a container restart, so neither alone tells
 //! two runs apart. The *incarnation* does: it is new in every process.
@@ -16,8 +16,9 @@ const DETACHED_TTL: Duration = Duration::from_secs(60);
 
 /// One run of one reporting process.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PodIdentity {
-    /// Where the pod is, and its reports.
+    /// The namespace of the pod and of its reports.
     pub namespace: String,
     /// The pod's name: what `byPod` calls `id`.
     pub name: String,
@@ -25,7 +26,7 @@ pub struct PodIdentity {
     pub uid: Option<String>,
     /// Different in every run of the process.
     pub incarnation: String,
-    /// What the process does with what it ingests, such as `webhook` or `audit`.
+    /// The uses that the process makes of what it ingests, such as `webhook` or `audit`.
     pub operations: BTreeSet<String>,
 }
 
@@ -67,8 +68,8 @@ impl PodIdentity {
     /// The identity of a process that is not a pod of this cluster.
     ///
     /// Its reports have no owner (a reference to a pod that does not exist would have them garbage-collected
-    /// again and again); instead the process sends heartbeats, and its reports are swept 60 seconds after
-    /// the last one.
+    /// again and again); instead the process sends heartbeats, and its reports are swept when there has been
+    /// none for 60 seconds.
     pub fn detached(
         namespace: impl Into<String>,
         name: impl Into<String>,
@@ -98,14 +99,22 @@ impl PodIdentity {
         })
     }
 
-    /// After how long without a heartbeat the process counts as gone. Nothing for a pod, whose object says.
+    /// The time without a heartbeat after which a detached process counts as gone; nothing for a pod, whose
+    /// object tells, unless [`crate::ReporterConfig::fence`] is set.
     pub fn ttl(&self) -> Option<Duration> {
         self.uid.is_none().then_some(DETACHED_TTL)
     }
 
-    /// How often the heartbeat is sent: two may get lost before the process counts as gone.
-    pub(crate) fn heartbeat_period(&self) -> Option<Duration> {
-        self.ttl()?.checked_div(3)
+    /// A name that is different in every run, such as the holder of a Lease.
+    pub fn holder(&self) -> String {
+        format!("{}_{}", self.name, self.incarnation)
+    }
+
+    /// The same pod, run again: for tests and for processes that start over without ending.
+    #[must_use]
+    pub fn restarted(mut self) -> Self {
+        self.incarnation = new_incarnation();
+        self
     }
 }
 

@@ -1,14 +1,17 @@
-//! Changes of parents that the host announces to its aggregator, which may be idle.
+//! The parents that the host knows, and which of them have changed while this process aggregates.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::parent::ParentRef;
 
-/// By this the host tells the aggregator that a parent has changed, so that a status somebody has edited is
-/// repaired, and a parent that no pod has reported yet gets one.
+/// Notifies the aggregator that a parent exists or changed, so that a parent that no pod has reported gets a
+/// status and an edited status is repaired.
+///
+/// The parents are remembered while another process aggregates: a new term decides about all of them, also
+/// about those whose reporters have all vanished. [`ParentChanges::removed`] forgets one.
 #[derive(Clone, Debug, Default)]
 pub struct ParentChanges {
     inner: Arc<Inbox>,
@@ -16,25 +19,61 @@ pub struct ParentChanges {
 
 #[derive(Debug, Default)]
 struct Inbox {
-    /// Nothing while another pod aggregates: a set that nobody empties must not grow.
-    parents: Mutex<Option<BTreeSet<ParentRef>>>,
+    parents: Mutex<Parents>,
     arrived: Notify,
+    terms: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Parents {
+    known: BTreeSet<ParentRef>,
+    /// Nothing while another process aggregates.
+    changed: Option<BTreeSet<ParentRef>>,
 }
 
 impl ParentChanges {
-    /// Looks at the parent again. Costs nothing while another pod aggregates.
+    /// Notifies of a parent that was created or changed.
     pub fn changed(&self, parent: ParentRef) {
-        let mut parents = self.inner.parents.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(parents) = parents.as_mut() {
-            parents.insert(parent);
+        let mut parents = self.parents();
+        if let Some(changed) = &mut parents.changed {
+            changed.insert(parent.clone());
             self.inner.arrived.notify_one();
         }
+        parents.known.insert(parent);
+    }
+
+    /// Notifies of a parent that was deleted. A parent that the aggregator does not find is forgotten too.
+    pub fn removed(&self, parent: &ParentRef) {
+        let mut parents = self.parents();
+        parents.known.remove(parent);
+        if let Some(changed) = &mut parents.changed {
+            changed.remove(parent);
+        }
+    }
+
+    /// The number of terms in which this process has aggregated; it grows when a term begins. A host that
+    /// does not call [`ParentChanges::changed`] for every parent announces its parents again then.
+    pub fn terms(&self) -> watch::Receiver<u64> {
+        self.inner.terms.subscribe()
     }
 
     /// The changes since the last call.
     pub(crate) fn take(&self) -> BTreeSet<ParentRef> {
-        let mut parents = self.inner.parents.lock().unwrap_or_else(PoisonError::into_inner);
-        parents.replace(BTreeSet::new()).unwrap_or_default()
+        self.parents().changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Forgets a parent that does not exist.
+    pub(crate) fn forget(&self, parent: &ParentRef) {
+        let mut parents = self.parents();
+        // A change since it was looked for may be its creation.
+        if !parents.changed.as_ref().is_some_and(|changed| changed.contains(parent)) {
+            parents.known.remove(parent);
+        }
+    }
+
+    /// Every parent that is known.
+    pub(crate) fn known(&self) -> BTreeSet<ParentRef> {
+        self.parents().known.clone()
     }
 
     /// Waits for a change. Cancel-safe: a change that nobody waited for ends the next wait.
@@ -42,14 +81,23 @@ impl ParentChanges {
         self.inner.arrived.notified().await;
     }
 
-    /// Accepts changes until the returned guard is dropped.
+    /// Begins a term: every known parent counts as changed. The guard ends it.
     pub(crate) fn open(&self) -> OpenInbox<'_> {
-        self.take();
+        let mut parents = self.parents();
+        parents.changed = Some(parents.known.clone());
+        drop(parents);
+        self.inner.arrived.notify_one();
+        self.inner.terms.send_modify(|terms| *terms = terms.saturating_add(1));
         OpenInbox(self)
+    }
+
+    /// A panic while the set is locked can only be a failed allocation: the state is intact.
+    fn parents(&self) -> MutexGuard<'_, Parents> {
+        self.inner.parents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Closes the inbox however the term ends.
+/// Ends the term when it is dropped.
 pub(crate) struct OpenInbox<'a>(&'a ParentChanges);
 
 impl<'a> OpenInbox<'a> {
@@ -60,7 +108,7 @@ impl<'a> OpenInbox<'a> {
 
 impl Drop for OpenInbox<'_> {
     fn drop(&mut self) {
-        *self.0.inner.parents.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.0.parents().changed = None;
     }
 }
 
@@ -68,19 +116,29 @@ impl Drop for OpenInbox<'_> {
 mod tests {
     use super::*;
 
+    fn parent(name: &str) -> ParentRef {
+        ParentRef::new("", "K", name)
+    }
+
     #[test]
-    fn an_idle_aggregator_collects_nothing() {
+    fn a_term_begins_with_every_parent_that_was_announced_before_it() {
         let changes = ParentChanges::default();
-        let parent = ParentRef { group: String::new(), kind: "K".into(), namespace: None, name: "p".into() };
-        changes.changed(parent.clone());
+        changes.changed(parent("p"));
+        changes.changed(parent("q"));
+        changes.removed(&parent("q"));
+        assert!(changes.take().is_empty(), "no term");
+        let mut terms = changes.terms();
         let open = changes.open();
-        assert!(changes.take().is_empty(), "what came before the term is read anyway");
-        changes.changed(parent.clone());
-        changes.changed(parent.clone());
+        assert_eq!(*terms.borrow_and_update(), 1);
+        assert_eq!(changes.take(), [parent("p")].into());
+        changes.changed(parent("p"));
+        changes.changed(parent("p"));
         assert_eq!(changes.take().len(), 1);
-        changes.changed(parent.clone());
         drop(open);
-        changes.changed(parent);
-        assert!(changes.inner.parents.lock().unwrap().is_none());
+        changes.changed(parent("r"));
+        assert!(changes.parents().changed.is_none());
+        let _open = changes.open();
+        assert_eq!(changes.take(), [parent("p"), parent("r")].into());
+        assert_eq!(*terms.borrow_and_update(), 2);
     }
 }

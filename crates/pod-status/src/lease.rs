@@ -1,49 +1,98 @@
-//! One pod at a time: work that runs only while this process holds a `coordination.k8s.io` Lease.
+//! Work that runs in one process at a time, under a `coordination.k8s.io` Lease.
 //!
 //! Clocks of two machines are never compared. A candidate watches the Lease through its own monotonic
 //! clock: only when the record has not changed for its whole duration does it claim. The holder counts from
 //! the *start* of its last successful renewal and stops its work well before a candidate may claim.
 //!
-//! A Lease is no fence: a request that is already on its way arrives all the same. Work that must not be
+//! With the default duration of 15 s the holder renews every 2 s and gives up 10 s after the last success.
+//! A renewal that is not answered within 1 s is sent again while the first one is still waited for, so that
+//! one lost connection does not cost the Lease and a server that needs 2 s for an answer does not either.
+//!
+//! A Lease is not a fence: a request that is already on its way arrives all the same. Work that must not be
 //! repeated also needs a precondition in its writes.
 
 use std::future::Future;
-use std::pin::pin;
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, PostParams};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// Which Lease, and for whom.
+use crate::identity::PodIdentity;
+use crate::pace::answered_within;
+
+/// Renewals that are waited for at the same time.
+const ATTEMPTS: usize = 3;
+
+/// The Lease to claim, and the name of the claimant.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Claim {
     /// Namespace of the Lease, which is created when absent.
     pub namespace: String,
     /// Name of the Lease.
     pub name: String,
-    /// Who claims it; different in every run of every process, such as `pod-name_incarnation`.
+    /// The claimant; different in every run of every process.
     pub holder: String,
     /// How long the record must stand still before another process takes over. At least 3 seconds.
     pub duration: Duration,
 }
 
 impl Claim {
-    /// The renewal period: a third of the duration.
-    fn period(&self) -> Duration {
-        self.lease_duration().checked_div(3).unwrap_or_default()
+    /// A claim of the Lease `name` in the pod's namespace, for 15 seconds.
+    pub fn new(identity: &PodIdentity, name: impl Into<String>) -> Self {
+        Self {
+            namespace: identity.namespace.clone(),
+            name: name.into(),
+            holder: identity.holder(),
+            duration: Duration::from_secs(15),
+        }
     }
 
-    /// After this long without a successful renewal the work ends: two thirds of the duration.
-    fn patience(&self) -> Duration {
-        self.period().saturating_mul(2)
+    /// Sets the duration.
+    #[must_use]
+    pub fn duration(mut self, duration: Duration) -> Self {
+        self.duration = duration;
+        self
     }
 
     fn lease_duration(&self) -> Duration {
         self.duration.max(Duration::from_secs(3))
+    }
+
+    /// This many sixtieths of the duration.
+    fn sixtieths(&self, count: u32) -> Duration {
+        self.lease_duration().saturating_mul(count).checked_div(60).unwrap_or_default()
+    }
+
+    /// Time between two renewals.
+    fn period(&self) -> Duration {
+        self.sixtieths(8)
+    }
+
+    /// After this long without a successful renewal the work ends.
+    fn patience(&self) -> Duration {
+        self.sixtieths(40)
+    }
+
+    /// How long one answer is waited for.
+    fn attempt(&self) -> Duration {
+        self.sixtieths(16)
+    }
+
+    /// After this long without an answer a renewal is sent again.
+    fn hedge(&self) -> Duration {
+        self.sixtieths(4)
+    }
+
+    /// The pause after a failure.
+    fn pause(&self) -> Duration {
+        self.sixtieths(1)
     }
 }
 
@@ -60,7 +109,7 @@ where
     F: Future<Output = ()>,
 {
     let mut candidate = Candidate::new(client, claim);
-    while let Some(renewed) = shutdown.run_until_cancelled(candidate.wait_for_turn()).await {
+    while let Some(renewed) = candidate.wait_for_turn(&shutdown).await {
         tracing::info!(lease = candidate.claim.name, holder = candidate.claim.holder, "lease acquired");
         let term = async {
             tokio::select! {
@@ -72,10 +121,12 @@ where
         };
         let lost = shutdown.run_until_cancelled(term).await.unwrap_or(false);
         tracing::info!(lease = candidate.claim.name, holder = candidate.claim.holder, lost, "lease ended");
+        metrics::counter!("pod_status_lease_terms_total").increment(1);
         if !lost {
-            return candidate.release().await;
+            break;
         }
     }
+    candidate.release().await;
 }
 
 /// What a candidate sees of the Lease.
@@ -120,50 +171,76 @@ struct Candidate {
     observation: Observation,
     /// The Lease as last read or written by us.
     lease: Lease,
+    /// A write of ours was sent and its outcome is not known.
+    unsettled: bool,
 }
 
 impl Candidate {
     fn new(client: kube::Client, claim: Claim) -> Self {
         let api = Api::namespaced(client, &claim.namespace);
-        Self { api, claim, observation: Observation::default(), lease: Lease::default() }
+        let (observation, lease) = (Observation::default(), Lease::default());
+        Self { api, claim, observation, lease, unsettled: false }
     }
 
-    /// Waits until the Lease is ours. Returns when the request that made it so was started.
-    async fn wait_for_turn(&mut self) -> Instant {
+    /// Waits until the Lease is ours. Returns when the request that made it so was started; nothing at
+    /// shutdown, which interrupts reads and pauses but never a claim that has been sent.
+    async fn wait_for_turn(&mut self, shutdown: &CancellationToken) -> Option<Instant> {
         loop {
-            let started = Instant::now();
-            let next = started.checked_add(self.claim.period()).unwrap_or(started);
-            match timeout_at(next, self.try_claim(started)).await {
-                Ok(Ok(None)) => return started,
-                Ok(Ok(Some(expiry))) => sleep_until(next.min(expiry)).await,
-                Ok(Err(error)) if is_conflict(&error) => sleep_until(next).await,
-                Ok(Err(error)) => {
-                    tracing::warn!(lease = self.claim.name, %error, "cannot claim the lease, will retry");
-                    sleep_until(next).await;
-                }
-                Err(_) => tracing::warn!(lease = self.claim.name, "claiming the lease timed out, will retry"),
-            }
+            let turn = shutdown.run_until_cancelled(self.observe()).await?;
+            let poll = self.claim.sixtieths(12);
+            let pause = match turn {
+                Ok(Turn::WaitUntil(expiry)) => poll.min(expiry.saturating_duration_since(Instant::now())),
+                Ok(Turn::Claim) => match self.take(shutdown).await {
+                    Ok(started) => return Some(started),
+                    Err(error) if is_conflict(&error) => poll,
+                    Err(error) => self.failed(&error),
+                },
+                Err(error) => self.failed(&error),
+            };
+            shutdown.run_until_cancelled(sleep(pause)).await?;
         }
     }
 
-    /// Reads the Lease and claims it if it may be. Returns when it expires if it is another's.
-    async fn try_claim(&mut self, now: Instant) -> kube::Result<Option<Instant>> {
-        let Some(lease) = self.api.get_opt(&self.claim.name).await? else {
+    fn failed(&self, error: &kube::Error) -> Duration {
+        tracing::warn!(lease = self.claim.name, %error, "cannot claim the lease, will retry");
+        self.claim.hedge()
+    }
+
+    /// Reads the Lease. An absent one is free.
+    async fn observe(&mut self) -> kube::Result<Turn> {
+        let lease = answered_within(self.claim.attempt(), self.api.get_opt(&self.claim.name)).await?;
+        self.unsettled = false;
+        let Some(lease) = lease else {
             self.lease = Lease::default();
             self.lease.metadata.name = Some(self.claim.name.clone());
-            self.lease.spec = Some(self.spec(true));
-            self.lease = self.api.create(&PostParams::default(), &self.lease).await?;
-            return Ok(None);
+            return Ok(Turn::Claim);
         };
-        let turn = self.observation.see(record(&lease, self.claim.lease_duration()), &self.claim.holder, now);
+        let record = record(&lease, self.claim.lease_duration());
         self.lease = lease;
-        match turn {
-            Turn::WaitUntil(expiry) => Ok(Some(expiry)),
-            Turn::Claim => {
-                let taken_over = self.holder() != Some(self.claim.holder.as_str());
-                self.write(self.spec(taken_over)).await?;
-                Ok(None)
+        Ok(self.observation.see(record, &self.claim.holder, Instant::now()))
+    }
+
+    /// Claims the Lease that was read last, and tries again while that is refused for another reason than
+    /// a newer version: the version is the precondition that makes repeating it safe.
+    async fn take(&mut self, shutdown: &CancellationToken) -> kube::Result<Instant> {
+        let spec = self.spec(!self.is_ours());
+        let wanted = Lease { spec: Some(spec), ..self.lease.clone() };
+        let deadline = Instant::now().checked_add(self.claim.patience());
+        loop {
+            let started = Instant::now();
+            self.unsettled = true;
+            let error = match write(&self.api, &wanted, self.claim.attempt()).await {
+                Ok(lease) => {
+                    (self.lease, self.unsettled) = (lease, false);
+                    return Ok(started);
+                }
+                Err(error) => error,
+            };
+            let is_over = deadline.is_none_or(|deadline| Instant::now() >= deadline);
+            if is_conflict(&error) || is_over || shutdown.is_cancelled() {
+                return Err(error);
             }
+            shutdown.run_until_cancelled(sleep(self.claim.pause())).await;
         }
     }
 
@@ -173,65 +250,82 @@ impl Candidate {
             let next = renewed.checked_add(self.claim.period()).unwrap_or(renewed);
             let deadline = renewed.checked_add(self.claim.patience()).unwrap_or(renewed);
             sleep_until(next.min(deadline)).await;
-            let mut attempts = pin!(self.renew(deadline));
-            match timeout_at(deadline, &mut attempts).await {
+            match timeout_at(deadline, self.renew()).await {
                 Ok(Some(started)) => renewed = started,
                 Ok(None) | Err(_) => return,
             }
         }
     }
 
-    /// Tries until `deadline`. Nothing when the Lease is another's.
-    async fn renew(&mut self, deadline: Instant) -> Option<Instant> {
+    /// Tries until it is dropped. Nothing when the Lease is another's.
+    async fn renew(&mut self) -> Option<Instant> {
+        let mut attempts = FuturesUnordered::new();
+        let mut next = Instant::now();
+        self.unsettled = true;
         loop {
-            let started = Instant::now();
-            // A fifth of the remaining time each, so that one lost connection does not cost the Lease.
-            let budget = deadline.saturating_duration_since(started).checked_div(5).unwrap_or_default();
-            let until = started.checked_add(budget.max(Duration::from_millis(100))).unwrap_or(deadline);
-            match timeout_at(until, self.write(self.spec(false))).await {
-                Ok(Ok(())) => return Some(started),
-                Ok(Err(error)) if is_conflict(&error) => {
-                    // Somebody else wrote: a takeover, or an annotation that harms nobody.
-                    let Ok(Ok(lease)) = timeout_at(until, self.api.get(&self.claim.name)).await else {
-                        continue;
-                    };
-                    self.lease = lease;
-                    if self.holder() != Some(self.claim.holder.as_str()) {
-                        return None;
+            tokio::select! {
+                Some((started, answer)) = attempts.next() => match answer {
+                    Ok(lease) => {
+                        (self.lease, self.unsettled) = (lease, false);
+                        return Some(started);
                     }
+                    Err(error) if is_conflict(&error) => {
+                        // Another client wrote, or an attempt of ours whose answer was lost.
+                        attempts.clear();
+                        if self.reread().await.is_ok_and(|lease| !is_held_by(&lease, &self.claim.holder)) {
+                            return None;
+                        }
+                        next = later(self.claim.pause());
+                    }
+                    Err(kube::Error::Api(status)) if status.is_not_found() => return None,
+                    Err(error) => {
+                        tracing::warn!(lease = self.claim.name, %error, "cannot renew the lease, will retry");
+                        next = next.max(later(self.claim.pause()));
+                    }
+                },
+                () = sleep_until(next), if attempts.len() < ATTEMPTS => {
+                    let wanted = Lease { spec: Some(self.spec(false)), ..self.lease.clone() };
+                    attempts.push(attempt(self.api.clone(), wanted, self.claim.attempt()));
+                    next = later(self.claim.hedge());
                 }
-                Ok(Err(kube::Error::Api(status))) if status.is_not_found() => return None,
-                Ok(Err(error)) => {
-                    tracing::warn!(lease = self.claim.name, %error, "cannot renew the lease, will retry");
-                    sleep_until(until).await;
-                }
-                Err(_) => {}
             }
         }
     }
 
-    /// Gives the Lease back, so that the next holder need not wait. At most one attempt.
+    async fn reread(&mut self) -> kube::Result<Lease> {
+        let lease = answered_within(self.claim.attempt(), self.api.get(&self.claim.name)).await?;
+        self.lease = lease.clone();
+        Ok(lease)
+    }
+
+    /// Gives the Lease back, so that the next holder need not wait. Gives up after the time for one renewal.
     async fn release(&mut self) {
-        if self.holder() != Some(self.claim.holder.as_str()) {
-            return;
-        }
-        let spec = LeaseSpec { holder_identity: None, ..self.spec(false) };
-        let until = Instant::now().checked_add(self.claim.period());
-        let Some(until) = until else { return };
-        if !matches!(timeout_at(until, self.write(spec)).await, Ok(Ok(()))) {
+        let deadline = later(self.claim.attempt());
+        if !matches!(timeout_at(deadline, self.give_back()).await, Ok(Ok(()))) {
             tracing::debug!(lease = self.claim.name, "the lease was not given back and will expire");
         }
     }
 
-    /// Replaces the Lease that was read last; a conflict if it has been written since.
-    async fn write(&mut self, spec: LeaseSpec) -> kube::Result<()> {
-        let wanted = Lease { spec: Some(spec), ..self.lease.clone() };
-        self.lease = self.api.replace(&self.claim.name, &PostParams::default(), &wanted).await?;
-        Ok(())
+    async fn give_back(&mut self) -> kube::Result<()> {
+        loop {
+            if self.unsettled {
+                self.reread().await?;
+            }
+            if !self.is_ours() {
+                return Ok(());
+            }
+            let spec = LeaseSpec { holder_identity: None, ..self.spec(false) };
+            let wanted = Lease { spec: Some(spec), ..self.lease.clone() };
+            match write(&self.api, &wanted, self.claim.attempt()).await {
+                Err(error) if is_conflict(&error) => self.unsettled = true,
+                other => return other.map(drop),
+            }
+            sleep(self.claim.pause()).await;
+        }
     }
 
-    fn holder(&self) -> Option<&str> {
-        self.lease.spec.as_ref()?.holder_identity.as_deref()
+    fn is_ours(&self) -> bool {
+        is_held_by(&self.lease, &self.claim.holder)
     }
 
     /// The wall-clock times are for people who read the Lease; nothing here reads them.
@@ -260,6 +354,30 @@ fn record(lease: &Lease, default: Duration) -> Record {
         duration: seconds.map_or(default, Duration::from_secs),
         version: lease.metadata.resource_version.clone(),
     }
+}
+
+/// One write, and when it was started.
+async fn attempt(api: Api<Lease>, wanted: Lease, limit: Duration) -> (Instant, kube::Result<Lease>) {
+    let started = Instant::now();
+    (started, write(&api, &wanted, limit).await)
+}
+
+/// Creates the Lease if it has no version, else replaces that version; a conflict if there is a newer one.
+async fn write(api: &Api<Lease>, wanted: &Lease, limit: Duration) -> kube::Result<Lease> {
+    let (name, params) = (wanted.metadata.name.clone().unwrap_or_default(), PostParams::default());
+    if wanted.metadata.resource_version.is_none() {
+        return answered_within(limit, api.create(&params, wanted)).await;
+    }
+    answered_within(limit, api.replace(&name, &params, wanted)).await
+}
+
+fn is_held_by(lease: &Lease, holder: &str) -> bool {
+    lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(holder)
+}
+
+fn later(delay: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(delay).unwrap_or(now)
 }
 
 fn is_conflict(error: &kube::Error) -> bool {

@@ -1,16 +1,20 @@
-//! What this pod wants to be stored, in memory, and which report objects still differ from it. No I/O.
+//! The wanted state of this run's report objects, in memory, and which of them still differ from it. No I/O.
 //!
-//! Calls change the wanted state; the writer asks for the next object to write and says what became of it.
+//! Calls change the wanted state; the writer asks for the next object to write and notes the result.
 //! Whatever the interleaving, once every write has succeeded the stored state is the wanted one, and a call
 //! that changes nothing causes no write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde_json::Value;
-use sha2::{Digest, Sha256};
+use serde::Serialize;
 
-use crate::parent::{ParentKey, ParentRef};
-use crate::report::{Entry, Member, PodError, PodReport, REGISTRATION, bounded};
+use crate::bounds;
+use crate::parent::ParentKey;
+use crate::report::{Entry, Member, PodError, PodReport, REGISTRATION};
+
+mod shards;
+
+use shards::{Halved, Shards};
 
 /// A write that the writer is to carry out: the wanted content of one report object.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +30,9 @@ pub(crate) struct Write {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     member: Member,
-    shards: u32,
-    entries: BTreeMap<u32, BTreeMap<ParentRef, Entry>>,
+    entries: BTreeMap<ParentKey, Entry>,
+    shards: Shards,
+    retired: Retired,
     /// Objects that are not known to be as wanted.
     dirty: BTreeMap<u32, Unstored>,
     /// Shards that exist in the API server, as far as this process knows.
@@ -45,12 +50,14 @@ struct Unstored {
 }
 
 impl Ledger {
-    /// An empty ledger whose registration is still to be written.
-    pub(crate) fn new(member: Member, shards: u32) -> Self {
+    /// An empty ledger whose registration is still to be written. `shard_bytes` is the size beyond which an
+    /// object gets no more entries.
+    pub(crate) fn new(member: Member, shard_bytes: usize) -> Self {
         Self {
             member,
-            shards: shards.max(1),
             entries: BTreeMap::new(),
+            shards: Shards::new(shard_bytes),
+            retired: Retired::default(),
             dirty: BTreeMap::from([(REGISTRATION, Unstored { first: 1, last: 1 })]),
             stored: BTreeSet::new(),
             version: 1,
@@ -61,46 +68,103 @@ impl Ledger {
 
     /// Records the outcome of ingesting `generation` of `parent`. Returns whether anything changed.
     ///
-    /// An outcome for an older generation of the same object is late and changes nothing. An object with
-    /// the same name and another uid replaces its predecessor.
+    /// An outcome for an older generation of the same object is late and changes nothing, nor does one for
+    /// an object that was removed. Outcomes for two objects of the same name are kept beside each other,
+    /// because nothing tells which one is the predecessor: the aggregator picks the one that exists.
     pub(crate) fn ingested(
         &mut self,
         parent: &ParentKey,
         generation: i64,
         outcome: Result<(), Vec<PodError>>,
-        detail: Value,
+        detail: &impl Serialize,
     ) -> bool {
-        let errors = bounded(outcome.err().unwrap_or_default());
-        // The schema of a report refuses anything else, and with it all other entries of the shard.
-        let detail = if detail.is_object() { detail } else { Value::Null };
-        let entry = Entry { parent: parent.clone(), generation, errors, detail };
-        let shard = self.shard_of(&parent.reference);
-        let entries = self.entries.entry(shard).or_default();
-        match entries.get(&parent.reference) {
-            Some(known) if *known == entry => return false,
-            Some(known) if known.parent.uid == parent.uid && known.generation > generation => return false,
-            _ => {}
+        let errors = bounds::errors(outcome.err().unwrap_or_default());
+        let entry = Entry::new(parent.clone(), generation).errors(errors).detail(bounds::detail(detail));
+        let enforcing = self.entries.get(parent).and_then(|known| known.enforcing);
+        self.record(Entry { enforcing, ..entry })
+    }
+
+    /// Records which generation of `parent` is in force, if that is not the ingested one.
+    pub(crate) fn enforcing(&mut self, parent: &ParentKey, generation: Option<i64>) -> bool {
+        let Some(entry) = self.entries.get(parent).cloned() else {
+            return false;
+        };
+        self.record(Entry { enforcing: generation, ..entry })
+    }
+
+    fn record(&mut self, mut entry: Entry) -> bool {
+        if self.retired.contains(&entry.parent.uid) {
+            return false;
         }
-        entries.insert(parent.reference.clone(), entry);
+        if let Some(known) = self.entries.get(&entry.parent) {
+            entry.sequence = known.sequence;
+            if *known == entry || known.generation > entry.generation {
+                return false;
+            }
+        }
+        entry.sequence = self.version.saturating_add(1);
+        self.keep_two(&entry.parent);
+        self.place(entry);
+        true
+    }
+
+    /// Of other objects with this name, only the one that changed last is kept.
+    fn keep_two(&mut self, parent: &ParentKey) {
+        let first = ParentKey { uid: String::new(), ..parent.clone() };
+        let namesakes = self.entries.range(first..).take_while(|(key, _)| key.reference == parent.reference);
+        let mut others: Vec<(u64, ParentKey)> = namesakes
+            .filter(|(key, _)| *key != parent)
+            .map(|(key, entry)| (entry.sequence, key.clone()))
+            .collect();
+        others.sort();
+        others.pop();
+        for (_, key) in others {
+            self.removed(&key);
+        }
+    }
+
+    fn place(&mut self, entry: Entry) {
+        let touched = self.shards.place(&entry.parent, bounds::length(&entry));
+        self.entries.insert(entry.parent.clone(), entry);
+        for shard in touched {
+            self.touch(shard);
+        }
+    }
+
+    /// Forgets `parent`, for good: late outcomes change nothing.
+    pub(crate) fn removed(&mut self, parent: &ParentKey) -> bool {
+        self.retired.insert(parent.uid.clone());
+        self.entries.remove(parent);
+        let Some(shard) = self.shards.remove(parent) else {
+            return false;
+        };
         self.touch(shard);
         true
     }
 
-    /// Forgets `parent`, unless an object with another uid has taken its name since.
-    pub(crate) fn removed(&mut self, parent: &ParentKey) -> bool {
-        let shard = self.shard_of(&parent.reference);
-        let entries = self.entries.entry(shard).or_default();
-        if entries.get(&parent.reference).is_none_or(|known| known.parent.uid != parent.uid) {
-            return false;
+    /// Notes that the API server refuses an object as too large: half of it goes to other objects, and an
+    /// entry that is refused alone is reduced to an error.
+    pub(crate) fn too_large(&mut self, shard: u32) {
+        let sequence = self.version.saturating_add(1);
+        let entries: Vec<Entry> = match self.shards.halve(shard) {
+            Halved::Moved(keys) => keys.iter().filter_map(|key| self.entries.get(key)).cloned().collect(),
+            Halved::Alone(key) => self.entries.get(&key).map(bounds::smallest).into_iter().collect(),
+        };
+        for entry in entries {
+            self.place(Entry { sequence, ..entry });
         }
-        entries.remove(&parent.reference);
         self.touch(shard);
-        true
     }
 
     /// Marks the registration for writing, with the next heartbeat.
     pub(crate) fn beat(&mut self) {
         self.member.heartbeat = Some(self.member.heartbeat.unwrap_or_default().wrapping_add(1));
+        self.touch(REGISTRATION);
+    }
+
+    /// Marks the registration for writing: this run does not serve any more.
+    pub(crate) fn stop(&mut self) {
+        self.member.stopped = true;
         self.touch(REGISTRATION);
     }
 
@@ -116,19 +180,21 @@ impl Ledger {
     /// another run are marked for writing. `found` maps shard numbers to contents; an unreadable content
     /// is nothing.
     pub(crate) fn verify(&mut self, found: &BTreeMap<u32, Option<PodReport>>) {
-        let known = self.stored.iter().chain(found.keys()).copied().collect::<BTreeSet<_>>();
+        let wanted = self.shards.numbers().chain([REGISTRATION]);
+        let known: BTreeSet<u32> = self.stored.iter().chain(found.keys()).copied().chain(wanted).collect();
         self.stored = found.keys().copied().collect();
         for shard in known {
-            let wanted = self.content(shard);
-            if found.get(&shard).cloned().unwrap_or_default() != wanted {
+            if found.get(&shard).cloned().unwrap_or_default() != self.content(shard) {
                 self.touch(shard);
             }
         }
     }
 
-    /// The objects that are not known to be as wanted, the registration before all others.
+    /// The objects that are not known to be as wanted, in the order in which they are to be written: the
+    /// registration first, then the newest shards, so that an entry that moves is added before it is removed.
     pub(crate) fn dirty(&self) -> impl Iterator<Item = u32> {
-        self.dirty.keys().copied()
+        let registration = self.dirty.keys().copied().filter(|shard| *shard == REGISTRATION);
+        registration.chain(self.dirty.keys().rev().copied().filter(|shard| *shard != REGISTRATION))
     }
 
     /// The write that makes one object as wanted.
@@ -180,8 +246,8 @@ impl Ledger {
 
     /// The wanted content of one object; nothing if it should not exist.
     fn content(&self, shard: u32) -> Option<PodReport> {
-        let entries: Vec<Entry> =
-            self.entries.get(&shard).map(|entries| entries.values().cloned().collect()).unwrap_or_default();
+        let keys = self.shards.keys(shard);
+        let entries: Vec<Entry> = keys.filter_map(|key| self.entries.get(key)).cloned().collect();
         let wanted = !self.withdrawn && (shard == REGISTRATION || !entries.is_empty());
         wanted.then(|| PodReport { pod: self.pod(shard), shard, entries })
     }
@@ -190,24 +256,35 @@ impl Ledger {
     fn pod(&self, shard: u32) -> Member {
         let mut pod = self.member.clone();
         if shard != REGISTRATION {
-            pod.heartbeat = None;
+            (pod.heartbeat, pod.stopped) = (None, false);
         }
         pod
     }
+}
 
-    /// Shards are numbered from 1. The reference decides, not the uid: a recreated parent takes the place
-    /// of its predecessor in one write.
-    fn shard_of(&self, parent: &ParentRef) -> u32 {
-        let mut hash = Sha256::new();
-        for part in
-            [&parent.group, &parent.kind, parent.namespace.as_deref().unwrap_or_default(), &parent.name]
-        {
-            hash.update(part.as_bytes());
-            hash.update([0]);
+/// Uids of objects that were removed, the last few thousand of them. A uid never comes back.
+#[derive(Debug, Default)]
+struct Retired {
+    uids: BTreeSet<String>,
+    order: VecDeque<String>,
+}
+
+impl Retired {
+    const LIMIT: usize = 4096;
+
+    fn insert(&mut self, uid: String) {
+        if self.uids.insert(uid.clone()) {
+            self.order.push_back(uid);
         }
-        let digest = hash.finalize();
-        let number = digest.iter().take(4).fold(0u32, |number, byte| number << 8 | u32::from(*byte));
-        number.checked_rem(self.shards).unwrap_or_default().saturating_add(1)
+        if self.order.len() > Self::LIMIT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.uids.remove(&oldest);
+        }
+    }
+
+    fn contains(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
     }
 }
 

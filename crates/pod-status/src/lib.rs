@@ -1,74 +1,76 @@
-//! Each pod reports what it ingested; one pod at a time folds the reports, pessimistically, into the status
-//! of the objects they are about; and each pod knows when it is ready.
+//! Reports of what each pod enforces, aggregated pessimistically into the status of the objects concerned.
 //!
-//! ```
-//! use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-//! use k8s_openapi::jiff::Timestamp;
-//! use kube::core::{ApiResource, GroupVersionKind};
-//! use pod_status::{Decision, Entry, Member, Parent, ParentKey, ParentRef, Reported, Shape, aggregate};
-//! use serde_json::{Value, json};
+//! ```no_run
+//! # async fn run(client: kube::Client, parent: k8s_openapi::api::core::v1::ConfigMap) -> Result<(), pod_status::Error> {
+//! use pod_status::{ParentKey, PodError, PodIdentity, ReporterConfig, StatusReporter};
+//! use serde_json::json;
 //!
-//! let reference = ParentRef { group: "example.com".into(), kind: "Policy".into(), namespace: None, name: "p".into() };
-//! let key = ParentKey { reference, uid: "u1".into() };
-//! let pod = |id: &str| Member { id: id.into(), operations: ["webhook".into()].into(), ..Member::default() };
-//! let entry = Entry { parent: key.clone(), generation: 3, errors: vec![], detail: Value::Null };
-//! let shape = Shape {
-//!     resource: ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy")),
-//!     uid_field: "policyUID".into(),
-//!     latch: None,
-//!     enforcing: ["webhook".into()].into(),
-//!     enforced_field: None,
-//! };
+//! let identity = PodIdentity::from_downward_api(["webhook"])?;
+//! let (reporter, driver) = StatusReporter::new(client, identity, ReporterConfig::default());
+//! tokio::spawn(driver);
+//! reporter.registered().await?; // before the first list of the parents
 //!
-//! // Two pods exist, one has reported: that is not "enforced".
-//! let reported = [Reported { member: pod("a"), entry }];
-//! let members = [pod("a"), pod("b")];
-//! let parent = Parent { key, generation: 3 };
-//! let now = Time(Timestamp::UNIX_EPOCH);
-//! let Decision::Write(status) = aggregate(&shape, &parent, &members, &reported, &Value::Null, &now) else {
-//!     unreachable!("there was no status before")
-//! };
-//! assert_eq!(status["byPod"][0]["id"], "a");
-//! assert_eq!(status["conditions"][1]["type"], "Enforced");
-//! assert_eq!(status["conditions"][1]["status"], "Unknown");
+//! let key = ParentKey::of(&parent, &());
+//! reporter.ingested(&key, 1, Ok(()), json!({"enforced": true})); // after generation 1 is in force
+//! reporter.ingested(&key, 2, Err(vec![PodError::new("ingest_error", "no such function")]), ());
+//! reporter.removed(&key);
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! - [`StatusReporter`] stores what this pod has ingested in a few objects owned by the pod.
-//! - [`Aggregator`] folds everybody's reports into `status.byPod` and conditions; [`aggregate`] is its
-//!   decision, without I/O.
-//! - [`ReadinessTracker`] knows when everything that existed at the start has been ingested.
-//! - [`lead`] runs any work in one pod at a time, under a Lease.
+//! | type | purpose |
+//! |---|---|
+//! | [`StatusReporter`] | stores what this pod has ingested in a few objects owned by the pod |
+//! | [`Permit`] | tells whether this pod may still answer, by its own clock (self-fencing) |
+//! | [`Aggregator`] | aggregates the reports of all pods into `status.byPod` and conditions |
+//! | [`aggregate`] | its decision, without I/O |
+//! | [`HighWaterMark`] | how many parents are enforced everywhere, and which has waited longest |
+//! | [`Activation`] | coordinated rollout: no pod enforces a generation before all have ingested it |
+//! | [`ReadinessTracker`] | tracks whether everything that existed at the start has been ingested |
+//! | [`lead`] | runs any work in one process at a time, under a Lease |
 //!
-//! Not here: what the objects mean. The host says how a kind's status is laid out ([`Shape`]).
+//! Not here: the meaning of the objects. The host chooses the layout of a kind's status ([`Shape`]).
 
+mod activation;
 mod aggregator;
+mod bounds;
 mod cluster;
 mod condition;
 mod error;
 mod fold;
+mod follow;
 mod identity;
 mod inbox;
 mod lease;
 mod ledger;
+mod manifest;
 mod membership;
 pub mod name;
+mod objects;
 mod pace;
 mod parent;
+mod permit;
 pub mod readiness;
 mod report;
 mod reporter;
 mod roll;
 mod shape;
+mod stored;
+mod watermark;
 mod writer;
 
+pub use activation::{Activation, Rollout, may_activate};
 pub use aggregator::{Aggregator, AggregatorConfig};
 pub use error::Error;
 pub use fold::{Decision, Parent, Reported, aggregate};
 pub use identity::PodIdentity;
 pub use inbox::ParentChanges;
 pub use lease::{Claim, lead};
+pub use manifest::parent_rules;
 pub use parent::{ParentKey, ParentRef};
+pub use permit::{Fenced, Permit};
 pub use readiness::{Readiness, ReadinessTracker};
 pub use report::{Entry, Member, POD_LABEL, PodError, PodReport, ReportKind, SHARD_LABEL};
-pub use reporter::{Config, StatusReporter};
+pub use reporter::{ReporterConfig, StatusReporter};
 pub use shape::{Shape, Shapes};
+pub use watermark::{HighWaterMark, Waiting};

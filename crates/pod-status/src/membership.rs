@@ -1,7 +1,10 @@
-//! Which runs must be heard. No I/O: what needs the API server is asked for and told.
+//! The runs that a statement about all pods must wait for. No I/O: what needs the API server is asked for.
 //!
-//! A pod is a member until its Pod object is known to be gone; a process outside any pod until its
-//! heartbeat has stood still, on this process's own clock, for as long as it promised.
+//! A pod is a member until its Pod object is known to be gone, whether or not it is terminating: until the
+//! kubelet has confirmed the end, it may serve. A run that has reported that it stopped is not a member. A
+//! run with a time to live is one until its heartbeat has stood still, on this process's own clock, for as
+//! long as it promised, and a margin for clocks that run at different rates. That holds for a pod whose
+//! object is gone too: after a forced deletion the process may still run, until its own clock fences it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,6 +12,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::report::Member;
+
+/// Added to a tenth of the time to live.
+const MARGIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
@@ -50,44 +56,58 @@ impl Membership {
 
     /// The run has been seen in the API server.
     pub(crate) fn seen(&mut self, run: &Member, now: Instant) {
-        if run.uid.is_some() || run.ttl_seconds.is_none() {
+        if run.ttl_seconds.is_none() {
             return;
         }
         let key = (run.id.clone(), run.incarnation.clone());
         let beat = self.beats.entry(key).or_insert((run.heartbeat, now));
-        // The shards of a run have no heartbeat; they are no sign of life.
+        // The shards of a run have no heartbeat; they are not a sign of life.
         if run.heartbeat.is_some() && run.heartbeat != beat.0 {
             *beat = (run.heartbeat, now);
         }
     }
 
-    /// When the run counts as gone unless it is heard of. Nothing for a pod.
+    /// The time at which the run counts as gone unless there is a heartbeat. Nothing for a run that has only
+    /// its Pod object.
     pub(crate) fn expiry(&self, run: &Member) -> Option<Instant> {
-        let ttl = Duration::from_secs(run.ttl_seconds.filter(|_| run.uid.is_none())?);
+        let ttl = Duration::from_secs(run.ttl_seconds?);
+        let margin = ttl.checked_div(10)?.checked_add(MARGIN)?;
         let (_, since) = self.beats.get(&(run.id.clone(), run.incarnation.clone()))?;
-        since.checked_add(ttl)
+        since.checked_add(ttl)?.checked_add(margin)
     }
 
-    /// The uid of the run's pod if it is not known to exist: whether it is gone is to be asked.
+    /// Whether the run does not serve any more: it said so, or its time is over.
+    pub(crate) fn is_over(&self, run: &Member, now: Instant) -> bool {
+        run.stopped || self.expiry(run).is_some_and(|expiry| expiry <= now)
+    }
+
+    /// The uid of the run's pod if it is not known to exist, so that the API server is to be asked.
     pub(crate) fn missing_pod<'a>(&self, run: &'a Member) -> Option<&'a str> {
         run.uid.as_deref().filter(|uid| !self.pods.contains(*uid))
     }
 
-    /// Forgets the heartbeats of all runs but these.
-    pub(crate) fn retain(&mut self, runs: &[Member]) {
-        let known: BTreeSet<_> = runs.iter().map(|run| (&run.id, &run.incarnation)).collect();
+    /// Forgets the heartbeats of all runs but these. A run that is over is kept as long as it has objects:
+    /// seen again for the first time, it would count as alive.
+    pub(crate) fn retain<'a>(&mut self, runs: impl IntoIterator<Item = &'a Member>) {
+        let known: BTreeSet<_> = runs.into_iter().map(|run| (&run.id, &run.incarnation)).collect();
         self.beats.retain(|(id, incarnation), _| known.contains(&(id, incarnation)));
     }
 }
 
-/// The runs to be considered: all that are registered, and those that have only left entries behind, for a
-/// missing registration must not make a pod disappear from the count. An earlier run of a registered pod is
-/// not one of them.
-pub(crate) fn candidates(registered: Vec<Member>, reporting: &BTreeSet<&Member>) -> Vec<Member> {
+/// The runs to be considered: all that are registered, and those that were counted before or have only left
+/// entries behind, for a missing registration must not make a pod disappear from the count. An earlier run
+/// of a registered pod is not one of them.
+pub(crate) fn candidates<'a>(
+    registered: Vec<Member>,
+    reporting: &BTreeSet<&'a Member>,
+    counted: &'a [Member],
+) -> Vec<Member> {
     let mut candidates: Vec<Member> = Vec::new();
-    let unregistered =
-        |run: &&Member| !registered.iter().any(|member| member.id == run.id && member.uid == run.uid);
-    for run in reporting.iter().copied().filter(unregistered) {
+    let is_registered =
+        |run: &Member| registered.iter().any(|member| member.id == run.id && member.uid == run.uid);
+    // A registration that could not be read stands for a run without uid and time, which would never be over.
+    let remembered = counted.iter().filter(|run| run.uid.is_some() || run.ttl_seconds.is_some());
+    for run in reporting.iter().copied().chain(remembered).filter(|run| !is_registered(run)) {
         if !candidates.iter().any(|known| known.is_same_run(run)) {
             candidates.push(run.clone());
         }
@@ -119,19 +139,27 @@ mod tests {
     #[test]
     fn a_lost_registration_does_not_hide_a_pod() {
         let reporting = pod("a", "u1", "i1");
-        assert_eq!(candidates(vec![], &[&reporting].into()), std::slice::from_ref(&reporting));
+        assert_eq!(candidates(vec![], &[&reporting].into(), &[]), std::slice::from_ref(&reporting));
+    }
+
+    #[test]
+    fn a_pod_whose_reports_were_all_deleted_is_still_counted() {
+        let counted = pod("a", "u1", "i1");
+        let unreadable = Member { id: "x".into(), ..Member::default() };
+        let counted = [counted, unreadable];
+        assert_eq!(candidates(vec![], &BTreeSet::new(), &counted), &counted[..1]);
     }
 
     #[test]
     fn a_restarted_container_counts_once() {
         let (old, new) = (pod("a", "u1", "i1"), pod("a", "u1", "i2"));
-        assert_eq!(candidates(vec![new.clone()], &[&old, &new].into()), [new]);
+        assert_eq!(candidates(vec![new.clone()], &[&old, &new].into(), std::slice::from_ref(&old)), [new]);
     }
 
     #[test]
     fn a_recreated_pod_is_asked_about_beside_its_predecessor() {
         let (old, new) = (pod("a", "u1", "i1"), pod("a", "u2", "i2"));
-        let candidates = candidates(vec![new.clone()], &[&old].into());
+        let candidates = candidates(vec![new.clone()], &[&old].into(), &[]);
         assert_eq!(candidates, [old, new]);
     }
 
@@ -139,7 +167,8 @@ mod tests {
     fn the_order_of_a_list_does_not_matter() {
         let (a, b) = (pod("a", "u1", "i1"), pod("b", "u2", "i1"));
         let none = BTreeSet::new();
-        assert_eq!(candidates(vec![a.clone(), b.clone()], &none), candidates(vec![b, a], &none));
+        let forward = candidates(vec![a.clone(), b.clone()], &none, &[]);
+        assert_eq!(forward, candidates(vec![b, a], &none, &[]));
     }
 
     #[test]
@@ -148,18 +177,18 @@ mod tests {
         let mut membership = Membership::default();
         membership.seen(&process(Some(1)), start);
         membership.seen(&process(Some(1)), after(start, 50));
-        assert_eq!(membership.expiry(&process(None)), Some(after(start, 60)));
+        assert_eq!(membership.expiry(&process(None)), Some(after(start, 67)));
         membership.seen(&process(Some(2)), after(start, 50));
-        assert_eq!(membership.expiry(&process(None)), Some(after(start, 110)));
+        assert_eq!(membership.expiry(&process(None)), Some(after(start, 117)));
     }
 
     #[test]
-    fn a_shard_is_no_sign_of_life() {
+    fn a_shard_is_not_a_sign_of_life() {
         let start = Instant::now();
         let mut membership = Membership::default();
         membership.seen(&process(Some(1)), start);
         membership.seen(&process(None), after(start, 50));
-        assert_eq!(membership.expiry(&process(None)), Some(after(start, 60)));
+        assert_eq!(membership.expiry(&process(None)), Some(after(start, 67)));
     }
 
     #[test]
@@ -172,7 +201,35 @@ mod tests {
         membership.listing_begins();
         assert!(membership.listing_ends());
         assert_eq!(membership.missing_pod(&run), Some("u1"));
-        assert_eq!(membership.expiry(&run), None, "a pod has no heartbeat");
+        assert_eq!(membership.expiry(&run), None, "this pod has no heartbeat");
+    }
+
+    #[test]
+    fn a_run_that_is_over_stays_so_until_its_heartbeat_moves() {
+        let start = Instant::now();
+        let mut membership = Membership::default();
+        membership.seen(&process(Some(1)), start);
+        let dead = after(start, 70);
+        assert!(membership.is_over(&process(None), dead));
+        // It is in no list of members, and its objects are still there because the sweep failed.
+        membership.retain(&[process(None)]);
+        membership.seen(&process(Some(1)), dead);
+        assert!(membership.is_over(&process(None), dead), "it must not count as alive once more");
+        membership.seen(&process(Some(2)), dead);
+        assert!(!membership.is_over(&process(None), dead));
+    }
+
+    #[test]
+    fn a_fenced_pod_counts_until_its_time_is_over_or_it_says_that_it_stopped() {
+        let start = Instant::now();
+        let mut membership = Membership::default();
+        let mut run = Member { ttl_seconds: Some(30), heartbeat: Some(1), ..pod("a", "u1", "i1") };
+        membership.seen(&run, start);
+        assert!(!membership.is_over(&run, after(start, 33)));
+        assert!(membership.is_over(&run, after(start, 34)));
+        assert!(!membership.is_over(&run, start));
+        run.stopped = true;
+        assert!(membership.is_over(&run, start));
     }
 
     #[test]

@@ -69,6 +69,7 @@ impl Bucket {
 #[derive(Debug)]
 pub(crate) struct Retry {
     delays: ExponentialBackoff,
+    longest: Duration,
 }
 
 const FIRST_DELAY: Duration = Duration::from_millis(500);
@@ -76,18 +77,29 @@ const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 impl Retry {
     pub(crate) fn new() -> Self {
+        Self::up_to(LONGEST_DELAY)
+    }
+
+    /// As [`Retry::new`], with delays of at most `longest`, jitter and the server's advice excepted.
+    pub(crate) fn up_to(longest: Duration) -> Self {
+        let longest = longest.min(LONGEST_DELAY);
         let delays = ExponentialBuilder::default()
-            .with_min_delay(FIRST_DELAY)
-            .with_max_delay(LONGEST_DELAY)
+            .with_min_delay(FIRST_DELAY.min(longest))
+            .with_max_delay(longest)
             .without_max_times()
             .with_jitter()
             .build();
-        Self { delays }
+        Self { delays, longest }
+    }
+
+    /// The delay after one more failure.
+    pub(crate) fn next_delay(&mut self) -> Duration {
+        self.delays.next().unwrap_or(self.longest)
     }
 
     /// How long to wait after `error`: never less than the server asks for.
     pub(crate) fn after(&mut self, error: &kube::Error) -> Duration {
-        let delay = self.delays.next().unwrap_or(LONGEST_DELAY);
+        let delay = self.next_delay();
         match error {
             kube::Error::Api(status) => {
                 let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
@@ -99,18 +111,28 @@ impl Retry {
 
     /// An attempt succeeded.
     pub(crate) fn reset(&mut self) {
-        *self = Self::new();
+        *self = Self::up_to(self.longest);
     }
 }
 
-/// The answer to a request, if it comes within two minutes. Without a limit one lost answer would silence
-/// a driver for good; the limit is generous because the client may be waiting on the server's advice.
+/// The answer to a request, if it comes within half a minute: longer than a slow API server needs, and than
+/// kube's client follows a few pieces of advice to retry. Without a limit one lost answer would silence a
+/// driver for good.
 pub(crate) async fn answered<T>(request: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
-    let answer = tokio::time::timeout(LONGEST_REQUEST, request).await;
+    answered_within(LONGEST_REQUEST, request).await
+}
+
+/// The answer to a request, if it comes within `limit`.
+pub(crate) async fn answered_within<T>(
+    limit: Duration,
+    request: impl Future<Output = kube::Result<T>>,
+) -> kube::Result<T> {
+    let answer = tokio::time::timeout(limit, request).await;
     answer.unwrap_or_else(|elapsed| Err(kube::Error::Service(elapsed.into())))
 }
 
-const LONGEST_REQUEST: Duration = Duration::from_secs(120);
+/// The longest wait for an answer.
+pub(crate) const LONGEST_REQUEST: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers; a test may overflow loudly")]

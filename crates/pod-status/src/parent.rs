@@ -18,6 +18,20 @@ pub struct ParentRef {
     pub name: String,
 }
 
+impl ParentRef {
+    /// A cluster-scoped object.
+    pub fn new(group: impl Into<String>, kind: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { group: group.into(), kind: kind.into(), namespace: None, name: name.into() }
+    }
+
+    /// The same in a namespace.
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+}
+
 /// One particular object: a reference, and the uid that ends with the object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ParentKey {
@@ -29,6 +43,11 @@ pub struct ParentKey {
 }
 
 impl ParentKey {
+    /// The object with this uid.
+    pub fn new(reference: ParentRef, uid: impl Into<String>) -> Self {
+        Self { reference, uid: uid.into() }
+    }
+
     /// The key of `object`; parts that the object lacks are empty.
     pub fn of<K: Resource>(object: &K, dynamic_type: &K::DynamicType) -> Self {
         let meta = object.meta();

@@ -1,8 +1,11 @@
-//! When a pod may serve: once everything that existed at its start has been *ingested*, not merely cached.
+//! Readiness: a pod may serve once everything that existed at its start has been *ingested*, not merely cached.
 //!
 //! Expectations come from the very stream that the controllers work on: what the first list contains is
 //! expected, what the stream says is gone is not. Hence nothing has to be listed a second time, and the two
 //! views cannot disagree. `board` holds the rules, without locks; this file is the handle.
+//!
+//! It fails closed: what cannot be listed or ingested keeps the pod from serving until it can, or is gone. A
+//! [`Policy`] may give up on permanent failures instead, and [`ReadinessTracker::given_up`] names them.
 //!
 //! Once ready, always ready: this is about the start, not about lag later on.
 
@@ -16,7 +19,7 @@ use tokio::sync::watch;
 use crate::parent::ParentKey;
 use board::{Board, SourceId};
 
-/// Whether the pod may serve.
+/// The readiness of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     /// Something that existed at the start has not been ingested.
@@ -32,35 +35,52 @@ impl Readiness {
     }
 }
 
-/// What becomes of an expectation that cannot be met.
+/// The treatment of an expectation that cannot be met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// It is given up: one broken object must not keep a pod from serving the others.
+    /// It blocks until the object is repaired or deleted, or the list succeeds.
     #[default]
-    GiveUp,
-    /// It blocks until the object is repaired or deleted.
     Block,
+    /// It is given up, and named by [`ReadinessTracker::given_up`]: the pod serves without it.
+    GiveUp,
 }
 
-/// What may keep a pod from becoming ready.
+/// The treatment of permanent failures. Blocks by default; transient failures always do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Policy {
-    /// An object whose ingestion fails for good.
+    /// An object whose ingestion fails permanently.
     pub permanent: OnError,
-    /// A kind that cannot be listed.
+    /// A kind that can permanently not be listed.
     pub unlistable: OnError,
 }
 
-/// Why an object was not ingested.
+impl Policy {
+    /// Sets the treatment of objects whose ingestion fails permanently.
+    #[must_use]
+    pub fn permanent(mut self, on_error: OnError) -> Self {
+        self.permanent = on_error;
+        self
+    }
+
+    /// Sets the treatment of kinds that can permanently not be listed.
+    #[must_use]
+    pub fn unlistable(mut self, on_error: OnError) -> Self {
+        self.unlistable = on_error;
+        self
+    }
+}
+
+/// The class of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Trying again cannot help until the object changes.
+    /// Trying again cannot help until the object or a permission changes.
     Permanent,
     /// It will be tried again.
     Transient,
 }
 
-/// Something that readiness waits for. Its `Display` is a line for a verbose readiness probe.
+/// An expectation that is not met. Its `Display` is a line for a verbose readiness probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// [`ReadinessTracker::seal`] has not been called.
@@ -69,7 +89,7 @@ pub enum Missing {
     List {
         /// The source, with those it belongs to.
         source: String,
-        /// Why not, if that was said.
+        /// The last failure, if any.
         reason: Option<String>,
     },
     /// An object has not been ingested.
@@ -107,7 +127,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Knows what the pod still has to ingest before it may serve. Clones are the same tracker.
+/// Tracks what the pod still has to ingest before it may serve. Clones are the same tracker.
 ///
 /// ```
 /// # use pod_status::{ParentKey, ParentRef, ReadinessTracker, readiness::Policy};
@@ -171,7 +191,7 @@ impl ReadinessTracker {
         ReadinessSource { inner: self.inner.clone(), id }
     }
 
-    /// Says that all sources are declared. Without it the tracker never becomes ready.
+    /// Notes that all sources are declared. Without it the tracker never becomes ready.
     pub fn seal(&self) {
         self.inner.change(Board::seal);
     }
@@ -186,7 +206,13 @@ impl ReadinessTracker {
         self.inner.board().explain()
     }
 
-    /// Becomes ready whatever is missing, and says what was: for a deadline of the host's choosing.
+    /// The expectations that the policy or [`ReadinessTracker::give_up`] gave up, also after the tracker has
+    /// become ready. The pod serves without them.
+    pub fn given_up(&self) -> Vec<Missing> {
+        self.inner.board().given_up()
+    }
+
+    /// Becomes ready whatever is missing, and returns that: for a deadline of the host's choosing.
     pub fn give_up(&self) -> Vec<Missing> {
         self.inner.change(Board::give_up)
     }
@@ -218,9 +244,9 @@ impl ReadinessSource {
         self.inner.change(|board| board.list_ends(self.id));
     }
 
-    /// The kind cannot be listed.
-    pub fn list_fails(&self, reason: impl Into<String>) {
-        self.inner.change(|board| board.list_fails(self.id, reason.into()));
+    /// The kind cannot be listed. A later list makes up for it.
+    pub fn list_fails(&self, failure: Failure, reason: impl Into<String>) {
+        self.inner.change(|board| board.list_fails(self.id, failure, reason.into()));
     }
 
     /// The object has been ingested at `generation` and is in force. Another object of the same name, or an

@@ -1,7 +1,7 @@
-//! What a pod stores: the report objects, and the CustomResourceDefinition that declares them.
+//! The report objects of a pod, and the CustomResourceDefinition that declares them.
 //!
-//! One pod has one *registration*, which says that it exists, and a fixed number of *shards*, which hold
-//! its entries. It is the only writer of all of them. None has a `status`, least of all a
+//! A run has one *registration*, which declares the run, and a growing number of *shards*, which hold its
+//! entries. It is the only writer of all of them. None has a `status`, least of all a
 //! `status.observedGeneration`: tools that judge health by it would compare it with the report's own
 //! generation, and show "in progress" for ever.
 
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use kube::core::{ApiResource, GroupVersionKind};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::parent::ParentKey;
 
@@ -21,13 +21,9 @@ pub const POD_LABEL: &str = "status.webtroller.dev/pod";
 /// Label with the shard number; `0` is the registration.
 pub const SHARD_LABEL: &str = "status.webtroller.dev/shard";
 
-/// Longest error message that is stored, in bytes. A report is not a log.
-const MESSAGE_LIMIT: usize = 256;
-/// Most errors stored for one entry.
-const ERRORS_LIMIT: usize = 16;
-
-/// Which kind the report objects have. The host chooses, so that two operators in one cluster do not meet.
+/// The kind of the report objects. The host chooses, so that two operators in one cluster do not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReportKind {
     /// API group.
     pub group: String,
@@ -52,92 +48,33 @@ impl Default for ReportKind {
 }
 
 impl ReportKind {
+    /// A kind of the host's own.
+    pub fn new(
+        group: impl Into<String>,
+        version: impl Into<String>,
+        kind: impl Into<String>,
+        plural: impl Into<String>,
+    ) -> Self {
+        Self { group: group.into(), version: version.into(), kind: kind.into(), plural: plural.into() }
+    }
+
     /// The kind as `kube` wants it.
     pub fn api_resource(&self) -> ApiResource {
         let gvk = GroupVersionKind::gvk(&self.group, &self.version, &self.kind);
         ApiResource::from_gvk_with_plural(&gvk, &self.plural)
     }
-
-    /// The CustomResourceDefinition, to be installed before any pod reports.
-    pub fn crd(&self) -> Value {
-        json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{}.{}", self.plural, self.group)},
-            "spec": {
-                "group": self.group,
-                "scope": "Namespaced",
-                "names": {
-                    "kind": self.kind,
-                    "listKind": format!("{}List", self.kind),
-                    "plural": self.plural,
-                    "singular": self.kind.to_lowercase(),
-                },
-                "versions": [{
-                    "name": self.version,
-                    "served": true,
-                    "storage": true,
-                    "schema": {"openAPIV3Schema": schema()},
-                    "additionalPrinterColumns": [
-                        {"name": "Pod", "type": "string", "jsonPath": ".pod.id"},
-                        {"name": "Shard", "type": "integer", "jsonPath": ".shard"},
-                        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-                    ],
-                }],
-            },
-        })
-    }
-}
-
-fn schema() -> Value {
-    let text = || json!({"type": "string"});
-    let list = |items: Value| json!({"type": "array", "x-kubernetes-list-type": "atomic", "items": items});
-    let error = json!({
-        "type": "object",
-        "required": ["message"],
-        "properties": {"code": text(), "message": text(), "location": text()},
-    });
-    let entry = json!({
-        "type": "object",
-        "required": ["kind", "name", "uid", "generation"],
-        "properties": {
-            "group": text(), "kind": text(), "namespace": text(), "name": text(), "uid": text(),
-            "generation": {"type": "integer", "format": "int64"},
-            "errors": list(error),
-            "detail": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-        },
-    });
-    let pod = json!({
-        "type": "object",
-        "required": ["id", "incarnation"],
-        "properties": {
-            "id": text(), "uid": text(), "incarnation": text(),
-            "operations": list(text()),
-            "ttlSeconds": {"type": "integer", "format": "int64", "minimum": 1},
-            "heartbeat": {"type": "integer", "format": "int64"},
-        },
-    });
-    json!({
-        "type": "object",
-        "description": "What one pod has ingested. Written by that pod, and by nobody else.",
-        "required": ["pod", "shard"],
-        "properties": {
-            "pod": pod,
-            "shard": {"type": "integer", "format": "int64", "minimum": 0},
-            "entries": list(entry),
-        },
-    })
 }
 
 /// The content of one report object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PodReport {
-    /// Who reports.
+    /// The run that reports.
     pub pod: Member,
-    /// Which part of the report this is; 0 is the registration and has no entries.
+    /// The number of the object; 0 is the registration and has no entries.
     pub shard: u32,
-    /// What the pod says about each parent in this shard.
+    /// One entry for each parent in this shard.
     #[serde(default)]
     pub entries: Vec<Entry>,
 }
@@ -145,6 +82,7 @@ pub struct PodReport {
 /// One run of one reporting process, as it describes itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Member {
     /// The pod's name.
     pub id: String,
@@ -153,27 +91,44 @@ pub struct Member {
     pub uid: Option<String>,
     /// Different in every run of the process.
     pub incarnation: String,
-    /// What the process does with what it ingests.
+    /// The uses that the process makes of what it ingests.
     #[serde(default)]
     pub operations: BTreeSet<String>,
-    /// Seconds after which a heartbeat that does not change means that the process is gone.
+    /// Seconds after which a heartbeat that does not change means that the process does not serve any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<u64>,
     /// A number that changes with every heartbeat. Not a time: clocks of two machines are not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat: Option<u64>,
+    /// The process has reported that it does not serve any more. It is not waited for, although its pod may
+    /// exist for a while.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
 }
 
 impl Member {
+    /// A run of the pod `id`, without operations.
+    pub fn new(id: impl Into<String>, incarnation: impl Into<String>) -> Self {
+        Self { id: id.into(), incarnation: incarnation.into(), ..Self::default() }
+    }
+
+    /// Sets the operations.
+    #[must_use]
+    pub fn operations(mut self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.operations = operations.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Whether the two are the same run of the same process.
     pub fn is_same_run(&self, other: &Self) -> bool {
         self.id == other.id && self.uid == other.uid && self.incarnation == other.incarnation
     }
 }
 
-/// What one pod says about one parent.
+/// The outcome of one pod for one parent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Entry {
     /// The parent.
     #[serde(flatten)]
@@ -183,9 +138,41 @@ pub struct Entry {
     /// Why it could not be ingested; empty when it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<PodError>,
+    /// The generation that is in force, where the rollout is coordinated and it differs from the ingested one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforcing: Option<i64>,
     /// Further fields of the `byPod` entry: an object, whose meaning is the host's.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub detail: Value,
+    /// Grows with every change in a run. While an entry moves from one shard to another there are two: the
+    /// greater number counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sequence: u64,
+}
+
+impl Entry {
+    /// An outcome without errors.
+    pub fn new(parent: ParentKey, generation: i64) -> Self {
+        Self { parent, generation, errors: Vec::new(), enforcing: None, detail: Value::Null, sequence: 0 }
+    }
+
+    /// Sets the errors.
+    #[must_use]
+    pub fn errors(mut self, errors: Vec<PodError>) -> Self {
+        self.errors = errors;
+        self
+    }
+
+    /// Sets the detail.
+    #[must_use]
+    pub fn detail(mut self, detail: Value) -> Self {
+        self.detail = detail;
+        self
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One reason why a pod could not ingest a parent. The names are those of Gatekeeper's `byPod[].errors[]`.
@@ -196,21 +183,21 @@ pub struct PodError {
     pub code: String,
     /// What is wrong, and what to do.
     pub message: String,
-    /// Where in the parent: a JSON pointer or a source position.
+    /// A JSON pointer into the parent, or a source position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
 }
 
-/// Cuts errors to what a report stores: 16 of them, 256 bytes of message each.
-pub(crate) fn bounded(mut errors: Vec<PodError>) -> Vec<PodError> {
-    errors.truncate(ERRORS_LIMIT);
-    for error in &mut errors {
-        if error.message.len() > MESSAGE_LIMIT {
-            let room = MESSAGE_LIMIT.saturating_sub('…'.len_utf8());
-            let cut = error.message.char_indices().map(|(at, _)| at).take_while(|at| *at <= room).last();
-            error.message.truncate(cut.unwrap_or_default());
-            error.message.push('…');
-        }
+impl PodError {
+    /// An error without a location.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), location: None }
     }
-    errors
+
+    /// Sets the location.
+    #[must_use]
+    pub fn at(mut self, location: impl Into<String>) -> Self {
+        self.location = Some(location.into());
+        self
+    }
 }

@@ -7,71 +7,114 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kube::api::Api;
-use serde_json::Value;
+use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::error::Error;
 use crate::identity::PodIdentity;
 use crate::ledger::Ledger;
+use crate::objects::Objects;
 use crate::parent::ParentKey;
+use crate::permit::Permit;
 use crate::report::{Member, PodError, ReportKind};
-use crate::writer::{Driver, Objects};
+use crate::writer::Driver;
 
-/// How a [`StatusReporter`] writes.
+/// The settings of a [`StatusReporter`].
 #[derive(Clone, Debug)]
-pub struct Config {
+#[non_exhaustive]
+pub struct ReporterConfig {
     /// The kind of the report objects.
     pub kind: ReportKind,
-    /// Among how many objects the entries are spread: about 64 entries each is a good size. Default 8.
-    pub shards: u32,
+    /// The size in bytes beyond which a report object gets no more entries. Default 16 KiB, about a hundred
+    /// entries.
+    pub shard_bytes: usize,
     /// A change is written when nothing has changed for this long. Default 300 ms.
     pub debounce: Duration,
     /// A change waits no longer than this, however busy it is. Default 2 s.
     pub max_delay: Duration,
-    /// How often the stored objects are compared with the wanted ones. Default 5 min.
+    /// The period of comparing the stored objects with the wanted ones. Default 5 min. Objects that another
+    /// client changes or deletes are noticed by a watch.
     pub verify_every: Duration,
     /// Least time between writes beyond a burst of 20. Default 200 ms.
     pub write_interval: Duration,
+    /// After a shutdown was asked for, the driver ends within this time, whatever is unsaved. Default 5 s.
+    pub shutdown_limit: Duration,
+    /// The permit of a run ends when its registration could not be renewed for this long. Default none.
+    pub fence: Option<Duration>,
     /// The field manager of the writes, at most 128 characters. Default `pod-status`.
     pub field_manager: String,
 }
 
-impl Default for Config {
+impl Default for ReporterConfig {
     fn default() -> Self {
         Self {
             kind: ReportKind::default(),
-            shards: 8,
+            shard_bytes: 16 * 1024,
             debounce: Duration::from_millis(300),
             max_delay: Duration::from_secs(2),
             verify_every: Duration::from_secs(300),
             write_interval: Duration::from_millis(200),
+            shutdown_limit: Duration::from_secs(5),
+            fence: None,
             field_manager: "pod-status".to_owned(),
         }
     }
 }
 
-/// The handle by which controllers say what this pod has ingested. Clones are handles of the same reporter.
+impl ReporterConfig {
+    /// Sets the kind of the report objects.
+    #[must_use]
+    pub fn kind(mut self, kind: ReportKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Sets the size beyond which a report object gets no more entries.
+    #[must_use]
+    pub fn shard_bytes(mut self, bytes: usize) -> Self {
+        self.shard_bytes = bytes;
+        self
+    }
+
+    /// Sets how long a change waits for silence.
+    #[must_use]
+    pub fn debounce(mut self, debounce: Duration) -> Self {
+        self.debounce = debounce;
+        self
+    }
+
+    /// Ends the permit of a run whose registration could not be renewed for `fence`, at least 2 seconds; use
+    /// 60 seconds unless the API server is closer than that. The host must ask [`StatusReporter::permit`]
+    /// before each answer.
+    #[must_use]
+    pub fn fence(mut self, fence: Duration) -> Self {
+        self.fence = Some(fence.max(Duration::from_secs(2)));
+        self
+    }
+}
+
+/// A handle by which controllers report what this pod has ingested. Clones are handles of the same reporter.
 #[derive(Clone, Debug)]
 pub struct StatusReporter {
     ledger: Arc<Mutex<Ledger>>,
-    /// Says to the driver that the ledger has changed, and whether it is to finish.
-    wake: Arc<watch::Sender<Wish>>,
+    /// Notifies the driver of changes and of requests to flush and to finish.
+    wake: Arc<watch::Sender<Request>>,
     progress: watch::Receiver<Progress>,
+    permit: Permit,
 }
 
-/// What the handles want of the driver. Every field only ever grows, so no wish can get lost.
+/// The requests of the handles to the driver. Every field only ever grows, so none can get lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct Request {
     /// Counts the changes.
     pub(crate) changes: u64,
-    /// What is to be stored without delay: everything up to this version of the ledger.
+    /// Everything up to this version of the ledger is to be stored without delay.
     pub(crate) flush: u64,
     /// Store everything, then end.
     pub(crate) finish: bool,
 }
 
-/// How far the driver is.
+/// The progress of the driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// The registration of this run is stored.
@@ -84,51 +127,64 @@ impl StatusReporter {
     /// A reporter for `identity`, and its driver, which the caller runs until it ends.
     ///
     /// The driver ends after [`StatusReporter::shutdown`] or when all handles are gone, once everything is
-    /// stored. Dropping it is safe at any time: the next run with the same identity replaces what it left.
+    /// stored or [`ReporterConfig::shutdown_limit`] is over, and when the Pod object is deleted while the
+    /// process runs. Dropping it is safe at any time: the next run with the same identity replaces what it
+    /// left.
     pub fn new(
         client: kube::Client,
         identity: PodIdentity,
-        config: Config,
+        config: ReporterConfig,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let ttl = config.fence.or(identity.ttl());
         let member = Member {
             id: identity.name.clone(),
             uid: identity.uid.clone(),
             incarnation: identity.incarnation.clone(),
             operations: identity.operations.clone(),
-            ttl_seconds: identity.ttl().map(|ttl| ttl.as_secs()),
-            heartbeat: identity.ttl().map(|_| 0),
+            ttl_seconds: ttl.map(|ttl| ttl.as_secs()),
+            heartbeat: ttl.map(|_| 0),
+            stopped: false,
         };
-        let ledger = Arc::new(Mutex::new(Ledger::new(member, config.shards)));
-        let (wake, wishes) = watch::channel(Wish::default());
+        let ledger = Arc::new(Mutex::new(Ledger::new(member, config.shard_bytes)));
+        let permit = Permit::new(config.fence);
+        let (wake, requests) = watch::channel(Request::default());
         let (report_progress, progress) = watch::channel(Progress::default());
-        let api = Api::namespaced_with(client, &identity.namespace, &config.kind.api_resource());
-        let objects = Objects::new(api, identity, &config);
-        let driver = Driver::new(ledger.clone(), wishes, report_progress, objects, &config);
-        (Self { ledger, wake: Arc::new(wake), progress }, driver.run())
+        let objects = Objects::new(client, identity, &config, ttl);
+        let driver = Driver::new(ledger.clone(), requests, report_progress, objects, permit.clone(), &config);
+        (Self { ledger, wake: Arc::new(wake), progress, permit }, driver.run(config.shutdown_limit))
     }
 
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
     /// a status must never be ahead of the facts. Neither blocks nor fails.
     ///
-    /// `detail` is an object with further fields for the `byPod` entry; anything else is left out. An
-    /// outcome that is already reported costs nothing; one for an older generation than reported changes
-    /// nothing. At most 16 errors of 256 bytes are kept.
+    /// `detail` holds further fields for the `byPod` entry: a value that serializes to an object of at most
+    /// 4 KiB, or `()`. An outcome that is already reported costs nothing; one for an older generation than
+    /// reported, or for a parent that was removed, changes nothing. At most 16 errors of 256 bytes are kept.
     pub fn ingested(
         &self,
         parent: &ParentKey,
         generation: i64,
         outcome: Result<(), Vec<PodError>>,
-        detail: Value,
+        detail: impl Serialize,
     ) {
-        if locked(&self.ledger).ingested(parent, generation, outcome, detail) {
-            self.wish(|wish| wish.changes = wish.changes.wrapping_add(1));
+        if locked(&self.ledger).ingested(parent, generation, outcome, &detail) {
+            self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
     }
 
-    /// Takes back what was reported about `parent`, which does not exist any more.
+    /// Reports that `generation` of `parent` is in force, where the rollout is coordinated: the generation that
+    /// is ingested may be a newer one. Does nothing for a parent that was not ingested.
+    pub fn enforcing(&self, parent: &ParentKey, generation: i64) {
+        if locked(&self.ledger).enforcing(parent, Some(generation)) {
+            self.request(|request| request.changes = request.changes.wrapping_add(1));
+        }
+    }
+
+    /// Withdraws what was reported about `parent`, which does not exist any more. Outcomes for it that arrive
+    /// later change nothing.
     pub fn removed(&self, parent: &ParentKey) {
         if locked(&self.ledger).removed(parent) {
-            self.wish(|wish| wish.changes = wish.changes.wrapping_add(1));
+            self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
     }
 
@@ -151,22 +207,28 @@ impl StatusReporter {
     /// [`Error::DriverEnded`]
     pub async fn flush(&self) -> Result<(), Error> {
         let version = locked(&self.ledger).version();
-        self.wish(|wish| wish.flush = wish.flush.max(version));
+        self.request(|request| request.flush = request.flush.max(version));
         self.wait(|progress| progress.stored >= version).await
     }
 
-    /// Stores what is reported and ends the driver. A process outside any pod takes all its reports back;
-    /// those of a pod stay as long as the pod, because others may still be sent to it.
+    /// The permit to answer as an enforcing pod.
+    pub fn permit(&self) -> Permit {
+        self.permit.clone()
+    }
+
+    /// Stores what is reported and ends the driver. Call it after the last answer: a pod also reports that
+    /// it has stopped serving, and from then on no statement waits for it. A process outside any pod
+    /// withdraws all its reports; those of a pod stay as long as the pod.
     ///
-    /// It waits as long as the API server cannot be reached; put a timeout around it. Cancel-safe.
+    /// Returns after [`ReporterConfig::shutdown_limit`] at the latest. Cancel-safe.
     pub async fn shutdown(&self) {
-        self.wish(|wish| wish.finish = true);
+        self.request(|request| request.finish = true);
         let mut progress = self.progress.clone();
-        // The driver closes the channel when it ends; progress before that is no news here.
+        // The driver closes the channel when it ends.
         while progress.changed().await.is_ok() {}
     }
 
-    fn wish(&self, change: impl FnOnce(&mut Wish)) {
+    fn request(&self, change: impl FnOnce(&mut Request)) {
         self.wake.send_modify(change);
     }
 

@@ -78,9 +78,9 @@ impl Roll {
         self.dirty.insert(parent);
     }
 
-    /// Looks at every parent again that any object speaks of.
-    pub(crate) fn touch_all(&mut self) {
-        self.dirty.extend(self.index.keys().cloned());
+    /// Looks again at `more` parents and at every one that an object has an entry for.
+    pub(crate) fn touch_all(&mut self, more: impl IntoIterator<Item = ParentRef>) {
+        self.dirty.extend(self.index.keys().cloned().chain(more));
     }
 
     /// Whether any parent is to be looked at.

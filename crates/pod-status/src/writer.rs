@@ -1,25 +1,33 @@
-//! The driver of a [`crate::StatusReporter`]: the one writer of this pod's report objects.
+//! The driver of a [`crate::StatusReporter`]: the only writer of this run's report objects.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use serde_json::{Value, json};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use kube::api::DynamicObject;
+use kube::core::PartialObjectMeta;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::identity::PodIdentity;
-use crate::ledger::{Ledger, Write};
-use crate::name::{label_value, pack};
-use crate::pace::{Bucket, Debounce, Retry, answered};
-use crate::report::{POD_LABEL, PodReport, REGISTRATION, SHARD_LABEL};
-use crate::reporter::{Config, Progress, Wish, locked};
+use crate::follow::Event;
+use crate::ledger::Ledger;
+use crate::objects::{Objects, Written};
+use crate::pace::{Bucket, Debounce, Retry};
+use crate::permit::Permit;
+use crate::report::REGISTRATION;
+use crate::reporter::{Progress, ReporterConfig, Request, locked};
 
 /// Writes that may be sent at once before the write interval applies.
 const BURST: u32 = 20;
+/// Comparisons and re-creations that another client can cause at once, and the interval after that.
+const REPAIRS: u32 = 4;
+const REPAIR_INTERVAL: Duration = Duration::from_secs(5);
+/// Longest delay between attempts without a fence.
+const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// What to do next.
+/// The next thing to do.
 #[derive(Debug)]
 enum Step {
     Write(u32),
@@ -28,55 +36,92 @@ enum Step {
     End,
 }
 
+/// An object that the API server refuses while it takes others.
+struct Parked {
+    until: Instant,
+    retry: Retry,
+}
+
 pub(crate) struct Driver {
     ledger: Arc<Mutex<Ledger>>,
-    wishes: watch::Receiver<Wish>,
+    requests: watch::Receiver<Request>,
     progress: watch::Sender<Progress>,
+    permit: Permit,
     objects: Objects,
+    /// Changes of the objects by other clients; followed once this run is registered.
+    changes: Option<BoxStream<'static, Event<PartialObjectMeta<DynamicObject>>>>,
+    /// Objects in the list of `changes` that is in progress.
+    found: usize,
     /// The objects of the burst that is being written. Changes since then wait for the next one.
     batch: VecDeque<u32>,
+    parked: BTreeMap<u32, Parked>,
     debounce: Debounce,
     bucket: Bucket,
+    repairs: Bucket,
     retry: Retry,
     retry_at: Instant,
     verify_every: Duration,
     verify_at: Instant,
     heartbeat_every: Option<Duration>,
     heartbeat_at: Instant,
-    withdrawn: bool,
-    /// No handle is left, so nobody can wish for anything.
+    leaving: bool,
+    /// No handle is left, so there are no more requests.
     orphaned: bool,
+    /// The pod is gone: nothing is to be written any more.
+    deleted: bool,
 }
 
 impl Driver {
     pub(crate) fn new(
         ledger: Arc<Mutex<Ledger>>,
-        wishes: watch::Receiver<Wish>,
+        requests: watch::Receiver<Request>,
         progress: watch::Sender<Progress>,
         objects: Objects,
-        config: &Config,
+        permit: Permit,
+        config: &ReporterConfig,
     ) -> Self {
         let now = Instant::now();
+        let heartbeat_every = objects.heartbeat_period();
+        let longest = heartbeat_every.and_then(|period| period.checked_div(2)).unwrap_or(LONGEST_DELAY);
         Self {
             ledger,
-            wishes,
+            requests,
             progress,
+            permit,
+            objects,
+            changes: None,
+            found: 0,
             batch: VecDeque::from([REGISTRATION]),
+            parked: BTreeMap::new(),
             debounce: Debounce::new(config.debounce, config.max_delay),
             bucket: Bucket::new(config.write_interval, BURST, now),
-            retry: Retry::new(),
+            repairs: Bucket::new(REPAIR_INTERVAL, REPAIRS, now),
+            retry: Retry::up_to(longest),
             retry_at: now,
             verify_every: config.verify_every,
             verify_at: now,
-            heartbeat_every: objects.identity.heartbeat_period(),
+            heartbeat_every,
             heartbeat_at: now,
-            objects,
-            withdrawn: false,
+            leaving: false,
             orphaned: false,
+            deleted: false,
         }
     }
 
-    pub(crate) async fn run(mut self) {
+    /// Works until it is asked to finish, and then no longer than `limit`.
+    pub(crate) async fn run(self, limit: Duration) {
+        let mut requests = self.requests.clone();
+        let overdue = async {
+            let _ = requests.wait_for(|request| request.finish).await;
+            sleep(limit).await;
+        };
+        tokio::select! {
+            () = self.work() => {}
+            () = overdue => tracing::warn!(?limit, "the last status reports of this pod are not stored"),
+        }
+    }
+
+    async fn work(mut self) {
         loop {
             let outcome = match self.next_step(Instant::now()) {
                 Step::End => return,
@@ -100,113 +145,234 @@ impl Driver {
     }
 
     fn next_step(&mut self, now: Instant) -> Step {
-        let wish = self.note_wish(now);
+        let request = self.note_request(now);
+        if self.deleted {
+            return Step::End;
+        }
         if self.retry_at > now {
             return Step::WaitUntil(self.retry_at);
         }
-        self.note_occasions(&wish, now);
+        self.note_occasions(&request, now);
         if let Some(shard) = self.batch.front() {
             return Step::Write(*shard);
         }
         let ledger = locked(&self.ledger);
         let (is_clean, stored) = (ledger.dirty().next().is_none(), ledger.stored_version());
         drop(ledger);
-        match (is_clean, wish.finish) {
+        match (is_clean, request.finish) {
             (true, true) => Step::End,
-            (false, true) => self.begin_batch(),
+            (false, true) => self.begin_batch(now),
             (_, false) if self.verify_at <= now => Step::Verify,
             (true, false) => {
+                self.parked.clear();
                 self.debounce.clear();
                 Step::WaitUntil(self.idle_until())
             }
-            (false, false) if stored < wish.flush => self.begin_batch(),
+            (false, false) if stored < request.flush || self.is_parked_due(now) => self.begin_batch(now),
             (false, false) => self.debounced(now),
         }
     }
 
-    /// Takes notice of what the handles want. No handle is left to want more than an end.
-    fn note_wish(&mut self, now: Instant) -> Wish {
-        if self.wishes.has_changed().unwrap_or(false) {
+    /// Takes notice of the handles' requests.
+    fn note_request(&mut self, now: Instant) -> Request {
+        if self.requests.has_changed().unwrap_or(false) {
             self.debounce.changed(now);
         }
-        let wish = *self.wishes.borrow_and_update();
-        Wish { finish: wish.finish || self.orphaned, ..wish }
+        let request = *self.requests.borrow_and_update();
+        Request { finish: request.finish || self.orphaned, ..request }
     }
 
-    /// Changes the ledger for what time and the end bring about: a heartbeat, and the withdrawal of a
-    /// process that has no pod to outlive it.
-    fn note_occasions(&mut self, wish: &Wish, now: Instant) {
-        let Some(period) = self.heartbeat_every else {
-            return;
-        };
+    /// Changes the ledger at the end and when a heartbeat is due.
+    fn note_occasions(&mut self, request: &Request, now: Instant) {
         let mut ledger = locked(&self.ledger);
-        if wish.finish && !self.withdrawn {
-            self.withdrawn = true;
-            ledger.withdraw();
-        } else if !wish.finish && self.heartbeat_at <= now {
+        if request.finish {
+            if std::mem::replace(&mut self.leaving, true) {
+                return;
+            }
+            if self.objects.is_detached() {
+                return ledger.withdraw();
+            }
+            // Handles that are dropped say nothing about serving.
+            if self.orphaned {
+                return;
+            }
+            ledger.stop();
+        } else if let Some(period) = self.heartbeat_every.filter(|_| self.heartbeat_at <= now) {
             self.heartbeat_at = later(now, period);
             ledger.beat();
-            if self.batch.front() != Some(&REGISTRATION) {
-                self.batch.push_front(REGISTRATION);
-            }
+        } else {
+            return;
+        }
+        if self.batch.front() != Some(&REGISTRATION) {
+            self.batch.push_front(REGISTRATION);
         }
     }
 
     /// Begins a batch if the burst of changes is over.
     fn debounced(&mut self, now: Instant) -> Step {
         if self.debounce.due().is_none() {
-            // The change is in the ledger, and the wish that announces it on its way.
+            // The change is in the ledger, and the request that announces it on its way.
             self.debounce.changed(now);
         }
         match self.debounce.due() {
             Some(due) if due > now => Step::WaitUntil(due.min(self.idle_until())),
-            _ => self.begin_batch(),
+            _ => self.begin_batch(now),
         }
     }
 
-    /// Begins to write what is dirty, which is something when this is called.
-    fn begin_batch(&mut self) -> Step {
+    /// Begins to write what is dirty and not parked.
+    fn begin_batch(&mut self, now: Instant) -> Step {
         self.debounce.clear();
-        self.batch = locked(&self.ledger).dirty().collect();
-        self.batch.front().map_or(Step::Verify, |shard| Step::Write(*shard))
+        let dirty: Vec<u32> = locked(&self.ledger).dirty().collect();
+        self.parked.retain(|shard, _| dirty.contains(shard));
+        let is_parked = |shard: &u32| self.parked.get(shard).is_some_and(|parked| parked.until > now);
+        self.batch = dirty.into_iter().filter(|shard| !is_parked(shard)).collect();
+        self.batch.front().map_or_else(|| Step::WaitUntil(self.idle_until()), |shard| Step::Write(*shard))
     }
 
-    /// When something is to be done even if nobody wants anything.
+    fn is_parked_due(&self, now: Instant) -> bool {
+        self.parked.values().any(|parked| parked.until <= now)
+    }
+
+    /// The time at which something is to be done without a request.
     fn idle_until(&self) -> Instant {
-        self.heartbeat_every.map_or(self.verify_at, |_| self.verify_at.min(self.heartbeat_at))
+        let heartbeat = self.heartbeat_every.map(|_| self.heartbeat_at);
+        let parked = self.parked.values().map(|parked| parked.until);
+        parked.chain(heartbeat).fold(self.verify_at, Instant::min)
     }
 
-    /// Waits for a wish, at most until `due`.
+    /// Waits for a request or a change by another client, at most until `due`.
     async fn wait(&mut self, due: Instant) {
-        if self.orphaned {
-            return sleep_until(due).await;
-        }
+        let requests = &mut self.requests;
+        let requested = async {
+            if self.orphaned {
+                return std::future::pending().await;
+            }
+            requests.changed().await
+        };
+        let changes = self.changes.as_mut();
+        let changed = async {
+            match changes {
+                Some(changes) => changes.next().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            // A wish that is there already is noted before the batch is decided.
+            // A request that is there already is noted before the batch is decided.
             biased;
-            changed = self.wishes.changed() => match changed {
+            requested = requested => match requested {
                 Ok(()) => self.debounce.changed(Instant::now()),
                 Err(_) => self.orphaned = true,
             },
+            Some(event) = changed => self.note_change(&event),
             () = sleep_until(due) => {}
+        }
+    }
+
+    /// An object that is not as this run left it has all of them compared, soon but at a bounded rate.
+    fn note_change(&mut self, event: &Event<PartialObjectMeta<DynamicObject>>) {
+        let is_wrong = match event {
+            Event::Begin => {
+                self.found = 0;
+                false
+            }
+            Event::End => self.found < self.objects.count(),
+            Event::Found(object) => {
+                self.found = self.found.saturating_add(usize::from(self.objects.is_own(object)));
+                self.objects.is_foreign(event)
+            }
+            Event::Applied(_) | Event::Deleted(_) => self.objects.is_foreign(event),
+        };
+        let now = Instant::now();
+        if is_wrong && self.verify_at > now {
+            self.verify_at = self.verify_at.min(self.repairs.take(now));
         }
     }
 
     async fn write(&mut self, shard: u32) -> kube::Result<()> {
         sleep_until(self.bucket.take(Instant::now())).await;
         let write = locked(&self.ledger).write(shard);
-        let recreated = answered(self.objects.carry_out(&write)).await?;
-        self.batch.pop_front();
-        locked(&self.ledger).written(&write);
-        if recreated {
-            // Whoever deleted this object may have deleted others.
-            self.verify_at = Instant::now();
+        let started = Instant::now();
+        match self.objects.carry_out(&write).await {
+            Ok(Written::Done) => {
+                self.batch.pop_front();
+                self.parked.remove(&shard);
+                locked(&self.ledger).written(&write);
+                metrics::counter!("pod_status_report_writes_total", "result" => "ok").increment(1);
+            }
+            Ok(Written::Deleted) => return self.recreate().await,
+            Err(error) => return self.refused(shard, error),
+        }
+        if shard == REGISTRATION && write.report.is_some() {
+            self.renewed(started).await?;
         }
         Ok(())
     }
 
+    /// The registration is stored: the permit is valid from the start of the request, if the pod exists.
+    async fn renewed(&mut self, started: Instant) -> kube::Result<()> {
+        self.permit.renewed_at(started);
+        if self.changes.is_none() {
+            self.changes = Some(self.objects.follow());
+            return Ok(());
+        }
+        if self.heartbeat_every.is_some() && !self.leaving && self.objects.is_pod_gone().await? {
+            self.leave().await;
+        }
+        Ok(())
+    }
+
+    /// Another client has deleted an object. Whoever did that may have deleted others. If the pod is gone,
+    /// it was the garbage collector, and this process must not create the object again.
+    async fn recreate(&mut self) -> kube::Result<()> {
+        if self.objects.is_pod_gone().await? {
+            self.leave().await;
+            return Ok(());
+        }
+        let now = Instant::now();
+        self.retry_at = self.retry_at.max(self.repairs.take(now));
+        self.verify_at = now;
+        Ok(())
+    }
+
+    /// Ends reporting because the pod is gone. The registration says so if that is still possible.
+    async fn leave(&mut self) {
+        tracing::error!("the Pod object of this process has been deleted; it reports no more");
+        self.permit.revoke();
+        self.deleted = true;
+        let write = {
+            let mut ledger = locked(&self.ledger);
+            ledger.stop();
+            ledger.write(REGISTRATION)
+        };
+        if self.heartbeat_every.is_some() && self.objects.has_written(REGISTRATION) {
+            let _ = self.objects.carry_out(&write).await;
+        }
+    }
+
+    /// Sorts the errors that concern one object from those that concern all.
+    fn refused(&mut self, shard: u32, error: kube::Error) -> kube::Result<()> {
+        metrics::counter!("pod_status_report_writes_total", "result" => "error").increment(1);
+        let kube::Error::Api(status) = &error else {
+            return Err(error);
+        };
+        let is_too_large = status.code == 413 || status.message.contains("too large");
+        if !is_too_large && !matches!(status.code, 400 | 422) {
+            return Err(error);
+        }
+        self.batch.retain(|waiting| *waiting != shard);
+        if is_too_large {
+            locked(&self.ledger).too_large(shard);
+        }
+        let mut retry = self.parked.remove(&shard).map_or_else(Retry::new, |parked| parked.retry);
+        let delay = retry.after(&error);
+        tracing::warn!(shard, %error, ?delay, "a report object is refused, will retry");
+        self.parked.insert(shard, Parked { until: later(Instant::now(), delay), retry });
+        Ok(())
+    }
+
     async fn verify(&mut self) -> kube::Result<()> {
-        let found = answered(self.objects.list()).await?;
+        let found = self.objects.list().await?;
         self.verify_at = later(Instant::now(), self.verify_every);
         let mut ledger = locked(&self.ledger);
         let before: Vec<u32> = ledger.dirty().collect();
@@ -228,85 +394,4 @@ impl Driver {
 
 fn later(now: Instant, delay: Duration) -> Instant {
     now.checked_add(delay).unwrap_or(now)
-}
-
-/// The report objects of one pod, in the API server.
-pub(crate) struct Objects {
-    api: Api<DynamicObject>,
-    identity: PodIdentity,
-    params: PatchParams,
-    type_meta: Value,
-    /// The uids of the objects that this run has written.
-    uids: BTreeMap<u32, String>,
-}
-
-impl Objects {
-    pub(crate) fn new(api: Api<DynamicObject>, identity: PodIdentity, config: &Config) -> Self {
-        let resource = config.kind.api_resource();
-        Self {
-            api,
-            identity,
-            // Forced: the objects are this pod's own, and what somebody else wrote into them is to go.
-            params: PatchParams::apply(&config.field_manager).force(),
-            type_meta: json!({"apiVersion": resource.api_version, "kind": resource.kind}),
-            uids: BTreeMap::new(),
-        }
-    }
-
-    /// The pod's uid is part of the name, so that a pod on a lost node cannot write into the objects of the
-    /// pod that took its name.
-    fn name(&self, shard: u32) -> String {
-        let shard = shard.to_string();
-        match &self.identity.uid {
-            Some(uid) => pack(&[&self.identity.name, uid, &shard]),
-            None => pack(&[&self.identity.name, &shard]),
-        }
-    }
-
-    /// Returns whether the object had been deleted by somebody else since this run wrote it.
-    async fn carry_out(&mut self, write: &Write) -> kube::Result<bool> {
-        let name = self.name(write.shard);
-        let Some(report) = &write.report else {
-            self.uids.remove(&write.shard);
-            return match self.api.delete(&name, &DeleteParams::default()).await {
-                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
-                other => other.map(|_| false),
-            };
-        };
-        let body = self.body(&name, report)?;
-        let stored = self.api.patch(&name, &self.params, &Patch::Apply(&body)).await?;
-        let uid = stored.metadata.uid.unwrap_or_default();
-        let known = self.uids.insert(write.shard, uid.clone());
-        Ok(known.is_some_and(|known| known != uid))
-    }
-
-    fn body(&self, name: &str, report: &PodReport) -> kube::Result<Value> {
-        let mut body = serde_json::to_value(report).map_err(kube::Error::SerdeError)?;
-        let mut metadata = json!({
-            "name": name,
-            "namespace": self.identity.namespace,
-            "labels": {POD_LABEL: label_value(&self.identity.name), SHARD_LABEL: report.shard.to_string()},
-        });
-        if let (Some(owner), Some(metadata)) = (self.identity.owner_reference(), metadata.as_object_mut()) {
-            metadata.insert("ownerReferences".to_owned(), json!([owner]));
-        }
-        if let (Some(fields), Some(type_meta)) = (body.as_object_mut(), self.type_meta.as_object()) {
-            fields.extend(type_meta.clone());
-            fields.insert("metadata".to_owned(), metadata);
-        }
-        Ok(body)
-    }
-
-    /// This pod's objects by shard, including those that another run of the same pod has left.
-    async fn list(&self) -> kube::Result<BTreeMap<u32, Option<PodReport>>> {
-        let params =
-            ListParams::default().labels(&format!("{POD_LABEL}={}", label_value(&self.identity.name)));
-        let objects = self.api.list(&params).await?;
-        let own = objects.items.into_iter().filter_map(|object| {
-            let shard = object.metadata.labels.as_ref()?.get(SHARD_LABEL)?.parse().ok()?;
-            let is_own = object.metadata.name.as_deref() == Some(self.name(shard).as_str());
-            is_own.then(|| (shard, serde_json::from_value(object.data).ok()))
-        });
-        Ok(own.collect())
-    }
 }

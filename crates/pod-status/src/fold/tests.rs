@@ -11,19 +11,13 @@ use crate::parent::ParentRef;
 use crate::report::PodError;
 
 fn shape(enforced_field: Option<&str>) -> Shape {
-    Shape {
-        resource: ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy")),
-        uid_field: "policyUID".into(),
-        latch: Some("created".into()),
-        enforcing: ["webhook".into()].into(),
-        enforced_field: enforced_field.map(Into::into),
-    }
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy"));
+    let shape = Shape::new(resource, "policyUID").latch("created").enforced_by(["webhook"]);
+    Shape { enforced_field: enforced_field.map(Into::into), ..shape }
 }
 
 fn key(uid: &str) -> ParentKey {
-    let reference =
-        ParentRef { group: "example.com".into(), kind: "Policy".into(), namespace: None, name: "p".into() };
-    ParentKey { reference, uid: uid.into() }
+    ParentKey::new(ParentRef::new("example.com", "Policy", "p"), uid)
 }
 
 fn member(id: &str, incarnation: &str, operations: &[&str]) -> Member {
@@ -49,15 +43,12 @@ fn a_run() -> impl Strategy<Value = Member> {
 fn an_entry() -> impl Strategy<Value = Entry> {
     let errors = prop_oneof![
         3 => Just(vec![]),
-        1 => Just(vec![PodError { message: "broken".into(), ..PodError::default() }]),
+        1 => Just(vec![PodError::new("", "broken")]),
     ];
     let detail =
         select(vec![Value::Null, json!({"enforced": true}), json!({"enforced": false, "id": "forged"})]);
-    (select(vec!["u0", "u1"]), 1..4i64, errors, detail).prop_map(|(uid, generation, errors, detail)| Entry {
-        parent: key(uid),
-        generation,
-        errors,
-        detail,
+    (select(vec!["u0", "u1"]), 1..4i64, errors, detail).prop_map(|(uid, generation, errors, detail)| {
+        Entry::new(key(uid), generation).errors(errors).detail(detail)
     })
 }
 
@@ -72,7 +63,8 @@ struct Input {
 impl Input {
     fn fold(&self, previous: &Value, now: &Time) -> Decision {
         let shape = shape(self.enforced_field.then_some("enforced"));
-        aggregate(&shape, &self.parent, &self.members, &self.reported, previous, now)
+        let parent = self.parent.clone().with_status(previous.clone());
+        aggregate(&shape, &parent, &self.members, &self.reported, now)
     }
 
     fn status(&self, previous: &Value) -> Map<String, Value> {
@@ -103,7 +95,7 @@ fn input() -> impl Strategy<Value = Input> {
         prop::collection::vec(reported, 0..8).prop_map(move |reported| Input {
             members: members.clone(),
             reported,
-            parent: Parent { key: key("u0"), generation },
+            parent: Parent::new(key("u0"), generation),
             enforced_field,
         })
     })
@@ -212,11 +204,8 @@ fn a_constraint_as_gatekeeper_shows_it() {
     let audit = member("audit-1", "i0", &["status", "audit"]);
     let broken =
         PodError { code: "ingest_error".into(), message: "no".into(), location: Some("/spec".into()) };
-    let entry = |errors: Vec<PodError>| Entry {
-        parent: key("u0"),
-        generation: 2,
-        detail: json!({"enforced": errors.is_empty()}),
-        errors,
+    let entry = |errors: Vec<PodError>| {
+        Entry::new(key("u0"), 2).detail(json!({"enforced": errors.is_empty()})).errors(errors)
     };
     let input = Input {
         reported: vec![
@@ -224,7 +213,7 @@ fn a_constraint_as_gatekeeper_shows_it() {
             Reported { member: audit.clone(), entry: entry(vec![broken]) },
         ],
         members: vec![webhook, audit],
-        parent: Parent { key: key("u0"), generation: 2 },
+        parent: Parent::new(key("u0"), 2),
         enforced_field: true,
     };
     let status = input.status(&Value::Null);
@@ -251,7 +240,7 @@ fn a_constraint_as_gatekeeper_shows_it() {
 fn each_reason_why_nothing_is_enforced() {
     let report = |member: &Member, detail: Value| Reported {
         member: member.clone(),
-        entry: Entry { parent: key("u0"), generation: 1, errors: vec![], detail },
+        entry: Entry::new(key("u0"), 1).detail(detail),
     };
     let (webhook, audit) = (member("w", "i0", &["webhook"]), member("a", "i0", &["audit"]));
     let yes = || json!({"enforced": true});
@@ -270,7 +259,7 @@ fn each_reason_why_nothing_is_enforced() {
         let input = Input {
             members: members.into_iter().cloned().collect(),
             reported,
-            parent: Parent { key: key("u0"), generation: 1 },
+            parent: Parent::new(key("u0"), 1),
             enforced_field: true,
         };
         let enforced = condition(&input.status(&Value::Null), "Enforced");
@@ -282,7 +271,7 @@ fn each_reason_why_nothing_is_enforced() {
 fn a_message_names_few_of_many_pods() {
     let members: Vec<Member> =
         (0..9).map(|number| member(&format!("pod-{number}"), "i0", &["webhook"])).collect();
-    let parent = Parent { key: key("u0"), generation: 1 };
+    let parent = Parent::new(key("u0"), 1);
     let input = Input { members, reported: vec![], parent, enforced_field: false };
     let message = condition(&input.status(&Value::Null), "Ingested").message;
     assert_eq!(
@@ -292,17 +281,147 @@ fn a_message_names_few_of_many_pods() {
 }
 
 #[test]
-fn a_kind_that_nobody_enforces_is_ready_when_ingested() {
+fn a_kind_that_is_not_enforced_is_ready_when_ingested() {
     let webhook = member("w", "i0", &["webhook"]);
-    let entry = Entry { parent: key("u0"), generation: 1, errors: vec![], detail: Value::Null };
+    let entry = Entry::new(key("u0"), 1);
     let reported = [Reported { member: webhook.clone(), entry }];
-    let parent = Parent { key: key("u0"), generation: 1 };
+    let parent = Parent::new(key("u0"), 1);
     let shape = Shape { enforcing: [].into(), ..shape(None) };
-    let Decision::Write(status) = aggregate(&shape, &parent, &[webhook], &reported, &Value::Null, &at(1))
-    else {
+    let Decision::Write(status) = aggregate(&shape, &parent, &[webhook], &reported, &at(1)) else {
         panic!("nothing was stored before")
     };
     let types: Vec<&Value> = status["conditions"].as_array().unwrap().iter().map(|c| &c["type"]).collect();
     assert_eq!(types, ["Ingested", "Ready"]);
     assert_eq!(condition(&status, "Ready").status, "True");
+}
+
+/// The condition `Enforced` after each step, where a step is the members and their reports.
+fn steps(generation: i64, steps: &[(&[&str], &[(&str, i64, bool)])]) -> Vec<(String, String)> {
+    let mut status = Value::Null;
+    let mut answers = Vec::new();
+    for (members, reports) in steps {
+        let reported = reports.iter().map(|(id, generation, ok)| {
+            let errors = if *ok { vec![] } else { vec![PodError::new("ingest_error", "no")] };
+            Reported::new(member(id, "i0", &["webhook"]), Entry::new(key("u0"), *generation).errors(errors))
+        });
+        let input = Input {
+            members: members.iter().map(|id| member(id, "i0", &["webhook"])).collect(),
+            reported: reported.collect(),
+            parent: Parent::new(key("u0"), generation),
+            enforced_field: false,
+        };
+        let next = input.status(&status);
+        answers.push((condition(&next, "Enforced").status, condition(&next, "Ingested").status));
+        status = Value::Object(next);
+    }
+    answers
+}
+
+#[test]
+fn a_rolling_restart_does_not_flip_enforced() {
+    let (a, b, c) = (("a", 2, true), ("b", 2, true), ("c", 2, true));
+    let answers = steps(
+        2,
+        &[
+            (&["a", "b"], &[a]),
+            (&["a", "b"], &[a, b]),
+            (&["a", "b", "c"], &[a, b]), // c joins; it does not serve before it has ingested generation 2
+            (&["b", "c"], &[b]),         // a ends
+            (&["b", "c"], &[b, c]),
+        ],
+    );
+    let expected = [
+        ("Unknown", "Unknown"),
+        ("True", "True"),
+        ("True", "Unknown"),
+        ("True", "Unknown"),
+        ("True", "True"),
+    ];
+    let answers: Vec<(&str, &str)> = answers.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn enforced_is_revoked_by_a_report_and_when_no_pod_is_left_that_enforces() {
+    let (a, b) = (("a", 2, true), ("b", 2, true));
+    let enforced =
+        |last: (&[&str], &[(&str, i64, bool)])| steps(2, &[(&["a", "b"], &[a, b]), last])[1].0.clone();
+    assert_eq!(enforced((&["a", "b"], &[a, ("b", 2, false)])), "False", "it cannot ingest it any more");
+    assert_eq!(
+        enforced((&["a", "b", "c"], &[a, b, ("c", 1, true)])),
+        "Unknown",
+        "a pod that joins reports an old one"
+    );
+    assert_eq!(enforced((&["c"], &[])), "Unknown", "no pod that reports is left");
+    assert_eq!(enforced((&[], &[])), "Unknown");
+}
+
+#[test]
+fn a_proof_is_for_one_generation_of_one_object_and_only_if_it_is_ours() {
+    let enforced = |parent: Parent| {
+        let joins = [member("a", "i0", &["webhook"]), member("b", "i0", &["webhook"])];
+        let entry = Entry::new(key("u0"), parent.generation);
+        let reported = [Reported::new(joins[0].clone(), entry)];
+        let stored = parent.stored.status.as_object().cloned().unwrap_or_default();
+        match aggregate(&shape(None), &parent, &joins, &reported, &at(1)) {
+            Decision::Write(status) => condition(&status, "Enforced").status,
+            Decision::Unchanged => condition(&stored, "Enforced").status,
+        }
+    };
+    let proof = json!({"conditions": [{
+        "type": "Enforced", "status": "True", "reason": "EnforcedByAllPods", "message": "", "observedGeneration": 2,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]});
+    assert_eq!(enforced(Parent::new(key("u0"), 2).with_status(proof.clone())), "True");
+    assert_eq!(enforced(Parent::new(key("u0"), 3).with_status(proof.clone())), "Unknown");
+    let mut edited = Parent::new(key("u0"), 2);
+    edited.stored = Stored::of(proof, &[], "us");
+    assert_eq!(enforced(edited), "Unknown", "a condition that another client wrote proves nothing");
+}
+
+#[test]
+fn beyond_the_limit_pods_that_fail_or_are_behind_are_listed_first() {
+    let members: Vec<Member> =
+        (0..9).map(|number| member(&format!("p{number}"), "i0", &["webhook"])).collect();
+    let reported = members.iter().enumerate().map(|(number, member)| {
+        let errors = if number == 7 { vec![PodError::new("", "no")] } else { vec![] };
+        let generation = if number == 5 { 1 } else { 2 };
+        Reported::new(member.clone(), Entry::new(key("u0"), generation).errors(errors))
+    });
+    let reported: Vec<Reported> = reported.collect();
+    let shape = shape(None).by_pod_limit(4);
+    let Decision::Write(status) = aggregate(&shape, &Parent::new(key("u0"), 2), &members, &reported, &at(1))
+    else {
+        panic!("nothing was stored before")
+    };
+    let ids: Vec<&str> =
+        status["byPod"].as_array().unwrap().iter().map(|pod| pod["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["p0", "p1", "p5", "p7"]);
+}
+
+#[test]
+fn a_generation_is_activated_when_all_have_ingested_it_or_its_time_is_over() {
+    let deadline = Some(Duration::from_secs(60));
+    let decide = |ready: bool, waited: u64, previous: Value| {
+        let members = [member("a", "i0", &["webhook"]), member("b", "i0", &["webhook"])];
+        let b = if ready { 2 } else { 1 };
+        let entry = |generation| Entry::new(key("u0"), generation);
+        let reported =
+            [Reported::new(members[0].clone(), entry(2)), Reported::new(members[1].clone(), entry(b))];
+        let mut parent = Parent::new(key("u0"), 2).with_status(previous);
+        parent.waited = Duration::from_secs(waited);
+        let shape = shape(None).rollout(Rollout::Coordinated { deadline });
+        let Decision::Write(status) = aggregate(&shape, &parent, &members, &reported, &at(1)) else {
+            panic!("nothing was stored before")
+        };
+        let reason = condition(&status, "Enforced").reason;
+        (status.get("activation").map(|activation| activation["generation"].clone()), reason)
+    };
+    let activated = json!({"activation": {"uid": "u0", "generation": 1}});
+    assert_eq!(decide(false, 0, Value::Null), (None, "WaitingForPods".into()));
+    assert_eq!(decide(false, 0, activated.clone()), (Some(json!(1)), "WaitingForPods".into()));
+    assert_eq!(decide(false, 60, activated.clone()), (Some(json!(2)), "WaitingForPods".into()));
+    assert_eq!(decide(true, 0, activated), (Some(json!(2)), "Activating".into()));
+    let other = json!({"activation": {"uid": "u1", "generation": 9}});
+    assert_eq!(decide(false, 0, other), (None, "WaitingForPods".into()), "the activation of a predecessor");
 }

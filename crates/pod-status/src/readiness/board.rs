@@ -15,6 +15,8 @@ pub(super) struct Board {
     next_id: SourceId,
     sealed: bool,
     ready: bool,
+    /// Expectations that were given up when the board became ready.
+    given_up: Vec<Missing>,
 }
 
 #[derive(Debug)]
@@ -25,7 +27,7 @@ struct Source {
     /// What the list in progress contains.
     listing: Option<BTreeSet<ParentRef>>,
     populated: bool,
-    unlistable: Option<String>,
+    unlistable: Option<(Failure, String)>,
     pending: BTreeMap<ParentRef, Pending>,
     settled: BTreeMap<ParentRef, Outcome>,
     /// Outcomes of objects that were not expected when they came.
@@ -45,7 +47,8 @@ struct Pending {
 struct Outcome {
     uid: String,
     generation: i64,
-    ingested: bool,
+    /// The failure for which the object was given up; nothing when it was ingested.
+    given_up: Option<String>,
 }
 
 impl Source {
@@ -122,7 +125,10 @@ impl Source {
     fn expects(&self, object: &ParentKey) -> bool {
         let pending = self.pending.get(&object.reference).map(|pending| &pending.uid);
         let settled = || {
-            self.settled.get(&object.reference).filter(|outcome| outcome.ingested).map(|outcome| &outcome.uid)
+            self.settled
+                .get(&object.reference)
+                .filter(|outcome| outcome.given_up.is_none())
+                .map(|outcome| &outcome.uid)
         };
         pending.or_else(settled) == Some(&object.uid)
     }
@@ -130,7 +136,14 @@ impl Source {
 
 impl Board {
     pub(super) fn new(policy: Policy) -> Self {
-        Self { policy, sources: BTreeMap::new(), next_id: 0, sealed: false, ready: false }
+        Self {
+            policy,
+            sources: BTreeMap::new(),
+            next_id: 0,
+            sealed: false,
+            ready: false,
+            given_up: Vec::new(),
+        }
     }
 
     pub(super) fn source(&mut self, name: String) -> SourceId {
@@ -179,14 +192,14 @@ impl Board {
         self.drop_orphans();
     }
 
-    pub(super) fn list_fails(&mut self, id: SourceId, reason: String) {
+    pub(super) fn list_fails(&mut self, id: SourceId, failure: Failure, reason: String) {
         if let Some(source) = self.sources.get_mut(&id).filter(|source| !source.populated) {
-            source.unlistable = Some(reason);
+            source.unlistable = Some((failure, reason));
         }
     }
 
     pub(super) fn observe(&mut self, id: SourceId, object: &ParentKey, generation: i64) {
-        self.conclude(id, object, generation, true);
+        self.conclude(id, object, generation, None);
     }
 
     pub(super) fn fail(
@@ -198,7 +211,7 @@ impl Board {
         reason: String,
     ) {
         if failure == Failure::Permanent && self.policy.permanent == OnError::GiveUp {
-            return self.conclude(id, object, generation, false);
+            return self.conclude(id, object, generation, Some(reason));
         }
         let pending = self.sources.get_mut(&id).and_then(|source| source.pending.get_mut(&object.reference));
         if let Some(pending) = pending.filter(|pending| pending.uid == object.uid) {
@@ -206,9 +219,9 @@ impl Board {
         }
     }
 
-    fn conclude(&mut self, id: SourceId, object: &ParentKey, generation: i64, ingested: bool) {
+    fn conclude(&mut self, id: SourceId, object: &ParentKey, generation: i64, given_up: Option<String>) {
         if let Some(source) = self.sources.get_mut(&id) {
-            let outcome = Outcome { uid: object.uid.clone(), generation, ingested };
+            let outcome = Outcome { uid: object.uid.clone(), generation, given_up };
             source.conclude(&object.reference, outcome);
         }
     }
@@ -254,6 +267,7 @@ impl Board {
     pub(super) fn settle(&mut self) -> bool {
         let settled = !self.ready && self.is_settled();
         if settled {
+            self.given_up = self.given_up();
             self.ready = true;
             self.sources.clear();
         }
@@ -267,8 +281,12 @@ impl Board {
     }
 
     fn awaits_list(&self, source: &Source) -> bool {
-        let given_up = source.unlistable.is_some() && self.policy.unlistable == OnError::GiveUp;
-        !source.populated && !given_up
+        !source.populated && !self.is_list_given_up(source)
+    }
+
+    fn is_list_given_up(&self, source: &Source) -> bool {
+        let is_permanent = matches!(source.unlistable, Some((Failure::Permanent, _)));
+        !source.populated && is_permanent && self.policy.unlistable == OnError::GiveUp
     }
 
     pub(super) fn explain(&self) -> Vec<Missing> {
@@ -277,9 +295,28 @@ impl Board {
 
     pub(super) fn give_up(&mut self) -> Vec<Missing> {
         let missing = self.explain();
+        if !self.ready {
+            self.given_up = self.given_up().into_iter().chain(missing.iter().cloned()).collect();
+        }
         self.sealed = true;
         self.sources.clear();
         missing
+    }
+
+    /// The expectations that do not block although they are not met.
+    pub(super) fn given_up(&self) -> Vec<Missing> {
+        let relevant = self.sources.values().filter(|source| self.is_relevant(source));
+        let present = relevant.flat_map(|source| {
+            let list = self.is_list_given_up(source).then(|| self.missing_list(source));
+            let objects = source.settled.iter().filter_map(|(reference, outcome)| {
+                let reason = Some(outcome.given_up.clone()?);
+                let object = ParentKey { reference: reference.clone(), uid: outcome.uid.clone() };
+                let (source, generation) = (self.path(source), outcome.generation);
+                Some(Missing::Object { source, object, generation, reason })
+            });
+            list.into_iter().chain(objects.collect::<Vec<_>>())
+        });
+        self.given_up.iter().cloned().chain(present).collect()
     }
 
     fn missing(&self) -> impl Iterator<Item = Missing> {
@@ -296,9 +333,7 @@ impl Board {
     }
 
     fn missing_in(&self, source: &Source) -> impl Iterator<Item = Missing> {
-        let list = self
-            .awaits_list(source)
-            .then(|| Missing::List { source: self.path(source), reason: source.unlistable.clone() });
+        let list = self.awaits_list(source).then(|| self.missing_list(source));
         let objects = source.pending.iter().map(|(reference, pending)| Missing::Object {
             source: self.path(source),
             object: ParentKey { reference: reference.clone(), uid: pending.uid.clone() },
@@ -306,6 +341,11 @@ impl Board {
             reason: pending.reason.clone(),
         });
         list.into_iter().chain(objects.collect::<Vec<_>>())
+    }
+
+    fn missing_list(&self, source: &Source) -> Missing {
+        let reason = source.unlistable.as_ref().map(|(_, reason)| reason.clone());
+        Missing::List { source: self.path(source), reason }
     }
 
     fn path(&self, source: &Source) -> String {

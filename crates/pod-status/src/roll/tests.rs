@@ -1,13 +1,12 @@
 //! The index against scans, over listings, interruptions and deletions.
 
 use proptest::prelude::*;
-use serde_json::Value;
 
 use super::*;
 use crate::parent::ParentKey;
 
 fn reference(name: u8) -> ParentRef {
-    ParentRef { group: "g".into(), kind: "K".into(), namespace: None, name: format!("p{name}") }
+    ParentRef::new("g", "K", format!("p{name}"))
 }
 
 fn report() -> impl Strategy<Value = PodReport> {
@@ -17,12 +16,7 @@ fn report() -> impl Strategy<Value = PodReport> {
         shard: 1,
         entries: entries
             .into_iter()
-            .map(|(name, generation)| Entry {
-                parent: ParentKey { reference: reference(name), uid: "u".into() },
-                generation,
-                errors: vec![],
-                detail: Value::Null,
-            })
+            .map(|(name, generation)| Entry::new(ParentKey::new(reference(name), "u"), generation))
             .collect(),
     })
 }
@@ -110,12 +104,7 @@ fn the_same_content_again_makes_nothing_dirty() {
     let report = PodReport {
         pod: Member { id: "a".into(), ..Member::default() },
         shard: 1,
-        entries: vec![Entry {
-            parent: ParentKey { reference: reference(1), uid: "u".into() },
-            generation: 1,
-            errors: vec![],
-            detail: Value::Null,
-        }],
+        entries: vec![Entry::new(ParentKey::new(reference(1), "u"), 1)],
     };
     let mut roll = Roll::default();
     roll.apply("o", "uid".into(), Some(report.clone()));

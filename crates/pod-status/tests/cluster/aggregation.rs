@@ -33,7 +33,7 @@ async fn enforced_is_claimed_when_every_registered_pod_has_reported_the_generati
     assert_eq!(status["byPod"][0], entry);
 
     let (key, generation) = scene.policy("by-pod", json!({"n": 2})).await;
-    let error = PodError { code: "ingest_error".into(), message: "no".into(), location: None };
+    let error = PodError::new("ingest_error", "no");
     a.ingested(&key, generation, Ok(()), enforced());
     b.ingested(&key, generation, Err(vec![error]), json!({}));
     let broken = |status: &_| condition(status, "Ingested") == ("False", "IngestError");
@@ -46,16 +46,23 @@ async fn enforced_is_claimed_when_every_registered_pod_has_reported_the_generati
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_that_registers_is_waited_for_before_it_reports() {
+async fn a_pod_that_joins_is_waited_for_from_the_next_generation_on() {
     let scene = Scene::new(ControlPlane::shared().await.unwrap(), "joins").await;
-    let (key, generation) = scene.policy("joins", json!({})).await;
+    let (key, generation) = scene.policy("joins", json!({"n": 1})).await;
     let _aggregator = scene.aggregator("one");
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
     scene.status("joins", |status| condition(status, "Enforced").0 == "True").await;
 
     let (b, _b) = scene.reporter(&scene.pod("b", &["webhook"]).await).await;
-    scene.status("joins", |status| condition(status, "Enforced") == ("Unknown", "WaitingForPods")).await;
+    let joined = |status: &_| condition(status, "Ingested") == ("Unknown", "WaitingForPods");
+    let status = scene.status("joins", joined).await;
+    assert_eq!(condition(&status, "Enforced").0, "True", "it does not serve yet");
+
+    let (key, generation) = scene.policy("joins", json!({"n": 2})).await;
+    a.ingested(&key, generation, Ok(()), enforced());
+    let status = scene.status("joins", |status| status["observedGeneration"] == 2).await;
+    assert_eq!(condition(&status, "Enforced"), ("Unknown", "WaitingForPods"));
     b.ingested(&key, generation, Ok(()), enforced());
     scene.status("joins", |status| condition(status, "Enforced").0 == "True").await;
 }
@@ -121,7 +128,7 @@ async fn a_restarted_container_is_counted_once_and_afresh() {
     scene.status("restarted", |status| condition(status, "Enforced").0 == "True").await;
 
     driver.abort();
-    let again = PodIdentity { incarnation: "second-run".into(), ..identity };
+    let again = identity.clone().restarted();
     let (a, _driver) = scene.reporter(&again).await;
     // What the first run had ingested says nothing about the second one.
     let status = scene.status("restarted", |status| ids(status).is_empty()).await;
@@ -132,7 +139,7 @@ async fn a_restarted_container_is_counted_once_and_afresh() {
     timeout(LONG, a.flush()).await.unwrap().unwrap();
     let reports = scene.reports.list(&ListParams::default()).await.unwrap();
     assert_eq!(reports.items.len(), 2, "a registration and a shard");
-    assert!(reports.iter().all(|report| report.data["pod"]["incarnation"] == "second-run"));
+    assert!(reports.iter().all(|report| report.data["pod"]["incarnation"] == again.incarnation.as_str()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

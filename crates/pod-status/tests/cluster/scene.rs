@@ -10,8 +10,8 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use pod_status::{
-    Aggregator, AggregatorConfig, Config, ParentChanges, ParentKey, ParentRef, PodIdentity, ReportKind,
-    Shape, StatusReporter,
+    Aggregator, AggregatorConfig, Claim, ParentChanges, ParentKey, ParentRef, PodIdentity, ReportKind,
+    ReporterConfig, Shape, StatusReporter,
 };
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -46,13 +46,8 @@ fn policy_crd() -> Value {
 }
 
 fn shape(parent: &ParentRef) -> Option<Shape> {
-    (parent.kind == "Policy").then(|| Shape {
-        resource: policies(),
-        uid_field: "policyUID".into(),
-        latch: Some("created".into()),
-        enforcing: ["webhook".into()].into(),
-        enforced_field: Some("enforced".into()),
-    })
+    let shape = || Shape::new(policies(), "policyUID").latch("created").enforced_field("enforced");
+    (parent.kind == "Policy").then(|| shape().enforced_by(["webhook"]))
 }
 
 pub struct Scene {
@@ -67,9 +62,8 @@ impl Scene {
     pub async fn new(plane: &ControlPlane, prefix: &str) -> Self {
         let client = plane.client().unwrap();
         let namespace = plane.namespace(prefix).await.unwrap();
-        for crd in [policy_crd(), ReportKind::default().crd()] {
-            install(&client, &crd).await;
-        }
+        install(&client, &policy_crd()).await;
+        install(&client, &serde_json::to_value(ReportKind::default().crd()).unwrap()).await;
         Self {
             policies: Api::all_with(client.clone(), &policies()),
             reports: Api::namespaced_with(client.clone(), &namespace, &ReportKind::default().api_resource()),
@@ -100,7 +94,15 @@ impl Scene {
     }
 
     pub async fn reporter(&self, identity: &PodIdentity) -> (StatusReporter, JoinHandle<()>) {
-        let config = Config { debounce: Duration::from_millis(20), ..Config::default() };
+        let config = ReporterConfig::default().debounce(Duration::from_millis(20));
+        self.reporter_with(identity, config).await
+    }
+
+    pub async fn reporter_with(
+        &self,
+        identity: &PodIdentity,
+        config: ReporterConfig,
+    ) -> (StatusReporter, JoinHandle<()>) {
         let (reporter, driver) = StatusReporter::new(self.client.clone(), identity.clone(), config);
         let driver = tokio::spawn(driver);
         timeout(LONG, reporter.registered()).await.unwrap().unwrap();
@@ -121,9 +123,10 @@ impl Scene {
     }
 
     fn idle_aggregator(&self, holder: &str) -> Aggregator {
-        let mut config = AggregatorConfig::new(self.namespace.clone(), holder, shape);
-        config.debounce = Duration::from_millis(20);
-        config.claim.duration = Duration::from_secs(3);
+        let identity = PodIdentity::detached(&self.namespace, holder, ["status"]);
+        let mut claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
+        claim.holder = holder.to_owned();
+        let config = AggregatorConfig::new(&identity, shape).claim(claim).debounce(Duration::from_millis(20));
         Aggregator::new(self.client.clone(), config)
     }
 

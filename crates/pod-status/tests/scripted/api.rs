@@ -4,12 +4,21 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedSender, unbounded};
 use http::{Method, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// What happens to one request.
+const POD: &str = "/api/v1/namespaces/pod-namespace/pods/pod-name";
+
+type Answer = UnsyncBoxBody<Bytes, std::io::Error>;
+
+/// The fate of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It is answered as it should be.
@@ -30,6 +39,14 @@ pub struct Seen {
     pub path: String,
 }
 
+impl Watch {
+    /// Whether the client still listens.
+    fn send(&self, path: &str, object: &Value, event: &[u8]) -> bool {
+        let matches = path.starts_with(&self.path) && is_selected(&self.query, object);
+        !matches || self.events.unbounded_send(event.to_owned()).is_ok()
+    }
+}
+
 #[derive(Default)]
 struct State {
     objects: BTreeMap<String, Value>,
@@ -38,6 +55,23 @@ struct State {
     seen: Vec<Seen>,
     /// Clients that reach nothing.
     cut_off: Vec<String>,
+    /// Writes to paths that contain a part are refused with a code.
+    refused: BTreeMap<String, u16>,
+    /// Reads of paths that contain a part are refused.
+    unreadable: Vec<String>,
+    latency: Option<Duration>,
+    /// Four of five requests are refused.
+    is_overloaded: bool,
+    watches: Vec<Watch>,
+    /// Every change: its version, its path, the object, and the event.
+    log: Vec<(u64, String, Value, Vec<u8>)>,
+}
+
+/// A watch that is open.
+struct Watch {
+    path: String,
+    query: String,
+    events: UnboundedSender<Vec<u8>>,
 }
 
 #[derive(Clone, Default)]
@@ -85,8 +119,52 @@ impl Server {
             .collect()
     }
 
-    pub fn delete_all(&self) {
-        self.state.lock().unwrap().objects.clear();
+    /// Another client deletes all reports.
+    pub fn delete_reports(&self) {
+        self.state.lock().unwrap().delete(|path, _| path.contains("podreports"));
+    }
+
+    /// The garbage collector deletes what a pod owns.
+    pub fn delete_owned(&self) {
+        self.state.lock().unwrap().delete(|_, object| !object["metadata"]["ownerReferences"].is_null());
+    }
+
+    /// The pod of the tests exists.
+    pub fn add_pod(&self) {
+        let pod =
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod-name", "uid": "pod-uid"}});
+        self.state.lock().unwrap().objects.insert(POD.to_owned(), pod);
+    }
+
+    pub fn delete_pod(&self) {
+        self.state.lock().unwrap().delete(|path, _| path == POD);
+    }
+
+    /// Writes to paths that contain `part` are refused, or accepted again.
+    pub fn refuse(&self, part: &str, code: u16, on: bool) {
+        let mut state = self.state.lock().unwrap();
+        if on {
+            state.refused.insert(part.to_owned(), code);
+        } else {
+            state.refused.remove(part);
+        }
+    }
+
+    pub fn refuse_reads(&self, part: &str, on: bool) {
+        let mut state = self.state.lock().unwrap();
+        state.unreadable.retain(|known| known != part);
+        if on {
+            state.unreadable.push(part.to_owned());
+        }
+    }
+
+    pub fn refuse_four_of_five(&self) {
+        self.state.lock().unwrap().is_overloaded = true;
+    }
+
+    /// Each answer takes this long.
+    pub fn set_latency(&self, latency: Duration) {
+        self.state.lock().unwrap().latency = Some(latency);
     }
 
     /// Somebody else writes the object at this path.
@@ -98,36 +176,97 @@ impl Server {
         state.store(path, new, Some(&old));
     }
 
-    async fn serve(&self, client: &str, request: Request<Body>) -> Result<Response<Body>, http::Error> {
+    async fn serve(&self, client: &str, request: Request<Body>) -> Result<Response<Answer>, http::Error> {
         let (parts, body) = request.into_parts();
         let bytes = body.collect_bytes().await.unwrap();
         let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         let path = parts.uri.path().to_owned();
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        let (code, answer, lost) = {
+        if query.contains("watch=") {
+            return self.watch(path, query).await;
+        }
+        let (code, answer, lost, latency) = {
             let mut state = self.state.lock().unwrap();
-            let cut_off = state.cut_off.iter().any(|name| name == client);
-            let fault = if cut_off { Fault::Vanish } else { state.faults.pop_front().unwrap_or(Fault::None) };
             state.seen.push(Seen { at: Instant::now(), verb: parts.method.clone(), path: path.clone() });
-            match fault {
+            let (code, answer, lost) = match state.fault(client, &parts.method, &path) {
                 Fault::Vanish => (0, Value::Null, true),
                 Fault::Refuse(code, seconds) => (code, refusal(code, seconds), false),
                 fault => {
                     let (code, answer) = state.carry_out(&parts.method, &path, &query, body);
                     (code, answer, fault == Fault::LoseAnswer)
                 }
-            }
+            };
+            // A request takes a moment, so that what overlaps can overlap.
+            (code, answer, lost, state.latency.unwrap_or(Duration::from_millis(10)))
         };
         if lost {
             std::future::pending::<()>().await;
         }
-        // A request takes a moment, so that what overlaps can overlap.
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        Response::builder().status(code).body(Body::from(serde_json::to_vec(&answer).unwrap()))
+        tokio::time::sleep(latency).await;
+        let bytes = Full::new(Bytes::from(serde_json::to_vec(&answer).unwrap()));
+        Response::builder().status(code).body(bytes.map_err(|never| match never {}).boxed_unsync())
+    }
+
+    /// Events since the version that is asked for.
+    async fn watch(&self, path: String, query: String) -> Result<Response<Answer>, http::Error> {
+        let (events, receiver) = unbounded();
+        let (_, version) = query.rsplit_once("resourceVersion=").unwrap();
+        let version: u64 = version.split('&').next().unwrap().parse().unwrap();
+        let watch = Watch { path, query: query.clone(), events };
+        let mut state = self.state.lock().unwrap();
+        for (_, path, object, event) in state.log.iter().filter(|(at, ..)| *at > version) {
+            watch.send(path, object, event);
+        }
+        state.watches.push(watch);
+        drop(state);
+        let bytes = receiver.map(|event| Ok(Frame::data(Bytes::from(event))));
+        // The server ends a watch after the time that was asked for.
+        let ended = tokio::time::sleep(Duration::from_secs(30));
+        Response::builder().body(StreamBody::new(bytes.take_until(ended)).boxed_unsync())
     }
 }
 
 impl State {
+    fn fault(&mut self, client: &str, verb: &Method, path: &str) -> Fault {
+        if self.cut_off.iter().any(|name| name == client) {
+            return Fault::Vanish;
+        }
+        if self.is_overloaded && self.seen.len() % 5 != 0 {
+            return Fault::Refuse(429, 1);
+        }
+        let matches = |part: &&String| path.contains(part.as_str());
+        if verb == Method::GET && self.unreadable.iter().any(|part| matches(&part)) {
+            return Fault::Refuse(500, 0);
+        }
+        let refused = self.refused.iter().find(|(part, _)| verb != Method::GET && matches(part));
+        match refused {
+            Some((_, code)) => Fault::Refuse(*code, 0),
+            None => self.faults.pop_front().unwrap_or(Fault::None),
+        }
+    }
+
+    fn delete(&mut self, is_deleted: impl Fn(&str, &Value) -> bool) {
+        let deleted: Vec<String> = self
+            .objects
+            .iter()
+            .filter(|(path, object)| is_deleted(path, object))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in deleted {
+            let mut object = self.objects.remove(&path).unwrap();
+            self.version += 1;
+            object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+            self.announce("DELETED", &path, &object);
+        }
+    }
+
+    fn announce(&mut self, type_: &str, path: &str, object: &Value) {
+        let mut event = serde_json::to_vec(&json!({"type": type_, "object": object})).unwrap();
+        event.push(b'\n');
+        self.watches.retain(|watch| watch.send(path, object, &event));
+        self.log.push((self.version, path.to_owned(), object.clone(), event));
+    }
+
     fn carry_out(&mut self, verb: &Method, path: &str, query: &str, body: Value) -> (u16, Value) {
         let known = self.objects.get(path).cloned();
         match (verb, known) {
@@ -146,9 +285,15 @@ impl State {
                 }
                 (200, self.store(path, body, Some(&old)))
             }
-            (&Method::PATCH, old) => (200, self.store(path, body, old.as_ref())),
+            (&Method::PATCH, old) => {
+                let uid = &body["metadata"]["uid"];
+                if !uid.is_null() && old.as_ref().is_none_or(|old| old["metadata"]["uid"] != *uid) {
+                    return (409, refusal(409, 0));
+                }
+                (200, self.store(path, body, old.as_ref()))
+            }
             (&Method::DELETE, Some(object)) => {
-                self.objects.remove(path);
+                self.delete(|known, _| known == path);
                 (200, object)
             }
             _ => (404, refusal(404, 0)),
@@ -156,17 +301,15 @@ impl State {
     }
 
     fn list(&self, path: &str, query: &str) -> Value {
-        let (_, selector) = query.split_once("labelSelector=").unwrap();
-        let selector = selector.split('&').next().unwrap().replace("%2F", "/").replace("%3D", "=");
-        let (label, value) = selector.split_once('=').unwrap();
         let items: Vec<&Value> = self
             .objects
             .iter()
             .filter(|(object, _)| object.starts_with(path))
             .map(|(_, object)| object)
-            .filter(|object| object["metadata"]["labels"][label] == value)
+            .filter(|object| is_selected(query, object))
             .collect();
-        json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items})
+        let metadata = json!({"resourceVersion": self.version.to_string()});
+        json!({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items})
     }
 
     fn store(&mut self, path: &str, mut object: Value, old: Option<&Value>) -> Value {
@@ -176,8 +319,17 @@ impl State {
         object["metadata"]["uid"] = uid;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         self.objects.insert(path.to_owned(), object.clone());
+        self.announce("MODIFIED", path, &object);
         object
     }
+}
+
+/// Whether the label selector of the query selects the object.
+fn is_selected(query: &str, object: &Value) -> bool {
+    let Some((_, selector)) = query.split_once("labelSelector=") else { return true };
+    let selector = selector.split('&').next().unwrap().replace("%2F", "/").replace("%3D", "=");
+    let (label, value) = selector.split_once('=').unwrap();
+    object["metadata"]["labels"][label] == value
 }
 
 fn refusal(code: u16, seconds: u32) -> Value {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pod_status::{Claim, lead};
+use pod_status::{Claim, PodIdentity, lead};
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,10 @@ use crate::api::{Fault, Server};
 const DURATION: Duration = Duration::from_secs(15);
 
 fn claim(holder: &str) -> Claim {
-    Claim { namespace: "ns".into(), name: "lease".into(), holder: holder.into(), duration: DURATION }
+    let identity = PodIdentity::detached("ns", holder, ["audit"]);
+    let mut claim = Claim::new(&identity, "lease").duration(DURATION);
+    claim.holder = holder.into();
+    claim
 }
 
 /// Who works, and whether two ever did.
@@ -134,12 +137,12 @@ async fn a_lease_that_was_taken_by_force_is_not_taken_back() {
     let (shutdown, task) = candidate(&server, &site, "a");
     site.staffed(DURATION).await;
     let path = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/lease";
-    server.edit(path, |lease| lease["spec"]["holderIdentity"] = "thief".into());
+    server.edit(path, |lease| lease["spec"]["holderIdentity"] = "other".into());
     sleep(DURATION / 2).await;
     assert!(site.workers().is_empty(), "it notices at the next renewal");
     shutdown.cancel();
     task.await.unwrap();
-    assert_eq!(server.objects("leases")[0]["spec"]["holderIdentity"], "thief");
+    assert_eq!(server.objects("leases")[0]["spec"]["holderIdentity"], "other");
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,6 +173,58 @@ async fn work_that_ends_gives_the_lease_back() {
     let shutdown = CancellationToken::new();
     lead(server.client("a"), claim("a"), shutdown, || async {}).await;
     assert_eq!(server.objects("leases")[0]["spec"].get("holderIdentity"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_and_reads_that_fail_do_not_spin() {
+    let (server, site) = (Server::default(), Site::default());
+    let _a = candidate(&server, &site, "a");
+    site.staffed(DURATION).await;
+    let path = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/lease";
+    server.edit(path, |lease| lease["metadata"]["annotations"] = serde_json::json!({"note": "x"}));
+    server.refuse_reads("leases", true);
+    let before = server.seen().len();
+    sleep(DURATION).await;
+    let sent = server.seen().len() - before;
+    assert!(sent <= 150, "{sent} requests in 15 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_during_a_claim_does_not_leave_the_lease_held() {
+    // At every millisecond of the claim: the read takes 10 ms, and the write 10 ms.
+    for millis in 0..40 {
+        let (server, site) = (Server::default(), Site::default());
+        let (shutdown, task) = candidate(&server, &site, "a");
+        sleep(Duration::from_millis(millis)).await;
+        shutdown.cancel();
+        task.await.unwrap();
+        let holder =
+            server.objects("leases").first().map(|lease| lease["spec"].get("holderIdentity").cloned());
+        assert!(holder.flatten().is_none(), "after {millis} ms");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_api_server_costs_nothing() {
+    let (server, site) = (Server::default(), Site::default());
+    server.set_latency(Duration::from_secs(2));
+    let _candidates = ["a", "b", "c"].map(|name| candidate(&server, &site, name));
+    site.staffed(DURATION).await;
+    sleep(Duration::from_secs(180)).await;
+    assert_eq!(site.terms.load(Ordering::Relaxed), 1, "the lease was lost");
+    assert!(!site.crowded.load(Ordering::Relaxed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overloaded_api_server_costs_at_most_a_few_terms() {
+    let (server, site) = (Server::default(), Site::default());
+    // Four of five requests are refused, with the advice to wait a second.
+    server.refuse_four_of_five();
+    let _candidates = ["a", "b", "c"].map(|name| candidate(&server, &site, name));
+    site.staffed(Duration::from_secs(30)).await;
+    sleep(Duration::from_secs(180)).await;
+    assert!(site.terms.load(Ordering::Relaxed) <= 3, "{:?} terms", site.terms);
+    assert!(!site.crowded.load(Ordering::Relaxed));
 }
 
 fn fault() -> impl Strategy<Value = Fault> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use pod_status::{Config, ParentKey, ParentRef, PodError, PodIdentity, StatusReporter};
+use pod_status::{Fenced, ParentKey, ParentRef, PodError, PodIdentity, ReporterConfig, StatusReporter};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -14,12 +14,10 @@ fn identity() -> PodIdentity {
 }
 
 fn parent(number: usize) -> ParentKey {
-    let reference =
-        ParentRef { group: "g".into(), kind: "K".into(), namespace: None, name: format!("p{number}") };
-    ParentKey { reference, uid: format!("u{number}") }
+    ParentKey::new(ParentRef::new("g", "K", format!("p{number}")), format!("u{number}"))
 }
 
-fn start(server: &Server, identity: PodIdentity, config: Config) -> StatusReporter {
+fn start(server: &Server, identity: PodIdentity, config: ReporterConfig) -> StatusReporter {
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity, config);
     tokio::spawn(driver);
     reporter
@@ -44,7 +42,7 @@ fn stored(server: &Server) -> Vec<(String, i64)> {
 #[tokio::test(start_paused = true)]
 async fn the_registration_is_the_first_request() {
     let server = Server::default();
-    let reporter = start(&server, identity(), Config::default());
+    let reporter = start(&server, identity(), ReporterConfig::default());
     reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
     reporter.registered().await.unwrap();
     let seen = server.seen();
@@ -63,28 +61,29 @@ async fn the_registration_is_the_first_request() {
 #[tokio::test(start_paused = true)]
 async fn a_start_with_many_parents_is_one_write_per_object() {
     let server = Server::default();
-    let config = Config { shards: 157, ..Config::default() };
-    let reporter = start(&server, identity(), config);
+    let reporter = start(&server, identity(), ReporterConfig::default());
     reporter.registered().await.unwrap();
     for number in 0..10_000 {
         reporter.ingested(&parent(number), 1, Ok(()), Value::Null);
     }
     reporter.flush().await.unwrap();
     assert_eq!(stored(&server).len(), 10_000);
-    assert_eq!(writes(&server), 158, "157 shards and the registration");
-    assert_eq!(server.seen().len(), 159, "and one list");
+    let objects = server.objects("podreports").len();
+    assert!(objects < 80, "{objects} objects");
+    assert_eq!(writes(&server), objects, "each once");
+    assert_eq!(server.seen().len(), objects + 2, "a list of the contents, and one of the metadata");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_message_that_changes_with_every_call_does_not_become_a_storm() {
     let server = Server::default();
-    let reporter = start(&server, identity(), Config { shards: 1, ..Config::default() });
+    let reporter = start(&server, identity(), ReporterConfig::default());
     reporter.registered().await.unwrap();
     let began = Instant::now();
     let mut countdown = 6000;
     while began.elapsed() < Duration::from_secs(60) {
         countdown -= 1;
-        let error = PodError { message: format!("retry in {countdown}"), ..PodError::default() };
+        let error = PodError::new("", format!("retry in {countdown}"));
         reporter.ingested(&parent(1), 1, Err(vec![error]), Value::Null);
         sleep(Duration::from_millis(10)).await;
     }
@@ -96,7 +95,7 @@ async fn a_message_that_changes_with_every_call_does_not_become_a_storm() {
 #[tokio::test(start_paused = true)]
 async fn saying_the_same_again_sends_nothing() {
     let server = Server::default();
-    let reporter = start(&server, identity(), Config::default());
+    let reporter = start(&server, identity(), ReporterConfig::default());
     reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
     reporter.flush().await.unwrap();
     let before = server.seen().len();
@@ -110,7 +109,8 @@ async fn saying_the_same_again_sends_nothing() {
 #[tokio::test(start_paused = true)]
 async fn changes_during_an_outage_collapse_into_the_last_one() {
     let server = Server::default();
-    let reporter = start(&server, identity(), Config { shards: 1, ..Config::default() });
+    server.add_pod();
+    let reporter = start(&server, identity(), ReporterConfig::default());
     reporter.registered().await.unwrap();
     sleep(Duration::from_secs(1)).await;
     let before = server.seen().len();
@@ -121,14 +121,14 @@ async fn changes_during_an_outage_collapse_into_the_last_one() {
     }
     reporter.flush().await.unwrap();
     assert_eq!(stored(&server), [("p1".to_owned(), 50)]);
-    assert!(server.seen().len() - before <= 6, "{} requests", server.seen().len() - before);
+    assert!(server.seen().len() - before <= 10, "{} requests", server.seen().len() - before);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_advice_of_the_server_is_followed() {
     let server = Server::default();
     server.script([Fault::Refuse(429, 40)]);
-    let reporter = start(&server, identity(), Config::default());
+    let reporter = start(&server, identity(), ReporterConfig::default());
     reporter.registered().await.unwrap();
     let seen = server.seen();
     assert!(seen[1].at.duration_since(seen[0].at) >= Duration::from_secs(40));
@@ -138,24 +138,23 @@ async fn the_advice_of_the_server_is_followed() {
 async fn retries_become_rarer() {
     let server = Server::default();
     server.script([Fault::Refuse(500, 0); 200]);
-    let _reporter = start(&server, identity(), Config::default());
+    let _reporter = start(&server, identity(), ReporterConfig::default());
     sleep(Duration::from_secs(600)).await;
     assert!(server.seen().len() < 40, "{} requests in ten minutes", server.seen().len());
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_that_somebody_deletes_come_back() {
+async fn objects_that_another_client_deletes_come_back_within_seconds() {
     let server = Server::default();
-    let config = Config::default();
-    let verify_every = config.verify_every;
-    let reporter = start(&server, identity(), config);
+    server.add_pod();
+    let reporter = start(&server, identity(), ReporterConfig::default());
     for number in 0..20 {
         reporter.ingested(&parent(number), 1, Ok(()), Value::Null);
     }
     reporter.flush().await.unwrap();
     let before = server.objects("podreports").len();
-    server.delete_all();
-    sleep(verify_every + Duration::from_secs(10)).await;
+    server.delete_reports();
+    sleep(Duration::from_secs(5)).await;
     assert_eq!(server.objects("podreports").len(), before);
     assert_eq!(stored(&server).len(), 20);
 }
@@ -163,12 +162,13 @@ async fn objects_that_somebody_deletes_come_back() {
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_a_write_comes_across_is_repaired_at_once() {
     let server = Server::default();
-    let reporter = start(&server, identity(), Config::default());
+    server.add_pod();
+    let reporter = start(&server, identity(), ReporterConfig::default());
     for number in 0..20 {
         reporter.ingested(&parent(number), 1, Ok(()), Value::Null);
     }
     reporter.flush().await.unwrap();
-    server.delete_all();
+    server.delete_reports();
     reporter.ingested(&parent(1), 2, Ok(()), Value::Null);
     sleep(Duration::from_secs(10)).await;
     assert_eq!(stored(&server).len(), 20);
@@ -177,14 +177,14 @@ async fn a_deletion_that_a_write_comes_across_is_repaired_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_restarted_container_replaces_what_its_last_run_left() {
     let server = Server::default();
-    let config = Config { shards: 4, ..Config::default() };
+    let config = ReporterConfig::default().shard_bytes(1000);
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), config.clone());
     let killed = tokio::spawn(driver);
     for number in 0..40 {
         reporter.ingested(&parent(number), 1, Ok(()), Value::Null);
     }
     reporter.flush().await.unwrap();
-    assert_eq!(server.objects("podreports").len(), 5);
+    assert!(server.objects("podreports").len() >= 5);
     killed.abort();
 
     let reporter = start(&server, identity(), config);
@@ -202,20 +202,22 @@ async fn a_pod_leaves_its_reports_and_a_process_takes_them_along() {
         [(identity(), 2), (PodIdentity::detached("pod-namespace", "laptop", ["audit"]), 0)]
     {
         let server = Server::default();
-        let reporter = start(&server, identity, Config::default());
+        let reporter = start(&server, identity, ReporterConfig::default());
         reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
         reporter.flush().await.unwrap();
         reporter.shutdown().await;
         assert_eq!(server.objects("podreports").len(), left);
+        let stopped = server.objects("-0").iter().any(|registration| registration["pod"]["stopped"] == true);
+        assert_eq!(stopped, left > 0, "a pod says that it does not serve any more");
         reporter.ingested(&parent(1), 2, Ok(()), Value::Null);
-        assert!(reporter.flush().await.is_err(), "nobody stores what comes after the shutdown");
+        assert!(reporter.flush().await.is_err(), "nothing is stored after the shutdown");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_stores_what_is_still_waiting() {
     let server = Server::default();
-    let reporter = start(&server, identity(), Config::default());
+    let reporter = start(&server, identity(), ReporterConfig::default());
     reporter.registered().await.unwrap();
     reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
     reporter.shutdown().await;
@@ -225,7 +227,7 @@ async fn shutdown_stores_what_is_still_waiting() {
 #[tokio::test(start_paused = true)]
 async fn without_handles_the_driver_stores_the_rest_and_ends() {
     let server = Server::default();
-    let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), Config::default());
+    let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), ReporterConfig::default());
     reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
     drop(reporter);
     timeout(Duration::from_secs(60), driver).await.unwrap();
@@ -235,7 +237,7 @@ async fn without_handles_the_driver_stores_the_rest_and_ends() {
 #[tokio::test(start_paused = true)]
 async fn a_dropped_driver_is_an_error_and_not_a_hang() {
     let server = Server::default();
-    let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), Config::default());
+    let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), ReporterConfig::default());
     drop(driver);
     assert!(reporter.registered().await.is_err());
     assert!(reporter.flush().await.is_err());
@@ -248,7 +250,8 @@ async fn only_a_process_without_a_pod_sends_heartbeats() {
         [(identity(), 0, 0), (PodIdentity::detached("pod-namespace", "laptop", ["audit"]), 14, 16)]
     {
         let server = Server::default();
-        let config = Config { verify_every: Duration::from_secs(100_000), ..Config::default() };
+        let mut config = ReporterConfig::default();
+        config.verify_every = Duration::from_secs(100_000);
         let reporter = start(&server, identity, config);
         reporter.registered().await.unwrap();
         sleep(Duration::from_secs(1)).await;
@@ -263,7 +266,7 @@ async fn only_a_process_without_a_pod_sends_heartbeats() {
 async fn a_missing_custom_resource_definition_is_waited_for() {
     let server = Server::default();
     server.script([Fault::Refuse(404, 0), Fault::Refuse(404, 0), Fault::Refuse(403, 0)]);
-    let reporter = start(&server, identity(), Config::default());
+    let reporter = start(&server, identity(), ReporterConfig::default());
     reporter.registered().await.unwrap();
     assert_eq!(server.objects("podreports").len(), 1);
 }
@@ -272,7 +275,7 @@ async fn a_missing_custom_resource_definition_is_waited_for() {
 async fn a_request_that_is_never_answered_does_not_silence_the_pod() {
     for fault in [Fault::Vanish, Fault::LoseAnswer] {
         let server = Server::default();
-        let reporter = start(&server, identity(), Config::default());
+        let reporter = start(&server, identity(), ReporterConfig::default());
         reporter.registered().await.unwrap();
         sleep(Duration::from_secs(1)).await;
         server.script([fault]);
@@ -280,4 +283,112 @@ async fn a_request_that_is_never_answered_does_not_silence_the_pod() {
         timeout(Duration::from_secs(180), reporter.flush()).await.unwrap().unwrap();
         assert_eq!(stored(&server), [("p1".to_owned(), 1)]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_ends_although_the_api_server_is_gone() {
+    let server = Server::default();
+    let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), ReporterConfig::default());
+    let driver = tokio::spawn(driver);
+    reporter.registered().await.unwrap();
+    server.cut_off("pod", true);
+    reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
+    sleep(Duration::from_secs(60)).await;
+    timeout(Duration::from_secs(6), reporter.shutdown()).await.unwrap();
+    timeout(Duration::from_secs(1), driver).await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_that_lands_after_the_restart_of_its_pod_is_replaced_within_seconds() {
+    let server = Server::default();
+    server.add_pod();
+    let reporter = start(&server, identity(), ReporterConfig::default());
+    reporter.ingested(&parent(1), 2, Ok(()), Value::Null);
+    reporter.flush().await.unwrap();
+    sleep(Duration::from_secs(60)).await;
+    let shard =
+        "/apis/status.webtroller.dev/v1alpha1/namespaces/pod-namespace/podreports/pod--name-pod--uid-1";
+    // The request of the last run was under way for a minute.
+    server.edit(shard, |object| {
+        object["pod"]["incarnation"] = "dead".into();
+        object["entries"][0]["generation"] = 1.into();
+    });
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(stored(&server), [("p1".to_owned(), 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_object_does_not_keep_others_from_being_stored() {
+    for code in [413, 422] {
+        let server = Server::default();
+        let reporter = start(&server, identity(), ReporterConfig::default().shard_bytes(1000));
+        reporter.registered().await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        for number in 0..40 {
+            reporter.ingested(&parent(number), 1, Ok(()), Value::Null);
+        }
+        server.refuse("pod--uid-2", code, true);
+        sleep(Duration::from_secs(120)).await;
+        assert!(stored(&server).len() >= 25, "{} entries with {code}", stored(&server).len());
+        assert!(server.seen().len() < 60, "{} requests", server.seen().len());
+        server.refuse("pod--uid-2", code, false);
+        reporter.flush().await.unwrap();
+        assert_eq!(stored(&server).len(), 40);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_whose_pod_is_deleted_stops_reporting_and_answering() {
+    for fence in [None, Some(Duration::from_secs(30))] {
+        let server = Server::default();
+        server.add_pod();
+        let mut config = ReporterConfig::default();
+        config.fence = fence;
+        let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), config);
+        let driver = tokio::spawn(driver);
+        reporter.registered().await.unwrap();
+        reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
+        reporter.flush().await.unwrap();
+        assert_eq!(reporter.permit().check(), Ok(()));
+
+        // By force; the garbage collector deletes what the pod owns.
+        server.delete_pod();
+        server.delete_owned();
+        timeout(Duration::from_secs(30), reporter.permit().fenced()).await.unwrap();
+        assert_eq!(reporter.permit().check(), Err(Fenced::PodDeleted));
+        timeout(Duration::from_secs(30), driver).await.unwrap().unwrap();
+        let before = server.seen().len();
+        reporter.ingested(&parent(1), 2, Ok(()), Value::Null);
+        sleep(Duration::from_secs(600)).await;
+        assert_eq!(
+            server.seen().len(),
+            before,
+            "it does not create again what the garbage collector deletes"
+        );
+        let left = server.objects("podreports");
+        assert_eq!(left.len(), usize::from(fence.is_some()), "the registration of a run with a fence stays");
+        assert!(left.iter().all(|registration| registration["pod"]["stopped"] == true));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_cut_off_loses_its_permit_in_time_and_not_before() {
+    let server = Server::default();
+    server.add_pod();
+    let config = ReporterConfig::default().fence(Duration::from_secs(30));
+    let reporter = start(&server, identity(), config);
+    let permit = reporter.permit();
+    assert_eq!(permit.check(), Err(Fenced::Unregistered));
+    reporter.registered().await.unwrap();
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!(permit.check(), Ok(()), "it is renewed");
+    server.cut_off("pod", true);
+    let began = Instant::now();
+    assert_eq!(permit.fenced().await, Fenced::Expired);
+    let took = began.elapsed();
+    assert!(took <= Duration::from_secs(30) && took >= Duration::from_secs(19), "{took:?}");
+    server.cut_off("pod", false);
+    timeout(Duration::from_secs(30), permit.renewed()).await.unwrap();
+    assert_eq!(permit.check(), Err(Fenced::Expired), "the parents must be listed again first");
+    assert_eq!(permit.resume(), Ok(()));
 }

@@ -1,7 +1,5 @@
 //! How the statuses of templates and constraints look, and the reports that wait for their policy set.
 
-use std::collections::BTreeSet;
-
 use constraint_framework::IngestError;
 use constraint_framework::api::{CONSTRAINTS_GROUP, StatusError, TEMPLATES_GROUP};
 use constraint_framework::driver::CompileError;
@@ -14,24 +12,17 @@ use super::kinds::{TEMPLATE, constraint_resource};
 
 /// The layout of `status.byPod`, which is Gatekeeper's, and the conditions that go with it.
 pub fn shapes(parent: &ParentRef) -> Option<Shape> {
-    let enforcing = BTreeSet::from(["webhook".to_owned()]);
-    match parent.group.as_str() {
-        TEMPLATES_GROUP => Some(Shape {
-            resource: ApiResource::from_gvk_with_plural(&TEMPLATE, "constrainttemplates"),
-            uid_field: "templateUID".to_owned(),
-            latch: Some("created".to_owned()),
-            enforcing,
-            enforced_field: None,
-        }),
-        CONSTRAINTS_GROUP => Some(Shape {
-            resource: constraint_resource(&parent.kind),
-            uid_field: "constraintUID".to_owned(),
-            latch: None,
-            enforcing,
-            enforced_field: Some("enforced".to_owned()),
-        }),
-        _ => None,
-    }
+    let shape = match parent.group.as_str() {
+        TEMPLATES_GROUP => {
+            let resource = ApiResource::from_gvk_with_plural(&TEMPLATE, "constrainttemplates");
+            Shape::new(resource, "templateUID").latch("created")
+        }
+        CONSTRAINTS_GROUP => {
+            Shape::new(constraint_resource(&parent.kind), "constraintUID").enforced_field("enforced")
+        }
+        _ => return None,
+    };
+    Some(shape.enforced_by(["webhook"]))
 }
 
 /// What is to be said about an object once the policy set that holds it is in force: never earlier, so that a
@@ -68,10 +59,9 @@ pub(super) fn pod_errors(error: &IngestError) -> Vec<PodError> {
     match error {
         IngestError::Compile(errors) => errors
             .iter()
-            .map(|error| PodError {
-                code: "ingest_error".to_owned(),
-                message: format!("Could not ingest Rego: {}: {}", error.code, error.message),
-                location: Some(error.location.clone()),
+            .map(|error| {
+                let message = format!("Could not ingest Rego: {}: {}", error.code, error.message);
+                PodError::new("ingest_error", message).at(error.location.clone())
             })
             .collect(),
         error => vec![pod_error(error.code(), error.to_string())],
@@ -79,7 +69,7 @@ pub(super) fn pod_errors(error: &IngestError) -> Vec<PodError> {
 }
 
 pub(super) fn pod_error(code: &str, message: String) -> PodError {
-    PodError { code: code.to_owned(), message, location: None }
+    PodError::new(code, message)
 }
 
 /// The detail of a template's report: what is wrong with it and does not keep it from being enforced.

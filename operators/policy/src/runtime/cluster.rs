@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use admission_server::{HealthRoutes, Limits, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
 use constraint_framework::driver::Budget;
-use pod_status::readiness::{Policy, ReadinessTracker};
-use pod_status::{Aggregator, AggregatorConfig, PodIdentity, ReportKind, StatusReporter};
+use pod_status::readiness::{OnError, Policy, ReadinessTracker};
+use pod_status::{Aggregator, AggregatorConfig, PodIdentity, ReportKind, ReporterConfig, StatusReporter};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
@@ -76,7 +76,8 @@ impl Cluster {
         shutdown: &Shutdown,
         tasks: &TaskTracker,
     ) -> Result<StatusReporter, RunError> {
-        let tracker = ReadinessTracker::new(Policy::default());
+        let tracker =
+            ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp).unlistable(OnError::GiveUp));
         self.serve_health(args, shutdown, tasks, &tracker).await?;
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
@@ -105,7 +106,7 @@ impl Cluster {
     async fn prepare(&self, args: &ServeArgs) -> Result<ServingCertificate, RunError> {
         let namespace = &self.identity.namespace;
         identity::ensure_namespace(&self.client, namespace).await.map_err(RunError::Cluster)?;
-        install(&self.client, [ReportKind::default().crd()]).await?;
+        install(&self.client, [serde_json::json!(ReportKind::default().crd())]).await?;
         secret::ensure(&self.client, namespace, &hosts(args, &self.identity)).await
     }
 
@@ -159,16 +160,14 @@ impl Cluster {
     /// this pod while it still serves something old.
     async fn start_reports(&self, tasks: &TaskTracker) -> Result<StatusReporter, RunError> {
         let (reporter, driver) =
-            StatusReporter::new(self.client.clone(), self.identity.clone(), pod_status::Config::default());
+            StatusReporter::new(self.client.clone(), self.identity.clone(), ReporterConfig::default());
         tasks.spawn(driver);
         reporter.registered().await?;
         Ok(reporter)
     }
 
     fn aggregator(&self) -> Aggregator {
-        let holder = format!("{}_{}", self.identity.name, self.identity.incarnation);
-        let config = AggregatorConfig::new(self.identity.namespace.clone(), holder, shapes);
-        Aggregator::new(self.client.clone(), config)
+        Aggregator::new(self.client.clone(), AggregatorConfig::new(&self.identity, shapes))
     }
 
     fn webhook_configuration(

@@ -7,8 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn key(name: &str, uid: u32) -> ParentKey {
-    let reference = ParentRef { group: "g".into(), kind: "K".into(), namespace: None, name: name.into() };
-    ParentKey { reference, uid: format!("{name}-{uid}") }
+    ParentKey::new(ParentRef::new("g", "K", name), format!("{name}-{uid}"))
 }
 
 fn sealed(policy: Policy) -> (Board, SourceId) {
@@ -16,6 +15,10 @@ fn sealed(policy: Policy) -> (Board, SourceId) {
     let id = board.source("things".into());
     board.seal();
     (board, id)
+}
+
+fn giving_up() -> Policy {
+    Policy::default().permanent(OnError::GiveUp).unlistable(OnError::GiveUp)
 }
 
 /// A board whose first list contains one object, `a`, at generation 2.
@@ -174,14 +177,14 @@ fn a_permanent_failure_is_given_up_or_blocks_as_configured() {
 
 #[test]
 fn a_permanent_failure_of_an_older_generation_is_not_given_up() {
-    let (mut board, id) = listed(Policy::default());
+    let (mut board, id) = listed(giving_up());
     board.fail(id, &key("a", 0), 1, Failure::Permanent, "old".into());
     waits(&mut board);
 }
 
 #[test]
 fn a_permanent_failure_may_come_before_the_expectation() {
-    let (mut board, id) = sealed(Policy::default());
+    let (mut board, id) = sealed(giving_up());
     board.fail(id, &key("a", 0), 1, Failure::Permanent, "broken".into());
     board.list_begins(id);
     board.expect(id, &key("a", 0), 1);
@@ -199,7 +202,7 @@ fn a_transient_failure_blocks_and_is_explained() {
 
 #[test]
 fn one_broken_object_does_not_excuse_the_others() {
-    let (mut board, id) = sealed(Policy::default());
+    let (mut board, id) = sealed(giving_up());
     board.list_begins(id);
     board.expect(id, &key("broken", 0), 1);
     board.expect(id, &key("good", 0), 1);
@@ -212,24 +215,52 @@ fn one_broken_object_does_not_excuse_the_others() {
 
 #[test]
 fn an_unlistable_kind_is_given_up_or_blocks_as_configured() {
-    for (unlistable, ready) in [(OnError::GiveUp, true), (OnError::Block, false)] {
-        let (mut board, id) = sealed(Policy { unlistable, ..Policy::default() });
-        board.list_fails(id, "the server could not find the resource".into());
+    for (unlistable, failure, ready) in [
+        (OnError::GiveUp, Failure::Permanent, true),
+        (OnError::GiveUp, Failure::Transient, false),
+        (OnError::Block, Failure::Permanent, false),
+    ] {
+        let (mut board, id) = sealed(Policy::default().unlistable(unlistable));
+        board.list_fails(id, failure, "the server could not find the resource".into());
         assert_eq!(board.settle(), ready);
-        if !ready {
-            assert_eq!(
-                board.explain()[0].to_string(),
-                "things: not listed yet: the server could not find the resource"
-            );
-        }
+        let named = if ready { board.given_up() } else { board.explain() };
+        assert_eq!(named[0].to_string(), "things: not listed yet: the server could not find the resource");
     }
 }
 
 #[test]
-fn giving_up_says_what_was_missing() {
-    let (mut board, _) = listed(Policy::default());
-    assert_eq!(board.give_up().len(), 1);
+fn by_default_a_list_that_fails_blocks_until_one_succeeds() {
+    let (mut board, id) = sealed(Policy::default());
+    board.list_fails(id, Failure::Permanent, "forbidden".into());
+    waits(&mut board);
+    board.list_begins(id);
+    board.expect(id, &key("a", 0), 1);
+    board.list_ends(id);
+    waits(&mut board);
+    board.fail(id, &key("a", 0), 1, Failure::Permanent, "broken".into());
+    waits(&mut board);
+    board.observe(id, &key("a", 0), 2);
     is_ready(&mut board);
+    assert_eq!(board.given_up(), []);
+}
+
+#[test]
+fn what_the_policy_gave_up_is_named_also_when_the_board_is_ready() {
+    let (mut board, id) = listed(giving_up());
+    board.fail(id, &key("a", 0), 2, Failure::Permanent, "no such function".into());
+    let named = "things: K a not ingested at generation 2: no such function";
+    assert_eq!(board.given_up()[0].to_string(), named);
+    is_ready(&mut board);
+    assert_eq!(board.given_up()[0].to_string(), named);
+}
+
+#[test]
+fn giving_up_names_what_was_missing() {
+    let (mut board, _) = listed(Policy::default());
+    let missing = board.give_up();
+    assert_eq!(missing.len(), 1);
+    is_ready(&mut board);
+    assert_eq!(board.given_up(), missing);
 }
 
 #[test]
@@ -251,7 +282,7 @@ fn a_child_is_waited_for_with_its_owner() {
 #[test]
 fn a_child_goes_with_its_owner() {
     for deleted in [true, false] {
-        let (mut board, id) = listed(Policy::default());
+        let (mut board, id) = listed(giving_up());
         let child = board.child(id, &key("a", 0), "constraints".into());
         let grandchild = board.child(child, &key("c", 0), "more".into());
         if deleted {
@@ -259,7 +290,7 @@ fn a_child_goes_with_its_owner() {
         } else {
             board.fail(id, &key("a", 0), 2, Failure::Permanent, "broken".into());
         }
-        board.list_fails(grandchild, "gone".into());
+        board.list_fails(grandchild, Failure::Permanent, "gone".into());
         is_ready(&mut board);
     }
 }
@@ -419,7 +450,7 @@ proptest! {
     fn interrupted_lists_neither_lose_nor_revive_an_expectation(
         events in prop::collection::vec(event(), 0..50)
     ) {
-        let (mut board, id) = sealed(Policy::default());
+        let (mut board, id) = sealed(giving_up());
         let mut model = Model::default();
         for event in plausible(events) {
             play(&mut board, id, &event);
@@ -434,7 +465,7 @@ proptest! {
 
     #[test]
     fn explain_is_empty_exactly_when_ready(events in prop::collection::vec(event(), 0..50)) {
-        let (mut board, id) = sealed(Policy::default());
+        let (mut board, id) = sealed(giving_up());
         for event in events {
             play(&mut board, id, &event);
             let missing = board.explain();
@@ -448,7 +479,7 @@ proptest! {
         events in prop::collection::vec(event(), 0..50),
         ends in prop::collection::vec(0..3u8, 3),
     ) {
-        let (mut board, id) = sealed(Policy::default());
+        let (mut board, id) = sealed(giving_up());
         for event in plausible(events) {
             play(&mut board, id, &event);
             board.settle();

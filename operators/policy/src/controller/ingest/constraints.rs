@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use constraint_framework::IngestError;
 use constraint_framework::api::ConstraintRef;
 use pod_status::ParentKey;
+use pod_status::readiness::Failure;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
@@ -31,7 +32,7 @@ impl Ingest {
             EventKind::Status(GvkStatus::Pending) => self.constraint_kind_lost(&event.gvk.kind),
             EventKind::Status(status) if status.is_stuck() => {
                 if let Some(source) = self.templates.constraints_source(&event.gvk.kind) {
-                    source.list_fails(status.to_string());
+                    source.list_fails(Failure::Transient, status.to_string());
                 }
             }
             _ => {}
@@ -84,6 +85,7 @@ impl Ingest {
                 source.cancel(&key);
             }
             self.reporter.removed(&key);
+            self.parents.removed(&key.reference);
         }
         self.policies.remove_constraint(id);
         self.changed = true;

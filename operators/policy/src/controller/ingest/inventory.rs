@@ -6,7 +6,7 @@ use constraint_framework::review::Document;
 use constraint_framework::target::AdmissionTarget;
 use futures::FutureExt;
 use kube::core::GroupVersionKind;
-use pod_status::readiness::ReadinessSource;
+use pod_status::readiness::{Failure, ReadinessSource};
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::controller::sync::SyncSources;
@@ -104,7 +104,7 @@ impl Ingest {
         let Some(reason) = missing else { return };
         tracing::warn!(kind = gvk.kind, reason, "cannot be referred to");
         let waiting = self.sync.kinds.get(&gvk_key(&gvk)).into_iter().flat_map(|kind| &kind.waiting);
-        waiting.for_each(|source| source.list_fails(reason.clone()));
+        waiting.for_each(|source| source.list_fails(Failure::Permanent, reason.clone()));
     }
 
     pub(super) fn on_inventory(&mut self, event: WatchEvent) {
@@ -119,7 +119,7 @@ impl Ingest {
             }
             EventKind::Status(status) if status.is_stuck() => {
                 let waiting = self.sync.kinds.get(&key).into_iter().flat_map(|kind| &kind.waiting);
-                waiting.for_each(|source| source.list_fails(status.to_string()));
+                waiting.for_each(|source| source.list_fails(Failure::Permanent, status.to_string()));
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use constraint_framework::policyset::CompiledTemplate;
 use futures::FutureExt;
-use pod_status::readiness::ReadinessSource;
+use pod_status::readiness::{Failure, ReadinessSource};
 use pod_status::{ParentKey, ParentRef, PodError};
 use serde_json::{Value, json};
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
@@ -55,7 +55,7 @@ impl Ingest {
             EventKind::Deleted(object) => self.template_deleted(&object),
             EventKind::Synced => self.lists.push(self.templates.source.clone()),
             EventKind::Status(status) if status.is_stuck() => {
-                self.templates.source.list_fails(status.to_string())
+                self.templates.source.list_fails(Failure::Transient, status.to_string())
             }
             _ => {}
         }
@@ -120,6 +120,7 @@ impl Ingest {
     fn forget(&mut self, known: Known) {
         self.templates.source.cancel(&known.key);
         self.reporter.removed(&known.key);
+        self.parents.removed(&known.key.reference);
         if let Some((kind, _)) = known.watched {
             self.registrars.constraints.remove(&constraint(&kind));
             self.forget_constraints(&kind);

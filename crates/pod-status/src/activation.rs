@@ -1,0 +1,118 @@
+//! Coordinated rollout: no pod enforces a generation before all have ingested it.
+//!
+//! 1. A pod registers, then lists the parents by a consistent read.
+//! 2. It compiles a generation into a *staged* slot beside the *active* one and reports it as ingested.
+//! 3. When every registered pod has ingested generation `g`, the aggregator writes
+//!    `status.activation: {uid, generation: g}`, on the condition that the parent is as it was read.
+//! 4. A pod that sees its staged generation activated swaps the slots and reports that it enforces `g`.
+//! 5. When every registered pod enforces `g`, `Enforced` becomes true.
+//! 6. A pod that joins is not ready before its active generation is at least the one that was activated when
+//!    it listed. It may have to wait for the next activation: the older generation cannot be read any more.
+//!
+//! No protocol on watches makes all pods switch at the same instant. The window is the spread of one small
+//! watch event; nothing is compiled within it. An exhaustive check of these rules, and of the variants that
+//! break them, is in `tests/activation`.
+
+use std::time::Duration;
+
+use crate::fold::{Parent, Vote};
+
+/// The way in which a new generation of a parent comes into force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rollout {
+    /// Each pod enforces it as soon as it has ingested it.
+    #[default]
+    Immediate,
+    /// Each pod enforces it when all have ingested it.
+    Coordinated {
+        /// The generation is activated after this time although some pod has not ingested it: a pod that
+        /// cannot must not keep a policy from the others. Nothing: it is held for ever.
+        deadline: Option<Duration>,
+    },
+}
+
+/// The slots of one parent in one pod: a pure state machine, fed by the host.
+///
+/// ```
+/// use pod_status::Activation;
+///
+/// let mut slots = Activation::default();
+/// slots.listed(Some(1)); // generation 1 was activated when this pod listed the parent
+/// assert_eq!(slots.staged(2), None, "compiled, but not activated");
+/// assert!(!slots.may_serve());
+/// assert_eq!(slots.activated(2), Some(2), "enforce generation 2 from now on, then report it");
+/// assert!(slots.may_serve());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Activation {
+    bootstrap: i64,
+    staged: i64,
+    active: i64,
+    activated: i64,
+}
+
+impl Activation {
+    /// Notes the activation in the first list of the parents; nothing if there was none.
+    pub fn listed(&mut self, activated: Option<i64>) {
+        self.bootstrap = activated.unwrap_or_default();
+        self.activated = self.activated.max(self.bootstrap);
+    }
+
+    /// Notes that a generation has been compiled. Returns the generation to enforce, if that changes.
+    pub fn staged(&mut self, generation: i64) -> Option<i64> {
+        self.staged = self.staged.max(generation);
+        self.switch()
+    }
+
+    /// Notes `status.activation.generation` of this very object (compare the uid). Returns the generation to
+    /// enforce, if that changes.
+    pub fn activated(&mut self, generation: i64) -> Option<i64> {
+        self.activated = self.activated.max(generation);
+        self.switch()
+    }
+
+    /// The generation that is compiled.
+    pub fn ingested(&self) -> Option<i64> {
+        Some(self.staged).filter(|generation| *generation > 0)
+    }
+
+    /// The generation that is in force.
+    pub fn enforcing(&self) -> Option<i64> {
+        Some(self.active).filter(|generation| *generation > 0)
+    }
+
+    /// Whether the pod may serve, as far as this parent is concerned.
+    pub fn may_serve(&self) -> bool {
+        self.active >= self.bootstrap
+    }
+
+    /// An activation of a generation that was superseded before it arrived has no staged slot to swap.
+    fn switch(&mut self) -> Option<i64> {
+        if self.activated != self.staged || self.active >= self.staged {
+            return None;
+        }
+        self.active = self.staged;
+        Some(self.active)
+    }
+}
+
+/// Whether a generation may be activated: there are members, and each has ingested it or a newer one.
+pub fn may_activate(generation: i64, ingested: impl IntoIterator<Item = Option<i64>>) -> bool {
+    let mut ingested = ingested.into_iter().peekable();
+    ingested.peek().is_some() && ingested.all(|ingested| ingested.is_some_and(|known| known >= generation))
+}
+
+/// The generation that `status.activation` is to name; never an older one than it names already.
+pub(crate) fn decide(rollout: Rollout, parent: &Parent, votes: &[Vote<'_>]) -> Option<i64> {
+    let ingested =
+        votes.iter().map(|vote| vote.entry.filter(|_| vote.is_clean()).map(|entry| entry.generation));
+    let is_overdue = match rollout {
+        Rollout::Coordinated { deadline: Some(deadline) } => !votes.is_empty() && parent.waited >= deadline,
+        _ => false,
+    };
+    if may_activate(parent.generation, ingested) || is_overdue {
+        return Some(parent.generation.max(parent.activated().unwrap_or_default()));
+    }
+    parent.activated()
+}

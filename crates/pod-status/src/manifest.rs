@@ -1,0 +1,164 @@
+//! The objects to install before any pod reports: the definition of the report kind, and the permissions.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinition, CustomResourceDefinitionNames,
+    CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceValidation, JSONSchemaProps,
+    JSONSchemaPropsOrArray,
+};
+use kube::api::ObjectMeta;
+use kube::core::ApiResource;
+
+use crate::report::ReportKind;
+
+impl ReportKind {
+    /// The CustomResourceDefinition, to be installed before any pod reports.
+    pub fn crd(&self) -> CustomResourceDefinition {
+        let names = CustomResourceDefinitionNames {
+            kind: self.kind.clone(),
+            list_kind: Some(format!("{}List", self.kind)),
+            plural: self.plural.clone(),
+            singular: Some(self.kind.to_lowercase()),
+            ..CustomResourceDefinitionNames::default()
+        };
+        let version = CustomResourceDefinitionVersion {
+            name: self.version.clone(),
+            served: true,
+            storage: true,
+            schema: Some(CustomResourceValidation { open_api_v3_schema: Some(schema()) }),
+            additional_printer_columns: Some(vec![
+                column("Pod", "string", ".pod.id"),
+                column("Shard", "integer", ".shard"),
+                column("Age", "date", ".metadata.creationTimestamp"),
+            ]),
+            ..CustomResourceDefinitionVersion::default()
+        };
+        CustomResourceDefinition {
+            metadata: ObjectMeta {
+                name: Some(format!("{}.{}", self.plural, self.group)),
+                ..ObjectMeta::default()
+            },
+            spec: CustomResourceDefinitionSpec {
+                group: self.group.clone(),
+                scope: "Namespaced".to_owned(),
+                names,
+                versions: vec![version],
+                ..CustomResourceDefinitionSpec::default()
+            },
+            status: None,
+        }
+    }
+
+    /// The rules of a Role in the pods' namespace, for a process that reports and aggregates.
+    pub fn namespace_rules(&self) -> Vec<PolicyRule> {
+        vec![
+            rule(&self.group, &self.plural, &["get", "list", "watch", "create", "patch", "delete"]),
+            rule("", "pods", &["get", "list", "watch"]),
+            rule("coordination.k8s.io", "leases", &["get", "create", "update"]),
+        ]
+    }
+}
+
+/// The rules of a ClusterRole that let the aggregator read these kinds of parents and write their statuses.
+pub fn parent_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> Vec<PolicyRule> {
+    let rules = |resource: &ApiResource| {
+        let status = format!("{}/status", resource.plural);
+        [rule(&resource.group, &resource.plural, &["get"]), rule(&resource.group, &status, &["patch"])]
+    };
+    parents.into_iter().flat_map(rules).collect()
+}
+
+fn rule(group: &str, resource: &str, verbs: &[&str]) -> PolicyRule {
+    PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(vec![resource.to_owned()]),
+        verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
+        ..PolicyRule::default()
+    }
+}
+
+fn column(name: &str, type_: &str, path: &str) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: type_.to_owned(),
+        json_path: path.to_owned(),
+        ..CustomResourceColumnDefinition::default()
+    }
+}
+
+fn text() -> JSONSchemaProps {
+    JSONSchemaProps { type_: Some("string".to_owned()), ..JSONSchemaProps::default() }
+}
+
+fn integer(minimum: Option<f64>) -> JSONSchemaProps {
+    JSONSchemaProps {
+        type_: Some("integer".to_owned()),
+        format: Some("int64".to_owned()),
+        minimum,
+        ..JSONSchemaProps::default()
+    }
+}
+
+fn list(items: JSONSchemaProps) -> JSONSchemaProps {
+    JSONSchemaProps {
+        type_: Some("array".to_owned()),
+        x_kubernetes_list_type: Some("atomic".to_owned()),
+        items: Some(JSONSchemaPropsOrArray::Schema(Box::new(items))),
+        ..JSONSchemaProps::default()
+    }
+}
+
+fn object<const N: usize>(required: &[&str], fields: [(&str, JSONSchemaProps); N]) -> JSONSchemaProps {
+    JSONSchemaProps {
+        type_: Some("object".to_owned()),
+        required: (!required.is_empty()).then(|| required.iter().map(|&name| name.to_owned()).collect()),
+        properties: Some(
+            fields.map(|(name, schema)| (name.to_owned(), schema)).into_iter().collect::<BTreeMap<_, _>>(),
+        ),
+        ..JSONSchemaProps::default()
+    }
+}
+
+fn schema() -> JSONSchemaProps {
+    let flag = JSONSchemaProps { type_: Some("boolean".to_owned()), ..JSONSchemaProps::default() };
+    let detail = JSONSchemaProps {
+        type_: Some("object".to_owned()),
+        x_kubernetes_preserve_unknown_fields: Some(true),
+        ..JSONSchemaProps::default()
+    };
+    let error = object(&["message"], [("code", text()), ("message", text()), ("location", text())]);
+    let entry = object(
+        &["kind", "name", "uid", "generation"],
+        [
+            ("group", text()),
+            ("kind", text()),
+            ("namespace", text()),
+            ("name", text()),
+            ("uid", text()),
+            ("generation", integer(None)),
+            ("enforcing", integer(None)),
+            ("sequence", integer(Some(0.0))),
+            ("errors", list(error)),
+            ("detail", detail),
+        ],
+    );
+    let pod = object(
+        &["id", "incarnation"],
+        [
+            ("id", text()),
+            ("uid", text()),
+            ("incarnation", text()),
+            ("operations", list(text())),
+            ("ttlSeconds", integer(Some(1.0))),
+            ("heartbeat", integer(None)),
+            ("stopped", flag),
+        ],
+    );
+    let fields = [("pod", pod), ("shard", integer(Some(0.0))), ("entries", list(entry))];
+    JSONSchemaProps {
+        description: Some("The outcomes of one pod. Written by that pod alone.".to_owned()),
+        ..object(&["pod", "shard"], fields)
+    }
+}

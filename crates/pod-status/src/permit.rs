@@ -1,0 +1,215 @@
+//! The permit to answer as an enforcing pod: self-fencing by the process's own monotonic clock.
+//!
+//! A run with a fence of `T` renews its registration every `T / 3`. When `T` has passed since the *start* of
+//! the last successful renewal, the permit is over. The aggregator counts from the moment it *saw* that
+//! renewal, which is later, and adds a tenth and a second for clocks that run at different rates; from then
+//! on it makes statements without the run. So no statement is made while the run still answers.
+//!
+//! A process that was frozen runs no timer. Ask [`Permit::check`] after the decision and before the answer
+//! is sent: it compares the clock, so it also refuses in the first instant after the freeze.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// The reason why the process must not answer as an enforcing pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fenced {
+    /// The run has never been registered.
+    #[error("this pod is not registered yet")]
+    Unregistered,
+    /// The registration could not be renewed in time. Statements may have been made without this run.
+    #[error("this pod could not renew its registration in time")]
+    Expired,
+    /// The Pod object is gone: this process is left over. This is final.
+    #[error("the Pod object of this process has been deleted")]
+    PodDeleted,
+}
+
+/// Tells whether this run may answer as an enforcing pod. Clones are the same permit.
+#[derive(Clone, Debug)]
+pub struct Permit {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// Nothing when the reporter has no fence: then only a deleted pod ends the permit.
+    fence: Option<Duration>,
+    state: Mutex<State>,
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// The permit ends then.
+    until: Option<Instant>,
+    fenced: Option<Fenced>,
+}
+
+impl Permit {
+    pub(crate) fn new(fence: Option<Duration>) -> Self {
+        let state = State { until: None, fenced: fence.map(|_| Fenced::Unregistered) };
+        let inner = Inner { fence, state: Mutex::new(state), changed: watch::Sender::new(0) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Whether the run may answer as an enforcing pod at this moment. Costs a lock and a look at the clock.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it may not. Answer with a failure (HTTP 503), so that the caller's failure policy
+    /// applies.
+    pub fn check(&self) -> Result<(), Fenced> {
+        let mut state = self.state();
+        if state.fenced.is_none() && state.until.is_some_and(|until| Instant::now() >= until) {
+            state.fenced = Some(Fenced::Expired);
+            metrics::counter!("pod_status_fenced_total").increment(1);
+            tracing::error!("this pod could not renew its registration and stops answering");
+        }
+        state.fenced.map_or(Ok(()), Err)
+    }
+
+    /// Waits until the permit is over after it was granted. Cancel-safe.
+    pub async fn fenced(&self) -> Fenced {
+        let mut changed = self.inner.changed.subscribe();
+        loop {
+            match self.check() {
+                Err(fenced) if fenced != Fenced::Unregistered => return fenced,
+                _ => {}
+            }
+            let until = self.state().until;
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = sleep_until_or_never(until) => {}
+            }
+        }
+    }
+
+    /// Waits until an expired registration has been renewed. List the parents *after* this, by a consistent
+    /// read, ingest them, and call [`Permit::resume`]. Returns at once while the permit is valid. Cancel-safe.
+    pub async fn renewed(&self) {
+        let mut changed = self.inner.changed.subscribe();
+        loop {
+            let until = self.state().until;
+            if until.is_none_or(|until| until > Instant::now()) && self.check() != Err(Fenced::Unregistered) {
+                return;
+            }
+            // The sender lives in `self`.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// Grants the permit again after [`Permit::renewed`] and the ingestion of all parents.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it stays refused: the registration has expired once more, or the pod is gone.
+    pub fn resume(&self) -> Result<(), Fenced> {
+        let mut state = self.state();
+        let is_renewed = state.until.is_none_or(|until| until > Instant::now());
+        if is_renewed && state.fenced == Some(Fenced::Expired) {
+            state.fenced = None;
+        }
+        drop(state);
+        self.check()
+    }
+
+    /// The registration was renewed by a request that was started then.
+    pub(crate) fn renewed_at(&self, started: Instant) {
+        let mut state = self.state();
+        if let Some(fence) = self.inner.fence {
+            // An answer that comes after the end does not undo it.
+            if state.fenced.is_none() && state.until.is_some_and(|until| Instant::now() >= until) {
+                state.fenced = Some(Fenced::Expired);
+            }
+            state.until = started.checked_add(fence);
+        }
+        if state.fenced == Some(Fenced::Unregistered) {
+            state.fenced = None;
+        }
+        drop(state);
+        self.notify();
+    }
+
+    /// The pod is gone.
+    pub(crate) fn revoke(&self) {
+        self.state().fenced = Some(Fenced::PodDeleted);
+        self.notify();
+    }
+
+    fn notify(&self) {
+        self.inner.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// A panic while the state is locked can only be a failed allocation: the state is intact.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn sleep_until_or_never(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    const FENCE: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn the_permit_ends_when_the_renewal_is_too_old_even_if_no_timer_ran() {
+        let permit = Permit::new(Some(FENCE));
+        assert_eq!(permit.check(), Err(Fenced::Unregistered));
+        let started = Instant::now();
+        advance(Duration::from_secs(5)).await;
+        permit.renewed_at(started);
+        assert_eq!(permit.check(), Ok(()));
+        advance(Duration::from_secs(24)).await;
+        assert_eq!(permit.check(), Ok(()));
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(
+            permit.check(),
+            Err(Fenced::Expired),
+            "30 s after the start of the request, not its answer"
+        );
+        assert_eq!(permit.fenced().await, Fenced::Expired);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_alone_does_not_grant_an_expired_permit_again() {
+        let permit = Permit::new(Some(FENCE));
+        permit.renewed_at(Instant::now());
+        advance(FENCE).await;
+        // Nobody has asked meanwhile: the permit has expired all the same.
+        permit.renewed_at(Instant::now());
+        assert_eq!(permit.check(), Err(Fenced::Expired));
+        permit.renewed().await;
+        assert_eq!(permit.resume(), Ok(()));
+        assert_eq!(permit.check(), Ok(()));
+        advance(FENCE).await;
+        assert_eq!(permit.resume(), Err(Fenced::Expired), "not without another renewal");
+        permit.revoke();
+        permit.renewed_at(Instant::now());
+        assert_eq!(permit.resume(), Err(Fenced::PodDeleted), "final");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_fence_only_a_deleted_pod_ends_the_permit() {
+        let permit = Permit::new(None);
+        assert_eq!(permit.check(), Ok(()));
+        advance(Duration::from_secs(1_000_000)).await;
+        assert_eq!(permit.check(), Ok(()));
+        permit.revoke();
+        assert_eq!(permit.fenced().await, Fenced::PodDeleted);
+    }
+}
