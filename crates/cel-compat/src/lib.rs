@@ -47,8 +47,8 @@ mod value;
 
 pub use environment::{Environment, Expression};
 pub use eval::{Bindings, Evaluation};
+pub use eval_budget::{Budget, Limit};
 pub use meter::EvalError;
-pub use rego_compat::{Budget, Limit};
 pub use syntax::Mistake;
 pub use types::Type;
 pub use value::{Key, Map, OpaqueValue, Value};

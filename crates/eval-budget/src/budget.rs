@@ -1,9 +1,9 @@
-//! How much one evaluation may cost. Hitting a limit is a typed error, never a hang.
+//! The limits of one evaluation.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Upper bounds of one evaluation.
+/// Upper bounds of one evaluation. Reaching one is a typed error, never a hang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Budget {
@@ -17,7 +17,7 @@ pub struct Budget {
     pub output: u64,
     /// Bytes of the thread's stack, measured from the call of `evaluate`. Default 1 MiB; threads of a runtime have 2.
     pub stack: usize,
-    /// Batches of calls to the host ([`crate::Program::start`]). Default 32.
+    /// Batches of calls to the host, for evaluators that suspend. Default 32.
     pub batches: u32,
 }
 
@@ -90,11 +90,13 @@ pub enum Limit {
     Memory,
     /// Size of the result.
     Output,
-    /// Rules and functions calling one another too deep for the stack.
+    /// Calls nested too deep for the stack.
     Depth,
     /// Batches of calls to the host.
     Batches,
 }
+
+impl std::error::Error for Limit {}
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,65 +1,43 @@
-//! Go's `fmt.Sprintf`, as OPA's `sprintf` calls it, to the byte.
+//! `fmt.Sprintf`, to the byte.
 //!
-//! OPA converts the arguments (`topdown/strings.go`, [`Arg::of`]) and leaves the rest to Go's `fmt` package:
-//! a missing argument is text in the result and never makes a call undefined. This file reads the format
-//! string; the siblings print one argument each: [`integer`], [`float`], [`text`]; [`literal`] writes a
-//! nested value the way OPA prints a term. The builtin itself, with its type checks, is in
-//! `builtins::format`.
+//! An argument that is missing or does not fit its verb is reported in the result, as Go does: formatting never fails.
+//! This file reads the format string (Go's `pp.doPrintf`); the files next to it print one kind of argument each.
 
 use num_bigint::BigInt;
 
-use crate::value::Value;
-
-pub(crate) mod compound;
+mod compound;
 mod float;
 mod integer;
-pub(crate) mod literal;
-mod printable;
-pub(crate) mod text;
+mod string;
 
-use compound::Compound;
+pub use compound::Compound;
 
 /// The largest width, precision or argument number that Go accepts from a format string or an argument.
 const TOO_LARGE: i64 = 1_000_000;
 
-/// An argument after OPA's conversion to a Go value.
+/// An argument: a value of one of Go's types.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Arg {
+#[non_exhaustive]
+pub enum Arg {
     /// Go's `int64`.
     Int(i64),
     /// Go's `*big.Int`.
     Big(BigInt),
     /// Go's `float64`.
     Float(f64),
-    /// Go's `string`: a string, or any other value printed as a term.
-    Text(String),
-    /// What templates print besides.
+    /// Go's `string`.
+    String(String),
+    /// Any other type.
     Other(Compound),
 }
 
 impl Arg {
-    /// Converts a value as `builtinSprintf` does: the spelling of a number decides, `1.0` is a float.
-    pub(crate) fn of(value: &Value) -> Self {
-        let Value::Number(number) = value else {
-            return Self::Text(match value {
-                Value::String(text) => text.to_string(),
-                other => literal::of(other),
-            });
-        };
-        let text = || Self::Text(number.text().into_owned());
-        if number.is_spelled_as_float() {
-            return number.as_f64().map_or_else(text, Self::Float);
-        }
-        let small = number.as_i64().map(Self::Int);
-        small.or_else(|| number.plain_integer().map(Self::Big)).unwrap_or_else(text)
-    }
-
     fn go_type(&self) -> &'static str {
         match self {
             Self::Int(_) => "int64",
             Self::Big(_) => "*big.Int",
             Self::Float(_) => "float64",
-            Self::Text(_) => "string",
+            Self::String(_) => "string",
             Self::Other(compound) => compound.go_type(),
         }
     }
@@ -119,13 +97,14 @@ impl Spec {
 }
 
 /// Prints an argument as `%v` does.
-pub(crate) fn plain(arg: &Arg, out: &mut String) {
+pub fn append(arg: &Arg, out: &mut String) {
     print(arg, 'v', Spec::default(), out);
 }
 
-/// Formats `args` by `format`. What does not fit a directive is said in the result, as Go says it; there is none
-/// where it grows beyond `most` bytes by more than one directive.
-pub(crate) fn sprintf(format: &str, args: &[Arg], most: usize) -> Option<String> {
+/// Formats `args` by `format`; `None` where the result has more than `most` bytes. It grows beyond them by at most
+/// one directive before that is noticed.
+#[must_use]
+pub fn sprintf(format: &str, args: &[Arg], most: usize) -> Option<String> {
     let mut printer = Printer {
         out: String::with_capacity(format.len()),
         rest: format,
@@ -357,12 +336,12 @@ fn leading_number(text: &str) -> (Option<usize>, usize) {
 
 fn print(arg: &Arg, verb: char, spec: Spec, out: &mut String) {
     if verb == 'T' {
-        return text::plain(arg.go_type(), spec, out);
+        return string::plain(arg.go_type(), spec, out);
     }
     let printed = match arg {
         Arg::Int(int) => integer::print(*int, verb, spec, out),
         Arg::Float(float) => float::print(*float, verb, spec, out),
-        Arg::Text(string) => text::print(string, verb, spec, out),
+        Arg::String(string) => string::print(string, verb, spec, out),
         Arg::Other(compound) => compound::print(compound, verb, spec, out),
         Arg::Big(big) => {
             integer::print_big(big, verb, spec, out);

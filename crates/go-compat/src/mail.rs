@@ -1,8 +1,10 @@
-//! Addresses as Go's `mail.ParseAddress` takes them: `a@b`, `Name <a@b>`, and a group of one.
+//! Addresses as `net/mail`'s `ParseAddress` takes them: `a@b`, `Name <a@b>`, and a group of one.
 
 use std::net::IpAddr;
 
-pub(super) fn is_address(text: &str) -> bool {
+/// Returns true where `mail.ParseAddress` reads the string without an error.
+#[must_use]
+pub fn is_address(text: &str) -> bool {
     let mut reader = Reader { rest: text };
     reader.address(true) == Some(1) && reader.comments().is_some() && reader.rest.is_empty()
 }

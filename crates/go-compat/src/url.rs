@@ -1,138 +1,172 @@
-//! `uri.parse` and `uri.is_valid`. Source: OPA `topdown/uri.go` and Go's `net/url`.
-//!
-//! Also for those who need addresses as Go takes them apart: certificates, and requests to be signed.
+//! `net/url`: URLs taken apart and put together.
+
+mod escape;
 
 use std::net::IpAddr;
 
-use crate::value::{Object, Value};
+use crate::strconv::quote;
+use crate::utf8::lossy;
 
-use super::Outcome;
-use super::encoding::text_of;
-use super::operand::{self, Fault};
+use escape::{Part, escaped, is_encoded, unescaped};
+pub use escape::{query_escape, query_unescape};
 
-/// `uri.parse(text)`: those of the parts that are not empty.
-pub(super) fn parse(args: &[Value]) -> Outcome {
-    operand::string(args, 0).and_then(Uri::parse).map(|uri| uri.into_value()).into()
-}
-
-/// `uri.is_valid(text)`; an empty text is not, and nothing but a text is.
-pub(super) fn is_valid(args: &[Value]) -> Outcome {
-    let valid = |text: &str| !text.is_empty() && Uri::parse(text).is_ok();
-    Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
-}
-
-/// An address as Go writes it again.
-pub(crate) fn rewritten(text: &str) -> Option<String> {
-    Uri::parse(text).ok().map(|uri| uri.text())
-}
-
-/// An address, taken apart. Bytes stand for text that need not be UTF-8 once its escapes are read.
-#[derive(Debug, Default)]
-pub(super) struct Uri {
-    scheme: String,
+/// `url.URL`. Hosts, paths and fragments are bytes: they need not be UTF-8 once their escapes are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Url {
+    /// In lower case; empty where there is none.
+    pub scheme: String,
     /// All of it behind the scheme, where no slash begins it.
-    opaque: String,
+    pub opaque: String,
     /// The name, and the password if there is one.
-    user: Option<User>,
+    pub user: Option<User>,
     /// With the port, brackets and all.
-    pub(super) host: Vec<u8>,
-    pub(super) path: Vec<u8>,
-    /// As it was written, where that is not how the path would be.
-    raw_path: Option<String>,
-    pub(super) raw_query: String,
-    fragment: Vec<u8>,
-    raw_fragment: Option<String>,
+    pub host: Vec<u8>,
+    /// Without escapes.
+    pub path: Vec<u8>,
+    /// The path as it was written, where that is not how the path would be.
+    pub raw_path: Option<String>,
+    /// The query as it was written.
+    pub raw_query: String,
+    /// Without escapes.
+    pub fragment: Vec<u8>,
+    /// The fragment as it was written, where that is not how the fragment would be.
+    pub raw_fragment: Option<String>,
     /// A question mark with nothing behind it.
-    force_query: bool,
+    pub force_query: bool,
     /// A path that could have had a host.
-    omit_host: bool,
+    pub omit_host: bool,
 }
 
-/// Where escapes are read, which decides about what needs none.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Path,
-    Host,
-    Zone,
-    UserInfo,
-    Fragment,
-}
-
-impl Part {
-    /// Whether a byte stands for itself in this part.
-    fn is_plain(self, byte: u8) -> bool {
-        let also: &[u8] = match self {
-            Self::Path => b"$&+,/:;=@",
-            Self::Host | Self::Zone => b"!$&'()*+,;=:[]<>\"",
-            Self::UserInfo => b"$&+,;=",
-            Self::Fragment => b"!$&()*+,/:;=?@",
-        };
-        byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || also.contains(&byte)
-    }
-
-    const fn is_host(self) -> bool {
-        matches!(self, Self::Host | Self::Zone)
-    }
-
-    /// Whether a byte may be written as an escape.
-    fn may_be_escaped(self, byte: u8) -> bool {
-        match self {
-            Self::Host => byte >= 0x80 || byte == b'%',
-            Self::Zone => byte == b'%' || byte == b' ' || Self::Host.is_plain(byte),
-            _ => true,
-        }
-    }
-}
-
-impl Uri {
-    pub(super) fn parse(text: &str) -> Result<Self, Fault> {
+impl Url {
+    /// `url.Parse`.
+    ///
+    /// # Errors
+    /// Go refuses the string; in Go's words: `parse "%zz": invalid URL escape "%zz"`.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
-        let mut uri = Self::without_fragment(rest).map_err(|fault| format!("parse \"{rest}\": {fault}"))?;
-        uri.fragment = unescaped(fragment, Part::Fragment)?;
-        uri.raw_fragment = (escaped(&uri.fragment, Part::Fragment) != fragment).then(|| fragment.to_owned());
-        Ok(uri)
+        let mut url = Self::before_fragment(rest, false).map_err(|reason| refused(rest, &reason))?;
+        url.fragment = unescaped(fragment, Part::Fragment).map_err(|reason| refused(text, &reason))?;
+        url.raw_fragment = (escaped(&url.fragment, Part::Fragment) != fragment).then(|| fragment.to_owned());
+        Ok(url)
     }
 
-    fn without_fragment(text: &str) -> Result<Self, Fault> {
+    /// `url.ParseRequestURI`: an absolute URL or an absolute path, without a fragment.
+    ///
+    /// # Errors
+    /// Go refuses the string; in Go's words.
+    pub fn parse_request_uri(text: &str) -> Result<Self, String> {
+        Self::before_fragment(text, true).map_err(|reason| refused(text, &reason))
+    }
+
+    fn before_fragment(text: &str, is_request: bool) -> Result<Self, String> {
         if text.bytes().any(|byte| byte.is_ascii_control()) {
             return Err("net/url: invalid control character in URL".to_owned());
         }
-        let mut uri = Self::default();
+        if text.is_empty() && is_request {
+            return Err("empty url".to_owned());
+        }
+        let mut url = Self::default();
         if text == "*" {
-            uri.path = b"*".to_vec();
-            return Ok(uri);
+            url.path = b"*".to_vec();
+            return Ok(url);
         }
         let (scheme, rest) = scheme(text)?;
-        uri.scheme = scheme.to_ascii_lowercase();
-        uri.force_query = rest.ends_with('?') && rest.matches('?').count() == 1;
+        url.scheme = scheme.to_ascii_lowercase();
+        url.force_query = rest.ends_with('?') && rest.matches('?').count() == 1;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        uri.raw_query = query.to_owned();
+        url.raw_query = query.to_owned();
         if !rest.starts_with('/') {
-            if !uri.scheme.is_empty() {
-                uri.opaque = rest.to_owned();
-                return Ok(uri);
+            if !url.scheme.is_empty() {
+                url.opaque = rest.to_owned();
+                return Ok(url);
             }
-            if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-                return Err("first path segment in URL cannot contain colon".to_owned());
+            check_relative(rest, is_request)?;
+        }
+        // Without a scheme, the path of a request may begin with two slashes.
+        let may_have_host = !url.scheme.is_empty() || (!is_request && !rest.starts_with("///"));
+        let path = match rest.strip_prefix("//").filter(|_| may_have_host) {
+            Some(authority) => {
+                let end = authority.find('/').unwrap_or(authority.len());
+                let (authority, path) = authority.split_at_checked(end).unwrap_or((authority, ""));
+                (url.user, url.host) = user_and_host(&url.scheme, authority)?;
+                path
             }
-        }
-        let mut path = rest;
-        let authority = (!uri.scheme.is_empty() || !rest.starts_with("///")).then(|| rest.strip_prefix("//"));
-        if let Some(authority) = authority.flatten() {
-            let end = authority.find('/').unwrap_or(authority.len());
-            let (authority, after) = authority.split_at_checked(end).unwrap_or((authority, ""));
-            (uri.user, uri.host) = user_and_host(&uri.scheme, authority)?;
-            path = after;
-        } else {
-            uri.omit_host = !uri.scheme.is_empty();
-        }
-        uri.path = unescaped(path, Part::Path)?;
-        uri.raw_path = (escaped(&uri.path, Part::Path) != path).then(|| path.to_owned());
-        Ok(uri)
+            None => {
+                url.omit_host = !url.scheme.is_empty();
+                rest
+            }
+        };
+        url.set_path(path)?;
+        Ok(url)
     }
 
-    /// The host without its port and brackets, and the port.
-    fn host_and_port(&self) -> (&[u8], &[u8]) {
+    fn set_path(&mut self, path: &str) -> Result<(), String> {
+        self.path = unescaped(path, Part::Path)?;
+        self.raw_path = (escaped(&self.path, Part::Path) != path).then(|| path.to_owned());
+        Ok(())
+    }
+
+    /// `URL.ResolveReference`: the absolute form of a reference that stands in the document of this URL.
+    #[must_use]
+    pub fn resolve_reference(&self, reference: &Self) -> Self {
+        let mut url = reference.clone();
+        if reference.scheme.is_empty() {
+            url.scheme.clone_from(&self.scheme);
+        }
+        if !reference.scheme.is_empty() || !reference.host.is_empty() || reference.user.is_some() {
+            return url.with_path(&resolved_path(&reference.escaped_path(), ""));
+        }
+        if !reference.opaque.is_empty() {
+            return url.without_place();
+        }
+        if reference.path.is_empty() && !reference.force_query && reference.raw_query.is_empty() {
+            url.raw_query.clone_from(&self.raw_query);
+            if reference.fragment.is_empty() {
+                url.fragment.clone_from(&self.fragment);
+                url.raw_fragment.clone_from(&self.raw_fragment);
+            }
+        }
+        if reference.path.is_empty() && !self.opaque.is_empty() {
+            url.opaque.clone_from(&self.opaque);
+            return url.without_place();
+        }
+        url.host.clone_from(&self.host);
+        url.user.clone_from(&self.user);
+        url.with_path(&resolved_path(&self.escaped_path(), &reference.escaped_path()))
+    }
+
+    /// The path of a URL that was parsed has no escapes that cannot be read.
+    fn with_path(mut self, path: &str) -> Self {
+        let is_set = self.set_path(path);
+        debug_assert!(is_set.is_ok(), "{path}");
+        self
+    }
+
+    fn without_place(mut self) -> Self {
+        (self.user, self.host, self.path) = (None, Vec::new(), Vec::new());
+        self
+    }
+
+    /// The URL without its fragment.
+    #[must_use]
+    pub fn without_fragment(&self) -> Self {
+        Self { fragment: Vec::new(), raw_fragment: None, ..self.clone() }
+    }
+
+    /// `URL.Query`: the names and values in their order, without the pairs that are malformed.
+    #[must_use]
+    pub fn query(&self) -> Vec<(String, String)> {
+        let pairs = self.raw_query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';'));
+        let read = |pair: &str| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Some((query_unescape(name).ok()?, query_unescape(value).ok()?))
+        };
+        pairs.filter_map(read).collect()
+    }
+
+    /// `URL.Hostname` and `URL.Port`: the host without its port and brackets, and the port.
+    #[must_use]
+    pub fn hostname_and_port(&self) -> (&[u8], &[u8]) {
         let (mut host, mut port) = (self.host.as_slice(), [].as_slice());
         let colon = host.iter().rposition(|byte| *byte == b':');
         if let Some((before, after)) = colon.and_then(|colon| host.split_at_checked(colon))
@@ -145,8 +179,9 @@ impl Uri {
         (bare.unwrap_or(host), port)
     }
 
-    /// The path as it goes over the wire.
-    pub(super) fn escaped_path(&self) -> String {
+    /// `URL.EscapedPath`: the path as it goes over the wire.
+    #[must_use]
+    pub fn escaped_path(&self) -> String {
         match &self.raw_path {
             Some(raw) if is_encoded(raw, Part::Path) => raw.clone(),
             _ if self.path == b"*" => "*".to_owned(),
@@ -154,34 +189,14 @@ impl Uri {
         }
     }
 
-    fn escaped_fragment(&self) -> String {
+    /// `URL.EscapedFragment`.
+    #[must_use]
+    pub fn escaped_fragment(&self) -> String {
         match &self.raw_fragment {
             Some(raw) if is_encoded(raw, Part::Fragment) => raw.clone(),
             _ => escaped(&self.fragment, Part::Fragment),
         }
     }
-
-    /// The address as Go puts it together again.
-    pub(super) fn text(&self) -> String {
-        let mut out = String::new();
-        if !self.scheme.is_empty() {
-            out.push_str(&format!("{}:", self.scheme));
-        }
-        if self.opaque.is_empty() {
-            self.push_authority(&mut out);
-            self.push_path(&mut out);
-        } else {
-            out.push_str(&self.opaque);
-        }
-        if self.force_query || !self.raw_query.is_empty() {
-            out.push_str(&format!("?{}", self.raw_query));
-        }
-        if !self.fragment.is_empty() {
-            out.push_str(&format!("#{}", self.escaped_fragment()));
-        }
-        out
-    }
-
     fn push_authority(&self, out: &mut String) {
         let nameless = self.host.is_empty() && self.user.is_none();
         if nameless && (self.scheme.is_empty() || self.omit_host) {
@@ -210,48 +225,48 @@ impl Uri {
         }
         out.push_str(&path);
     }
+}
 
-    /// Go's own structure of an address.
-    pub(super) fn to_fields(&self) -> Value {
-        let text = |bytes: &[u8]| Value::from(text_of(bytes));
-        let raw = |raw: &Option<String>| Value::from(raw.clone().unwrap_or_default());
-        let fields = [
-            ("Scheme", Value::from(self.scheme.as_str())),
-            ("Opaque", Value::from(self.opaque.as_str())),
-            ("User", self.user.as_ref().map_or(Value::Null, |_| Value::new_object())),
-            ("Host", text(&self.host)),
-            ("Path", text(&self.path)),
-            ("Fragment", text(&self.fragment)),
-            ("RawQuery", Value::from(self.raw_query.as_str())),
-            ("RawPath", raw(&self.raw_path)),
-            ("RawFragment", raw(&self.raw_fragment)),
-            ("ForceQuery", Value::Bool(self.force_query)),
-            ("OmitHost", Value::Bool(self.omit_host)),
-        ];
-        fields.into_iter().map(|(name, value)| (Value::from(name), value)).collect::<Object>().into_value()
+impl std::fmt::Display for Url {
+    /// `URL.String`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = String::new();
+        if !self.scheme.is_empty() {
+            out.push_str(&format!("{}:", self.scheme));
+        }
+        if self.opaque.is_empty() {
+            self.push_authority(&mut out);
+            self.push_path(&mut out);
+        } else {
+            out.push_str(&self.opaque);
+        }
+        if self.force_query || !self.raw_query.is_empty() {
+            out.push_str(&format!("?{}", self.raw_query));
+        }
+        if !self.fragment.is_empty() {
+            out.push_str(&format!("#{}", self.escaped_fragment()));
+        }
+        f.write_str(&out)
     }
+}
 
-    fn into_value(self) -> Value {
-        let (host, port) = self.host_and_port();
-        let path = text_of(&self.path);
-        let raw_path = self.raw_path.clone().filter(|raw| !raw.is_empty()).unwrap_or_else(|| path.clone());
-        let raw_path = if path.is_empty() { String::new() } else { raw_path };
-        let parts = [
-            ("scheme", self.scheme.clone()),
-            ("hostname", text_of(host)),
-            ("port", text_of(port)),
-            ("path", path),
-            ("raw_path", raw_path),
-            ("raw_query", self.raw_query.clone()),
-            ("fragment", text_of(&self.fragment)),
-        ];
-        let filled = parts.into_iter().filter(|(_, text)| !text.is_empty());
-        filled.map(|(name, text)| (Value::from(name), Value::from(text))).collect::<Object>().into_value()
+fn refused(text: &str, reason: &str) -> String {
+    format!("parse {}: {reason}", quote(text))
+}
+
+/// What neither begins with a slash nor has a scheme.
+fn check_relative(rest: &str, is_request: bool) -> Result<(), String> {
+    if is_request {
+        return Err("invalid URI for request".to_owned());
+    }
+    match rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
+        true => Err("first path segment in URL cannot contain colon".to_owned()),
+        false => Ok(()),
     }
 }
 
 /// The scheme, empty if there is none, and what follows its colon.
-fn scheme(text: &str) -> Result<(&str, &str), Fault> {
+fn scheme(text: &str) -> Result<(&str, &str), String> {
     let length =
         text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count();
     let Some((scheme, rest)) = text.split_at_checked(length) else { return Ok(("", text)) };
@@ -263,10 +278,10 @@ fn scheme(text: &str) -> Result<(&str, &str), Fault> {
 }
 
 /// A name, and a password if there is one.
-type User = (Vec<u8>, Option<Vec<u8>>);
+pub type User = (Vec<u8>, Option<Vec<u8>>);
 
 /// The user of an authority, if it has one, and its host and port.
-fn user_and_host(scheme: &str, authority: &str) -> Result<(Option<User>, Vec<u8>), Fault> {
+fn user_and_host(scheme: &str, authority: &str) -> Result<(Option<User>, Vec<u8>), String> {
     let (user, host) =
         authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
     let host = parsed_host(scheme, host)?;
@@ -282,7 +297,7 @@ fn user_and_host(scheme: &str, authority: &str) -> Result<(Option<User>, Vec<u8>
     Ok((Some((name, password)), host))
 }
 
-fn parsed_host(scheme: &str, host: &str) -> Result<Vec<u8>, Fault> {
+fn parsed_host(scheme: &str, host: &str) -> Result<Vec<u8>, String> {
     match host.rfind('[') {
         Some(0) => return literal(host),
         Some(_) => return Err("invalid IP-literal".to_owned()),
@@ -295,7 +310,7 @@ fn parsed_host(scheme: &str, host: &str) -> Result<Vec<u8>, Fault> {
 }
 
 /// An address of version 6 in brackets, perhaps with a zone and a port.
-fn literal(host: &str) -> Result<Vec<u8>, Fault> {
+fn literal(host: &str) -> Result<Vec<u8>, String> {
     let (inside, port) = host.rsplit_once(']').ok_or("missing ']' in host")?;
     check_port(port)?;
     let inside = inside.strip_prefix('[').unwrap_or(inside);
@@ -309,53 +324,95 @@ fn literal(host: &str) -> Result<Vec<u8>, Fault> {
 }
 
 fn is_address(name: &[u8]) -> bool {
-    let name = text_of(name);
+    let name = lossy(name);
     let (address, zone) = name.split_once('%').unwrap_or((&name, "zone"));
     !zone.is_empty() && matches!(address.parse(), Ok(IpAddr::V6(_)))
 }
 
-fn check_port(port: &str) -> Result<(), Fault> {
+fn check_port(port: &str) -> Result<(), String> {
     let digits = port.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     if port.is_empty() || digits.is_some() {
         return Ok(());
     }
-    Err(format!("invalid port \"{port}\" after host"))
+    Err(format!("invalid port {} after host", quote(port)))
 }
 
-fn unescaped(text: &str, part: Part) -> Result<Vec<u8>, Fault> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
-            let (high, low) = (digit(), digit());
-            let read = high.zip(low).map(|(high, low)| high.saturating_mul(16).saturating_add(low));
-            let read =
-                read.and_then(|byte| u8::try_from(byte).ok()).filter(|byte| part.may_be_escaped(*byte));
-            bytes.push(read.ok_or_else(|| format!("invalid URL escape in \"{text}\""))?);
-        } else if part.is_host() && byte < 0x80 && !part.is_plain(byte) {
-            return Err(format!("invalid character {:?} in host name", char::from(byte)));
-        } else {
-            bytes.push(byte);
+/// A path beside another, without its dots. Source: `resolvePath`.
+///
+/// ```text
+/// resolved_path("/a/b.json", "../c/./d/..") == "/c/"
+/// ```
+fn resolved_path(base: &str, reference: &str) -> String {
+    let full = match base.rfind('/') {
+        _ if reference.is_empty() => base.to_owned(),
+        _ if reference.starts_with('/') => reference.to_owned(),
+        Some(slash) => format!("{}/{reference}", base.get(..slash).unwrap_or_default()),
+        None => reference.to_owned(),
+    };
+    if full.is_empty() {
+        return full;
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    let mut last = "";
+    for segment in full.split('/') {
+        last = segment;
+        match segment {
+            "." => {}
+            ".." => drop(kept.pop()),
+            other => kept.push(other),
         }
     }
-    Ok(bytes)
-}
-
-/// A part with what does not stand for itself escaped.
-fn escaped(bytes: &[u8], part: Part) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for byte in bytes {
-        if part.is_plain(*byte) {
-            out.push(char::from(*byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
+    if matches!(last, "." | "..") {
+        kept.push("");
     }
-    out
+    let path = kept.join("/");
+    if path.starts_with('/') { path } else { format!("/{path}") }
 }
 
-/// Whether a part may go over the wire as it is.
-fn is_encoded(text: &str, part: Part) -> bool {
-    text.bytes().all(|byte| part.is_plain(byte) || b"!$&'()*+,;=:@[]%".contains(&byte))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(base: &str, reference: &str) -> String {
+        Url::parse(base).unwrap().resolve_reference(&Url::parse(reference).unwrap()).to_string()
+    }
+
+    #[test]
+    fn references_are_resolved_as_in_go() {
+        assert_eq!(resolved("", "#/definitions/a b"), "#/definitions/a%20b");
+        assert_eq!(resolved("", "#"), "");
+        assert_eq!(resolved("http://x/a/b.json", "c.json#d"), "http://x/a/c.json#d");
+        assert_eq!(resolved("http://x/a/b.json", "/c"), "http://x/c");
+        assert_eq!(resolved("http://x/a/b.json", "../../c/./d/.."), "http://x/c/");
+        assert_eq!(resolved("http://x", "#a"), "http://x#a");
+        assert_eq!(resolved("http://x#b", "?"), "http://x?");
+        assert_eq!(resolved("http://x#b", ""), "http://x#b");
+        assert_eq!(resolved("http://x/a", "//y/b"), "http://y/b");
+        assert_eq!(resolved("", "other.json"), "/other.json");
+        assert_eq!(resolved("urn:a:b", "#c"), "urn:a:b#c");
+    }
+
+    #[test]
+    fn what_go_refuses_is_refused_in_its_words() {
+        for (text, reason) in [
+            ("%zz", r#"parse "%zz": invalid URL escape "%zz""#),
+            (":a", r#"parse ":a": missing protocol scheme"#),
+            ("1a:b", r#"parse "1a:b": first path segment in URL cannot contain colon"#),
+            ("http://x:y/", r#"parse "http://x:y/": invalid port ":y" after host"#),
+            ("http://a b/", r#"parse "http://a b/": invalid character " " in host name"#),
+            ("#%2", r##"parse "#%2": invalid URL escape "%2""##),
+        ] {
+            assert_eq!(Url::parse(text).unwrap_err(), reason);
+        }
+        assert_eq!(Url::parse_request_uri("").unwrap_err(), r#"parse "": empty url"#);
+        assert_eq!(Url::parse_request_uri("a").unwrap_err(), r#"parse "a": invalid URI for request"#);
+    }
+
+    #[test]
+    fn queries_are_escaped_and_read() {
+        assert_eq!(query_escape("a b&é"), "a+b%26%C3%A9");
+        assert_eq!(query_unescape("a+b%26%C3%A9").unwrap(), "a b&é");
+        let url = Url::parse("http://x/?a=1&b;c=2&a=%zz&d").unwrap();
+        assert_eq!(url.query(), [("a".to_owned(), "1".to_owned()), ("d".to_owned(), String::new())]);
+    }
 }

@@ -1,16 +1,15 @@
 //! YAML as Kubernetes' own tools read it: YAML 1.1 words and numbers, libyaml's leniency about indentation.
 //!
 //! `kubectl` and `gator` read manifests through a port of libyaml, so `enabled: no` is false and `mode: 0644` is a
-//! number. A stricter or newer reader would give policies other objects than the cluster gets.
+//! number. A stricter or newer reader would give policies other objects than the cluster gets. Documents are composed by
+//! [`go_compat::yaml`].
 
 mod block;
 mod compose;
 mod json;
-mod scalar;
 
 pub use block::block;
-pub use compose::{DuplicateKey, Placed, YamlError};
-pub use scalar::Words;
+pub use compose::{DuplicateKey, Placed, Words, YamlError};
 
 /// Nesting that any Kubernetes object stays far below; serde_json reads no deeper than 128 either.
 const DEPTH: usize = 100;

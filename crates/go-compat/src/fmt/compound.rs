@@ -1,12 +1,15 @@
-//! What only templates print: JSON as Go's decoder has it, and Go's other constants (`fmt/print.go`).
+//! Arguments of types other than numbers and strings (`fmt/print.go`): JSON as Go's decoder has it, and Go's other
+//! constants.
 
-use super::{Arg, Spec, bad_verb, float, integer, print as print_arg, text};
+use super::{Arg, Spec, bad_verb, float, integer, print as print_arg, string};
 
-/// An argument that OPA's `sprintf` never has.
+/// An argument of a type that is neither `int64`, `float64`, `*big.Int` nor `string`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Compound {
+#[non_exhaustive]
+pub enum Compound {
     /// Go's `nil`.
     Nil,
+    /// Go's `bool`.
     Bool(bool),
     /// Go's `int`.
     Int(i64),
@@ -45,7 +48,7 @@ pub(super) fn print(arg: &Compound, verb: char, spec: Spec, out: &mut String) ->
     match arg {
         // Only errors are printed under `%w`, whatever is in them.
         Compound::List(_) | Compound::Map(_) if verb == 'w' => return false,
-        Compound::Nil if verb == 'v' => text::plain("<nil>", spec.without_precision(), out),
+        Compound::Nil if verb == 'v' => string::plain("<nil>", spec.without_precision(), out),
         Compound::Nil => {
             out.push_str("%!");
             out.push(verb);
@@ -62,7 +65,7 @@ pub(super) fn print(arg: &Compound, verb: char, spec: Spec, out: &mut String) ->
         Compound::Int(int) => return integer::print(*int, verb, spec, out),
         Compound::Byte(byte) => return integer::print(i64::from(*byte), verb, spec, out),
         Compound::Complex(real, imaginary) => return complex(*real, *imaginary, verb, spec, out),
-        Compound::Number(number) => return text::print(number, verb, spec, out),
+        Compound::Number(number) => return string::print(number, verb, spec, out),
         Compound::List(items) => list(items, verb, spec, out),
         Compound::Map(pairs) => map(pairs, verb, spec, out),
     }
@@ -102,8 +105,8 @@ fn map(pairs: &[(String, Arg)], verb: char, spec: Spec, out: &mut String) {
         if position > 0 {
             out.push_str(between);
         }
-        if !text::print(key, verb, spec, out) {
-            bad_verb(&Arg::Text(key.clone()), verb, spec, out);
+        if !string::print(key, verb, spec, out) {
+            bad_verb(&Arg::String(key.clone()), verb, spec, out);
         }
         out.push(':');
         element(value, verb, spec, out);

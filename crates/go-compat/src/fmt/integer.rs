@@ -4,7 +4,7 @@
 
 use num_bigint::BigInt;
 
-use super::{Spec, text};
+use super::{Spec, string};
 
 /// Prints an `int64`; false if the verb does not take one.
 pub(super) fn print(int: i64, verb: char, spec: Spec, out: &mut String) -> bool {
@@ -14,8 +14,8 @@ pub(super) fn print(int: i64, verb: char, spec: Spec, out: &mut String) -> bool 
         'o' | 'O' => based(int, Base::Octal, verb, spec, out),
         'x' => based(int, Base::Hex, verb, spec, out),
         'X' => based(int, Base::UpperHex, verb, spec, out),
-        'c' => spec.pad(text::rune(int).encode_utf8(&mut [0; 4]), out),
-        'q' => spec.pad(&text::quoted_rune(text::rune(int), spec.plus), out),
+        'c' => spec.pad(string::rune(int).encode_utf8(&mut [0; 4]), out),
+        'q' => spec.pad(&crate::strconv::quote_rune(string::rune(int), spec.plus), out),
         'U' => unicode(int, spec, out),
         _ => return false,
     }
@@ -74,7 +74,7 @@ fn based(int: i64, base: Base, verb: char, spec: Spec, out: &mut String) {
         (None, Some(width)) if spec.zero && !spec.minus => width.saturating_sub(sign.len()),
         _ => 0,
     };
-    let digits = text::zeros_before(&base.digits(int.unsigned_abs()), least);
+    let digits = string::zeros_before(&base.digits(int.unsigned_abs()), least);
     let sharp = if spec.sharp { base.sharp_prefix(&digits) } else { "" };
     let letter = if verb == 'O' { "0o" } else { "" };
     spec.without_zero().pad(&format!("{sign}{letter}{sharp}{digits}"), out);
@@ -84,8 +84,9 @@ fn based(int: i64, base: Base, verb: char, spec: Spec, out: &mut String) {
 fn unicode(int: i64, spec: Spec, out: &mut String) {
     let point = int.cast_unsigned();
     let least = spec.precision.unwrap_or(0).max(4);
-    let mut body = format!("U+{}", text::zeros_before(&format!("{point:X}"), least));
-    let printable = u32::try_from(point).ok().and_then(char::from_u32).filter(|c| text::is_printable(*c));
+    let mut body = format!("U+{}", string::zeros_before(&format!("{point:X}"), least));
+    let printable =
+        u32::try_from(point).ok().and_then(char::from_u32).filter(|c| crate::strconv::is_print(*c));
     if let Some(character) = printable.filter(|_| spec.sharp) {
         body.push_str(&format!(" '{character}'"));
     }
@@ -116,7 +117,7 @@ pub(super) fn print_big(big: &BigInt, verb: char, spec: Spec, out: &mut String) 
         (_, false) => "",
     };
     let precision = spec.precision.unwrap_or(0);
-    let digits = text::zeros_before(&digits, precision);
+    let digits = string::zeros_before(&digits, precision);
     let length = sign.len().saturating_add(prefix.len()).saturating_add(digits.len());
     let missing = spec.width.unwrap_or(0).saturating_sub(length);
     let (left, zeros, right) = match (spec.minus, spec.zero && spec.precision.is_none()) {

@@ -8,7 +8,7 @@ fn check(format: &str, args: &[Arg], expected: &str) {
 }
 
 fn text(string: &str) -> Arg {
-    Arg::Text(string.to_owned())
+    Arg::String(string.to_owned())
 }
 
 #[test]

@@ -1,17 +1,17 @@
-//! Go's pattern syntax, read and written as Rust's.
+//! `regexp/syntax`: Go's pattern syntax, read and written as Rust's.
 
 mod class;
 
 use std::collections::HashMap;
 
-/// Why Go refuses a pattern.
-type Refusal = &'static str;
+/// Why Go refuses a pattern: its `ErrorCode`.
+type Code = &'static str;
 
 /// The largest repeat count that Go takes.
 const MOST_REPEATS: u32 = 1000;
 
 /// Writes a Go pattern in Rust's syntax.
-pub(super) fn translate(pattern: &str) -> Result<String, Refusal> {
+pub(super) fn translate(pattern: &str) -> Result<String, Code> {
     let mut translator = Translator {
         rest: pattern,
         out: String::with_capacity(pattern.len()),
@@ -72,7 +72,7 @@ impl<'a> Translator<'a> {
         rest.is_some()
     }
 
-    fn element(&mut self, character: char) -> Result<(), Refusal> {
+    fn element(&mut self, character: char) -> Result<(), Code> {
         let repeated = std::mem::take(&mut self.repeated);
         let start = self.out.len();
         match character {
@@ -114,7 +114,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Repeats the last element.
-    fn repetition(&mut self, operator: &str, count: u32, repeated: bool) -> Result<(), Refusal> {
+    fn repetition(&mut self, operator: &str, count: u32, repeated: bool) -> Result<(), Code> {
         if repeated {
             return Err("invalid nested repetition operator");
         }
@@ -142,7 +142,7 @@ impl<'a> Translator<'a> {
     }
 
     /// The end of a group, which is an element.
-    fn close(&mut self) -> Result<(), Refusal> {
+    fn close(&mut self) -> Result<(), Code> {
         let group = self.groups.pop().ok_or("unexpected )")?;
         self.out.push(')');
         self.lazy = group.lazy;
@@ -162,7 +162,7 @@ impl<'a> Translator<'a> {
     }
 
     /// `{2}`, `{2,}` or `{2,5}` after its brace, and the largest of its counts; none where the brace is a literal one.
-    fn counts(&mut self) -> Result<Option<(String, u32)>, Refusal> {
+    fn counts(&mut self) -> Result<Option<(String, u32)>, Code> {
         let Some((inside, rest)) = self.rest.split_once('}') else {
             return Ok(None);
         };
@@ -188,7 +188,7 @@ impl<'a> Translator<'a> {
     }
 
     /// What follows `(`: a capture, a named capture, or flags.
-    fn group(&mut self) -> Result<(), Refusal> {
+    fn group(&mut self) -> Result<(), Code> {
         if !self.take("?") {
             self.open("(", self.lazy);
             return Ok(());
@@ -232,7 +232,7 @@ impl<'a> Translator<'a> {
     }
 
     /// What follows a backslash outside of a class.
-    fn escape(&mut self) -> Result<(), Refusal> {
+    fn escape(&mut self) -> Result<(), Code> {
         let (rest, start) = (self.rest, self.out.len());
         match self.next().ok_or("trailing backslash at end of expression")? {
             'A' => self.out.push_str("\\A"),

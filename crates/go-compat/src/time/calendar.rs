@@ -1,7 +1,7 @@
-//! Days, months and years of the Gregorian calendar, and the clock. Nothing here knows about zones.
+//! Days, months and years of the Gregorian calendar, and the clock. Zones are in `zone`.
 
 /// Nanoseconds in a second.
-pub(super) const NANOS: i64 = 1_000_000_000;
+pub const NANOS: i64 = 1_000_000_000;
 const DAY: i64 = 86_400;
 /// Years after which the calendar repeats, and their days.
 const ERA: i64 = 400;
@@ -11,20 +11,26 @@ const EPOCH: i64 = 719_468;
 /// Far beyond any instant in 64 bits of nanoseconds.
 const MOST_YEARS: i64 = 1 << 40;
 
-/// A day. The month may be named from 1 to 12.
+/// A day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Date {
-    pub(super) year: i64,
-    pub(super) month: i64,
-    pub(super) day: i64,
+pub struct Date {
+    /// The year; 0 is the one before 1.
+    pub year: i64,
+    /// The month, from 1.
+    pub month: i64,
+    /// The day of the month, from 1.
+    pub day: i64,
 }
 
-pub(super) const fn is_leap(year: i64) -> bool {
+/// Returns true for years with 366 days.
+#[must_use]
+pub const fn is_leap(year: i64) -> bool {
     year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0)
 }
 
 /// The days of a month from 1 to 12.
-pub(super) const fn days_in(month: i64, year: i64) -> i64 {
+#[must_use]
+pub const fn days_in(month: i64, year: i64) -> i64 {
     match month {
         2 if is_leap(year) => 29,
         2 => 28,
@@ -35,7 +41,8 @@ pub(super) const fn days_in(month: i64, year: i64) -> i64 {
 
 impl Date {
     /// The day so many days after 1970 began. Years are counted from March, so that leap days come last.
-    pub(super) fn of_days(days: i64) -> Self {
+    #[must_use]
+    pub fn of_days(days: i64) -> Self {
         let days = days.saturating_add(EPOCH);
         let (era, within) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
         let leaps = (within / 1_460).saturating_sub(within / 36_524).saturating_add(within / 146_096);
@@ -50,7 +57,8 @@ impl Date {
     }
 
     /// Days since 1970 began.
-    pub(super) fn days(self) -> i64 {
+    #[must_use]
+    pub fn days(self) -> i64 {
         let year = self.year.saturating_sub(i64::from(self.month <= 2));
         let shifted =
             if self.month > 2 { self.month.saturating_sub(3) } else { self.month.saturating_add(9) };
@@ -60,12 +68,15 @@ impl Date {
     }
 
     /// The number of the day in its year, from 1.
-    pub(super) fn year_day(self) -> i64 {
+    #[must_use]
+    pub fn year_day(self) -> i64 {
         let first = Self { month: 1, day: 1, ..self };
         self.days().saturating_sub(first.days()).saturating_add(1)
     }
 
-    pub(super) fn weekday(self) -> &'static str {
+    /// The English name of the day of the week.
+    #[must_use]
+    pub fn weekday(self) -> &'static str {
         const NAMES: [&str; 7] =
             ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
         let index = usize::try_from(self.days().rem_euclid(7)).unwrap_or(0);
@@ -83,18 +94,23 @@ const fn days_of_months(months: i64) -> i64 {
     months.saturating_mul(153).saturating_add(2) / 5
 }
 
-/// What calendar and clock show somewhere.
+/// A day and a time of day, in some zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Civil {
-    pub(super) date: Date,
-    pub(super) hour: i64,
-    pub(super) minute: i64,
-    pub(super) second: i64,
+pub struct Civil {
+    /// The day.
+    pub date: Date,
+    /// 0 to 23.
+    pub hour: i64,
+    /// 0 to 59.
+    pub minute: i64,
+    /// 0 to 59.
+    pub second: i64,
 }
 
 impl Civil {
-    /// The clocks at a time in seconds since 1970, so many seconds ahead of Greenwich's.
-    pub(super) fn at(seconds: i64, offset: i64) -> Self {
+    /// The clocks at a time in seconds since 1970, so many seconds ahead of UTC.
+    #[must_use]
+    pub fn at(seconds: i64, offset: i64) -> Self {
         let seconds = seconds.saturating_add(offset);
         let clock = seconds.rem_euclid(DAY);
         Self {
@@ -105,14 +121,16 @@ impl Civil {
         }
     }
 
-    /// Seconds since 1970, if these clocks were Greenwich's.
-    pub(super) fn seconds(&self) -> i64 {
+    /// Seconds since 1970, if the zone is UTC.
+    #[must_use]
+    pub fn seconds(&self) -> i64 {
         let clock = self.hour.saturating_mul(3_600).saturating_add(self.minute.saturating_mul(60));
         self.date.days().saturating_mul(DAY).saturating_add(clock).saturating_add(self.second)
     }
 
     /// As many years, months and days later; a day beyond the end of a month is one of the next.
-    pub(super) fn plus(&self, years: i64, months: i64, days: i64) -> Option<Self> {
+    #[must_use]
+    pub fn plus(&self, years: i64, months: i64, days: i64) -> Option<Self> {
         let months = self.date.month.checked_sub(1)?.checked_add(months)?;
         let year = self.date.year.checked_add(years)?.checked_add(months.div_euclid(12))?;
         if year.abs() > MOST_YEARS || days.abs() > MOST_YEARS {
@@ -124,7 +142,8 @@ impl Civil {
     }
 
     /// Years, months, days, hours, minutes and seconds until a later one.
-    pub(super) fn until(&self, later: &Self) -> [i64; 6] {
+    #[must_use]
+    pub fn until(&self, later: &Self) -> [i64; 6] {
         let mut year = later.date.year.saturating_sub(self.date.year);
         let mut month = later.date.month.saturating_sub(self.date.month);
         let mut day = later.date.day.saturating_sub(self.date.day);

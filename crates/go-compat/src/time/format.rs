@@ -23,20 +23,15 @@ pub(super) const fn months() -> [&'static str; 12] {
     MONTHS
 }
 
-/// An instant in all its parts.
-pub(super) struct Written {
-    civil: Civil,
-    nanos: i64,
-    offset: i64,
-    zone: String,
+/// A time with the clocks that show it.
+pub(super) struct Formatter<'a> {
+    pub(super) civil: Civil,
+    pub(super) nanos: i64,
+    pub(super) offset: i64,
+    pub(super) zone: &'a str,
 }
 
-impl Written {
-    /// A time in seconds since 1970 on clocks that are so many seconds ahead of Greenwich's.
-    pub(super) fn new(seconds: i64, nanos: i64, offset: i64, zone: String) -> Self {
-        Self { civil: Civil::at(seconds, offset), nanos, offset, zone }
-    }
-
+impl Formatter<'_> {
     pub(super) fn format(&self, layout: &str) -> String {
         let (mut out, mut rest) = (String::new(), layout);
         loop {
@@ -85,7 +80,7 @@ impl Written {
     /// The zone's name, or its offset where it has none.
     fn zone_name(&self) -> String {
         if !self.zone.is_empty() {
-            return self.zone.clone();
+            return self.zone.to_owned();
         }
         let minutes = self.offset.abs() / 60;
         let sign = if self.offset < 0 { '-' } else { '+' };

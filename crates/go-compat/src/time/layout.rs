@@ -52,7 +52,8 @@ pub(super) enum Parts {
 }
 
 /// The layout that a name stands for, or the text itself.
-pub(super) fn known(name: &str) -> &str {
+#[must_use]
+pub fn known(name: &str) -> &str {
     match name {
         "ANSIC" => "Mon Jan _2 15:04:05 2006",
         "UnixDate" => "Mon Jan _2 15:04:05 MST 2006",

@@ -1,6 +1,6 @@
 //! A text read as a layout says, as Go's `time.Parse` reads it.
 
-use super::super::operand::Fault;
+use super::Time;
 use super::calendar::{Civil, Date, days_in, is_leap};
 use super::format::months;
 use super::layout::{self, Field, OffsetLook, Parts};
@@ -18,20 +18,12 @@ struct Reading {
     nanos: i64,
     /// `AM` is false, `PM` true.
     half: Option<bool>,
-    /// Seconds ahead of Greenwich.
+    /// Seconds ahead of UTC.
     offset: Option<i64>,
     greenwich: bool,
 }
 
-/// An instant, and how many seconds the clocks that showed it are ahead of Greenwich's.
-pub(super) struct Parsed {
-    /// Since 1970.
-    pub(super) seconds: i64,
-    pub(super) nanos: i64,
-    pub(super) offset: i64,
-}
-
-pub(super) fn parse(layout: &str, text: &str) -> Result<Parsed, Fault> {
+pub(super) fn parse(layout: &str, text: &str) -> Result<Time, String> {
     let unreadable = || format!("parsing time \"{text}\" as \"{layout}\": cannot parse");
     let (mut found, mut rest, mut layout_left) = (Reading::default(), text, layout);
     loop {
@@ -246,7 +238,7 @@ impl Reading {
         Some(rest)
     }
 
-    fn instant(self) -> Option<Parsed> {
+    fn instant(self) -> Option<Time> {
         let hour = match self.half {
             Some(true) if self.hour < 12 => self.hour.saturating_add(12),
             Some(false) if self.hour == 12 => 0,
@@ -256,7 +248,7 @@ impl Reading {
         let seconds = Civil { date, hour, minute: self.minute, second: self.second }.seconds();
         // A zone's name moves nothing: its clocks are not known, and Go does not use the hours behind `GMT`.
         let offset = self.offset.filter(|_| !self.greenwich).unwrap_or(0);
-        Some(Parsed { seconds: seconds.saturating_sub(offset), nanos: self.nanos, offset })
+        Some(Time { seconds: seconds.saturating_sub(offset), nanos: self.nanos, offset })
     }
 
     fn date(&self) -> Option<Date> {

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Offset, TimeZone, Utc};
 use chrono_tz::{OffsetName, Tz};
 
-use super::super::operand::Fault;
 use super::calendar::{Civil, Date};
 
 /// The database's rules are written out up to here; later years repeat earlier ones that are as long, and begin on
@@ -14,14 +13,18 @@ const DAY: i64 = 86_400;
 
 /// A place's clocks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Zone(Option<Tz>);
+pub struct Zone(Option<Tz>);
 
 impl Zone {
-    pub(super) const UTC: Self = Self(None);
+    /// Coordinated universal time.
+    pub const UTC: Self = Self(None);
 
-    /// The zone of a name. `Local` is the clock of whoever evaluates, which is taken for Greenwich's: an answer must
+    /// The zone of a name. `Local` is taken for UTC: an answer must
     /// not depend on where it is asked.
-    pub(super) fn named(name: &str) -> Result<Self, Fault> {
+    ///
+    /// # Errors
+    /// The database has no such zone; in the words of `time.LoadLocation`.
+    pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "" | "UTC" | "Local" => Ok(Self::UTC),
             name => {
@@ -31,22 +34,25 @@ impl Zone {
         }
     }
 
-    /// How many seconds the clocks are ahead of Greenwich's at a time in seconds since 1970.
-    pub(super) fn offset_at(self, seconds: i64) -> i64 {
+    /// How many seconds the clocks are ahead of UTC at a time in seconds since 1970.
+    #[must_use]
+    pub fn offset_at(self, seconds: i64) -> i64 {
         let Some(zone) = self.0 else { return 0 };
         let offset = zone.offset_from_utc_datetime(&instant(zone, seconds).naive_utc());
         i64::from(offset.fix().local_minus_utc())
     }
 
     /// The name of the time kept then, for example `CEST`; empty if it has none.
-    pub(super) fn abbreviation_at(self, seconds: i64) -> String {
+    #[must_use]
+    pub fn abbreviation_at(self, seconds: i64) -> String {
         let Some(zone) = self.0 else { return "UTC".to_owned() };
         let offset = zone.offset_from_utc_datetime(&instant(zone, seconds).naive_utc());
         offset.abbreviation().unwrap_or_default().to_owned()
     }
 
     /// The seconds since 1970 at which clocks show this; of two, or of none, the ones Go chooses.
-    pub(super) fn instant_of(self, civil: Civil) -> i64 {
+    #[must_use]
+    pub fn instant_of(self, civil: Civil) -> i64 {
         let local = civil.seconds();
         let guess = self.offset_at(local);
         if guess == 0 { local } else { local.saturating_sub(self.offset_at(local.saturating_sub(guess))) }

@@ -1,84 +1,119 @@
-//! What a plain word means: Go's resolution of YAML 1.2's words with the numbers of YAML 1.1.
+//! The meaning of plain words: Go's resolution of YAML 1.1's or 1.2's words, with the numbers of YAML 1.1.
 
-use super::super::encoding::text_of;
-use crate::value::Number;
+use super::Scalar;
+use crate::time::{RFC3339_NANO, Time};
+use crate::{base64, utf8};
 
-/// The value of a scalar before it becomes JSON.
+/// The value of a scalar.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scalar {
+#[non_exhaustive]
+pub enum Resolved {
+    /// `~`, `null`, or nothing.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// A whole number of 64 bits, with or without a sign.
     Int(i128),
+    /// A number with a point or an exponent, or a whole one that is larger.
     Float(f64),
-    Text(String),
+    /// Anything else.
+    String(String),
+    /// A date, perhaps with a time, in RFC 3339.
     Timestamp(String),
+    /// `<<`.
     Merge,
-    /// Not what its tag says.
-    Wrong,
+    /// Not of the type that its tag asks for.
+    Mismatch,
 }
 
 const PREFIX: &str = "tag:yaml.org,2002:";
 
-/// The value of a plain scalar without a tag.
-pub(super) fn plain(text: &str) -> Scalar {
-    word(text).or_else(|| number(text, true)).unwrap_or_else(|| Scalar::Text(text.to_owned()))
+/// The words that are booleans. Numbers are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// YAML 1.1, which version 2 reads: `yes`, `no`, `on`, `off`, `y` and `n` are booleans.
+    Yaml11,
+    /// YAML 1.2, which version 3 reads: they are strings.
+    Yaml12,
 }
 
-/// The value of a scalar in a document, where a date without a tag is text.
-pub(super) fn resolve(text: &str, tag: Option<&str>, quoted: bool) -> Scalar {
-    match tag.filter(|tag| !tag.is_empty() && *tag != "!") {
-        None if quoted => Scalar::Text(text.to_owned()),
-        None => match plain(text) {
-            Scalar::Timestamp(_) => Scalar::Text(text.to_owned()),
-            scalar => scalar,
+/// The value of a plain scalar without a tag.
+#[must_use]
+pub fn plain(text: &str, words: Words) -> Resolved {
+    let old = || old_bool(text).filter(|_| words == Words::Yaml11).map(Resolved::Bool);
+    let found = word(text).or_else(old).or_else(|| number(text, true));
+    found.unwrap_or_else(|| Resolved::String(text.to_owned()))
+}
+
+/// The boolean that a word is in YAML 1.1 only.
+#[must_use]
+pub fn old_bool(text: &str) -> Option<bool> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
+    }
+}
+
+/// The value of a scalar of a document as version 3 decodes it to JSON, where a date without a tag is a string.
+#[must_use]
+pub fn resolve(scalar: &Scalar) -> Resolved {
+    let text = scalar.text.as_str();
+    match scalar.tag.as_deref().filter(|tag| !tag.is_empty() && *tag != "!") {
+        None if scalar.is_quoted => Resolved::String(text.to_owned()),
+        None => match plain(text, Words::Yaml12) {
+            Resolved::Timestamp(_) => Resolved::String(text.to_owned()),
+            resolved => resolved,
         },
-        Some(tag) => tagged(text, tag).unwrap_or(Scalar::Wrong),
+        Some(tag) => tagged(text, tag).unwrap_or(Resolved::Mismatch),
     }
 }
 
 /// The value of a scalar with a tag; none where it does not fit.
-fn tagged(text: &str, tag: &str) -> Option<Scalar> {
-    let Some(kind) = tag.strip_prefix(PREFIX) else { return Some(Scalar::Text(text.to_owned())) };
+fn tagged(text: &str, tag: &str) -> Option<Resolved> {
+    let Some(kind) = tag.strip_prefix(PREFIX) else { return Some(Resolved::String(text.to_owned())) };
     let found =
-        || word(text).or_else(|| number(text, false)).unwrap_or_else(|| Scalar::Text(text.to_owned()));
+        || word(text).or_else(|| number(text, false)).unwrap_or_else(|| Resolved::String(text.to_owned()));
     match (kind, found()) {
-        ("binary", _) => base64(text).map(Scalar::Text),
+        ("binary", _) => base64::decode(text.as_bytes()).map(|bytes| Resolved::String(utf8::lossy(&bytes))),
         ("timestamp", found) => match found {
-            Scalar::Text(text) => timestamp(&text).map(Scalar::Timestamp),
+            Resolved::String(text) => timestamp(&text).map(Resolved::Timestamp),
             _ => None,
         },
-        ("bool", found @ Scalar::Bool(_))
-        | ("int", found @ Scalar::Int(_))
-        | ("null", found @ Scalar::Null) => Some(found),
-        ("float", Scalar::Int(whole)) => i64::try_from(whole).ok().map(|whole| Scalar::Float(whole as f64)),
-        ("float", found @ Scalar::Float(_)) => Some(found),
+        ("bool", found @ Resolved::Bool(_))
+        | ("int", found @ Resolved::Int(_))
+        | ("null", found @ Resolved::Null) => Some(found),
+        ("float", Resolved::Int(whole)) => {
+            i64::try_from(whole).ok().map(|whole| Resolved::Float(whole as f64))
+        }
+        ("float", found @ Resolved::Float(_)) => Some(found),
         ("bool" | "int" | "null" | "float", _) => None,
-        _ => Some(Scalar::Text(text.to_owned())),
+        _ => Some(Resolved::String(text.to_owned())),
     }
 }
 
-fn word(text: &str) -> Option<Scalar> {
+fn word(text: &str) -> Option<Resolved> {
     Some(match text {
-        "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
-        "true" | "True" | "TRUE" => Scalar::Bool(true),
-        "false" | "False" | "FALSE" => Scalar::Bool(false),
-        ".nan" | ".NaN" | ".NAN" => Scalar::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Scalar::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => Scalar::Float(f64::NEG_INFINITY),
-        "<<" => Scalar::Merge,
+        "" | "~" | "null" | "Null" | "NULL" => Resolved::Null,
+        "true" | "True" | "TRUE" => Resolved::Bool(true),
+        "false" | "False" | "FALSE" => Resolved::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => Resolved::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Resolved::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => Resolved::Float(f64::NEG_INFINITY),
+        "<<" => Resolved::Merge,
         _ => return None,
     })
 }
 
-fn number(text: &str, may_be_date: bool) -> Option<Scalar> {
+fn number(text: &str, may_be_date: bool) -> Option<Resolved> {
     match text.as_bytes().first()? {
-        b'.' => float(text).map(Scalar::Float),
+        b'.' => float(text).map(Resolved::Float),
         b'0'..=b'9' | b'+' | b'-' => {
             if may_be_date && let Some(date) = timestamp(text) {
-                return Some(Scalar::Timestamp(date));
+                return Some(Resolved::Timestamp(date));
             }
             let digits: String = text.chars().filter(|character| *character != '_').collect();
-            integer(&digits).map(Scalar::Int).or_else(|| float(&digits).map(Scalar::Float))
+            integer(&digits).map(Resolved::Int).or_else(|| float(&digits).map(Resolved::Float))
         }
         _ => None,
     }
@@ -135,48 +170,12 @@ fn timestamp(text: &str) -> Option<String> {
     if digits != 4 || text.as_bytes().get(4) != Some(&b'-') {
         return None;
     }
-    super::super::time::rfc3339_of_yaml(text)
-}
-
-fn base64(text: &str) -> Option<String> {
-    let mut specification = data_encoding::BASE64.specification();
-    specification.check_trailing_bits = false;
-    specification.ignore.push_str("\r\n");
-    let bytes = specification.encoding().ok()?.decode(text.as_bytes()).ok()?;
-    Some(text_of(&bytes))
-}
-
-/// A float as Go's `encoding/json` writes it; none for infinities.
-pub(super) fn json_number(float: f64) -> Option<Number> {
-    if !float.is_finite() {
-        return None;
-    }
-    let size = float.abs();
-    let text = if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let text = format!("{float:e}");
-        if size >= 1.0 { text.replace('e', "e+") } else { text }
-    } else {
-        format!("{float}")
-    };
-    Some(Number::spelled(&text))
-}
-
-/// A float as Go's `'g'` format writes it, the shortest that reads the same.
-pub(super) fn general(float: f64) -> String {
-    decimal(&format!("{float:e}"))
-}
-
-/// As [`general`], with the precision of 32 bits.
-pub(super) fn general_short(float: f32) -> String {
-    decimal(&format!("{float:e}"))
-}
-
-fn decimal(text: &str) -> String {
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if !(-4..6).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs());
-    }
-    text.parse::<f64>().map_or_else(|_| text.to_owned(), |float| float.to_string())
+    const LAYOUTS: [&str; 4] = [
+        "2006-1-2T15:4:5.999999999Z07:00",
+        "2006-1-2t15:4:5.999999999Z07:00",
+        "2006-1-2 15:4:5.999999999",
+        "2006-1-2",
+    ];
+    let time = LAYOUTS.iter().find_map(|layout| Time::parse(layout, text).ok())?;
+    Some(time.format(RFC3339_NANO, ""))
 }

@@ -2,9 +2,9 @@
 //!
 //! This is `ast.Value.String()`: strings quoted as Go quotes them, sets and objects in OPA's order.
 
-use crate::value::Value;
+use go_compat::strconv;
 
-use super::text;
+use super::Value;
 
 /// The text of a value.
 pub(crate) fn of(value: &Value) -> String {
@@ -18,7 +18,7 @@ fn write(value: &Value, out: &mut String) {
         Value::Null | Value::Undefined => out.push_str("null"),
         Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
         Value::Number(number) => out.push_str(&number.text()),
-        Value::String(string) => out.push_str(&text::quoted(string)),
+        Value::String(string) => out.push_str(&strconv::quote(string)),
         Value::Array(array) => list('[', array.iter(), ']', out),
         Value::Set(set) if set.is_empty() => out.push_str("set()"),
         Value::Set(set) => list('{', set.iter(), '}', out),

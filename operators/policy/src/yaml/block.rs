@@ -6,7 +6,7 @@
 use libyaml_safer::{Emitter, Event, EventData, MappingStyle, Parser, ScalarStyle, SequenceStyle};
 
 use super::YamlError;
-use super::scalar::{self, Words};
+use super::compose::{Words, of_word};
 
 /// Rewrites JSON text as YAML in block style.
 ///
@@ -73,7 +73,7 @@ fn restyle(event: &mut Event) {
 fn style_of(text: &str) -> ScalarStyle {
     let starts_like_a_value =
         text.starts_with(|first: char| first.is_ascii_digit() || "+-.=<~".contains(first));
-    let is_text = scalar::resolve(text.to_owned(), false, None, Words::Yaml11).as_str() == Some(text);
+    let is_text = of_word(text, Words::Yaml11).as_str() == Some(text);
     match text {
         _ if text.contains('\n') && !text.contains('\r') => ScalarStyle::Literal,
         _ if is_text && !starts_like_a_value => ScalarStyle::Plain,

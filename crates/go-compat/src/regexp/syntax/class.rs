@@ -1,6 +1,6 @@
 //! Character classes and escapes.
 
-use super::{Refusal, Translator};
+use super::{Code, Translator};
 
 const POSIX: &[&str] = &[
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
@@ -9,7 +9,7 @@ const POSIX: &[&str] = &[
 
 impl Translator<'_> {
     /// What follows `[`.
-    pub(super) fn class(&mut self) -> Result<(), Refusal> {
+    pub(super) fn class(&mut self) -> Result<(), Code> {
         self.out.push('[');
         if self.take("^") {
             self.out.push('^');
@@ -31,7 +31,7 @@ impl Translator<'_> {
     }
 
     /// `[:alpha:]`, which both sides write in the same way.
-    fn posix(&mut self) -> Result<bool, Refusal> {
+    fn posix(&mut self) -> Result<bool, Code> {
         if !self.rest.starts_with("[:") {
             return Ok(false);
         }
@@ -47,7 +47,7 @@ impl Translator<'_> {
     }
 
     /// A Perl or Unicode class, a character, or a range of characters.
-    fn item(&mut self) -> Result<(), Refusal> {
+    fn item(&mut self) -> Result<(), Code> {
         let start = self.rest;
         if self.take("\\") {
             if let Some(class) = self.perl_or_unicode()? {
@@ -73,7 +73,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn class_character(&mut self) -> Result<char, Refusal> {
+    fn class_character(&mut self) -> Result<char, Code> {
         if self.take("\\") {
             return self.escaped_character();
         }
@@ -81,7 +81,7 @@ impl Translator<'_> {
     }
 
     /// `d`, `W`, `pL` or `p{Greek}` after its backslash, as items of a Rust class; none for a character.
-    pub(super) fn perl_or_unicode(&mut self) -> Result<Option<String>, Refusal> {
+    pub(super) fn perl_or_unicode(&mut self) -> Result<Option<String>, Code> {
         let items = match self.rest.chars().next() {
             Some('d') => "0-9",
             Some('D') => "[^0-9]",
@@ -97,7 +97,7 @@ impl Translator<'_> {
     }
 
     /// `pL`, `P{Greek}` or `p{^Greek}`.
-    fn unicode(&mut self) -> Result<String, Refusal> {
+    fn unicode(&mut self) -> Result<String, Code> {
         let range = "invalid character class range";
         let mut negated = self.next() == Some('P');
         let name = if self.take("{") {
@@ -117,7 +117,7 @@ impl Translator<'_> {
     }
 
     /// The character that an escape stands for, after its backslash.
-    pub(super) fn escaped_character(&mut self) -> Result<char, Refusal> {
+    pub(super) fn escaped_character(&mut self) -> Result<char, Code> {
         let invalid = "invalid escape sequence";
         let character = self.next().ok_or("trailing backslash at end of expression")?;
         Ok(match character {
@@ -151,7 +151,7 @@ impl Translator<'_> {
     }
 
     /// `41` or `{1F600}` after its `x`.
-    fn hexadecimal(&mut self) -> Result<char, Refusal> {
+    fn hexadecimal(&mut self) -> Result<char, Code> {
         let invalid = "invalid escape sequence";
         let digits = if self.take("{") {
             let (digits, rest) = self.rest.split_once('}').ok_or(invalid)?;

@@ -1,15 +1,13 @@
-//! A network as Go's `net.IPNet` understands it: an IPv6 text of an IPv4-mapped address stays 16 bytes wide,
+//! `net`: addresses, and networks as `net.IPNet` understands them: an IPv6 text of an IPv4-mapped address stays 16 bytes wide,
 //! and yet contains and prints as IPv4.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::operand::Fault;
-
 /// A network: its family as written, its first address as 128 bits (IPv4 in the IPv4-mapped range), and the
 /// length of its prefix in its own family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cidr {
+pub struct Cidr {
     first: u128,
     prefix: u32,
     wide: bool,
@@ -18,8 +16,9 @@ pub(super) struct Cidr {
 /// IPv4 addresses as IPv6 ones start here.
 const MAPPED: u128 = 0xffff_0000_0000;
 
-/// An address in text; a zone is refused, as Go refuses it.
-pub(super) fn address(text: &str) -> Option<u128> {
+/// `net.ParseIP`: an address as 128 bits, IPv4 in the IPv4-mapped range.
+#[must_use]
+pub fn parse_ip(text: &str) -> Option<u128> {
     text.parse().ok().map(bits_of)
 }
 
@@ -30,13 +29,15 @@ fn bits_of(address: IpAddr) -> u128 {
     }
 }
 
-/// Whether an address is IPv4 to Go, however it was written.
-pub(super) fn is_v4(bits: u128) -> bool {
+/// Returns true where an address is IPv4 to Go, however it was written.
+#[must_use]
+pub fn is_v4(bits: u128) -> bool {
     bits & !u128::from(u32::MAX) == MAPPED
 }
 
-/// The text of an address, as Go prints it.
-pub(super) fn text(bits: u128) -> String {
+/// An address as Go prints it.
+#[must_use]
+pub fn ip_string(bits: u128) -> String {
     if is_v4(bits) {
         return Ipv4Addr::from_bits(u32::try_from(bits & u128::from(u32::MAX)).unwrap_or_default())
             .to_string();
@@ -51,7 +52,10 @@ fn mask(ones: u32) -> u128 {
 
 impl Cidr {
     /// Reads `10.0.0.0/8`; bits beyond the prefix are dropped.
-    pub(super) fn parse(text: &str) -> Result<Self, Fault> {
+    ///
+    /// # Errors
+    /// `net.ParseCIDR` refuses the string; in its words.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let invalid = || format!("invalid CIDR address: {text}");
         let (address, length) = text.split_once('/').ok_or_else(invalid)?;
         let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
@@ -70,12 +74,14 @@ impl Cidr {
     }
 
     /// A network of 128-bit addresses with `ones` leading bits in common, in the family of its first address.
-    pub(super) fn of_bits(first: u128, ones: u32, wide: bool) -> Self {
+    #[must_use]
+    pub fn of_bits(first: u128, ones: u32, wide: bool) -> Self {
         Self { first, prefix: if wide { ones } else { ones.saturating_sub(96) }, wide }
     }
 
     /// The network of the class of an IPv4 address, as it was before CIDR.
-    pub(super) fn of_class(address: u128) -> Option<Self> {
+    #[must_use]
+    pub fn of_class(address: u128) -> Option<Self> {
         let prefix = match (address >> 24) & 0xff {
             _ if !is_v4(address) => return None,
             0..=0x7f => 8,
@@ -87,23 +93,27 @@ impl Cidr {
     }
 
     /// The first address, IPv4-mapped.
-    pub(super) fn first(&self) -> u128 {
+    #[must_use]
+    pub fn first(&self) -> u128 {
         self.first
     }
 
     /// The leading bits that are fixed, counted in 128 bits.
-    pub(super) fn ones(&self) -> u32 {
+    #[must_use]
+    pub fn ones(&self) -> u32 {
         if self.wide { self.prefix } else { self.prefix.saturating_add(96) }
     }
 
     /// First and last address of the range, whatever bits the network carries beyond its prefix.
-    pub(super) fn range(&self) -> (u128, u128) {
+    #[must_use]
+    pub fn range(&self) -> (u128, u128) {
         let mask = mask(self.ones());
         (self.first & mask, self.first | !mask)
     }
 
     /// `(*net.IPNet).Contains`: an IPv4 address is in no IPv6 network, and the other way round.
-    pub(super) fn contains_address(&self, address: u128) -> bool {
+    #[must_use]
+    pub fn contains_address(&self, address: u128) -> bool {
         if is_v4(self.first) != is_v4(address) {
             return false;
         }
@@ -112,8 +122,9 @@ impl Cidr {
         address & mask(ones) == self.first & mask(ones)
     }
 
-    /// Whether all addresses of another network are in this one.
-    pub(super) fn contains(&self, other: &Self) -> bool {
+    /// Returns true where all addresses of another network are in this one.
+    #[must_use]
+    pub fn contains(&self, other: &Self) -> bool {
         let plain = |cidr: &Self| cidr.wide && !is_v4(cidr.first);
         if plain(self) && plain(other) {
             return self.prefix <= other.prefix && other.first & mask(self.ones()) == self.first;
@@ -122,15 +133,16 @@ impl Cidr {
     }
 
     /// How many addresses there are; one less for all of IPv6.
-    pub(super) fn count(&self) -> u128 {
+    #[must_use]
+    pub fn count(&self) -> u128 {
         let (first, last) = self.range();
         last.saturating_sub(first).saturating_add(1)
     }
 
     /// The texts of all addresses.
-    pub(super) fn addresses(&self) -> impl Iterator<Item = String> + use<> {
+    pub fn addresses(&self) -> impl Iterator<Item = String> + use<> {
         let (first, last) = self.range();
-        (first..=last).map(text)
+        (first..=last).map(ip_string)
     }
 }
 
@@ -138,6 +150,6 @@ impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prefix =
             if self.wide && is_v4(self.first) { self.prefix.saturating_sub(96) } else { self.prefix };
-        write!(f, "{}/{prefix}", text(self.first))
+        write!(f, "{}/{prefix}", ip_string(self.first))
     }
 }
