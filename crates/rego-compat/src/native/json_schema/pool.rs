@@ -78,7 +78,7 @@ impl Pool {
             _ => None,
         };
         let key = if pairs.contains_key(&"id".into()) { "id" } else { "$id" };
-        let id = text(key).map(|id| base.resolve_reference(&id));
+        let id = text(key).map(|id| resolved(base, &id));
         let base = id.as_ref().unwrap_or(base);
         let name = id.as_ref().map(Url::to_string);
         if let Some(name) = &name {
@@ -93,7 +93,7 @@ impl Pool {
             let value = match (key.as_string().map(|key| &**key).unwrap_or_default(), value) {
                 ("const" | "enum", value) => value.clone(),
                 ("$ref", Value::String(_)) => match text("$ref") {
-                    Some(reference) => base.resolve_reference(&reference).to_string().into(),
+                    Some(reference) => resolved(base, &reference).to_string().into(),
                     None => value.clone(),
                 },
                 ("properties" | "dependencies" | "patternProperties", Value::Object(parts)) => {
@@ -146,6 +146,11 @@ impl Pool {
         let document = Document { value, draft: Some(*draft) };
         Ok(self.documents.entry(name).insert_entry(document).into_mut())
     }
+}
+
+/// A reference beside the id of its schema, whose fragment does not count.
+fn resolved(base: &Url, reference: &Url) -> Url {
+    base.without_fragment().resolve_reference(reference)
 }
 
 /// Returns true where a URL names its document without another URL.
