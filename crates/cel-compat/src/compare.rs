@@ -186,7 +186,7 @@ pub(crate) fn whole(number: f64) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use rego_compat::Budget;
+    use eval_budget::Budget;
 
     use super::*;
 

@@ -7,7 +7,7 @@ mod fold;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rego_compat::Budget;
+use eval_budget::Budget;
 
 use super::compare::lookup;
 use super::environment::{Environment, Expression};

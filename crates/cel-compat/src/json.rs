@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use go_compat::json::Document;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::value::{Key, Value};
@@ -14,10 +15,9 @@ impl Value {
         serde_json::from_str(text).ok().or_else(|| Self::from_unusual_text(text))
     }
 
-    /// What serde_json does not read, the reader of Rego's values does: deep nesting, and half a surrogate pair.
+    /// What serde_json does not read, Go's decoder does: deep nesting, and half a surrogate pair.
     fn from_unusual_text(text: &str) -> Option<Self> {
-        let value = rego_compat::Value::from_json_str(text).ok()?;
-        serde_json::to_value(&value).ok().map(|value| Self::from_json(&value))
+        go_compat::json::decode(text).ok()
     }
 
     /// A parsed JSON value.
@@ -30,6 +30,38 @@ impl Value {
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+impl Document for Value {
+    type Key = Key;
+
+    fn null() -> Self {
+        Self::Null
+    }
+
+    fn bool(bool: bool) -> Self {
+        Self::Bool(bool)
+    }
+
+    fn number(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    fn string(string: &str) -> Self {
+        Self::text(string)
+    }
+
+    fn key(key: &str) -> Key {
+        Key::String(key.to_owned().into())
+    }
+
+    fn array(items: Vec<Self>) -> Self {
+        Self::list(items)
+    }
+
+    fn object(fields: Vec<(Key, Self)>) -> Self {
+        Self::Map(fields.into_iter().collect())
     }
 }
 

@@ -17,7 +17,7 @@ mod version;
 
 use std::cmp::Ordering;
 
-use rego_compat::Budget;
+use eval_budget::Budget;
 
 use crate::value::Value;
 

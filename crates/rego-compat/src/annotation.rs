@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use go_compat::url::Url;
+
 use crate::ast::{Head, Node, Term};
-use crate::builtins::{uri, yaml};
+use crate::builtins::yaml;
 use crate::module::Module;
 use crate::value::{Object, Value};
 
@@ -238,7 +240,10 @@ fn resource(value: &Value) -> Value {
         Value::String(text) => (text.to_string(), String::new()),
         value => (part(value, "ref"), part(value, "description")),
     };
-    filled([("ref", uri::rewritten(&address).unwrap_or(address)), ("description", description)])
+    filled([
+        ("ref", Url::parse(&address).map_or(address, |url| url.to_string())),
+        ("description", description),
+    ])
 }
 
 /// `name <mailbox>`, or an object with both.

@@ -1,6 +1,6 @@
 //! Why an evaluation ended without a result.
 
-use crate::budget::Limit;
+use eval_budget::Limit;
 
 /// An evaluation that failed. A policy that is merely not satisfied is no error but `None`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +8,7 @@ use crate::budget::Limit;
 pub enum EvalError {
     /// The evaluation ran out of its budget. Raise that limit, or mend the policy.
     #[error("evaluation exceeded its budget: {0}")]
-    Budget(Limit),
+    Budget(#[from] Limit),
     /// Two definitions of one rule or function gave different values, or two values came for one key of an object.
     /// Printed as OPA prints it: `template:3: eval_conflict_error: object keys must be unique`.
     #[error("{}: eval_conflict_error: {message}", place(.file, *.line, *.column))]

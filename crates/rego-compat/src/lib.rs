@@ -18,7 +18,6 @@
 mod analysis;
 mod annotation;
 mod ast;
-mod budget;
 pub mod builtins;
 mod check;
 mod desugar;
@@ -26,7 +25,6 @@ mod error;
 mod eval;
 mod externals;
 mod finding;
-mod fmt_go;
 mod ir;
 mod lexer;
 mod lookup;
@@ -48,9 +46,9 @@ mod value;
 mod walk;
 
 pub use analysis::{Access, Analysis, Join, Segment, values_at};
-pub use budget::{Budget, Limit};
 pub use builtins::to_json;
 pub use error::EvalError;
+pub use eval_budget::{Budget, Limit};
 pub use externals::{Externals, Silent};
 pub use finding::{Code, Finding, Findings};
 pub use module::{Module, RegoVersion};

@@ -1,24 +1,14 @@
-//! Counts what an evaluation costs, and ends it when its budget is used up.
+//! Counts what an evaluation costs: `eval_budget`'s meter, and the cost of values.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
+use eval_budget::{Budget, Limit};
+
+use crate::error::EvalError;
 use crate::value::Value;
 
-use crate::budget::{Budget, Limit};
-use crate::error::EvalError;
-
-/// Steps between two looks at the clock.
-const CLOCK_INTERVAL: u64 = 1 << 10;
-
-/// Calls of builtins between two looks at the clock.
-const CALL_INTERVAL: u32 = 64;
-
-/// Steps of estimated work beyond which the clock is looked at once it is done.
-const LONG_WORK: u64 = 1 << 16;
-
-/// Time of one step where the work is estimated beforehand; the estimates are of this order, and rather too high.
-const STEP_NANOS: u64 = 10;
+/// Bytes that take as long to build as a step.
+const BYTES_PER_STEP: u64 = 256;
 
 /// Levels of brackets in a value. Deeper ones cannot be dropped or compared without risk to the stack.
 const MAX_NESTING: u32 = 512;
@@ -29,110 +19,57 @@ const FREE_WRAPPINGS: u32 = 64;
 /// What is left of a budget.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    steps: Cell<u64>,
-    next_look: Cell<u64>,
-    max_steps: u64,
-    bytes: Cell<u64>,
-    max_bytes: u64,
+    core: eval_budget::Meter,
     wrappings: Cell<u32>,
-    calls: Cell<u32>,
-    /// Where the stack was when the evaluation began.
-    stack_base: usize,
-    budget: Budget,
-    started: Instant,
 }
 
 impl Meter {
     pub(crate) fn new(budget: &Budget) -> Self {
-        Self {
-            steps: Cell::new(0),
-            next_look: Cell::new(CLOCK_INTERVAL.min(budget.instructions)),
-            max_steps: budget.instructions,
-            bytes: Cell::new(0),
-            max_bytes: budget.memory,
-            wrappings: Cell::new(0),
-            calls: Cell::new(0),
-            stack_base: stack_position(),
-            budget: *budget,
-            started: Instant::now(),
-        }
+        Self { core: eval_budget::Meter::new(budget), wrappings: Cell::new(0) }
     }
 
     /// Steps so far.
     pub(crate) fn spent(&self) -> u64 {
-        self.steps.get()
+        self.core.spent()
     }
 
     /// Counts steps.
+    #[inline]
     pub(crate) fn spend(&self, steps: u64) -> Result<(), EvalError> {
-        let total = self.steps.get().saturating_add(steps);
-        self.steps.set(total);
-        if total < self.next_look.get() { Ok(()) } else { self.look(total) }
+        Ok(self.core.spend(steps)?)
     }
 
-    #[cold]
-    fn look(&self, total: u64) -> Result<(), EvalError> {
-        if total > self.max_steps {
-            return Err(EvalError::Budget(Limit::Instructions));
-        }
-        if self.started.elapsed() > self.budget.time {
-            return Err(EvalError::Budget(Limit::Time));
-        }
-        let next = total.saturating_add(CLOCK_INTERVAL).min(self.max_steps.saturating_add(1));
-        self.next_look.set(next.max(total.saturating_add(1)));
-        Ok(())
-    }
-
-    /// Counts a call of a builtin, which may take much longer than a step: every so often the clock is looked at.
+    /// Counts a call of a builtin, which may take much longer than a step.
+    #[inline]
     pub(crate) fn called(&self) -> Result<(), EvalError> {
-        let calls = self.calls.get().wrapping_add(1);
-        self.calls.set(calls);
-        if calls.is_multiple_of(CALL_INTERVAL) {
-            self.next_look.set(self.steps.get());
-        }
-        self.spend(1)
+        Ok(self.core.called()?)
     }
 
-    /// Refuses work that, at its worst, cannot end within the budget. Where it can, nothing is counted yet: what it
-    /// really took shows on the clock, which is looked at next.
+    /// Refuses work that, at its worst, cannot end within the budget. Nothing is counted yet.
     pub(crate) fn afford(&self, steps: u64) -> Result<(), EvalError> {
-        let total = self.steps.get().saturating_add(steps);
-        if total > self.max_steps {
-            return Err(EvalError::Budget(Limit::Instructions));
-        }
-        if steps > LONG_WORK {
-            let ahead = Duration::from_nanos(steps.saturating_mul(STEP_NANOS));
-            if self.started.elapsed().saturating_add(ahead) > self.budget.time.saturating_mul(2) {
-                return Err(EvalError::Budget(Limit::Time));
-            }
-            self.next_look.set(self.steps.get());
-        }
-        Ok(())
+        Ok(self.core.afford(steps)?)
     }
 
-    /// Refuses to build what does not fit into memory any more; nothing is counted yet.
+    /// Refuses to build what does not fit into memory any more. Nothing is counted yet.
     pub(crate) fn afford_bytes(&self, bytes: usize) -> Result<(), EvalError> {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        if self.bytes.get().saturating_add(bytes) > self.max_bytes {
-            return Err(EvalError::Budget(Limit::Memory));
-        }
-        self.afford(bytes / 64)
+        Ok(self.core.afford_bytes(bytes)?)
     }
 
     /// Bytes that may still be built.
     pub(crate) fn bytes_left(&self) -> usize {
-        usize::try_from(self.max_bytes.saturating_sub(self.bytes.get())).unwrap_or(usize::MAX)
+        self.core.bytes_left()
     }
 
     /// Counts bytes of values built; large ones cost time too.
+    #[inline]
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), EvalError> {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let total = self.bytes.get().saturating_add(bytes);
-        self.bytes.set(total);
-        if total > self.max_bytes {
-            return Err(EvalError::Budget(Limit::Memory));
-        }
-        self.spend(bytes / 256)
+        Ok(self.core.charge(bytes, BYTES_PER_STEP)?)
+    }
+
+    /// Refuses to go deeper when the evaluation has used up its share of the stack.
+    #[inline]
+    pub(crate) fn check_stack(&self) -> Result<(), EvalError> {
+        Ok(self.core.check_stack()?)
     }
 
     /// Counts the memory of a value just made, its parts not included.
@@ -154,9 +91,9 @@ impl Meter {
 
     /// As [`Self::charge_tree`], and how much that was.
     pub(crate) fn weigh(&self, value: &Value) -> Result<u64, EvalError> {
-        let before = self.steps.get();
+        let before = self.spent();
         self.charge_tree(value)?;
-        Ok(self.steps.get().saturating_sub(before))
+        Ok(self.spent().saturating_sub(before))
     }
 
     fn charge_level(&self, value: &Value, depth: u32) -> Result<(), EvalError> {
@@ -186,12 +123,6 @@ impl Meter {
             }
             _ => self.spend(1),
         }
-    }
-
-    /// Refuses to go deeper when the evaluation has used up its share of the stack.
-    pub(crate) fn check_stack(&self) -> Result<(), EvalError> {
-        let used = self.stack_base.abs_diff(stack_position());
-        if used > self.budget.stack { Err(EvalError::Budget(Limit::Depth)) } else { Ok(()) }
     }
 
     /// Counts a value built from parts; its depth is bounded.
@@ -230,7 +161,7 @@ impl Meter {
 
     /// Refuses a result larger than the budget allows.
     pub(crate) fn check_output(&self, value: &Value) -> Result<(), EvalError> {
-        let mut left = self.budget.output;
+        let mut left = self.core.budget().output;
         self.fits(value, &mut left, 0)
     }
 
@@ -256,13 +187,6 @@ impl Meter {
     }
 }
 
-/// Roughly where the stack is now: the address of something on it.
-#[inline(never)]
-fn stack_position() -> usize {
-    let here = 0u8;
-    std::ptr::from_ref(&here).addr()
-}
-
 const fn is_compound(value: &Value) -> bool {
     matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
 }
@@ -286,20 +210,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_run_out() {
-        let meter = Meter::new(&Budget::default().with_instructions(10));
-        assert!(meter.spend(10).is_ok());
-        assert_eq!(meter.spend(1), Err(EvalError::Budget(Limit::Instructions)));
-    }
-
-    #[test]
-    fn time_runs_out_at_the_next_look() {
-        let meter = Meter::new(&Budget::default().with_time(std::time::Duration::ZERO));
-        let end = (0..2 * CLOCK_INTERVAL).find_map(|_| meter.spend(1).err());
-        assert_eq!(end, Some(EvalError::Budget(Limit::Time)));
-    }
-
-    #[test]
     fn measuring_what_is_shared_ends_with_the_time() {
         let doubled = |value: &Value| Value::from(vec![value.clone(), value.clone()]);
         let shared = (0..100).fold(Value::Null, |value, _| doubled(&value));
@@ -308,10 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_output_run_out() {
-        let meter = Meter::new(&Budget::default().with_memory(100).with_output(10));
-        assert!(meter.charge(100).is_ok());
-        assert_eq!(meter.charge(1), Err(EvalError::Budget(Limit::Memory)));
+    fn output_runs_out() {
+        let meter = Meter::new(&Budget::default().with_output(10));
         assert!(meter.check_output(&Value::from("abc")).is_ok());
         assert_eq!(meter.check_output(&Value::from("abcdefghijk")), Err(EvalError::Budget(Limit::Output)));
     }
@@ -325,17 +233,6 @@ mod tests {
             meter.charge_built(&value).err()
         });
         assert_eq!(end, Some(EvalError::Budget(Limit::Depth)));
-    }
-
-    #[test]
-    fn the_stack_runs_out() {
-        fn deeper(meter: &Meter, levels: u32) -> Result<u32, EvalError> {
-            meter.check_stack()?;
-            if levels == 0 { Ok(0) } else { Ok(deeper(meter, levels - 1)?.wrapping_add(levels)) }
-        }
-        let meter = Meter::new(&Budget::default().with_stack(1 << 14));
-        assert!(deeper(&meter, 2).is_ok());
-        assert_eq!(deeper(&meter, 1_000_000), Err(EvalError::Budget(Limit::Depth)));
     }
 
     #[test]

@@ -24,11 +24,11 @@ use std::sync::OnceLock;
 
 use crate::value::Value;
 
-use crate::budget::Limit;
 use crate::builtins::Outcome;
 use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::signature;
+use eval_budget::Limit;
 
 pub(crate) use compare::pay;
 

@@ -6,7 +6,6 @@ use crate::value::Value;
 
 use crate::analysis::Analysis;
 use crate::ast::Name;
-use crate::budget::Budget;
 use crate::check;
 use crate::desugar::{desugar, rule_on};
 use crate::error::EvalError;
@@ -20,6 +19,7 @@ use crate::plan::{self, Plan};
 use crate::rules::Rules;
 #[cfg(feature = "rvm")]
 use crate::rvm;
+use eval_budget::Budget;
 
 /// What evaluates a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

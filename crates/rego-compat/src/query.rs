@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-use crate::budget::Budget;
 use crate::check;
 use crate::desugar::{Asked, add_query, desugar};
 use crate::error::EvalError;
@@ -18,6 +17,7 @@ use crate::module::{Module, RegoVersion};
 use crate::parser;
 use crate::plan::{self, Plan, Queried};
 use crate::rules::Rules;
+use eval_budget::Budget;
 
 /// What the names in a query mean.
 #[derive(Clone, Debug, Default)]

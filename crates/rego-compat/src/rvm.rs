@@ -17,12 +17,12 @@ use regorus::rvm::vm::{ExecutionMode, ExecutionState, RegoVM, SuspendReason, VmE
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{CompiledPolicy, Engine, Value as Carried};
 
-use crate::budget::{Budget, Limit};
 use crate::error::EvalError;
 use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::Plan;
 use crate::value::{Value, from_engine, to_machine};
+use eval_budget::{Budget, Limit};
 
 use host::{Call, Host};
 pub use subset::{OutsideSubset, Reason};

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-use crate::budget::Budget;
 use crate::check;
 use crate::desugar::desugar;
 use crate::error::EvalError;
@@ -23,6 +22,7 @@ use crate::meter::Meter;
 use crate::module::Module;
 use crate::plan::{self, Plan, Queried};
 use crate::rules::Rules;
+use eval_budget::Budget;
 
 pub use case::Case;
 pub use coverage::{Coverage, FileCoverage, Range};

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::time::Instant;
 
-use crate::budget::{Budget, Limit};
 use crate::error::EvalError;
 use crate::externals::Externals;
 use crate::program::Program;
 use crate::value::Value;
+use eval_budget::{Budget, Limit};
 
 /// A call that the host has to answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,6 +7,7 @@
 mod array;
 mod exchange;
 mod json;
+pub(crate) mod literal;
 pub(crate) mod number;
 mod object;
 mod order;
@@ -74,7 +75,7 @@ pub enum ValueError {
 impl ValueError {
     /// The text may be JSON, and nests too deep to be read.
     pub(crate) fn is_depth(&self) -> bool {
-        matches!(self, Self::Json { reason, .. } if *reason == json::TOO_DEEP)
+        matches!(self, Self::Json { reason, .. } if *reason == go_compat::json::TOO_DEEP)
     }
 }
 

@@ -20,10 +20,11 @@ mod rule;
 mod rule_cost;
 mod unsupported;
 
-pub(crate) use dump::{go_float, go_json, go_quoted, go_schema};
+pub(crate) use dump::{go_float, go_json, go_schema};
 pub(crate) use field_path::field_type;
 #[cfg(feature = "cel")]
 pub(crate) use field_path::normalized;
+pub(crate) use go_compat::strconv::quote as go_quoted;
 pub(crate) use report::Report;
 
 use serde_json::Value;

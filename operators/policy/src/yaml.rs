@@ -1,7 +1,8 @@
 //! YAML as Kubernetes' own tools read it: YAML 1.1 words and numbers, libyaml's leniency about indentation.
 //!
 //! `kubectl` and `gator` read manifests through a port of libyaml, so `enabled: no` is false and `mode: 0644` is a
-//! number. A stricter or newer reader would give policies other objects than the cluster gets.
+//! number. A stricter or newer reader would give policies other objects than the cluster gets. Documents are composed by
+//! [`go_compat::yaml`].
 
 mod block;
 mod compose;

@@ -1,6 +1,5 @@
-//! Which package of ours may use which: the operator all, the framework three, the other crates none (but CEL needs
-//! the regular expressions that Rego needs too), and
-//! what tests and examples use is their own affair.
+//! Which package of ours may use which: the operator all, the framework three, the languages and the schemas the leaf
+//! crates, the other crates none. Tests and examples may use anything.
 //!
 //! Both a line in a manifest and a path in a source file need a door. Rooms inside a package are in `room.rs`.
 
@@ -9,13 +8,15 @@ use std::collections::BTreeSet;
 use crate::{Edge, Finding, Rule, Source, edges};
 
 const FRAMEWORK: [&str; 3] = ["cel-compat", "rego-compat", "schema-merge"];
-const CEL: [&str; 1] = ["rego-compat"];
+const LANGUAGE: [&str; 2] = ["eval-budget", "go-compat"];
+const SCHEMA: [&str; 2] = ["cel-compat", "go-compat"];
 
 /// Which packages of ours a package may use, or `None` when it may use all.
 fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
     match package_folder {
         "crates/constraint-framework" => Some(&FRAMEWORK),
-        "crates/cel-compat" => Some(&CEL),
+        "crates/cel-compat" | "crates/rego-compat" => Some(&LANGUAGE),
+        "crates/schema-merge" => Some(&SCHEMA),
         folder if folder.starts_with("crates/") => Some(&[]),
         _ => None,
     }
@@ -53,7 +54,14 @@ mod tests {
     use super::*;
 
     fn refused(path: &str, text: &str) -> Vec<usize> {
-        let ours = ["constraint-framework", "control-plane", "rego-compat", "schema-merge", "watch-manager"];
+        let ours = [
+            "constraint-framework",
+            "control-plane",
+            "go-compat",
+            "rego-compat",
+            "schema-merge",
+            "watch-manager",
+        ];
         let ours = ours.into_iter().map(str::to_owned).collect();
         package_edges(&Source::parse(path, text).unwrap(), &ours)
             .into_iter()
@@ -66,6 +74,14 @@ mod tests {
     #[test]
     fn the_framework_has_three_doors() {
         assert_eq!(refused("crates/constraint-framework/src/lib.rs", USES), [2]);
+    }
+
+    #[test]
+    fn languages_use_the_leaf_crates_and_not_one_another() {
+        let text = "use go_compat::a;\nuse rego_compat::b;\n";
+        assert_eq!(refused("crates/cel-compat/src/lib.rs", text), [2]);
+        assert_eq!(refused("crates/schema-merge/src/lib.rs", text), [2]);
+        assert_eq!(refused("crates/go-compat/src/lib.rs", text), [2]);
     }
 
     #[test]

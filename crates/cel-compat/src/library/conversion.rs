@@ -115,25 +115,9 @@ fn string(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     })
 }
 
-/// The shortest text that reads back as the number; with an exponent where Go's format `g` has one.
+/// The shortest string that reads back as the number: Go's format `g`.
 pub(in super::super) fn shortest(number: f64) -> String {
-    if number.is_nan() {
-        return "NaN".to_owned();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    let scientific = format!("{number:e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else {
-        return scientific;
-    };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    // Go's rule for the shortest text: an exponent below -4 or from 6 on is written.
-    if !(-4..6).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{digits}e{sign}{:02}", exponent.unsigned_abs());
-    }
-    format!("{number}")
+    go_compat::strconv::format_float(number, 'g', None)
 }
 
 fn bytes(value: &Value) -> Result<Value, EvalError> {

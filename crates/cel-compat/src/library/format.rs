@@ -22,7 +22,7 @@ pub(super) fn function(name: &str) -> Option<Native> {
         "strings.quote" => |meter, arguments| match arguments {
             [Value::String(plain)] => {
                 meter.bytes(plain.len().saturating_mul(2))?;
-                Ok(Value::text(quote(plain)))
+                Ok(Value::text(go_compat::strconv::quote_named_escapes(plain)))
             }
             _ => Err(EvalError::no_overload()),
         },
@@ -146,25 +146,4 @@ fn verb(behind: &str) -> Result<(char, usize, &str), EvalError> {
         return Err(EvalError::Failed(message));
     }
     Ok((verb, decimals, rest.get(1..).unwrap_or_default()))
-}
-
-/// A text between quotes, with the escapes of cel-go's `strings.quote`.
-fn quote(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

@@ -2,7 +2,10 @@
 //!
 //! Zones and IPv4 addresses written as IPv6 are refused, as in Kubernetes.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+
+use go_compat::netip::Prefix;
+use go_compat::strconv::quote;
 
 use crate::value::Declared;
 use crate::value::Value;
@@ -13,12 +16,8 @@ use super::Native;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ip(IpAddr);
 
-/// A network as written: the address may have bits behind the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cidr {
-    address: IpAddr,
-    bits: u8,
-}
+struct Cidr(Prefix);
 
 impl Declared for Ip {
     const NAME: &'static str = "net.IP";
@@ -32,7 +31,7 @@ pub(super) fn function(name: &str) -> Option<Native> {
     Some(match name {
         "ip" => |_, arguments| match arguments {
             [Value::String(raw)] => address(raw).map(made),
-            _ => cidr(arguments, 0).map(|cidr| made(cidr.address)),
+            _ => cidr(arguments, 0).map(|cidr| made(cidr.address())),
         },
         "isIP" => |_, arguments| raw(arguments).map(|raw| Value::Bool(address(raw).is_ok())),
         "ip.isCanonical" => |_, arguments| {
@@ -45,7 +44,7 @@ pub(super) fn function(name: &str) -> Option<Native> {
         "isLinkLocalMulticast" => |_, arguments| ask(arguments, is_link_local_multicast),
         "isLinkLocalUnicast" => |_, arguments| ask(arguments, is_link_local_unicast),
         "isGlobalUnicast" => |_, arguments| ask(arguments, is_global_unicast),
-        "cidr" => |_, arguments| network(raw(arguments)?).map(Value::opaque),
+        "cidr" => |_, arguments| network(raw(arguments)?).map(|prefix| Value::opaque(Cidr(prefix))),
         "isCIDR" => |_, arguments| raw(arguments).map(|raw| Value::Bool(network(raw).is_ok())),
         "containsIP" => |_, arguments| {
             let this = cidr(arguments, 0)?;
@@ -61,10 +60,10 @@ pub(super) fn function(name: &str) -> Option<Native> {
                 [_, Value::String(raw)] => network(raw)?,
                 _ => cidr(arguments, 1)?,
             };
-            Ok(Value::Bool(this.bits <= other.bits && this.contains(other.address)))
+            Ok(Value::Bool(this.bits() <= other.bits() && this.contains(other.address())))
         },
-        "prefixLength" => |_, arguments| cidr(arguments, 0).map(|cidr| Value::Int(i64::from(cidr.bits))),
-        "masked" => |_, arguments| cidr(arguments, 0).map(|cidr| Value::opaque(cidr.masked())),
+        "prefixLength" => |_, arguments| cidr(arguments, 0).map(|cidr| Value::Int(i64::from(cidr.bits()))),
+        "masked" => |_, arguments| cidr(arguments, 0).map(|cidr| Value::opaque(Cidr(cidr.masked()))),
         _ => return None,
     })
 }
@@ -77,8 +76,8 @@ pub(super) fn to_text(value: &Value) -> Option<Value> {
     if let Some(Ip(address)) = opaque.downcast_ref() {
         return Some(Value::text(address.to_string()));
     }
-    let cidr: &Cidr = opaque.downcast_ref()?;
-    Some(Value::text(format!("{}/{}", cidr.address, cidr.bits)))
+    let Cidr(prefix) = opaque.downcast_ref()?;
+    Some(Value::text(prefix.to_string()))
 }
 
 fn made(address: IpAddr) -> Value {
@@ -103,8 +102,8 @@ fn ip(arguments: &[Value], position: usize) -> Result<IpAddr, EvalError> {
     opaque::<Ip>(arguments, position).map(|ip| ip.0)
 }
 
-fn cidr(arguments: &[Value], position: usize) -> Result<Cidr, EvalError> {
-    opaque(arguments, position)
+fn cidr(arguments: &[Value], position: usize) -> Result<Prefix, EvalError> {
+    opaque::<Cidr>(arguments, position).map(|cidr| cidr.0)
 }
 
 fn ask(arguments: &[Value], question: fn(IpAddr) -> bool) -> Result<Value, EvalError> {
@@ -113,7 +112,7 @@ fn ask(arguments: &[Value], question: fn(IpAddr) -> bool) -> Result<Value, EvalE
 
 fn address(raw: &str) -> Result<IpAddr, EvalError> {
     let address: IpAddr = raw.parse().map_err(|_| {
-        EvalError::Failed(format!("IP Address {raw:?} parse error during conversion from string"))
+        EvalError::Failed(format!("IP Address {} parse error during conversion from string", quote(raw)))
     })?;
     refuse_mapped(address, raw)
 }
@@ -121,46 +120,21 @@ fn address(raw: &str) -> Result<IpAddr, EvalError> {
 fn refuse_mapped(address: IpAddr, raw: &str) -> Result<IpAddr, EvalError> {
     match address {
         IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
-            Err(EvalError::Failed(format!("IPv4-mapped IPv6 address {raw:?} is not allowed")))
+            Err(EvalError::Failed(format!("IPv4-mapped IPv6 address {} is not allowed", quote(raw))))
         }
         other => Ok(other),
     }
 }
 
-fn network(raw: &str) -> Result<Cidr, EvalError> {
-    let malformed =
-        || EvalError::Failed(format!("network address parse error during conversion from string: {raw:?}"));
-    let (address, bits) = raw.rsplit_once('/').ok_or_else(malformed)?;
-    let address: IpAddr = address.parse().map_err(|_| malformed())?;
-    let is_plain = bits.chars().all(|c| c.is_ascii_digit()) && (bits.len() == 1 || !bits.starts_with('0'));
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let bits: u8 = bits.parse().map_err(|_| malformed())?;
-    if !is_plain || bits > most {
-        return Err(malformed());
-    }
-    let address = refuse_mapped(address, raw)?;
-    Ok(Cidr { address, bits })
-}
-
-impl Cidr {
-    fn masked(self) -> Self {
-        let address = match self.address {
-            IpAddr::V4(v4) => {
-                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(u32::from(self.bits))).unwrap_or(0);
-                IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & mask))
-            }
-            IpAddr::V6(v6) => {
-                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(u32::from(self.bits))).unwrap_or(0);
-                IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
-            }
-        };
-        Self { address, ..self }
-    }
-
-    fn contains(self, address: IpAddr) -> bool {
-        let other = Self { address, bits: self.bits };
-        address.is_ipv4() == self.address.is_ipv4() && other.masked().address == self.masked().address
-    }
+fn network(raw: &str) -> Result<Prefix, EvalError> {
+    let prefix = Prefix::parse(raw).ok_or_else(|| {
+        EvalError::Failed(format!(
+            "network address parse error during conversion from string: {}",
+            quote(raw)
+        ))
+    })?;
+    refuse_mapped(prefix.address(), raw)?;
+    Ok(prefix)
 }
 
 fn is_link_local_multicast(ip: IpAddr) -> bool {

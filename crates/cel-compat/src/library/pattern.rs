@@ -1,26 +1,14 @@
-//! Regular expressions: `matches`, `find`, `findAll`.
-//!
-//! Kubernetes uses Go's, where `\d` is ASCII and `[a&&b]` is three characters; `rego-compat` has the translation,
-//! because OPA uses them too.
+//! Regular expressions: `matches`, `find`, `findAll`. Patterns are Go's ([`go_compat::regexp`]).
 
-use std::sync::{Arc, LazyLock};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use go_compat::regexp::{self, Regex};
 
 use crate::value::Value;
-use rego_compat::Value as RegoValue;
-use rego_compat::builtins::{Outcome, registry};
 
 use super::super::meter::{EvalError, Meter};
 use super::Native;
-
-type Builtin = fn(&[RegoValue]) -> Outcome;
-
-static MATCH: LazyLock<Option<Builtin>> = LazyLock::new(|| builtin("regex.match"));
-static FIND: LazyLock<Option<Builtin>> = LazyLock::new(|| builtin("regex.find_n"));
-
-fn builtin(name: &str) -> Option<Builtin> {
-    let found = registry().iter().find(|builtin| builtin.name == name);
-    found.map(|builtin| builtin.run)
-}
 
 pub(super) fn function(name: &str) -> Option<Native> {
     Some(match name {
@@ -33,28 +21,18 @@ pub(super) fn function(name: &str) -> Option<Native> {
 
 /// Refuses a pattern that Go does not compile.
 pub(super) fn check(pattern: &str) -> Result<(), String> {
-    match run(&MATCH, &[pattern.into(), "".into()]) {
-        Ok(_) => Ok(()),
-        Err(EvalError::Failed(message)) => Err(message),
-        Err(EvalError::Budget(limit)) => Err(limit.to_string()),
-    }
+    regexp::compile(pattern).map(drop).map_err(|error| error.to_string())
 }
 
-/// Whether a pattern of our own matches.
+/// Returns true where a pattern of our own matches.
 pub(super) fn is_match(pattern: &str, subject: &str) -> Result<bool, EvalError> {
-    match run(&MATCH, &[pattern.into(), subject.into()])? {
-        RegoValue::Bool(truth) => Ok(truth),
-        _ => Err(EvalError::no_overload()),
-    }
+    compiled(pattern).map(|regex| regex.is_match(subject))
 }
 
-fn run(builtin: &Option<Builtin>, arguments: &[RegoValue]) -> Result<RegoValue, EvalError> {
-    let run = builtin.ok_or_else(|| EvalError::failed("regular expressions are not available"))?;
-    match run(arguments) {
-        Outcome::Value(value) => Ok(value),
-        Outcome::Error(message) => Err(EvalError::Failed(message)),
-        _ => Err(EvalError::failed("the regular expression has no answer")),
-    }
+fn compiled(pattern: &str) -> Result<Rc<Regex>, EvalError> {
+    regexp::compile(pattern)
+        .map(|pattern| pattern.regex)
+        .map_err(|error| EvalError::Failed(error.to_string()))
 }
 
 /// The text and the pattern, paid for: matching takes time in proportion to both.
@@ -76,10 +54,12 @@ fn matches(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
 /// The first `limit` matches; all of them when it is negative.
 fn found(meter: &mut Meter, arguments: &[Value], limit: i64) -> Result<Vec<Value>, EvalError> {
     let (this, pattern) = operands(meter, arguments)?;
-    let found = run(&FIND, &[pattern.into(), this.into(), limit.into()])?;
-    let list = found.as_array().map_err(|_| EvalError::no_overload())?;
-    meter.elements(list.len())?;
-    Ok(list.iter().filter_map(|part| part.as_string().ok()).map(|part| Value::text(&**part)).collect())
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let regex = compiled(pattern)?;
+    let found: Vec<Value> =
+        regex.find_iter(this).take(limit).map(|found| Value::text(found.as_str())).collect();
+    meter.elements(found.len())?;
+    Ok(found)
 }
 
 fn find(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {

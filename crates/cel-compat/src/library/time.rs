@@ -1,7 +1,9 @@
 //! Durations and timestamps: reading, writing, and their parts.
 
-use crate::value::Value;
 use chrono::{DateTime, Datelike, FixedOffset, Offset, TimeDelta, TimeZone, Timelike, Utc};
+use go_compat::time as go;
+
+use crate::value::Value;
 
 use super::super::meter::EvalError;
 use super::Native;
@@ -100,19 +102,22 @@ fn timestamp(arguments: &[Value]) -> Result<Value, EvalError> {
         [Value::String(text)] => {
             let unreadable =
                 || EvalError::failed("type conversion error from 'string' to 'google.protobuf.Timestamp'");
-            // chrono also reads lower-case letters and a blank, which RFC 3339 allows and Go refuses.
-            let is_strict = text.get(10..11) == Some("T") && !text.contains('z');
-            let time = DateTime::parse_from_rfc3339(text).ok().filter(|_| is_strict);
-            in_range(Some(time.ok_or_else(unreadable)?))
+            let read = go::Time::parse(go::RFC3339, text).map_err(|_| unreadable())?;
+            in_range(Some(in_chrono(read).ok_or_else(unreadable)?))
         }
         _ => Err(EvalError::no_overload()),
     }
 }
 
+fn in_chrono(time: go::Time) -> Option<Time> {
+    let utc = DateTime::from_timestamp(time.seconds, u32::try_from(time.nanos).ok()?)?;
+    Some(utc.with_timezone(&FixedOffset::east_opt(i32::try_from(time.offset).ok()?)?))
+}
+
 fn duration(arguments: &[Value]) -> Result<Value, EvalError> {
     match arguments {
         [value @ Value::Duration(_)] => Ok(value.clone()),
-        [Value::String(text)] => parse_duration(text)
+        [Value::String(text)] => go_compat::duration::parse(text)
             .map(|nanoseconds| Value::Duration(TimeDelta::nanoseconds(nanoseconds)))
             .ok_or_else(|| {
                 EvalError::failed("type conversion error from 'string' to 'google.protobuf.Duration'")
@@ -121,72 +126,16 @@ fn duration(arguments: &[Value]) -> Result<Value, EvalError> {
     }
 }
 
-/// Whether a text is a date such as `2020-01-31`.
+/// Returns true where a string is a date such as `2020-01-31`.
 pub(super) fn is_date(text: &str) -> bool {
-    let is_shaped = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    is_shaped && chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
-}
-
-/// Nanoseconds of a text such as `1h30m` or `-1.5s`, as Go reads it.
-fn parse_duration(text: &str) -> Option<i64> {
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(0);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut total = 0_i128;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, behind) = rest.split_at_checked(end)?;
-        let end = behind.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(behind.len());
-        let (unit, behind) = behind.split_at_checked(end)?;
-        total = total.checked_add(nanoseconds(number, unit)?)?;
-        rest = behind;
-    }
-    i64::try_from(if negative { total.checked_neg()? } else { total }).ok()
-}
-
-/// One number with its unit, cut off below the nanosecond.
-fn nanoseconds(number: &str, unit: &str) -> Option<i128> {
-    let scale: i128 = match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-        return None;
-    }
-    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let kept = fraction.get(..fraction.len().min(18))?;
-    let part: i128 = if kept.is_empty() { 0 } else { kept.parse().ok()? };
-    let parts = 10_i128.checked_pow(u32::try_from(kept.len()).ok()?)?;
-    let below = part.checked_mul(scale)?.checked_div(parts)?;
-    whole.checked_mul(scale)?.checked_add(below)
+    go::Time::parse("2006-01-02", text).is_ok()
 }
 
 /// RFC 3339 with as many decimals as needed.
 pub(super) fn format_timestamp(time: Time) -> String {
-    let seconds = time.format("%Y-%m-%dT%H:%M:%S");
-    let decimals = format!("{:09}", time.timestamp_subsec_nanos());
-    let decimals = match decimals.trim_end_matches('0') {
-        "" => String::new(),
-        decimals => format!(".{decimals}"),
-    };
-    if time.offset().local_minus_utc() == 0 {
-        format!("{seconds}{decimals}Z")
-    } else {
-        format!("{seconds}{decimals}{}", time.format("%:z"))
-    }
+    let offset = i64::from(time.offset().local_minus_utc());
+    let nanos = i64::from(time.timestamp_subsec_nanos());
+    go::Time { seconds: time.timestamp(), nanos, offset }.format(go::RFC3339_NANO, "")
 }
 
 /// Seconds with as many decimals as needed, such as `90s` or `0.001s`.

@@ -11,10 +11,9 @@ mod cast;
 mod collection;
 mod digest;
 mod document;
-mod duration;
 mod encoding;
 pub(crate) mod expression;
-mod format;
+pub(crate) mod format;
 mod identifier;
 mod network;
 mod number;
@@ -23,14 +22,13 @@ mod operand;
 mod order;
 mod patch;
 mod path;
-pub(crate) mod pattern;
 mod provider;
 mod subset;
 pub(crate) mod text;
 mod time;
 mod token;
 mod unit;
-pub(crate) mod uri;
+mod uri;
 mod version;
 mod x509;
 pub(crate) mod yaml;
@@ -222,7 +220,7 @@ const REGISTRY: &[Builtin] = &[
     Builtin::new("time.date", 1, time::date),
     Builtin::new("time.diff", 2, time::diff),
     Builtin::new("time.format", 1, time::format),
-    Builtin::new("time.parse_duration_ns", 1, duration::parse_ns),
+    Builtin::new("time.parse_duration_ns", 1, time::parse_duration_ns),
     Builtin::new("time.parse_ns", 2, time::parse_ns),
     Builtin::new("time.parse_rfc3339_ns", 1, time::parse_rfc3339_ns),
     Builtin::new("time.weekday", 1, time::weekday),

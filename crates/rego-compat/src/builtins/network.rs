@@ -1,12 +1,11 @@
-//! `net.cidr_*`. Source: OPA `topdown/cidr.go`; networks themselves are in [`cidr`], their union in [`merge`].
+//! `net.cidr_*`. Source: OPA `topdown/cidr.go`; networks themselves are Go's ([`go_compat::net`]), their union is in [`merge`].
 
 use crate::value::Set;
 use crate::value::Value;
 
-use self::cidr::Cidr;
 use super::{Outcome, operand};
+use go_compat::net::{Cidr, parse_ip};
 
-mod cidr;
 mod merge;
 
 /// `net.cidr_is_valid(cidr)`.
@@ -23,7 +22,7 @@ pub(super) fn contains(args: &[Value]) -> Outcome {
 fn contained(args: &[Value]) -> Result<bool, operand::Fault> {
     let network = Cidr::parse(operand::string(args, 0)?)?;
     let other = operand::string(args, 1)?;
-    if let Some(address) = cidr::address(other) {
+    if let Some(address) = parse_ip(other) {
         return Ok(network.contains_address(address));
     }
     let unreadable = |_| format!("not a valid textual representation of an IP address or CIDR: {other}");
@@ -75,7 +74,7 @@ fn network_of(element: &Value) -> Result<Cidr, operand::Fault> {
     let Value::String(text) = element else {
         return Err("element must be string".to_owned());
     };
-    match cidr::address(text) {
+    match parse_ip(text) {
         Some(address) => {
             Cidr::of_class(address).ok_or_else(|| "IPv6 invalid: needs prefix length".to_owned())
         }

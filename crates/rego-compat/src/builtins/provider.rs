@@ -3,17 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use go_compat::time::Time;
+use go_compat::url::Url;
+use go_compat::utf8;
 use hmac::Hmac;
 use sha2::{Digest, Sha256};
 
 use crate::value::{Object, Value};
 
+use super::Outcome;
 use super::digest::{authenticate, hexadecimal};
 use super::document::marshalled;
-use super::encoding::text_of;
 use super::operand::{self, Fault};
-use super::uri::Uri;
-use super::{Outcome, time};
 
 /// What a request to `http.send` may say.
 #[rustfmt::skip]
@@ -104,7 +105,7 @@ fn signed(args: &[Value]) -> Result<Value, Fault> {
     if let Some(key) = request.keys().find(|key| !allowed(key)) {
         return Err(format!("operand 1 invalid request parameters(s): {key}"));
     }
-    let (url, method) = (Uri::parse(required(request, "url")?)?, required(request, "method")?);
+    let (url, method) = (Url::parse(required(request, "url")?)?, required(request, "method")?);
     let headers: BTreeMap<String, String> = match field(request, "headers") {
         None => BTreeMap::new(),
         Some(Value::Object(pairs)) => {
@@ -118,7 +119,8 @@ fn signed(args: &[Value]) -> Result<Value, Fault> {
         (None, None) => String::new(),
     };
     let content = if account.signs_body { hash(body.as_bytes()) } else { "UNSIGNED-PAYLOAD".to_owned() };
-    let stamp = Stamp { day: time::utc("20060102", seconds), moment: time::utc("20060102T150405Z", seconds) };
+    let time = Time { seconds, nanos: 0, offset: 0 };
+    let stamp = Stamp { day: time.format("20060102", "UTC"), moment: time.format("20060102T150405Z", "UTC") };
     let own = own_headers(&account, &url, &stamp, &content);
     let authorization = authorization(&account, &url, method, &headers, &own, &stamp, &content)?;
     let all = headers.into_iter().chain([("Authorization".to_owned(), authorization)]).chain(own);
@@ -134,9 +136,9 @@ struct Stamp {
     moment: String,
 }
 
-fn own_headers(account: &Account<'_>, url: &Uri, stamp: &Stamp, content: &str) -> BTreeMap<String, String> {
+fn own_headers(account: &Account<'_>, url: &Url, stamp: &Stamp, content: &str) -> BTreeMap<String, String> {
     let mut own = BTreeMap::from([
-        ("host".to_owned(), text_of(&url.host)),
+        ("host".to_owned(), utf8::lossy(&url.host)),
         ("x-amz-date".to_owned(), stamp.moment.clone()),
     ]);
     if matches!(account.service, "s3" | "glacier") {
@@ -151,7 +153,7 @@ fn own_headers(account: &Account<'_>, url: &Uri, stamp: &Stamp, content: &str) -
 /// The header that the receiver checks.
 fn authorization(
     account: &Account<'_>,
-    url: &Uri,
+    url: &Url,
     method: &str,
     headers: &BTreeMap<String, String>,
     own: &BTreeMap<String, String>,

@@ -1,20 +1,13 @@
-//! `time.*`, except the durations. Source: OPA `topdown/time.go` and Go's `time`.
+//! `time.*`. Source: OPA `topdown/time.go`; layouts, the calendar and zones are Go's ([`go_compat::time`]).
 //!
-//! Instants are nanoseconds since 1970 in 64 bits. What a layout says is in `layout`, what a zone's clocks show in
-//! `zone`, days and months in `calendar`.
+//! Instants are nanoseconds since 1970 in 64 bits.
 
-mod calendar;
-mod format;
-mod layout;
-mod parse;
-mod zone;
+use go_compat::duration;
+use go_compat::time::{Civil, NANOS, RFC3339, Time, Zone, known_layout};
 
 use crate::value::number::float::Float;
 use crate::value::{Number, Value};
 
-use self::calendar::{Civil, NANOS};
-use self::format::Written;
-use self::zone::Zone;
 use super::Outcome;
 use super::operand::{self, Fault};
 
@@ -113,8 +106,8 @@ pub(super) fn format(args: &[Value]) -> Outcome {
         let layout = if moment.layout.is_empty() { "RFC3339Nano" } else { moment.layout };
         let seconds = moment.nanos.div_euclid(NANOS);
         let (offset, name) = (moment.zone.offset_at(seconds), moment.zone.abbreviation_at(seconds));
-        let written = Written::new(seconds, moment.nanos.rem_euclid(NANOS), offset, name);
-        Value::from(written.format(layout::known(layout)))
+        let time = Time { seconds, nanos: moment.nanos.rem_euclid(NANOS), offset };
+        Value::from(time.format(known_layout(layout), &name))
     });
     answer.into()
 }
@@ -123,7 +116,7 @@ pub(super) fn format(args: &[Value]) -> Outcome {
 pub(super) fn parse_ns(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|layout| {
         let text = operand::string(args, 1)?;
-        let parsed = parse::parse(layout::known(layout), text)?;
+        let parsed = Time::parse(known_layout(layout), text)?;
         nanoseconds(parsed.seconds, parsed.nanos)
     });
     answer.into()
@@ -132,7 +125,7 @@ pub(super) fn parse_ns(args: &[Value]) -> Outcome {
 /// `time.parse_rfc3339_ns(text)`.
 pub(super) fn parse_rfc3339_ns(args: &[Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
-        let parsed = parse::parse(layout::known("RFC3339"), text)?;
+        let parsed = Time::parse(RFC3339, text)?;
         nanoseconds(parsed.seconds, parsed.nanos)
     });
     answer.into()
@@ -148,41 +141,33 @@ fn nanoseconds(seconds: i64, nanos: i64) -> Result<Value, Fault> {
     i64::try_from(total).map(Value::from).map_err(|_| out_of_range())
 }
 
-/// A date or time as YAML spells it, in RFC 3339; dates only have a time of zero.
-pub(super) fn rfc3339_of_yaml(text: &str) -> Option<String> {
-    const LOOKS: [&str; 4] = [
-        "2006-1-2T15:4:5.999999999Z07:00",
-        "2006-1-2t15:4:5.999999999Z07:00",
-        "2006-1-2 15:4:5.999999999",
-        "2006-1-2",
-    ];
-    let parsed = LOOKS.iter().find_map(|look| parse::parse(look, text).ok())?;
-    let written = Written::new(parsed.seconds, parsed.nanos, parsed.offset, String::new());
-    Some(written.format(layout::known("RFC3339Nano")))
+/// `time.parse_duration_ns(text)`: Go's durations, and days, weeks and years besides.
+pub(super) fn parse_duration_ns(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|text| {
+        let nanoseconds = in_hours(text).and_then(|text| duration::parse(&text));
+        nanoseconds.map(Value::from).ok_or_else(|| format!("time: invalid duration \"{text}\""))
+    });
+    answer.into()
 }
 
-/// A time in RFC 3339, on clocks that are so many seconds ahead of Greenwich's.
-pub(super) fn rfc3339(seconds: i64, offset: i64) -> String {
-    Written::new(seconds, 0, offset, String::new()).format(layout::known("RFC3339Nano"))
-}
-
-/// Seconds since 1970, and the offset, of a text that is exactly what the layout makes of them.
-pub(super) fn exactly(layout: &str, text: &str) -> Option<(i64, i64)> {
-    let parsed = parse::parse(layout, text).ok()?;
-    let written = Written::new(parsed.seconds, parsed.nanos, parsed.offset, String::new());
-    (written.format(layout) == text).then_some((parsed.seconds, parsed.offset))
-}
-
-/// Years of two digits from 50 on are those of the last century.
-pub(super) fn of_last_century(seconds: i64, offset: i64) -> i64 {
-    let civil = Civil::at(seconds, offset);
-    if civil.date.year < 2050 {
-        return seconds;
+/// A duration with its days, weeks and years written in hours, through a binary float as OPA does: `1.5d` is `36h`.
+fn in_hours(text: &str) -> Option<String> {
+    let (sign, mut rest) = text.split_at_checked(usize::from(text.starts_with(['-', '+'])))?;
+    let mut out = sign.to_owned();
+    while !rest.is_empty() && rest != "0" {
+        let (number, unit, after) = duration::segment(rest)?;
+        let days = match unit {
+            "d" => Some(1.0),
+            "w" => Some(7.0),
+            "y" => Some(365.0),
+            _ => None,
+        };
+        match days {
+            Some(days) => out.push_str(&format!("{}h", number.parse::<f64>().ok()? * days * 24.0)),
+            None => out.extend([number, unit]),
+        }
+        rest = after;
     }
-    civil.plus(-100, 0, 0).map_or(seconds, |earlier| earlier.seconds().saturating_sub(offset))
-}
-
-/// A time in seconds since 1970 as Greenwich's clocks show it.
-pub(super) fn utc(layout: &str, seconds: i64) -> String {
-    Written::new(seconds, 0, 0, "UTC".to_owned()).format(layout)
+    out.push_str(rest);
+    Some(out)
 }

@@ -2,12 +2,14 @@
 //!
 //! A token is a compact JWS: three parts of unpadded base64url between periods.
 
+use go_compat::utf8;
+
 use crate::value::Value;
 
 use self::algorithm::Algorithm;
 pub(super) use self::constraint::decode_verify;
 pub(super) use self::sign::{encode_sign, encode_sign_raw};
-use super::encoding::{from_base64url, text_of};
+use super::encoding::from_base64url;
 use super::operand::{self, Fault};
 use super::{Outcome, digest};
 
@@ -66,7 +68,7 @@ fn field<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
 }
 
 fn json_object(text: &[u8]) -> Result<Value, Fault> {
-    let value = Value::from_json_str(&text_of(text)).map_err(|error| format!("invalid JSON: {error}"))?;
+    let value = Value::from_json_str(&utf8::lossy(text)).map_err(|error| format!("invalid JSON: {error}"))?;
     match value {
         Value::Object(_) => Ok(value),
         _ => Err("decoded JSON type was not an Object".to_owned()),
@@ -83,7 +85,7 @@ fn decode_nested(text: &str, depth: usize) -> Result<Value, Fault> {
     let header = token.header()?;
     let payload = token.payload()?;
     if field(&header, "cty") == Some(&Value::from("JWT")) {
-        let inner = text_of(&payload);
+        let inner = utf8::lossy(&payload);
         let depth = depth.checked_sub(1).ok_or("tokens are nested too deeply")?;
         return decode_nested(inner.trim_matches(['"', '\'']), depth);
     }

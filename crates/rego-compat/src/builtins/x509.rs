@@ -31,8 +31,8 @@ use self::certificate::Certificate;
 use self::private_key::PrivateKey;
 use self::verify::Options;
 use super::Outcome;
-use super::encoding::from_base64;
 use super::operand::{self, Fault};
+use go_compat::base64::decode as from_base64;
 
 /// Bytes as Go writes them in JSON.
 fn base64(bytes: &[u8]) -> Value {
@@ -225,7 +225,7 @@ pub(super) fn parse_rsa_private_key(args: &[Value]) -> Outcome {
             return Err("input PEM data was empty".to_owned());
         }
         let bytes = if text.starts_with("-----BEGIN") { text.as_bytes().to_vec() } else { decoded(text)? };
-        let keys = private_keys(&super::encoding::text_of(&bytes))?;
+        let keys = private_keys(&go_compat::utf8::lossy(&bytes))?;
         keys.first().map_or(Ok(Value::Null), PrivateKey::to_web_key)
     });
     answer.into()

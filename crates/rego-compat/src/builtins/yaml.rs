@@ -1,13 +1,11 @@
 //! `yaml.*`. Source: OPA `topdown/encoding.go` and `internal/yaml`, and Go's `go.yaml.in/yaml/v3`.
 //!
-//! A text is read by events (`read`), its plain words mean what `scalar` says, and `write` makes a text
-//! (`look` chooses its quotes, `order` the order of keys). Values go
-//! through JSON on both ways, as in OPA: its numbers lose their spelling.
+//! Documents are composed by [`go_compat::yaml`]; `read` makes values of them. `write` makes a document (`look` chooses
+//! its quotes, `order` the order of keys). Values go through JSON on both ways, as in OPA: numbers lose their spelling.
 
 mod look;
 mod order;
 mod read;
-mod scalar;
 mod write;
 
 use crate::value::Value;

@@ -4,10 +4,10 @@
 //! to list what each of them gives (`topdown/conflicts.go`).
 
 use crate::error::{EvalError, place};
-use crate::fmt_go::literal;
 use crate::ir::Kind;
 use crate::plan::{Branch, Expr, Group, Spot};
 use crate::value::Value;
+use crate::value::literal;
 
 use super::candidate::Candidates;
 use super::rule::is_excluded;

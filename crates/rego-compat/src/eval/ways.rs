@@ -35,7 +35,7 @@ impl Ways {
 
 #[cfg(test)]
 mod tests {
-    use crate::budget::Limit;
+    use eval_budget::Limit;
 
     use super::*;
 

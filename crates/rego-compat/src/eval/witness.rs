@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use crate::value::Value;
 
 use crate::error::EvalError;
-use crate::fmt_go::literal;
 use crate::ir::Hook;
+use crate::value::literal;
 
 use super::World;
 

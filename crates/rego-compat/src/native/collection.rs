@@ -72,11 +72,11 @@ fn template(args: &[&Value], meter: &Meter) -> Answer {
             Value::Set(values) if values.len() > 1 => return Ok(None),
             Value::Set(values) => match values.first() {
                 Some(Value::String(value)) => text.push_str(value),
-                Some(value) => text.push_str(&crate::fmt_go::literal::of(value)),
+                Some(value) => text.push_str(&crate::value::literal::of(value)),
                 None => text.push_str("<undefined>"),
             },
             Value::String(value) => text.push_str(value),
-            value => text.push_str(&crate::fmt_go::literal::of(value)),
+            value => text.push_str(&crate::value::literal::of(value)),
         }
     }
     meter.charge(text.len())?;

@@ -1,14 +1,13 @@
 //! `regex.*` over long texts: match by match, so that each is paid for.
 //!
 //! One search takes at most the length of the text times the size of the pattern, but searches for all matches may
-//! each read all of the rest. Patterns themselves are in `builtins::pattern`.
+//! each read all of the rest. Patterns themselves are in `go_compat::regexp`.
 
-use crate::budget::Limit;
-use crate::builtins::expression::expanded;
-use crate::builtins::pattern::{Unusable, Weighed, weighed};
 use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::Value;
+use eval_budget::Limit;
+use go_compat::regexp::{self, Pattern};
 
 use super::{Answer, Native, answer, text_at};
 
@@ -25,7 +24,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
 
 /// A pattern with a text, and what one search of it may cost.
 struct Search<'a> {
-    pattern: Weighed,
+    pattern: Pattern,
     text: &'a str,
     cost: u64,
     meter: &'a Meter,
@@ -38,10 +37,10 @@ impl<'a> Search<'a> {
         meter: &'a Meter,
     ) -> Result<Option<Self>, EvalError> {
         let (Some(pattern), Some(text)) = (pattern, text) else { return Ok(None) };
-        let pattern = match weighed(pattern) {
+        let pattern = match regexp::compile(pattern) {
             Ok(pattern) => pattern,
-            Err(Unusable::Refused(_)) => return Ok(None),
-            Err(Unusable::TooLarge) => return Err(EvalError::Budget(Limit::Memory)),
+            Err(regexp::Error::Syntax(_)) => return Ok(None),
+            Err(_) => return Err(EvalError::Budget(Limit::Memory)),
         };
         let cost = size(text.len()).saturating_mul(pattern.states) / 4;
         let search = Self { pattern, text, cost, meter };
@@ -149,7 +148,7 @@ fn replace(args: &[&Value], meter: &Meter) -> Answer {
         meter.afford_bytes(longest.saturating_add(out.len()))?;
         let before = out.len();
         out.push_str(search.text.get(copied..whole.start()).unwrap_or(""));
-        out.push_str(&expanded(replacement, &found));
+        out.push_str(&regexp::expand(replacement, &found));
         copied = whole.end();
         search.pay_part(out.len().saturating_sub(before))?;
     }
@@ -160,7 +159,7 @@ fn replace(args: &[&Value], meter: &Meter) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use crate::budget::Budget;
+    use eval_budget::Budget;
 
     use super::*;
 

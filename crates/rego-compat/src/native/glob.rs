@@ -8,11 +8,11 @@ mod translate;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::budget::Limit;
-use crate::builtins::pattern::{self, Weighed};
 use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::Value;
+use eval_budget::Limit;
+use go_compat::regexp::{self, Pattern};
 
 use self::translate::translate;
 use super::{Answer, answer, text_at};
@@ -27,7 +27,7 @@ const MOST_LEVELS: usize = 64;
 type Key = (Box<str>, Box<str>);
 
 thread_local! {
-    static RECENT: RefCell<HashMap<Key, Weighed>> = RefCell::new(HashMap::new());
+    static RECENT: RefCell<HashMap<Key, Pattern>> = RefCell::new(HashMap::new());
 }
 
 pub(super) fn matches(args: &[&Value], meter: &Meter) -> Answer {
@@ -57,7 +57,7 @@ fn separators(value: &Value) -> Option<String> {
 }
 
 /// The compiled form of a pattern; none where OPA refuses it.
-fn compiled(pattern: &str, separators: String, meter: &Meter) -> Result<Option<Weighed>, EvalError> {
+fn compiled(pattern: &str, separators: String, meter: &Meter) -> Result<Option<Pattern>, EvalError> {
     let key = (pattern.into(), separators.into_boxed_str());
     if let Some(known) = RECENT.with_borrow(|recent| recent.get(&key).cloned()) {
         return Ok(Some(known));
@@ -68,7 +68,9 @@ fn compiled(pattern: &str, separators: String, meter: &Meter) -> Result<Option<W
         return Err(EvalError::Budget(Limit::Depth));
     }
     let Some(expression) = translate(pattern, &key.1) else { return Ok(None) };
-    let Ok(Some(fresh)) = pattern::built(&expression) else { return Err(EvalError::Budget(Limit::Memory)) };
+    let Ok(Some(fresh)) = regexp::from_rust_syntax(&expression) else {
+        return Err(EvalError::Budget(Limit::Memory));
+    };
     RECENT.with_borrow_mut(|recent| {
         if recent.len() >= REMEMBERED {
             recent.clear();
@@ -94,7 +96,7 @@ fn levels(pattern: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::budget::Budget;
+    use eval_budget::Budget;
 
     use super::*;
 

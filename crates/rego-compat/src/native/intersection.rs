@@ -106,7 +106,7 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::budget::{Budget, Limit};
+    use eval_budget::{Budget, Limit};
 
     use super::*;
 

@@ -12,7 +12,6 @@ mod finding;
 mod format;
 mod node;
 mod pool;
-mod url;
 mod validate;
 
 use crate::builtins::name_of;

@@ -11,7 +11,6 @@ mod statement;
 mod term;
 
 use crate::ast::{Import, Name};
-use crate::budget::Limit;
 use crate::check::is_well_written;
 use crate::error::EvalError;
 use crate::finding::{Code, Source};
@@ -20,6 +19,7 @@ use crate::meter::Meter;
 use crate::module::{Module, RegoVersion};
 use crate::token::{Kind, Token};
 use crate::value::{Object, Value};
+use eval_budget::Limit;
 
 use super::{Answer, text_at};
 

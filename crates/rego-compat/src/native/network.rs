@@ -29,8 +29,8 @@ fn expand(args: &[&Value], meter: &Meter) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Budget, Limit};
     use crate::error::EvalError;
+    use eval_budget::{Budget, Limit};
 
     fn run(network: &str) -> Answer {
         expand(&[&Value::from(network)], &Meter::new(&Budget::default()))

@@ -136,7 +136,7 @@ fn marshalled(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::budget::Budget;
+    use eval_budget::Budget;
 
     use super::*;
 

@@ -62,8 +62,8 @@ fn whole(value: &Value) -> Option<BigInt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Budget, Limit};
     use crate::error::EvalError;
+    use eval_budget::{Budget, Limit};
 
     fn run(args: &[&str]) -> Answer {
         let args: Vec<Value> = args.iter().map(|arg| Value::from_json_str(arg).unwrap()).collect();

@@ -16,9 +16,9 @@ mod parse;
 mod token;
 
 use crate::error::EvalError;
-use crate::fmt_go::literal;
 use crate::meter::Meter;
 use crate::value::Value;
+use crate::value::literal;
 
 use self::execute::execute;
 use super::{Answer, answer, text_at};

@@ -2,10 +2,11 @@
 
 use crate::value::Value;
 
-use crate::budget::Limit;
+use crate::builtins::format::argument;
 use crate::error::EvalError;
-use crate::fmt_go::{self, Arg};
 use crate::meter::Meter;
+use eval_budget::Limit;
+use go_compat::fmt::{self, Arg};
 
 use super::{Answer, Native, answer, text_at};
 
@@ -135,9 +136,9 @@ fn sprintf(args: &[&Value], meter: &Meter) -> Answer {
     };
     values.iter().try_for_each(|value| meter.charge_tree(value))?;
     read(format, meter)?;
-    let values: Vec<Arg> = values.iter().map(Arg::of).collect();
+    let values: Vec<Arg> = values.iter().map(argument).collect();
     // Time is looked after as well: text is made at about a byte in a nanosecond.
-    match fmt_go::sprintf(format, &values, meter.bytes_left()) {
+    match fmt::sprintf(format, &values, meter.bytes_left()) {
         Some(text) => {
             meter.charge(text.len())?;
             answer(text)

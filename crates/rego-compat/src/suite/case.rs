@@ -7,8 +7,8 @@ use crate::value::Value;
 
 use crate::desugar::{SlotSet, all_vars, bound_by};
 use crate::finding::Pos;
-use crate::fmt_go::literal;
 use crate::ir::{Action, Callee, Definition, Group, Hook, Operand, Statement};
+use crate::value::literal;
 
 use super::Outcome;
 

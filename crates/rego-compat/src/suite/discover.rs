@@ -89,7 +89,7 @@ fn reference(root: &str, names: &[Name]) -> String {
             text.push('.');
             text.push_str(name);
         } else {
-            text.push_str(&format!("[{}]", crate::fmt_go::literal::of(&(&**name).into())));
+            text.push_str(&format!("[{}]", crate::value::literal::of(&(&**name).into())));
         }
     }
     text

@@ -128,7 +128,7 @@ impl Number {
 
     /// Whether it is spelled as JSON has it.
     pub(crate) fn is_json(&self) -> bool {
-        self.small().is_some() || spelling::is_json(&self.text())
+        self.small().is_some() || go_compat::json::is_number(&self.text())
     }
 
     /// The text, or what comes closest where JSON does not spell numbers like that.

@@ -32,30 +32,6 @@ pub(crate) fn go_json(value: &Value) -> String {
     }
 }
 
-/// A text as `strconv.Quote` writes it.
-pub(crate) fn go_quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            c if c.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if c.is_ascii() || c.escape_debug().count() == 1 => quoted.push(c),
-            c if u32::from(c) < 0x1_0000 => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => quoted.push_str(&format!("\\U{:08x}", u32::from(c))),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 /// A double as `%v` and `encoding/json` write it: shortest form, exponents for the very large and very small.
 pub(crate) fn go_float(float: f64) -> String {
     let magnitude = float.abs();
@@ -238,7 +214,6 @@ mod tests {
             go_json(&json!({"b": [1, 2.5, 1e21, 1e-7], "a": "<x>\n"})),
             r#"{"a":"\u003cx\u003e\n","b":[1,2.5,1e+21,1e-07]}"#
         );
-        assert_eq!(go_quoted("a\n\"\\\u{1}é"), r#""a\n\"\\\x01é""#);
         assert_eq!(go_float(1e300), "1e+300");
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::dump::{go_json, go_quoted};
+use super::dump::go_json;
+use super::go_quoted;
 use crate::finding::{Finding, Problem, Severity};
 use crate::path::SchemaPath;
 

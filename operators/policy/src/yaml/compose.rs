@@ -1,8 +1,7 @@
-//! From libyaml's events to JSON values: documents, anchors, merge keys, and bounds on what they may grow to.
+//! From composed nodes to JSON values, as `sigs.k8s.io/yaml` decodes them: keys become strings, merge keys are written
+//! out.
 
-use std::collections::HashMap;
-
-use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
+use go_compat::yaml::{self, Kind, Node, Options, Version};
 use serde_json::{Map, Value};
 
 use super::scalar::{self, Words};
@@ -64,135 +63,59 @@ pub enum YamlError {
     TooLarge(u64),
 }
 
-/// The depth of what the fields of a document hold.
-const BELOW_TOP: usize = 1;
-/// Values of one text with all aliases written out. The API server takes no object over 3 MiB.
-const VALUES: usize = 2_000_000;
+impl From<yaml::Error> for YamlError {
+    fn from(error: yaml::Error) -> Self {
+        match error {
+            yaml::Error::UnknownAnchor { line, anchor } => Self::UnknownAnchor { line, anchor },
+            yaml::Error::TooLarge { line } => Self::TooLarge(line),
+            error => Self::Syntax(error.to_string()),
+        }
+    }
+}
 
-struct Composer<'a, 'b> {
-    parser: Parser<&'a mut &'b [u8]>,
-    anchors: HashMap<String, Value>,
-    values: usize,
+pub(super) fn documents(text: &str, words: Words, max_depth: usize) -> Result<Vec<Placed>, YamlError> {
+    let nodes = yaml::documents(text, &Options { version: Version::V2, max_depth })?;
+    nodes.iter().map(|node| Decoder { words, duplicate: None }.document(node)).collect()
+}
+
+struct Decoder {
     words: Words,
-    /// How deep it may nest.
-    most: usize,
-    /// Where the entries of the last sequence directly below the top start.
-    entry_lines: Vec<u64>,
-    item_lines: Vec<u64>,
     duplicate: Option<DuplicateKey>,
 }
 
-pub(super) fn documents(text: &str, words: Words, most: usize) -> Result<Vec<Placed>, YamlError> {
-    // The parser panics where a tag ends at a comma (`[!!str, a]`, libyaml-safer 0.3.0) instead of reading on. Nothing
-    // that it worked on outlives it.
-    std::panic::catch_unwind(|| composed(text, words, most))
-        .unwrap_or_else(|_| Err(YamlError::Syntax("a tag must be followed by a space".to_owned())))
-}
-
-fn composed(text: &str, words: Words, most: usize) -> Result<Vec<Placed>, YamlError> {
-    // The reader takes the first byte of U+F000 to U+FFFF for that of a byte order mark, unless there is one before.
-    let marked = if text.as_bytes().first() == Some(&0xef) { Some(format!("\u{feff}{text}")) } else { None };
-    let mut bytes = marked.as_deref().unwrap_or(text).as_bytes();
-    let mut parser = Parser::new();
-    parser.set_input_string(&mut bytes);
-    let mut composer = Composer {
-        parser,
-        anchors: HashMap::new(),
-        values: 0,
-        words,
-        most,
-        entry_lines: Vec::new(),
-        item_lines: Vec::new(),
-        duplicate: None,
-    };
-    let mut found = Vec::new();
-    loop {
-        let event = composer.next()?;
-        match event.data {
-            EventData::StreamEnd => return Ok(found),
-            EventData::DocumentStart { .. } => {
-                composer.anchors.clear();
-                let first = composer.next()?;
-                let line = line(first.start_mark);
-                let value = composer.value(first, 0)?;
-                found.push(Placed {
-                    line,
-                    value,
-                    item_lines: std::mem::take(&mut composer.item_lines),
-                    duplicate: composer.duplicate.take(),
-                });
-            }
-            _ => {}
-        }
-    }
-}
-
-impl Composer<'_, '_> {
-    fn next(&mut self) -> Result<Event, YamlError> {
-        self.parser.parse().map_err(|error| YamlError::Syntax(error.to_string()))
+impl Decoder {
+    fn document(mut self, node: &Node) -> Result<Placed, YamlError> {
+        let value = self.value(node)?;
+        Ok(Placed { line: node.line, value, item_lines: item_lines(node), duplicate: self.duplicate })
     }
 
-    fn value(&mut self, event: Event, depth: usize) -> Result<Value, YamlError> {
-        let at = event.start_mark;
-        self.grow(1, depth, at)?;
-        let (anchor, value) = match event.data {
-            EventData::Alias { anchor } => return self.alias(&anchor, at, depth),
-            EventData::Scalar { anchor, tag, value, style, .. } => {
-                let quoted = style != ScalarStyle::Plain;
-                let resolved = scalar::resolve(value, quoted, tag.as_deref(), self.words);
-                (anchor, resolved.map_err(|reason| YamlError::Scalar { line: line(at), reason })?)
+    fn value(&mut self, node: &Node) -> Result<Value, YamlError> {
+        match &node.kind {
+            Kind::Scalar(found) => {
+                let value =
+                    scalar::resolve(found.text.clone(), found.is_quoted, found.tag.as_deref(), self.words);
+                value.map_err(|reason| YamlError::Scalar { line: node.line, reason })
             }
-            EventData::SequenceStart { anchor, .. } => (anchor, self.sequence(depth)?),
-            EventData::MappingStart { anchor, .. } => (anchor, self.mapping(depth)?),
-            _ => return Err(YamlError::Syntax(format!("line {}: expected a value", line(at)))),
-        };
-        if let Some(anchor) = anchor {
-            self.anchors.insert(anchor, value.clone());
-        }
-        Ok(value)
-    }
-
-    fn sequence(&mut self, depth: usize) -> Result<Value, YamlError> {
-        let mut items = Vec::new();
-        let mut lines = Vec::new();
-        loop {
-            let event = self.next()?;
-            if event.data == EventData::SequenceEnd {
-                if depth == BELOW_TOP {
-                    self.entry_lines = lines;
-                }
-                return Ok(Value::Array(items));
-            }
-            if depth == BELOW_TOP {
-                lines.push(line(event.start_mark));
-            }
-            items.push(self.value(event, depth.saturating_add(1))?);
+            Kind::Sequence(items) => items.iter().map(|item| self.value(item)).collect(),
+            Kind::Mapping(pairs) => self.mapping(pairs),
+            Kind::Alias(node) | Kind::Anchor(node) => self.value(node),
+            _ => Err(YamlError::Syntax(format!("line {}: expected a value", node.line))),
         }
     }
 
-    fn mapping(&mut self, depth: usize) -> Result<Value, YamlError> {
+    fn mapping(&mut self, pairs: &[(Node, Node)]) -> Result<Value, YamlError> {
         let mut fields = Map::new();
         let mut merged = Vec::new();
-        loop {
-            let event = self.next()?;
-            if event.data == EventData::MappingEnd {
-                break;
-            }
-            let at = event.start_mark;
-            let is_merge = matches!(&event.data, EventData::Scalar { value, style: ScalarStyle::Plain, tag: None, .. } if value == "<<");
-            let key = self.key(event, depth.saturating_add(1))?;
-            let following = self.next()?;
-            self.entry_lines.clear();
-            let value = self.value(following, depth.saturating_add(1))?;
-            if is_merge {
-                merged.push((line(at), value));
+        for (name, value) in pairs {
+            let line = name.line;
+            if is_merge_key(name) {
+                merged.push((line, self.value(value)?));
                 continue;
             }
-            if depth.saturating_add(1) == BELOW_TOP && key == "items" {
-                self.item_lines = std::mem::take(&mut self.entry_lines);
-            }
+            let key = self.key(name)?;
+            let value = self.value(value)?;
             if fields.insert(key.clone(), value).is_some() {
-                self.duplicate.get_or_insert(DuplicateKey { line: line(at), key });
+                self.duplicate.get_or_insert(DuplicateKey { line, key });
             }
         }
         for (line, value) in merged {
@@ -201,40 +124,33 @@ impl Composer<'_, '_> {
         Ok(Value::Object(fields))
     }
 
-    /// A key is a scalar, or an alias of one.
-    fn key(&mut self, event: Event, depth: usize) -> Result<String, YamlError> {
-        let at = event.start_mark;
-        if !matches!(&event.data, EventData::Scalar { .. }) {
-            return match self.value(event, depth)? {
+    /// The string of a key, which is a scalar or an alias of one: JSON has no other keys.
+    fn key(&mut self, node: &Node) -> Result<String, YamlError> {
+        let Kind::Scalar(found) = &node.bare().kind else {
+            return match self.value(node)? {
                 Value::String(text) => Ok(text),
                 Value::Bool(word) => Ok(word.to_string()),
                 Value::Number(number) => Ok(number.to_string()),
-                Value::Null | Value::Array(_) | Value::Object(_) => Err(YamlError::Key(line(at))),
+                Value::Null | Value::Array(_) | Value::Object(_) => Err(YamlError::Key(node.line)),
             };
-        }
-        let EventData::Scalar { anchor, tag, value, style, .. } = event.data else {
-            return Err(YamlError::Key(line(at)));
         };
-        self.grow(1, depth, at)?;
-        let quoted = style != ScalarStyle::Plain;
-        if let Some(anchor) = anchor {
-            let value = scalar::resolve(value.clone(), quoted, tag.as_deref(), self.words);
-            self.anchors.insert(anchor, value.unwrap_or_default());
-        }
-        let key = scalar::key(value, quoted, tag.as_deref(), self.words);
-        key.map_err(|reason| YamlError::Scalar { line: line(at), reason })?.ok_or(YamlError::Key(line(at)))
+        let key = scalar::key(found.text.clone(), found.is_quoted, found.tag.as_deref(), self.words);
+        key.map_err(|reason| YamlError::Scalar { line: node.line, reason })?.ok_or(YamlError::Key(node.line))
     }
+}
 
-    fn alias(&mut self, anchor: &str, at: Mark, depth: usize) -> Result<Value, YamlError> {
-        let unknown = || YamlError::UnknownAnchor { line: line(at), anchor: anchor.to_owned() };
-        let value = self.anchors.get(anchor).cloned().ok_or_else(unknown)?;
-        self.grow(size(&value), depth.saturating_add(height(&value)), at)?;
-        Ok(value)
-    }
+fn is_merge_key(key: &Node) -> bool {
+    matches!(&key.bare().kind, Kind::Scalar(scalar) if !scalar.is_quoted && scalar.tag.is_none() && scalar.text == "<<")
+}
 
-    fn grow(&mut self, values: usize, depth: usize, at: Mark) -> Result<(), YamlError> {
-        self.values = self.values.saturating_add(values);
-        if depth > self.most || self.values > VALUES { Err(YamlError::TooLarge(line(at))) } else { Ok(()) }
+/// The lines of the entries of a sequence under the key `items` of the topmost mapping.
+fn item_lines(root: &Node) -> Vec<u64> {
+    let Kind::Mapping(pairs) = &root.bare().kind else { return Vec::new() };
+    let is_items = |key: &Node| matches!(&key.bare().kind, Kind::Scalar(scalar) if scalar.text == "items");
+    let list = pairs.iter().rfind(|(key, _)| is_items(key)).map(|(_, value)| &value.bare().kind);
+    match list {
+        Some(Kind::Sequence(items)) => items.iter().map(|item| item.line).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -252,26 +168,4 @@ fn merge(fields: &mut Map<String, Value>, value: Value) -> Option<()> {
         }
     }
     Some(())
-}
-
-fn size(value: &Value) -> usize {
-    let below: usize = match value {
-        Value::Array(items) => items.iter().map(size).sum(),
-        Value::Object(fields) => fields.values().map(size).sum(),
-        _ => 0,
-    };
-    below.saturating_add(1)
-}
-
-fn height(value: &Value) -> usize {
-    let below = match value {
-        Value::Array(items) => items.iter().map(height).max(),
-        Value::Object(fields) => fields.values().map(height).max(),
-        _ => return 0,
-    };
-    below.unwrap_or_default().saturating_add(1)
-}
-
-fn line(mark: Mark) -> u64 {
-    mark.line.saturating_add(1)
 }

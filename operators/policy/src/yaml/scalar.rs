@@ -1,15 +1,7 @@
 //! What a plain word means: the resolution rules of `sigs.k8s.io/yaml`, found by running it.
 
+pub use go_compat::yaml::Words;
 use serde_json::{Number, Value};
-
-/// Which plain words are booleans. Numbers are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
-    /// YAML 1.1, which `kubectl` reads: `yes`, `no`, `on`, `off`, `y` and `n` are booleans.
-    Yaml11,
-    /// YAML 1.2, which `gator verify` reads suites in: they are text.
-    Yaml12,
-}
 
 /// A scalar before it is JSON.
 #[derive(Clone, Debug, PartialEq)]

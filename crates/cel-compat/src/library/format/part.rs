@@ -1,5 +1,7 @@
 //! One value in a text, as a verb asks for it.
 
+use go_compat::strconv::quote;
+
 use crate::value::Value;
 
 use super::super::super::meter::{EvalError, Meter};
@@ -151,11 +153,11 @@ fn nested(meter: &mut Meter, value: &Value) -> Result<String, EvalError> {
         Value::Int(number) => number.to_string(),
         Value::Uint(number) => number.to_string(),
         Value::Float(number) if number.is_finite() => format!("{number:.6}"),
-        Value::Float(number) => quoted(&shortest(*number)),
-        Value::String(text) => quoted(text),
-        Value::Bytes(bytes) => format!("b{}", quoted(utf8(bytes)?)),
-        Value::Timestamp(at) => format!("timestamp({})", quoted(&time::format_timestamp(*at))),
-        Value::Duration(span) => format!("duration({})", quoted(&time::format_duration(*span))),
+        Value::Float(number) => quote(&shortest(*number)),
+        Value::String(text) => quote(text),
+        Value::Bytes(bytes) => format!("b{}", quote(utf8(bytes)?)),
+        Value::Timestamp(at) => format!("timestamp({})", quote(&time::format_timestamp(*at))),
+        Value::Duration(span) => format!("duration({})", quote(&time::format_duration(*span))),
         Value::List(list) => {
             let parts: Result<Vec<_>, _> = list.iter().map(|part| nested(meter, part)).collect();
             join(meter, '[', &parts?, ']')?
@@ -188,27 +190,4 @@ fn join(meter: &mut Meter, open: char, parts: &[String], close: char) -> Result<
         parts.iter().fold(2_usize, |length, part| length.saturating_add(part.len()).saturating_add(2));
     meter.bytes(length)?;
     Ok(format!("{open}{}{close}", parts.join(", ")))
-}
-
-/// A text between quotes, with Go's escapes.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            c if u32::from(c) < 0x20 || c == '\u{7f}' => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

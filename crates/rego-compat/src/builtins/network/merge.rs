@@ -1,6 +1,6 @@
 //! The union of networks, as few networks as possible. Source: OPA `internal/cidr/merge`.
 
-use super::cidr::{Cidr, is_v4};
+use go_compat::net::{Cidr, is_v4};
 
 struct Range {
     first: u128,

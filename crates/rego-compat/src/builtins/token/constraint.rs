@@ -2,11 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use go_compat::utf8;
+
 use crate::value::Object;
 use crate::value::Value;
 
 use super::super::Outcome;
-use super::super::encoding::text_of;
 use super::super::operand::{self, Fault};
 use super::algorithm::Algorithm;
 use super::key::{self, Key};
@@ -156,7 +157,7 @@ fn verified(text: &str, constraints: &Constraints) -> Result<Option<(Value, Valu
             let payload = json_object(&payload)?;
             return Ok(constraints.met_by(&payload)?.then_some((document, payload)));
         }
-        text = text_of(&payload);
+        text = utf8::lossy(&payload);
     }
     Err("tokens are nested too deeply".to_owned())
 }

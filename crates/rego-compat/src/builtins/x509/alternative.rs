@@ -2,10 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::value::Value;
+use go_compat::url::Url;
+use go_compat::utf8;
+
+use crate::value::{Object, Value};
 
 use super::super::operand::Fault;
-use super::super::uri::Uri;
 use super::constraint::is_domain;
 use super::der::{self, Reader};
 use super::{list_or_null, texts};
@@ -15,7 +17,7 @@ pub(super) struct Alternatives {
     pub(super) hosts: Vec<String>,
     pub(super) mailboxes: Vec<String>,
     pub(super) addresses: Vec<Vec<u8>>,
-    pub(super) uris: Vec<Uri>,
+    pub(super) uris: Vec<Url>,
 }
 
 /// A text in ASCII.
@@ -52,7 +54,7 @@ impl Alternatives {
                 0x81 => found.mailboxes.push(ascii(name.content)?),
                 0x82 => found.hosts.push(ascii(name.content)?),
                 0x86 => {
-                    let uri = Uri::parse(&ascii(name.content)?)?;
+                    let uri = Url::parse(&ascii(name.content)?)?;
                     if !uri.host.is_empty() && !is_domain(&uri.host, false) {
                         return Err("x509: cannot parse URI: invalid domain".to_owned());
                     }
@@ -79,11 +81,31 @@ impl Alternatives {
             ("DNSNames", texts(self.hosts.iter().map(String::as_str))),
             ("EmailAddresses", texts(self.mailboxes.iter().map(String::as_str))),
             ("IPAddresses", texts(addresses.iter().map(String::as_str))),
-            ("URIs", list_or_null(self.uris.iter().map(Uri::to_fields).collect())),
+            ("URIs", list_or_null(self.uris.iter().map(url_fields).collect())),
         ]
     }
 
     pub(super) fn uri_texts(&self) -> Value {
-        list_or_null(self.uris.iter().map(|uri| Value::from(uri.text())).collect())
+        list_or_null(self.uris.iter().map(|uri| Value::from(uri.to_string())).collect())
     }
+}
+
+/// Go's own structure of a URL, as its JSON encoder writes it.
+fn url_fields(url: &Url) -> Value {
+    let text = |bytes: &[u8]| Value::from(utf8::lossy(bytes));
+    let raw = |raw: &Option<String>| Value::from(raw.clone().unwrap_or_default());
+    let fields = [
+        ("Scheme", Value::from(url.scheme.as_str())),
+        ("Opaque", Value::from(url.opaque.as_str())),
+        ("User", url.user.as_ref().map_or(Value::Null, |_| Value::new_object())),
+        ("Host", text(&url.host)),
+        ("Path", text(&url.path)),
+        ("Fragment", text(&url.fragment)),
+        ("RawQuery", Value::from(url.raw_query.as_str())),
+        ("RawPath", raw(&url.raw_path)),
+        ("RawFragment", raw(&url.raw_fragment)),
+        ("ForceQuery", Value::Bool(url.force_query)),
+        ("OmitHost", Value::Bool(url.omit_host)),
+    ];
+    fields.into_iter().map(|(name, value)| (Value::from(name), value)).collect::<Object>().into_value()
 }

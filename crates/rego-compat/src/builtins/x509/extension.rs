@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use num_bigint::BigUint;
 
+use go_compat::utf8;
+
 use crate::value::{Object, Value};
 
-use super::super::encoding::text_of;
 use super::super::operand::Fault;
 use super::alternative::Alternatives;
 use super::constraint::Constraints;
@@ -171,8 +172,8 @@ impl Extensions {
             let method = entry.identifier()?;
             let Some(address) = entry.optional(der::field(6))? else { continue };
             match method.as_slice() {
-                [1, 3, 6, 1, 5, 5, 7, 48, 1] => self.status_servers.push(text_of(address.0)),
-                [1, 3, 6, 1, 5, 5, 7, 48, 2] => self.issuers.push(text_of(address.0)),
+                [1, 3, 6, 1, 5, 5, 7, 48, 1] => self.status_servers.push(utf8::lossy(address.0)),
+                [1, 3, 6, 1, 5, 5, 7, 48, 2] => self.issuers.push(utf8::lossy(address.0)),
                 _ => {}
             }
         }
@@ -233,7 +234,7 @@ fn revocations(mut value: Reader<'_>) -> Result<Vec<String>, Fault> {
         let Some(mut name) = point.optional(der::wrapped(0))? else { continue };
         let mut names = name.read(der::wrapped(0))?;
         while names.peeks(der::field(6)) {
-            found.push(text_of(names.read(der::field(6))?.0));
+            found.push(utf8::lossy(names.read(der::field(6))?.0));
         }
     }
     Ok(found)

@@ -2,9 +2,10 @@
 
 use num_bigint::BigInt;
 
+use go_compat::utf8;
+
 use crate::value::{Number, Object, Value};
 
-use super::super::encoding::text_of;
 use super::super::operand::Fault;
 use super::certificate::{moment, shown};
 use super::der::{self, Reader};
@@ -87,7 +88,7 @@ fn any(tag: u8, content: &[u8], raw: &[u8]) -> Result<Value, Fault> {
         der::OCTET_STRING => base64(content),
         der::OBJECT_IDENTIFIER => identifier(&Reader(raw).identifier()?),
         der::UTC_TIME | der::GENERALIZED_TIME => shown(moment(&mut Reader(raw))?),
-        0x14 => Value::from(text_of(content)),
+        0x14 => Value::from(utf8::lossy(content)),
         0x0c | 0x12 | 0x13 | 0x16 | 0x1e => Value::from(text(tag, content)?),
         _ => Value::Null,
     })

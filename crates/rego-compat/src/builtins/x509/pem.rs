@@ -1,6 +1,6 @@
 //! PEM blocks, found and read as Go's `encoding/pem` does.
 
-use super::super::encoding::from_base64;
+use go_compat::base64::decode as from_base64;
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"\n-----END ";

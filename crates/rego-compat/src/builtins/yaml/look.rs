@@ -1,6 +1,6 @@
 //! How a text looks, and which quotes that asks for. Source: the emitter of `go.yaml.in/yaml/v3`.
 
-use super::scalar::{self, Scalar};
+use go_compat::yaml::{Resolved, Words, old_bool, plain};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
@@ -94,25 +94,9 @@ impl Look {
 
 /// Whether a plain word would be read as the text it is, by this reader and by older ones.
 fn stays_text(text: &str) -> bool {
-    let old_word = matches!(
-        text,
-        "y" | "Y"
-            | "yes"
-            | "Yes"
-            | "YES"
-            | "on"
-            | "On"
-            | "ON"
-            | "n"
-            | "N"
-            | "no"
-            | "No"
-            | "NO"
-            | "off"
-            | "Off"
-            | "OFF"
-    );
-    !old_word && !is_sexagesimal(text) && matches!(scalar::plain(text), Scalar::Text(_) | Scalar::Merge)
+    old_bool(text).is_none()
+        && !is_sexagesimal(text)
+        && matches!(plain(text, Words::Yaml12), Resolved::String(_) | Resolved::Merge)
 }
 
 /// Numbers of base 60, such as `12:30`.

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use go_compat::strconv;
+use go_compat::yaml::{Resolved, Words, plain};
+
 use crate::value::{Number, Value};
 
 use super::super::document::{marshalled, name_of};
@@ -10,7 +13,6 @@ use super::super::operand::Fault;
 use super::look::{Look, Style, is_break, is_printable};
 use super::order::natural;
 use super::read;
-use super::scalar::{self, Scalar};
 
 /// Keys longer than this, or of several lines, stand behind a question mark.
 const LONGEST_SIMPLE_KEY: usize = 128;
@@ -213,9 +215,9 @@ fn number_text(number: &Number) -> Result<String, Fault> {
     if !number.is_json() {
         return Err(format!("json: invalid number literal {text}"));
     }
-    match scalar::plain(&text) {
-        Scalar::Int(whole) => Ok(whole.to_string()),
-        Scalar::Float(float) => Ok(scalar::general(float)),
+    match plain(&text, Words::Yaml12) {
+        Resolved::Int(whole) => Ok(whole.to_string()),
+        Resolved::Float(float) => Ok(strconv::format_float(float, 'g', None)),
         // Too large for a float: a word like any other.
         _ => Ok(text.into_owned()),
     }

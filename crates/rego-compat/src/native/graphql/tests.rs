@@ -1,6 +1,6 @@
 //! What queries and schemas are answered with; random ones are compared with OPA in the conformance tests.
 
-use crate::budget::{Budget, Limit};
+use eval_budget::{Budget, Limit};
 
 use super::*;
 

@@ -4,6 +4,7 @@ mod combination;
 mod limit;
 mod structure;
 
+use go_compat::url::Url;
 use std::collections::HashMap;
 
 use crate::meter::Meter;
@@ -12,7 +13,6 @@ use crate::value::{Object, Value};
 use super::Stop;
 use super::node::{Draft, Node, NodeId, Schema};
 use super::pool::Pool;
-use super::url::Url;
 
 /// Bytes of a node.
 const NODE_BYTES: usize = 1024;

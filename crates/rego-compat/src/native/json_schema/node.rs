@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::builtins::pattern::Weighed;
+use go_compat::regexp::Pattern;
 
 use super::decimal::Decimal;
 
@@ -76,7 +76,7 @@ pub(super) struct Node {
 pub(super) struct Text {
     pub(super) least: Option<i64>,
     pub(super) most: Option<i64>,
-    pub(super) pattern: Option<(String, Weighed)>,
+    pub(super) pattern: Option<(String, Pattern)>,
     pub(super) format: Option<String>,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct Array {
 #[derive(Default)]
 pub(super) struct Object {
     pub(super) properties: Vec<(Rc<str>, NodeId)>,
-    pub(super) patterns: Vec<(Weighed, NodeId)>,
+    pub(super) patterns: Vec<(Pattern, NodeId)>,
     pub(super) additional: Option<Additional>,
     pub(super) names: Option<NodeId>,
     pub(super) dependencies: Vec<(Rc<str>, Dependency)>,

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use go_compat::url::Url;
+use go_compat::utf8;
+
 use crate::meter::Meter;
 use crate::value::{Array, Object, Value};
 
 use super::Stop;
 use super::node::Draft;
-use super::url::Url;
 
 /// A document, and the draft it is written in if it says so.
 #[derive(Clone)]
@@ -76,7 +78,7 @@ impl Pool {
             _ => None,
         };
         let key = if pairs.contains_key(&"id".into()) { "id" } else { "$id" };
-        let id = text(key).map(|id| base.resolve(&id));
+        let id = text(key).map(|id| resolved(base, &id));
         let base = id.as_ref().unwrap_or(base);
         let name = id.as_ref().map(Url::to_string);
         if let Some(name) = &name {
@@ -91,7 +93,7 @@ impl Pool {
             let value = match (key.as_string().map(|key| &**key).unwrap_or_default(), value) {
                 ("const" | "enum", value) => value.clone(),
                 ("$ref", Value::String(_)) => match text("$ref") {
-                    Some(reference) => base.resolve(&reference).to_string().into(),
+                    Some(reference) => resolved(base, &reference).to_string().into(),
                     None => value.clone(),
                 },
                 ("properties" | "dependencies" | "patternProperties", Value::Object(parts)) => {
@@ -121,7 +123,7 @@ impl Pool {
             Some(whole) => whole,
             None => self.add_metaschema(reference, meter)?,
         };
-        let value = pointed(&whole.value, &reference.fragment)?.clone();
+        let value = pointed(&whole.value, &utf8::lossy(&reference.fragment))?.clone();
         let document = Document { value, draft: whole.draft };
         self.documents.insert(name, document.clone());
         Ok(document)
@@ -129,7 +131,7 @@ impl Pool {
 
     /// The schemas of the drafts are the only documents there are beside the schema itself.
     fn add_metaschema(&mut self, reference: &Url, meter: &Meter) -> Result<&Document, Stop> {
-        if !reference.is_canonical() {
+        if !is_canonical(reference) {
             return Err(Stop::Fault(format!("Reference {reference} must be canonical")));
         }
         let base = reference.without_fragment();
@@ -143,6 +145,20 @@ impl Pool {
         self.draft = outer;
         let document = Document { value, draft: Some(*draft) };
         Ok(self.documents.entry(name).insert_entry(document).into_mut())
+    }
+}
+
+/// A reference beside the id of its schema, whose fragment does not count.
+fn resolved(base: &Url, reference: &Url) -> Url {
+    base.without_fragment().resolve_reference(reference)
+}
+
+/// Returns true where a URL names its document without another URL.
+fn is_canonical(url: &Url) -> bool {
+    match url.scheme.as_str() {
+        "file" => url.path.starts_with(b"/"),
+        "" => false,
+        _ => !url.host.is_empty(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the tree of a small module is, and what is refused. OPA is asked in `tests/conformance`.
 
-use crate::budget::Budget;
+use eval_budget::Budget;
 
 use super::*;
 

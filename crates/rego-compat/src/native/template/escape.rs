@@ -1,6 +1,6 @@
-//! Texts escaped for HTML, JavaScript and URLs.
+//! Strings escaped for HTML and JavaScript.
 
-use crate::fmt_go::text::is_printable;
+use go_compat::strconv::is_print;
 
 pub(super) fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -28,21 +28,8 @@ pub(super) fn script(text: &str) -> String {
             '<' | '>' | '&' | '=' | '\0'..='\u{1f}' => {
                 out.push_str(&format!("\\u{:04X}", u32::from(character)));
             }
-            other if other.is_ascii() || is_printable(other) => out.push(other),
+            other if other.is_ascii() || is_print(other) => out.push(other),
             other => out.push_str(&format!("\\u{:04X}", u32::from(other))),
-        }
-    }
-    out
-}
-
-pub(super) fn query(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b' ' => out.push('+'),
-            b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
         }
     }
     out

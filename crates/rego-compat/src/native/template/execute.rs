@@ -1,9 +1,9 @@
 //! Templates walked through, and what they write.
 
 use crate::error::EvalError;
-use crate::fmt_go;
 use crate::meter::Meter;
 use crate::value::Value;
+use go_compat::fmt;
 
 use super::Halt;
 use super::item::Item;
@@ -67,7 +67,7 @@ impl<'v> State<'v> {
             other => {
                 self.weigh(other)?;
                 let mut text = String::new();
-                fmt_go::plain(&other.to_arg(), &mut text);
+                fmt::append(&other.to_arg(), &mut text);
                 self.write(&text)?;
             }
         }

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::budget::Limit;
 use crate::error::EvalError;
-use crate::fmt_go::{self, Arg};
+use eval_budget::Limit;
+use go_compat::fmt::{self, Arg};
+use go_compat::url::query_escape;
 
 use super::compare::{equals_any, is_less};
 use super::execute::State;
@@ -44,7 +45,7 @@ pub(super) fn find(name: &str) -> Option<Function> {
         "call" => (Kind::Plain(|_| Err(Halt::Fault)), 1, None),
         "html" => (Kind::Escape(escape::html), 0, None),
         "js" => (Kind::Escape(escape::script), 0, None),
-        "urlquery" => (Kind::Escape(escape::query), 0, None),
+        "urlquery" => (Kind::Escape(query_escape), 0, None),
         "print" => (Kind::Print, 0, None),
         "println" => (Kind::Println, 0, None),
         "printf" => (Kind::Printf, 1, None),
@@ -88,7 +89,7 @@ impl Function {
                         text.push(' ');
                     }
                     state.weigh(item)?;
-                    fmt_go::plain(&item.to_arg(), &mut text);
+                    fmt::append(&item.to_arg(), &mut text);
                 }
                 text.push('\n');
                 text
@@ -115,7 +116,7 @@ fn printed<'v>(items: &[Item<'v>], state: &State<'v>, names_nothing: bool) -> Re
         if is_nothing {
             text.push_str("<no value>");
         } else {
-            fmt_go::plain(&item.to_arg(), &mut text);
+            fmt::append(&item.to_arg(), &mut text);
         }
     }
     Ok(text)
@@ -125,7 +126,7 @@ fn formatted<'v>(items: &[Item<'v>], state: &State<'v>) -> Result<String, Halt> 
     let Some((Item::Text(format), values)) = items.split_first() else { return Err(Halt::Fault) };
     values.iter().try_for_each(|value| state.weigh(value))?;
     let args: Vec<Arg> = values.iter().map(Item::to_arg).collect();
-    let text = fmt_go::sprintf(format, &args, state.meter.bytes_left());
+    let text = fmt::sprintf(format, &args, state.meter.bytes_left());
     text.ok_or(Halt::Limit(EvalError::Budget(Limit::Memory)))
 }
 

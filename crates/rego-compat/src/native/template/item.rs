@@ -2,9 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::fmt_go::Arg;
-use crate::fmt_go::compound::Compound;
 use crate::value::{Number, Object, Value};
+use go_compat::fmt::{Arg, Compound};
 
 /// A value.
 #[derive(Clone)]
@@ -107,7 +106,7 @@ impl<'v> Item<'v> {
             Self::Byte(byte) => Compound::Byte(*byte),
             Self::Float(float) => return Arg::Float(*float),
             Self::Complex(real, imaginary) => Compound::Complex(*real, *imaginary),
-            Self::Text(text) => return Arg::Text(text.to_string()),
+            Self::Text(text) => return Arg::String(text.to_string()),
             Self::Number(number) => Compound::Number(number.text().into_owned()),
             Self::List(list) => {
                 let items = (0..list.length).map(|index| list.get(index).unwrap_or(Item::Nil).to_arg());

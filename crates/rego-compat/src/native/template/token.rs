@@ -1,6 +1,6 @@
 //! The text of a template taken apart (`text/template/parse/lex.go`).
 
-use crate::builtins::pattern;
+use go_compat::regexp;
 
 /// One part of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ fn is_word(character: char) -> bool {
     if character.is_ascii() {
         return character == '_' || character.is_ascii_alphanumeric();
     }
-    let class = pattern::weighed("^[\\pL\\p{Nd}]$");
+    let class = regexp::compile("^[\\pL\\p{Nd}]$");
     class.is_ok_and(|class| class.regex.is_match(character.encode_utf8(&mut [0; 4])))
 }
 

@@ -37,16 +37,6 @@ pub(super) fn plain(text: &str) -> Option<i64> {
     }
 }
 
-/// Whether a number is spelled as JSON has it.
-pub(crate) fn is_json(text: &str) -> bool {
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
-    let power = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits(whole) && digits(fraction) && digits(power) && (whole.len() == 1 || !whole.starts_with('0'))
-}
-
 /// A whole number of at most 19 characters behind its sign. Zeros may follow a point (`util.Atoi64`).
 pub(super) fn whole(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

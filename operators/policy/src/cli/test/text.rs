@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rego_compat::builtins::{Outcome, registry};
+use go_compat::strconv::quote;
 
 use crate::cli::color::{Color, Stream, paint};
 use crate::cli::judge::Offence;
@@ -45,17 +45,7 @@ fn line(offence: &Offence<'_>) -> String {
         "{}/{} {name}: [{}] Message: {}",
         object.api_version(),
         object.kind(),
-        quoted(&offence.violation.constraint.name),
-        quoted(&offence.violation.message),
+        quote(&offence.violation.constraint.name),
+        quote(&offence.violation.message),
     )
-}
-
-/// Go's `%q`, as Rego's `sprintf` has it.
-fn quoted(text: &str) -> String {
-    let arguments = ["%q".into(), vec![rego_compat::Value::from(text)].into()];
-    let sprintf = registry().iter().find(|builtin| builtin.name == "sprintf");
-    match sprintf.map(|builtin| (builtin.run)(&arguments)) {
-        Some(Outcome::Value(value)) => value.as_string().map(|quoted| quoted.to_string()).unwrap_or_default(),
-        _ => format!("{text:?}"),
-    }
 }

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::budget::Limit;
-use crate::builtins::pattern::{Unusable, weighed};
 use crate::error::EvalError;
 use crate::value::Value;
+use eval_budget::Limit;
+use go_compat::regexp;
 
 use super::super::Stop;
 use super::super::decimal::Decimal;
@@ -23,12 +23,12 @@ impl Compiler<'_> {
         (node.text.least, node.text.most) = range(keywords, "minLength", "maxLength")?;
         ordered("minLength", "maxLength", node.text.least, node.text.most)?;
         if let Some(pattern) = keywords.text("pattern")? {
-            let regex = match weighed(pattern) {
-                Ok(weighed) => weighed,
-                Err(Unusable::Refused(_)) => {
+            let regex = match regexp::compile(pattern) {
+                Ok(pattern) => pattern,
+                Err(regexp::Error::Syntax(_)) => {
                     return Err(Stop::Fault("pattern must be a valid regex".to_owned()));
                 }
-                Err(Unusable::TooLarge) => return Err(Stop::Limit(EvalError::Budget(Limit::Memory))),
+                Err(_) => return Err(Stop::Limit(EvalError::Budget(Limit::Memory))),
             };
             node.text.pattern = Some((pattern.to_owned(), regex));
         }

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::budget::Limit;
-use crate::builtins::pattern::{Unusable, weighed};
 use crate::error::EvalError;
 use crate::value::{Object, Value};
+use eval_budget::Limit;
+use go_compat::regexp;
 
 use super::super::Stop;
 use super::super::node::{Additional, Dependency, Draft, Items, Node};
@@ -59,14 +59,14 @@ impl Compiler<'_> {
         };
         for (pattern, schema) in patterns.iter() {
             let pattern = name_of(pattern);
-            let weighed = match weighed(&pattern) {
-                Ok(weighed) => weighed,
-                Err(Unusable::Refused(_)) => {
+            let compiled = match regexp::compile(&pattern) {
+                Ok(pattern) => pattern,
+                Err(regexp::Error::Syntax(_)) => {
                     return Err(Stop::Fault(format!("Invalid regex pattern '{pattern}'")));
                 }
-                Err(Unusable::TooLarge) => return Err(Stop::Limit(EvalError::Budget(Limit::Memory))),
+                Err(_) => return Err(Stop::Limit(EvalError::Budget(Limit::Memory))),
             };
-            node.object.patterns.push((weighed, self.schema(schema, keywords.draft)?));
+            node.object.patterns.push((compiled, self.schema(schema, keywords.draft)?));
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::builtins::pattern::Weighed;
 use crate::error::EvalError;
 use crate::value::Number as Given;
+use go_compat::regexp::Pattern;
 
 use super::super::decimal::Decimal;
 use super::super::finding::{Place, Report};
@@ -71,7 +71,7 @@ impl Validator<'_> {
     }
 
     /// A search reads each character with each state of the pattern at most.
-    pub(super) fn pay_search(&self, pattern: &Weighed, text: &str) -> Result<(), EvalError> {
+    pub(super) fn pay_search(&self, pattern: &Pattern, text: &str) -> Result<(), EvalError> {
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.meter.spend(length / 64)?;
         self.meter.afford(length.saturating_mul(pattern.states) / 4)

@@ -1,0 +1,97 @@
+//! Time zones: which clocks a name stands for, from the database of time zones.
+
+use chrono::{DateTime, Offset, TimeZone, Utc};
+use chrono_tz::{OffsetName, Tz};
+
+use super::calendar::{Civil, Date};
+
+/// The database's rules are written out up to here; later years repeat earlier ones that are as long, and begin on
+/// the same day of the week.
+const LAST_YEAR: i64 = 2_099;
+const REPEATED: i64 = 2_060;
+const DAY: i64 = 86_400;
+
+/// A place's clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Zone(Option<Tz>);
+
+impl Zone {
+    /// Coordinated universal time.
+    pub const UTC: Self = Self(None);
+
+    /// The zone of a name. `Local` is taken for UTC: an answer must
+    /// not depend on where it is asked.
+    ///
+    /// # Errors
+    /// The database has no such zone; in the words of `time.LoadLocation`.
+    pub fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "" | "UTC" | "Local" => Ok(Self::UTC),
+            name => {
+                let zone: Tz = name.parse().map_err(|_| format!("unknown time zone {name}"))?;
+                Ok(Self(Some(zone)))
+            }
+        }
+    }
+
+    /// How many seconds the clocks are ahead of UTC at a time in seconds since 1970.
+    #[must_use]
+    pub fn offset_at(self, seconds: i64) -> i64 {
+        let Some(zone) = self.0 else { return 0 };
+        let offset = zone.offset_from_utc_datetime(&instant(zone, seconds).naive_utc());
+        i64::from(offset.fix().local_minus_utc())
+    }
+
+    /// The name of the time kept then, for example `CEST`; empty if it has none.
+    #[must_use]
+    pub fn abbreviation_at(self, seconds: i64) -> String {
+        let Some(zone) = self.0 else { return "UTC".to_owned() };
+        let offset = zone.offset_from_utc_datetime(&instant(zone, seconds).naive_utc());
+        offset.abbreviation().unwrap_or_default().to_owned()
+    }
+
+    /// The seconds since 1970 at which clocks show this; of two, or of none, the ones Go chooses.
+    #[must_use]
+    pub fn instant_of(self, civil: Civil) -> i64 {
+        let local = civil.seconds();
+        let guess = self.offset_at(local);
+        if guess == 0 { local } else { local.saturating_sub(self.offset_at(local.saturating_sub(guess))) }
+    }
+}
+
+/// The instant, or one before the last known year at which the same rules hold.
+fn instant(zone: Tz, seconds: i64) -> DateTime<Utc> {
+    let year = Date::of_days(seconds.div_euclid(DAY)).year;
+    if year <= LAST_YEAR {
+        return at(seconds);
+    }
+    if is_steady(zone) {
+        return at(first_day(LAST_YEAR).saturating_mul(DAY));
+    }
+    let length = |year| first_day(i64::saturating_add(year, 1)).saturating_sub(first_day(year));
+    let alike = |candidate: &i64| {
+        first_day(*candidate).rem_euclid(7) == first_day(year).rem_euclid(7)
+            && length(*candidate) == length(year)
+    };
+    let earlier = (REPEATED..LAST_YEAR).rev().find(alike).unwrap_or(LAST_YEAR);
+    let shift = first_day(year).saturating_sub(first_day(earlier)).saturating_mul(DAY);
+    at(seconds.saturating_sub(shift))
+}
+
+/// Whether the clocks are not put forward and back in the last year.
+fn is_steady(zone: Tz) -> bool {
+    let first = first_day(LAST_YEAR);
+    let offset = |week: i64| {
+        let day = first.saturating_add(week.saturating_mul(7));
+        zone.offset_from_utc_datetime(&at(day.saturating_mul(DAY)).naive_utc()).fix()
+    };
+    (1..52).all(|week| offset(week) == offset(0))
+}
+
+fn first_day(year: i64) -> i64 {
+    Date { year, month: 1, day: 1 }.days()
+}
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(seconds, 0).unwrap_or_default()
+}

@@ -1,0 +1,12 @@
+//! Strings made of bytes.
+
+/// The bytes as a string, each byte that is not UTF-8 as the replacement character, as Go's `range` reads them.
+#[must_use]
+pub fn lossy(bytes: &[u8]) -> String {
+    let mut string = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        string.push_str(chunk.valid());
+        string.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, chunk.invalid().len()));
+    }
+    string
+}
