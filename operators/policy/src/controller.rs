@@ -3,22 +3,30 @@
 //! Knows no enforcement point: policies go out through the handle. Every write is idempotent, so that all pods may
 //! make it.
 
-mod apply;
-mod constraint_crd;
+mod api_error;
+mod crds;
 mod duck;
 mod ingest;
 mod install;
 mod kinds;
+mod points;
+mod registration;
+mod repairs;
 mod status;
 mod sync;
 mod uninstall;
+mod upkeep;
 mod webhook_configuration;
 
-pub use ingest::{Ingest, Registrars};
-pub use install::{InstallError, install};
+pub(crate) use api_error::reason;
+pub use ingest::{Ingest, Registrars, Wiring};
+pub use install::{InstallError, OwnCrds};
 pub use kinds::{NAMESPACE, TEMPLATE};
+pub use registration::Registration;
+pub use repairs::Repairs;
 pub use status::shapes;
 pub use uninstall::{UNINSTALLED, Uninstall, UninstallError};
+pub use upkeep::Upkeep;
 pub use webhook_configuration::{WebhookClient, WebhookConfiguration};
 
 /// The field manager of everything that the controllers write.

@@ -2,8 +2,10 @@
 
 mod args;
 mod cluster;
+mod health_routes;
 mod shell;
 mod standalone;
+mod supervisor;
 mod uninstall;
 
 use std::io::{IsTerminal, Write};
@@ -12,7 +14,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use admission_server::{AdmissionRoutes, CertificateError};
-pub use args::{Args, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs};
+pub use args::{
+    Args, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
+};
 
 use crate::cli::StandardInput;
 use crate::controller::{InstallError, UninstallError};
@@ -59,6 +63,12 @@ pub enum RunError {
     /// Reports cannot be stored.
     #[error("this pod could not be registered")]
     Report(#[from] pod_status::Error),
+    /// A task that the process cannot do without ended.
+    #[error("the task {task} ended before its time; look for a panic above, and start again")]
+    TaskEnded {
+        /// Its name.
+        task: &'static str,
+    },
     /// A defect of the composition.
     #[error("the watches could not be set up")]
     Watch(#[from] watch_manager::Error),

@@ -6,25 +6,36 @@
 mod constraints;
 mod inventory;
 mod jobs;
+mod placing;
+mod sources;
 mod templates;
+
+use pod_status::readiness::Failure;
+use std::time::Duration;
 
 use constraint_framework::policyset::{Compiler, PolicySetBuilder};
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
+use futures::stream::{BoxStream, FuturesUnordered};
 use pod_status::readiness::ReadinessSource;
 use pod_status::{ParentChanges, ParentRef, ReadinessTracker, StatusReporter};
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use watch_manager::{Registrar, WatchEvent, WatchManager};
+use watch_manager::{EventKind, Registrar, WatchEvent, WatchManager};
 
 use crate::handle::PolicyPublisher;
 
+use super::crds::{ConstraintCrds, CrdEvent, watch_crds};
 use super::kinds::{CONFIG, NAMESPACE, SYNC_SET, TEMPLATE};
+use super::repairs::Repairs;
 use super::status::Outcome;
 
 /// Outcomes that may wait for the next policy set. While events keep coming the loop prefers them, and this is
 /// how far it lets the reports fall behind.
 const OUTCOMES: usize = 256;
+/// The longest that a change waits for its policy set, however fast events come.
+const PUBLISH_DELAY: Duration = Duration::from_millis(100);
 
 /// The watches of the ingest loop, one registrar for each purpose.
 #[derive(Debug)]
@@ -36,6 +47,28 @@ pub struct Registrars {
     namespaces: Registrar,
 }
 
+/// What the ingest loop works with.
+pub struct Wiring {
+    /// Reads and writes what is not watched through `manager`.
+    pub client: kube::Client,
+    /// Runs the watches.
+    pub manager: WatchManager,
+    /// The watches, made from `manager`.
+    pub registrars: Registrars,
+    /// Takes the policy sets.
+    pub publisher: PolicyPublisher,
+    /// Takes what was ingested.
+    pub reporter: StatusReporter,
+    /// Takes which objects changed.
+    pub parents: ParentChanges,
+    /// The operator's namespace.
+    pub namespace: String,
+    /// The reason why the API server does not send requests to the webhook; `None` when it does.
+    pub registration: watch::Receiver<Option<String>>,
+    /// Counts what is restored.
+    pub repairs: Repairs,
+}
+
 /// Brings templates, constraints and referential data from the cluster into policy sets.
 pub struct Ingest {
     client: kube::Client,
@@ -45,17 +78,32 @@ pub struct Ingest {
     publisher: PolicyPublisher,
     reporter: StatusReporter,
     parents: ParentChanges,
+    namespace: String,
+    registration: watch::Receiver<Option<String>>,
+    repairs: Repairs,
     templates: templates::Templates,
     constraints: constraints::Constraints,
-    sync: inventory::Synced,
+    sync: sources::Synced,
     namespaces: ReadinessSource,
-    jobs: FuturesUnordered<BoxFuture<'static, jobs::Done>>,
-    /// Questions to the API server whether a synced kind is served.
-    looks: FuturesUnordered<BoxFuture<'static, inventory::Look>>,
+    crds: ConstraintCrds,
+    crd_events: BoxStream<'static, CrdEvent>,
+    crd_list: ReadinessSource,
+    job_factory: jobs::Jobs,
+    jobs: FuturesUnordered<jobs::Running>,
+    /// Questions to the API server about the kinds to sync.
+    looks: FuturesUnordered<BoxFuture<'static, sources::Look>>,
     /// The policy set has changed since it was last published.
     changed: bool,
     outcomes: Vec<Outcome>,
     lists: Vec<ReadinessSource>,
+    /// Since when something waits to be published.
+    due_since: Option<Instant>,
+}
+
+impl std::fmt::Debug for Wiring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wiring").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Ingest {
@@ -86,34 +134,36 @@ impl Registrars {
 
 impl Ingest {
     /// A loop that has seen nothing yet. Its readiness sources are declared in `tracker` before it returns.
-    pub fn new(
-        client: kube::Client,
-        manager: WatchManager,
-        registrars: Registrars,
-        publisher: PolicyPublisher,
-        reporter: StatusReporter,
-        parents: ParentChanges,
-        tracker: &ReadinessTracker,
-    ) -> Self {
-        let namespaces = tracker.source("namespaces");
+    pub fn new(wiring: Wiring, tracker: &ReadinessTracker) -> Self {
+        let (namespaces, crd_list) = (tracker.source("namespaces"), tracker.source("constraint CRDs"));
         namespaces.list_begins();
+        crd_list.list_begins();
+        let client = wiring.client;
         Self {
-            client,
-            manager,
-            registrars,
+            manager: wiring.manager,
+            registrars: wiring.registrars,
             policies: PolicySetBuilder::new(Compiler::default()),
-            publisher,
-            reporter,
-            parents,
+            publisher: wiring.publisher,
+            reporter: wiring.reporter,
+            parents: wiring.parents,
+            namespace: wiring.namespace,
+            registration: wiring.registration,
+            repairs: wiring.repairs,
             templates: templates::Templates::new(tracker.source("templates")),
             constraints: constraints::Constraints::default(),
-            sync: inventory::Synced::new(tracker.source("sync sources")),
+            sync: sources::Synced::new(tracker.source("sync sources")),
             namespaces,
+            crds: ConstraintCrds::default(),
+            crd_events: watch_crds(client.clone()),
+            crd_list,
+            job_factory: jobs::Jobs::new(client.clone()),
+            client,
             jobs: FuturesUnordered::new(),
             looks: FuturesUnordered::new(),
             changed: false,
             outcomes: Vec::new(),
             lists: Vec::new(),
+            due_since: None,
         }
     }
 
@@ -122,7 +172,7 @@ impl Ingest {
     pub async fn run(mut self, shutdown: CancellationToken) {
         loop {
             let due = self.changed || !self.outcomes.is_empty() || !self.lists.is_empty();
-            if self.outcomes.len() >= OUTCOMES {
+            if due && self.is_overdue() {
                 self.publish();
             }
             tokio::select! {
@@ -133,24 +183,33 @@ impl Ingest {
                     Some(event) => self.on_template(event),
                     None => return,
                 },
-                Some(done) = self.jobs.next() => self.on_done(done),
+                Some(done) = self.jobs.next() => done.into_iter().for_each(|done| self.on_done(done)),
+                Some(event) = self.crd_events.next() => self.on_crd(event),
                 Some(look) = self.looks.next() => self.on_look(look),
                 Some(event) = self.registrars.constraints.next() => self.on_constraint(event),
                 Some(event) = self.registrars.sync.next() => self.on_sync(event),
                 Some(event) = self.registrars.inventory.next() => self.on_inventory(event),
                 Some(event) = self.registrars.namespaces.next() => self.on_namespace(&event),
+                Ok(()) = self.registration.changed() => self.on_registration(),
                 () = std::future::ready(()), if due => self.publish(),
             }
         }
     }
 
+    /// Whether what waits to be published has waited for too long, because events keep coming.
+    fn is_overdue(&mut self) -> bool {
+        let since = *self.due_since.get_or_insert_with(Instant::now);
+        self.outcomes.len() >= OUTCOMES || since.elapsed() >= PUBLISH_DELAY
+    }
+
     /// Puts the next policy set in force, then says so.
     fn publish(&mut self) {
+        self.due_since = None;
         if std::mem::take(&mut self.changed) {
             self.publisher.publish(self.policies.build());
         }
         for outcome in std::mem::take(&mut self.outcomes) {
-            outcome.tell(&self.reporter);
+            outcome.report(&self.reporter);
         }
         for list in std::mem::take(&mut self.lists) {
             list.list_ends();
@@ -159,8 +218,28 @@ impl Ingest {
 
     /// Namespaces are read from the watch manager's store; here they only count for readiness.
     fn on_namespace(&mut self, event: &WatchEvent) {
-        if matches!(event.kind, watch_manager::EventKind::Synced) {
-            self.lists.push(self.namespaces.clone());
+        match &event.kind {
+            EventKind::Synced => self.lists.push(self.namespaces.clone()),
+            EventKind::Status(status) if !status.is_ready() => {
+                self.namespaces.list_fails(Failure::Transient, status.to_string())
+            }
+            _ => {}
+        }
+    }
+
+    fn is_registered(&self) -> bool {
+        self.registration.borrow().is_none()
+    }
+
+    /// Requests reach the webhook again, or no longer: everything that is in force is reported anew.
+    fn on_registration(&mut self) {
+        let placed = self.templates.known.iter().filter(|(_, known)| known.placed);
+        let names: Vec<_> = placed.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.template_outcome(&name, None);
+        }
+        for kind in self.constraints.kinds() {
+            self.report_constraints(&kind);
         }
     }
 

@@ -1,15 +1,19 @@
-//! Installs the operator's own CRDs and waits until the API server serves them.
+//! The operator's own CRDs: installed at the start, and served before anything is watched.
 
 use std::time::Duration;
 
 use futures::future::try_join_all;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
+use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, ResourceExt};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::apply::{apply, crd_resource};
+use super::FIELD_MANAGER;
+use super::api_error::reason;
+use super::crds::{Observed, REVISION, REVISION_ANNOTATION};
+use super::kinds::crd_resource;
 
 const MANIFESTS: [&str; 3] = [
     include_str!("../../manifests/crds/constrainttemplates.yaml"),
@@ -19,23 +23,22 @@ const MANIFESTS: [&str; 3] = [
 /// An API server serves a CRD within a second; one that takes this long is not going to.
 const ESTABLISH: Duration = Duration::from_secs(30);
 
-/// Why the CRDs are not there.
+/// An own CRD that is not there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
     /// The API server refused, or could not be reached.
-    #[error("the CRD {name} could not be installed")]
+    #[error("the CRD {name} could not be installed: {reason}")]
     Apply {
-        /// Which one.
+        /// Its name.
         name: String,
-        /// What the client said.
-        #[source]
-        source: Box<kube::Error>,
+        /// The API server's answer, or the failure to reach it.
+        reason: String,
     },
     /// The API server took it and does not serve it.
     #[error("the CRD {name} was installed but is not served: look at its conditions")]
     NotEstablished {
-        /// Which one.
+        /// Its name.
         name: String,
     },
     /// A manifest inside the binary is broken.
@@ -43,33 +46,89 @@ pub enum InstallError {
     Manifest(String),
 }
 
-/// Installs the CRDs of templates, sync sets, configs and `more`. Installing them again changes nothing.
-///
-/// # Errors
-/// See [`InstallError`].
-pub async fn install(
-    client: &kube::Client,
-    more: impl IntoIterator<Item = Value>,
-) -> Result<(), InstallError> {
-    let mut crds = Vec::new();
-    for manifest in MANIFESTS {
-        let documents =
-            crate::yaml::documents(manifest).map_err(|error| InstallError::Manifest(error.to_string()))?;
-        crds.extend(documents.into_iter().map(|document| document.value));
-    }
-    crds.extend(more);
-    try_join_all(crds.iter().map(|crd| install_one(client, crd))).await?;
-    Ok(())
+/// The CRDs of templates, sync sets, configs and reports, as this release has them.
+#[derive(Clone, Debug)]
+pub struct OwnCrds(Vec<OwnCrd>);
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct OwnCrd {
+    pub(super) name: String,
+    object: DynamicObject,
+    /// Uid and generation of the CRD as this pod last left it.
+    pub(super) settled: Option<(String, i64)>,
 }
 
-async fn install_one(client: &kube::Client, crd: &Value) -> Result<(), InstallError> {
-    let name = crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let failed = |source| InstallError::Apply { name: name.clone(), source: Box::new(source) };
-    apply(client, &crd_resource(), crd).await.map_err(failed)?;
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let established = await_condition(api, &name, conditions::is_crd_established());
-    match timeout(ESTABLISH, established).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(InstallError::NotEstablished { name }),
+/// What changes with each change of an object that is not one of its status.
+pub(super) fn version(object: &DynamicObject) -> (String, i64) {
+    (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default())
+}
+
+impl OwnCrds {
+    /// The CRDs of templates, sync sets, configs and `more`.
+    ///
+    /// # Errors
+    /// [`InstallError::Manifest`]
+    pub fn new(more: impl IntoIterator<Item = Value>) -> Result<Self, InstallError> {
+        let mut manifests = Vec::new();
+        for manifest in MANIFESTS {
+            let documents = crate::yaml::documents(manifest)
+                .map_err(|error| InstallError::Manifest(error.to_string()))?;
+            manifests.extend(documents.into_iter().map(|document| document.value));
+        }
+        manifests.extend(more);
+        manifests.into_iter().map(OwnCrd::new).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Installs them and waits until they are served. Installing them again changes nothing.
+    ///
+    /// # Errors
+    /// See [`InstallError`].
+    pub async fn install(&mut self, client: &kube::Client) -> Result<(), InstallError> {
+        try_join_all(self.0.iter_mut().map(|crd| crd.install(client))).await?;
+        Ok(())
+    }
+
+    pub(super) fn into_each(self) -> impl Iterator<Item = OwnCrd> {
+        self.0.into_iter()
+    }
+}
+
+impl OwnCrd {
+    fn new(manifest: Value) -> Result<Self, InstallError> {
+        let mut object: DynamicObject =
+            serde_json::from_value(manifest).map_err(|error| InstallError::Manifest(error.to_string()))?;
+        object.annotations_mut().insert(REVISION_ANNOTATION.to_owned(), REVISION.to_string());
+        Ok(Self { name: object.name_any(), object, settled: None })
+    }
+
+    async fn install(&mut self, client: &kube::Client) -> Result<(), InstallError> {
+        let name = self.name.clone();
+        self.apply(client)
+            .await
+            .map_err(|error| InstallError::Apply { name: name.clone(), reason: reason(&error) })?;
+        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let established = await_condition(api, &name, conditions::is_crd_established());
+        match timeout(ESTABLISH, established).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(InstallError::NotEstablished { name }),
+        }
+    }
+
+    /// Applies the CRD, and returns it as it is then, and whether that changed it. One that a newer release has written
+    /// is left alone, so that two releases do not undo each other's writes during an upgrade.
+    pub(super) async fn apply(&mut self, client: &kube::Client) -> kube::Result<(DynamicObject, bool)> {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &crd_resource());
+        let existing = api.get_opt(&self.name).await?;
+        let before = existing.as_ref().map(version);
+        let newer = existing.filter(|crd| Observed::of(crd).is_of_newer_release());
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        let crd = match newer {
+            Some(crd) => crd,
+            None => api.patch(&self.name, &parameters, &Patch::Apply(&self.object)).await?,
+        };
+        let after = version(&crd);
+        self.settled = Some(after.clone());
+        Ok((crd, before != Some(after)))
     }
 }

@@ -27,3 +27,9 @@ pub(super) fn constraint(kind: &str) -> GroupVersionKind {
 pub(super) fn constraint_resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&constraint(kind), &kind.to_lowercase())
 }
+
+/// The resource of CustomResourceDefinitions.
+pub(super) fn crd_resource() -> ApiResource {
+    let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    ApiResource::from_gvk_with_plural(&gvk, "customresourcedefinitions")
+}

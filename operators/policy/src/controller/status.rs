@@ -3,26 +3,33 @@
 use constraint_framework::IngestError;
 use constraint_framework::api::{CONSTRAINTS_GROUP, StatusError, TEMPLATES_GROUP};
 use constraint_framework::driver::CompileError;
-use kube::core::ApiResource;
+use kube::core::{ApiResource, GroupVersionKind};
 use pod_status::readiness::{Failure, ReadinessSource};
 use pod_status::{ParentKey, ParentRef, PodError, Shape, StatusReporter};
 use serde_json::{Value, json};
 
-use super::kinds::{TEMPLATE, constraint_resource};
+use super::kinds::{CONFIG, SYNC_SET, TEMPLATE, constraint_resource};
 
 /// The layout of `status.byPod`, which is Gatekeeper's, and the conditions that go with it.
 pub fn shapes(parent: &ParentRef) -> Option<Shape> {
-    let shape = match parent.group.as_str() {
-        TEMPLATES_GROUP => {
-            let resource = ApiResource::from_gvk_with_plural(&TEMPLATE, "constrainttemplates");
-            Shape::new(resource, "templateUID").latch("created")
-        }
-        CONSTRAINTS_GROUP => {
-            Shape::new(constraint_resource(&parent.kind), "constraintUID").enforced_field("enforced")
-        }
-        _ => return None,
-    };
-    Some(shape.enforced_by(["webhook"]))
+    let template = || ApiResource::from_gvk_with_plural(&TEMPLATE, "constrainttemplates");
+    match parent.group.as_str() {
+        TEMPLATES_GROUP => Some(enforced(Shape::new(template(), "templateUID").latch("created"))),
+        CONSTRAINTS_GROUP => Some(enforced(Shape::new(constraint_resource(&parent.kind), "constraintUID"))),
+        group if group == SYNC_SET.group => Some(sync_shape(&SYNC_SET, "syncsets", "syncSetUID")),
+        group if group == CONFIG.group => Some(sync_shape(&CONFIG, "configs", "configUID")),
+        _ => None,
+    }
+}
+
+/// Adds the condition `Enforced`, which the pods that serve the webhook decide.
+fn enforced(shape: Shape) -> Shape {
+    shape.enforced_field("enforced").enforced_by(["webhook"])
+}
+
+/// SyncSets and the Config are ingested; they enforce nothing by themselves.
+fn sync_shape(gvk: &GroupVersionKind, plural: &str, uid_field: &str) -> Shape {
+    Shape::new(ApiResource::from_gvk_with_plural(gvk, plural), uid_field)
 }
 
 /// What is to be said about an object once the policy set that holds it is in force: never earlier, so that a
@@ -31,26 +38,28 @@ pub(super) struct Outcome {
     pub(super) parent: ParentKey,
     pub(super) generation: i64,
     pub(super) source: ReadinessSource,
-    pub(super) errors: Vec<PodError>,
+    /// Why it is not in force, if it is not.
+    pub(super) failure: Option<(Failure, Vec<PodError>)>,
     pub(super) detail: Value,
 }
 
 impl Outcome {
-    pub(super) fn tell(self, reporter: &StatusReporter) {
-        if let Some(first) = self.errors.first() {
-            let reason = first.message.clone();
-            tracing::warn!(
-                kind = self.parent.reference.kind,
-                name = self.parent.reference.name,
-                reason,
-                "not ingested"
-            );
-            self.source.fail(&self.parent, self.generation, Failure::Permanent, reason);
-        } else {
-            self.source.observe(&self.parent, self.generation);
-        }
-        let outcome = if self.errors.is_empty() { Ok(()) } else { Err(self.errors) };
-        reporter.ingested(&self.parent, self.generation, outcome, self.detail);
+    pub(super) fn report(self, reporter: &StatusReporter) {
+        let Self { parent, generation, source, failure, detail } = self;
+        let outcome = match failure {
+            None => {
+                source.observe(&parent, generation);
+                Ok(())
+            }
+            Some((failure, errors)) => {
+                let reason = errors.first().map(|error| error.message.clone()).unwrap_or_default();
+                let reference = &parent.reference;
+                tracing::warn!(kind = reference.kind, name = reference.name, reason, "not ingested");
+                source.fail(&parent, generation, failure, reason);
+                Err(errors)
+            }
+        };
+        reporter.ingested(&parent, generation, outcome, detail);
     }
 }
 
@@ -72,20 +81,19 @@ pub(super) fn pod_error(code: &str, message: String) -> PodError {
     PodError::new(code, message)
 }
 
-/// The detail of a template's report: what is wrong with it and does not keep it from being enforced.
-pub(super) fn warned<'a>(warnings: impl Iterator<Item = &'a CompileError>) -> Value {
+/// The detail of a template's report: whether requests reach it, and what is wrong with it and does not keep it from
+/// being enforced.
+pub(super) fn template_detail<'a>(enforced: bool, warnings: impl Iterator<Item = &'a CompileError>) -> Value {
     let entry = |warning: &CompileError| StatusError {
         code: warning.code.clone(),
         message: warning.message.clone(),
         location: Some(warning.location.clone()),
     };
     let warnings: Vec<_> = warnings.map(entry).collect();
-    if warnings.is_empty() { Value::Null } else { json!({ "warnings": warnings }) }
-}
-
-/// The detail of a constraint's report.
-pub(super) fn enforced(enforced: bool) -> Value {
-    json!({"enforced": enforced})
+    if warnings.is_empty() {
+        return json!({ "enforced": enforced });
+    }
+    json!({ "enforced": enforced, "warnings": warnings })
 }
 
 #[cfg(test)]
@@ -94,12 +102,12 @@ mod tests {
 
     #[test]
     fn warnings_are_an_entry_each_and_nothing_when_there_are_none() {
-        assert_eq!(warned(std::iter::empty()), Value::Null);
+        assert_eq!(template_detail(true, std::iter::empty()), json!({"enforced": true}));
         let warning =
             CompileError { code: "c".to_owned(), message: "m".to_owned(), location: "l".to_owned() };
         assert_eq!(
-            warned([&warning].into_iter()),
-            json!({"warnings": [{"code": "c", "message": "m", "location": "l"}]})
+            template_detail(false, [&warning].into_iter()),
+            json!({"enforced": false, "warnings": [{"code": "c", "message": "m", "location": "l"}]})
         );
     }
 }

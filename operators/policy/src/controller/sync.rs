@@ -3,12 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::GroupVersionKind;
+use pod_status::{ParentKey, ParentRef};
 use serde::Deserialize;
 use watch_manager::WatchedObject;
 
-/// Who asks for which kinds.
+/// Name of the one Config that counts; it is in the operator's namespace.
+pub(super) const CONFIG_NAME: &str = "config";
+
+/// The SyncSets and the Config, and the kinds that each asks for.
 #[derive(Debug, Default)]
-pub(super) struct SyncSources(BTreeMap<(String, String), BTreeSet<Kind>>);
+pub(super) struct SyncSources(BTreeMap<ParentRef, SyncSource>);
+
+/// A SyncSet or the Config.
+#[derive(Debug)]
+pub(super) struct SyncSource {
+    pub(super) key: ParentKey,
+    pub(super) generation: i64,
+    kinds: BTreeSet<Kind>,
+}
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(default)]
@@ -18,35 +30,43 @@ struct Kind {
     kind: String,
 }
 
+impl SyncSource {
+    pub(super) fn kinds(&self) -> impl Iterator<Item = GroupVersionKind> {
+        self.kinds.iter().map(|kind| GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind))
+    }
+}
+
 impl SyncSources {
     /// Takes what a SyncSet or a Config asks for now.
-    pub(super) fn put(&mut self, object: &WatchedObject) -> Result<(), String> {
+    pub(super) fn put(&mut self, key: ParentKey, object: &WatchedObject) -> Result<(), String> {
         let value = object.to_value().map_err(|error| error.to_string())?;
         let list = ["/spec/gvks", "/spec/sync/syncOnly"].iter().find_map(|pointer| value.pointer(pointer));
         let kinds: Vec<Kind> = match list.filter(|list| !list.is_null()) {
             None => Vec::new(),
             Some(list) => Vec::deserialize(list).map_err(|error| error.to_string())?,
         };
-        let named =
+        let kinds =
             kinds.into_iter().filter(|kind| !kind.version.is_empty() && !kind.kind.is_empty()).collect();
-        self.0.insert(key(object), named);
+        let generation = object.metadata().generation.unwrap_or_default();
+        self.0.insert(key.reference.clone(), SyncSource { key, generation, kinds });
         Ok(())
     }
 
     /// Forgets a SyncSet or a Config.
-    pub(super) fn remove(&mut self, object: &WatchedObject) {
-        self.0.remove(&key(object));
+    pub(super) fn remove(&mut self, key: &ParentKey) {
+        self.0.remove(&key.reference);
     }
 
-    /// Every kind that anybody asks for.
+    /// The SyncSets and the Config.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SyncSource> {
+        self.0.values()
+    }
+
+    /// Every kind that one of them asks for.
     pub(super) fn kinds(&self) -> Vec<GroupVersionKind> {
-        let union: BTreeSet<_> = self.0.values().flatten().collect();
+        let union: BTreeSet<_> = self.0.values().flat_map(|source| &source.kinds).collect();
         union.into_iter().map(|kind| GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind)).collect()
     }
-}
-
-fn key(object: &WatchedObject) -> (String, String) {
-    (object.gvk().kind.clone(), object.name().to_owned())
 }
 
 #[cfg(test)]
@@ -57,9 +77,22 @@ mod tests {
 
     use super::*;
 
-    fn source(gvk: &GroupVersionKind, name: &str, spec: Value) -> WatchedObject {
-        WatchedObject::from_value(gvk, &json!({"metadata": {"name": name, "uid": name}, "spec": spec}))
-            .unwrap()
+    fn source(gvk: &GroupVersionKind, name: &str, spec: Value) -> (ParentKey, WatchedObject) {
+        let object =
+            WatchedObject::from_value(gvk, &json!({"metadata": {"name": name, "uid": name}, "spec": spec}))
+                .unwrap();
+        let reference = ParentRef {
+            group: gvk.group.clone(),
+            kind: gvk.kind.clone(),
+            namespace: None,
+            name: name.to_owned(),
+        };
+        (ParentKey { reference, uid: name.to_owned() }, object)
+    }
+
+    fn put(sources: &mut SyncSources, gvk: &GroupVersionKind, name: &str, spec: Value) -> Result<(), String> {
+        let (key, object) = source(gvk, name, spec);
+        sources.put(key, &object)
     }
 
     fn kind(kind: &str) -> Value {
@@ -73,20 +106,20 @@ mod tests {
     #[test]
     fn what_is_synced_is_the_union_of_all_lists() {
         let mut sources = SyncSources::default();
-        sources.put(&source(&SYNC_SET, "a", json!({"gvks": [kind("Pod"), kind("Service")]}))).unwrap();
-        sources.put(&source(&CONFIG, "config", json!({"sync": {"syncOnly": [kind("Service")]}}))).unwrap();
+        put(&mut sources, &SYNC_SET, "a", json!({"gvks": [kind("Pod"), kind("Service")]})).unwrap();
+        put(&mut sources, &CONFIG, "config", json!({"sync": {"syncOnly": [kind("Service")]}})).unwrap();
         assert_eq!(asked(&sources), ["Pod", "Service"]);
-        sources.remove(&source(&SYNC_SET, "a", json!({})));
+        sources.remove(&source(&SYNC_SET, "a", json!({})).0);
         assert_eq!(asked(&sources), ["Service"]);
     }
 
     #[test]
     fn a_list_that_shrinks_takes_kinds_away_and_an_incomplete_kind_is_none() {
         let mut sources = SyncSources::default();
-        sources.put(&source(&SYNC_SET, "a", json!({"gvks": [kind("Pod"), {"kind": "Service"}]}))).unwrap();
+        put(&mut sources, &SYNC_SET, "a", json!({"gvks": [kind("Pod"), {"kind": "Service"}]})).unwrap();
         assert_eq!(asked(&sources), ["Pod"]);
         for spec in [json!({}), json!({"gvks": null}), Value::Null] {
-            sources.put(&source(&SYNC_SET, "a", spec)).unwrap();
+            put(&mut sources, &SYNC_SET, "a", spec).unwrap();
             assert_eq!(asked(&sources), [""; 0]);
         }
     }
@@ -94,8 +127,8 @@ mod tests {
     #[test]
     fn a_list_that_is_no_list_is_an_error_and_changes_nothing() {
         let mut sources = SyncSources::default();
-        sources.put(&source(&SYNC_SET, "a", json!({"gvks": [kind("Pod")]}))).unwrap();
-        assert!(sources.put(&source(&SYNC_SET, "a", json!({"gvks": "Pod"}))).is_err());
+        put(&mut sources, &SYNC_SET, "a", json!({"gvks": [kind("Pod")]})).unwrap();
+        assert!(put(&mut sources, &SYNC_SET, "a", json!({"gvks": "Pod"})).is_err());
         assert_eq!(asked(&sources), ["Pod"]);
     }
 }

@@ -1,10 +1,7 @@
-//! Registers the webhook with the API server. The rules and selectors are those of Gatekeeper's manifests.
+//! The ValidatingWebhookConfiguration. The rules and selectors are those of Gatekeeper's manifests.
 
 use k8s_openapi::ByteString;
-use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
-
-use super::apply::apply;
 
 /// Subresources whose requests policies may want to see. `resources: ["*"]` alone stands for main resources only.
 const SUBRESOURCES: [&str; 16] = [
@@ -67,18 +64,12 @@ pub struct WebhookConfiguration {
 }
 
 impl WebhookConfiguration {
-    /// Applies the configuration; applying it again changes nothing.
-    ///
-    /// # Errors
-    /// When the API server refuses it or cannot be reached.
-    pub async fn apply(&self, client: &kube::Client) -> kube::Result<()> {
-        let gvk =
-            GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration");
-        let resource = ApiResource::from_gvk_with_plural(&gvk, "validatingwebhookconfigurations");
-        apply(client, &resource, &self.object()).await.map(|_| ())
+    /// The webhooks, with every field that the API server would fill in, so that what it stores compares equal.
+    pub(super) fn webhooks(&self) -> Value {
+        self.object().get_mut("webhooks").map(Value::take).unwrap_or_default()
     }
 
-    fn object(&self) -> Value {
+    pub(super) fn object(&self) -> Value {
         let resources: Vec<_> = ["*"].into_iter().chain(SUBRESOURCES).collect();
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -92,6 +83,7 @@ impl WebhookConfiguration {
                 "sideEffects": "None",
                 "timeoutSeconds": 3,
                 "admissionReviewVersions": ["v1", "v1beta1"],
+                "objectSelector": {},
                 "namespaceSelector": {"matchExpressions": [
                     {"key": IGNORE_LABEL, "operator": "DoesNotExist"},
                     {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [self.namespace]}

@@ -126,6 +126,10 @@ pub struct ServeArgs {
     /// Seconds to keep serving after SIGTERM, until endpoints have learnt that this pod is going.
     #[arg(long, default_value_t = 10)]
     pub shutdown_delay: u64,
+    /// Readiness of a pod that starts while a template or a constraint cannot be ingested: `ignore` serves the other
+    /// policies, `block` keeps the pod unready until it is repaired or deleted.
+    #[arg(long, value_enum, default_value_t = BrokenPolicies::Ignore)]
+    pub broken_policies: BrokenPolicies,
     /// Where the API server reaches the webhook.
     #[command(flatten)]
     pub webhook: WebhookArgs,
@@ -158,8 +162,8 @@ pub struct WebhookArgs {
     #[arg(long, default_value = "gatekeeper-webhook-service")]
     pub cert_service_name: String,
     /// Register the webhook by URL at this host name or address instead of by service, for an operator that runs
-    /// outside the cluster.
-    #[arg(long, value_name = "HOST")]
+    /// outside the cluster. The port is that of --port unless one is given, such as a balancer's.
+    #[arg(long, value_name = "HOST[:PORT]")]
     pub webhook_url_host: Option<String>,
     /// What the API server does when the webhook cannot be reached.
     #[arg(long, value_enum, default_value_t = FailurePolicy::Ignore)]
@@ -186,4 +190,13 @@ impl FailurePolicy {
             Self::Fail => "Fail",
         }
     }
+}
+
+/// What a policy that cannot be ingested does to the readiness of a pod that starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BrokenPolicies {
+    /// The pod becomes ready without it.
+    Ignore,
+    /// The pod does not become ready.
+    Block,
 }

@@ -1,7 +1,9 @@
 //! `serve` in a cluster: the controllers, the webhook and the reports, put together.
 
+mod client;
 mod identity;
 mod namespace_store;
+mod prepare;
 mod secret;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,36 +11,47 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission_server::{HealthRoutes, Limits, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
+use admission_server::{Limits, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
 use constraint_framework::driver::Budget;
 use pod_status::readiness::{OnError, Policy, ReadinessTracker};
-use pod_status::{Aggregator, AggregatorConfig, PodIdentity, ReportKind, ReporterConfig, StatusReporter};
+use pod_status::{Aggregator, AggregatorConfig, PodIdentity, ReporterConfig, StatusReporter};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
 use watch_manager::WatchManager;
 
-use crate::controller::{Ingest, Registrars, WebhookClient, WebhookConfiguration, install, shapes};
+use crate::controller::{
+    Ingest, OwnCrds, Registrars, Registration, Repairs, Upkeep, WebhookClient, WebhookConfiguration, Wiring,
+    shapes,
+};
 use crate::enforce::Webhook;
 use crate::handle::{PolicyHandle, policies};
 
-use super::args::ServeArgs;
+use super::args::{BrokenPolicies, ServeArgs};
+use super::health_routes::OperatorHealth;
+use super::supervisor::Supervisor;
 use super::{RunError, admission_routes, concurrency};
 
 use namespace_store::NamespaceStore;
 
 /// Reports are stored within a moment; when the API server is away they are not worth delaying the end for.
 const LAST_REPORTS: Duration = Duration::from_secs(5);
+/// The time that tasks which talk to the API server get to end, once all requests are answered.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Serves until a signal.
 pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
     let shutdown = Shutdown::default();
-    let tasks = TaskTracker::new();
+    let supervisor = Supervisor::new(shutdown.clone());
     // First of all, so that a signal during start-up ends the process in good order too.
-    tasks.spawn(shutdown.clone().on_signal(Duration::from_secs(args.shutdown_delay)));
-    let cluster = Cluster::connect().await?;
+    let (signals, delay) = (shutdown.clone(), Duration::from_secs(args.shutdown_delay));
+    supervisor.background("signals", async move {
+        if let Err(error) = signals.on_signal(delay).await {
+            tracing::error!(%error, "signals cannot be received");
+        }
+    });
+    let cluster = Cluster::connect(shutdown.clone(), supervisor.clone()).await?;
     let serving = tokio::select! {
-        started = cluster.start(args, &shutdown, &tasks) => Some(started?),
+        started = cluster.start(args) => Some(started?),
         () = shutdown.asked.cancelled() => None,
     };
     if serving.is_none() {
@@ -46,101 +59,161 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
         shutdown.drain.cancel();
     }
     shutdown.drain.cancelled().await;
-    tasks.close();
     if let Some(reporter) = serving
         && tokio::time::timeout(LAST_REPORTS, reporter.shutdown()).await.is_err()
     {
         tracing::warn!("the last reports could not be stored");
     }
-    tasks.wait().await;
-    Ok(ExitCode::SUCCESS)
+    supervisor.finish(LAST_MOMENT).await;
+    supervisor.failed().map_or(Ok(ExitCode::SUCCESS), |task| Err(RunError::TaskEnded { task }))
 }
 
 struct Cluster {
     client: kube::Client,
+    /// The API server's address, for messages.
+    address: String,
     identity: PodIdentity,
+    shutdown: Shutdown,
+    supervisor: Supervisor,
+    repairs: Repairs,
+    /// What start-up waits for; `None` once it is over.
+    starting: watch::Sender<Option<String>>,
 }
 
 impl Cluster {
-    async fn connect() -> Result<Self, RunError> {
+    async fn connect(shutdown: Shutdown, supervisor: Supervisor) -> Result<Self, RunError> {
         let config = kube::Config::infer().await.map_err(RunError::NoCluster)?;
-        let client = kube::Client::try_from(config).map_err(RunError::Cluster)?;
-        Ok(Self { client, identity: identity::identity() })
+        let address = config.cluster_url.to_string();
+        let client = client::client(config).map_err(RunError::Cluster)?;
+        Ok(Self {
+            client,
+            starting: watch::Sender::new(Some(format!("start-up at the API server {address}"))),
+            address,
+            identity: identity::identity(),
+            shutdown,
+            supervisor,
+            repairs: Repairs::default(),
+        })
     }
 
     /// Starts everything in the order in which one part needs the other. The sockets come first: what answers
     /// `/readyz` must be there from the beginning, to say what is missing.
-    async fn start(
-        &self,
-        args: &ServeArgs,
-        shutdown: &Shutdown,
-        tasks: &TaskTracker,
-    ) -> Result<StatusReporter, RunError> {
+    async fn start(&self, args: &ServeArgs) -> Result<StatusReporter, RunError> {
+        let permanent = match args.broken_policies {
+            BrokenPolicies::Ignore => OnError::GiveUp,
+            BrokenPolicies::Block => OnError::Block,
+        };
+        // What cannot be listed may hold policies that other pods enforce.
         let tracker =
-            ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp).unlistable(OnError::GiveUp));
-        self.serve_health(args, shutdown, tasks, &tracker).await?;
+            ReadinessTracker::new(Policy::default().permanent(permanent).unlistable(OnError::Block));
+        self.serve_health(args, &tracker).await?;
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
-        let certificate = self.prepare(args).await?;
+        let mut crds = OwnCrds::new([serde_json::json!(pod_status::ReportKind::default().crd())])?;
+        let certificate = self.prepare(args, &mut crds).await?;
         let (manager, driver) = WatchManager::builder(self.client.clone()).build();
-        tasks.spawn(driver);
-        let stopped = manager.clone();
-        stop_with(tasks, shutdown, move || stopped.shutdown());
-        let reporter = self.start_reports(tasks).await?;
-        let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
-        let policies = self.ingest(shutdown, tasks, manager, &reporter, &tracker)?;
-
-        let ready = ready_flag(tasks, shutdown, &tracker);
-        let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
-        let is_ready = ready.clone();
-        let routes = admission_routes(webhook, move || *is_ready.borrow());
-        let tls = Tls::new(&certificate, TlsOptions::default())?;
-        tasks.spawn(Server::new(webhook_listener, routes).with_tls(tls).run(shutdown.clone()));
+        self.supervisor.background("watch manager", driver);
+        self.stop_at_drain(manager.clone());
+        let reporter = self.start_reports().await?;
+        let ready = self.ready_flag(&tracker);
         let configuration = self.webhook_configuration(args, &certificate, address);
-        tasks.spawn(register(self.client.clone(), configuration, ready, shutdown.clone()));
+        let registration = self.register(configuration, ready.clone());
+        let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
+        let upkeep = Upkeep {
+            client: self.client.clone(),
+            manager: manager.clone(),
+            crds,
+            repairs: self.repairs.clone(),
+        };
+        self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
+        let policies = self.ingest(manager, &reporter, registration, &tracker)?;
+
+        let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
+        let routes = admission_routes(webhook, move || *ready.borrow());
+        let tls = Tls::new(&certificate, TlsOptions::default())?;
+        let server = Server::new(webhook_listener, routes).with_tls(tls);
+        self.supervisor.serve("webhook server", server.run(self.shutdown.clone()));
+        self.starting.send_replace(None);
         tracing::info!(webhook = %address, "serving");
         Ok(reporter)
-    }
-
-    /// What must exist before anything is watched or served.
-    async fn prepare(&self, args: &ServeArgs) -> Result<ServingCertificate, RunError> {
-        let namespace = &self.identity.namespace;
-        identity::ensure_namespace(&self.client, namespace).await.map_err(RunError::Cluster)?;
-        install(&self.client, [serde_json::json!(ReportKind::default().crd())]).await?;
-        secret::ensure(&self.client, namespace, &hosts(args, &self.identity)).await
     }
 
     /// Starts bringing policies in, and folding everybody's reports.
     fn ingest(
         &self,
-        shutdown: &Shutdown,
-        tasks: &TaskTracker,
         manager: WatchManager,
         reporter: &StatusReporter,
+        registration: watch::Receiver<Option<String>>,
         tracker: &ReadinessTracker,
     ) -> Result<PolicyHandle, RunError> {
         let (publisher, handle) = policies();
         let aggregator = self.aggregator();
-        let registrars = Registrars::new(&manager)?;
-        let (client, changes) = (self.client.clone(), aggregator.parent_changes());
-        let ingest = Ingest::new(client, manager, registrars, publisher, reporter.clone(), changes, tracker);
+        let wiring = Wiring {
+            client: self.client.clone(),
+            registrars: Registrars::new(&manager)?,
+            manager,
+            publisher,
+            reporter: reporter.clone(),
+            parents: aggregator.parent_changes(),
+            namespace: self.identity.namespace.clone(),
+            registration,
+            repairs: self.repairs.clone(),
+        };
+        let ingest = Ingest::new(wiring, tracker);
         tracker.seal();
-        tasks.spawn(ingest.run(shutdown.drain.clone()));
-        tasks.spawn(aggregator.run(shutdown.asked.clone()));
+        self.supervisor.background("ingest", ingest.run(self.shutdown.drain.clone()));
+        self.supervisor.background("aggregator", aggregator.run(self.shutdown.asked.clone()));
         Ok(handle)
+    }
+
+    /// Keeps the webhook registered once this process can answer.
+    fn register(
+        &self,
+        configuration: WebhookConfiguration,
+        ready: watch::Receiver<bool>,
+    ) -> watch::Receiver<Option<String>> {
+        let (sender, configuration) = watch::channel(configuration);
+        let (registration, state) =
+            Registration::new(self.client.clone(), configuration, self.repairs.clone());
+        let drain = self.shutdown.drain.clone();
+        self.supervisor.background("webhook registration", async move {
+            registration.run(ready, drain).await;
+            drop(sender);
+        });
+        state
+    }
+
+    /// Turns true once everything that existed at the start is in force.
+    fn ready_flag(&self, tracker: &ReadinessTracker) -> watch::Receiver<bool> {
+        let (sender, receiver) = watch::channel(false);
+        let (mut readiness, drain) = (tracker.ready(), self.shutdown.drain.clone());
+        self.supervisor.background("readiness", async move {
+            tokio::select! {
+                Ok(()) = async { readiness.wait_for(|readiness| readiness.is_ready()).await.map(drop) } => {
+                    sender.send_replace(true);
+                    tracing::info!("ready");
+                }
+                () = drain.cancelled() => {}
+            }
+            drain.cancelled().await;
+        });
+        receiver
+    }
+
+    fn stop_at_drain(&self, manager: WatchManager) {
+        let drain = self.shutdown.drain.clone();
+        self.supervisor.background("end of watches", async move {
+            drain.cancelled().await;
+            manager.shutdown();
+        });
     }
 }
 
 impl Cluster {
-    async fn serve_health(
-        &self,
-        args: &ServeArgs,
-        shutdown: &Shutdown,
-        tasks: &TaskTracker,
-        tracker: &ReadinessTracker,
-    ) -> Result<(), RunError> {
+    async fn serve_health(&self, args: &ServeArgs, tracker: &ReadinessTracker) -> Result<(), RunError> {
         let (listener, address) = listen(args.host, args.health_port).await?;
-        let (tracker, asked) = (tracker.clone(), shutdown.asked.clone());
+        let (tracker, asked, starting) =
+            (tracker.clone(), self.shutdown.asked.clone(), self.starting.subscribe());
         let readiness = move || {
             if asked.is_cancelled() {
                 return Err(vec!["the process has been asked to end".to_owned()]);
@@ -148,20 +221,23 @@ impl Cluster {
             if tracker.ready().borrow().is_ready() {
                 return Ok(());
             }
-            Err(tracker.explain().iter().map(ToString::to_string).collect())
+            let missing = tracker.explain();
+            let missing = missing.iter().map(ToString::to_string);
+            Err(starting.borrow().iter().cloned().chain(missing).collect())
         };
-        let server = Server::new(listener, HealthRoutes::new(readiness)).with_limits(Limits::health());
-        tasks.spawn(server.run(shutdown.clone()));
+        let routes = OperatorHealth::new(readiness, self.supervisor.clone(), self.repairs.clone());
+        let server = Server::new(listener, routes).with_limits(Limits::health());
+        self.supervisor.serve("health server", server.run(self.shutdown.clone()));
         tracing::info!(health = %address, "health");
         Ok(())
     }
 
     /// The registration must be stored before anything is listed, or an aggregator could count everybody without
     /// this pod while it still serves something old.
-    async fn start_reports(&self, tasks: &TaskTracker) -> Result<StatusReporter, RunError> {
+    async fn start_reports(&self) -> Result<StatusReporter, RunError> {
         let (reporter, driver) =
             StatusReporter::new(self.client.clone(), self.identity.clone(), ReporterConfig::default());
-        tasks.spawn(driver);
+        self.supervisor.background("reporter", driver);
         reporter.registered().await?;
         Ok(reporter)
     }
@@ -179,7 +255,10 @@ impl Cluster {
         let webhook = &args.webhook;
         let namespace = self.identity.namespace.clone();
         let client = match &webhook.webhook_url_host {
-            Some(host) => WebhookClient::Url(format!("https://{host}:{}/v1/admit", address.port())),
+            Some(host) => {
+                let (host, port) = host_and_port(host);
+                WebhookClient::Url(format!("https://{host}:{}/v1/admit", port.unwrap_or(address.port())))
+            }
             None => WebhookClient::Service {
                 namespace: namespace.clone(),
                 name: webhook.cert_service_name.clone(),
@@ -207,55 +286,27 @@ async fn listen(host: Option<IpAddr>, port: u16) -> Result<(TcpListener, SocketA
 /// The names by which API servers may call the webhook.
 fn hosts(args: &ServeArgs, identity: &PodIdentity) -> Vec<String> {
     let service = format!("{}.{}.svc", args.webhook.cert_service_name, identity.namespace);
-    let url_host = args.webhook.webhook_url_host.clone();
+    let url_host = args.webhook.webhook_url_host.as_deref().map(|host| host_and_port(host).0.to_owned());
     url_host.into_iter().chain([format!("{service}.cluster.local"), service]).collect()
 }
 
-/// Turns true once everything that existed at the start is in force.
-fn ready_flag(tasks: &TaskTracker, shutdown: &Shutdown, tracker: &ReadinessTracker) -> watch::Receiver<bool> {
-    let (sender, receiver) = watch::channel(false);
-    let (mut readiness, drain) = (tracker.ready(), shutdown.drain.clone());
-    tasks.spawn(async move {
-        tokio::select! {
-            ready = readiness.wait_for(|readiness| readiness.is_ready()) => {
-                sender.send_replace(ready.is_ok());
-                tracing::info!("ready");
-            }
-            () = drain.cancelled() => {}
-        }
-    });
-    receiver
-}
-
-/// Registers the webhook once this process can answer, trying until the API server takes it.
-async fn register(
-    client: kube::Client,
-    configuration: WebhookConfiguration,
-    mut ready: watch::Receiver<bool>,
-    shutdown: Shutdown,
-) {
-    let registered = async {
-        if ready.wait_for(|ready| *ready).await.is_err() {
-            return;
-        }
-        let mut pause = Duration::from_millis(500);
-        while let Err(error) = configuration.apply(&client).await {
-            tracing::warn!(%error, "the webhook could not be registered");
-            tokio::time::sleep(pause).await;
-            pause = pause.saturating_mul(2).min(Duration::from_secs(60));
-        }
-        tracing::info!(configuration = configuration.name, "webhook registered");
-    };
-    tokio::select! {
-        () = registered => {}
-        () = shutdown.drain.cancelled() => {}
+/// Splits `HOST[:PORT]`; an IPv6 address with a port is in brackets.
+fn host_and_port(text: &str) -> (&str, Option<u16>) {
+    match text.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
+        Some((host, Ok(port))) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
     }
 }
 
-fn stop_with(tasks: &TaskTracker, shutdown: &Shutdown, stop: impl FnOnce() + Send + 'static) {
-    let drain = shutdown.drain.clone();
-    tasks.spawn(async move {
-        drain.cancelled().await;
-        stop();
-    });
+#[cfg(test)]
+mod tests {
+    use super::host_and_port;
+
+    #[test]
+    fn a_webhook_host_may_name_a_port() {
+        assert_eq!(host_and_port("10.0.0.1"), ("10.0.0.1", None));
+        assert_eq!(host_and_port("balancer.example:9443"), ("balancer.example", Some(9443)));
+        assert_eq!(host_and_port("[::1]:9443"), ("[::1]", Some(9443)));
+        assert_eq!(host_and_port("::1"), ("::1", None));
+    }
 }

@@ -26,22 +26,35 @@ pub(crate) struct Answer {
 
 impl Cluster {
     pub(crate) async fn start() -> Self {
-        let plane = ControlPlane::start().await.unwrap();
+        Self::around(ControlPlane::start().await.unwrap()).await
+    }
+
+    async fn around(plane: ControlPlane) -> Self {
         let mut cluster = Self { plane, pod_uid: String::new() };
         cluster.must(&["create", "namespace", NAMESPACE]).await;
+        cluster.must(&["wait", "--for=create", "-n", NAMESPACE, "serviceaccount/default"]).await;
+        cluster.pod_uid = cluster.pod(POD).await;
+        cluster
+    }
+
+    /// Creates a Pod for an operator to be, and returns its uid.
+    pub(crate) async fn pod(&self, name: &str) -> String {
         let pod = format!(
-            "{{apiVersion: v1, kind: Pod, metadata: {{name: {POD}, namespace: {NAMESPACE}}}, \
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}, namespace: {NAMESPACE}}}, \
              spec: {{automountServiceAccountToken: false, containers: [{{name: a, image: example.com/a}}]}}}}"
         );
-        cluster.must(&["wait", "--for=create", "-n", NAMESPACE, "serviceaccount/default"]).await;
-        cluster.apply(&pod).await;
-        cluster.pod_uid = cluster.get(&["pod", POD, "-n", NAMESPACE], "{.metadata.uid}").await;
-        cluster
+        self.apply(&pod).await;
+        self.get(&["pod", name, "-n", NAMESPACE], "{.metadata.uid}").await
     }
 
     /// The operator as this cluster's pod, ready and registered.
     pub(crate) async fn operator(&self) -> Operator {
         Operator::start_ready(self.plane.kubeconfig(), [POD, NAMESPACE, &self.pod_uid]).await
+    }
+
+    /// As [`Cluster::operator`], before it is ready.
+    pub(crate) async fn starting_operator(&self) -> Operator {
+        Operator::start(self.plane.kubeconfig(), [POD, NAMESPACE, &self.pod_uid]).await
     }
 
     pub(crate) async fn kubectl(&self, args: &[&str]) -> Answer {

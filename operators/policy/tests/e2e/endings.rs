@@ -48,8 +48,7 @@ async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
     cluster.quickstart().await;
     first.stop().await;
 
-    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
-    let mut second = crate::operator::Operator::start(cluster.plane.kubeconfig(), identity).await;
+    let mut second = cluster.starting_operator().await;
     let trusted = authority(&cluster).await;
     // Whatever moment this request hits, it is never admitted by a pod that does not know its policies.
     let mut connection = Connection::open(&second.webhook, &trusted).await.unwrap();
@@ -58,8 +57,7 @@ async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
     let review: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(review["response"]["allowed"], false, "{status}: {body}");
     second.log("ready").await;
-    let health = tokio::net::TcpStream::connect(&second.health).await.unwrap();
-    assert!(readyz(health).await.starts_with("HTTP/1.1 200"));
+    assert_eq!(second.readyz().await.0, 200);
     second.stop().await;
 }
 
@@ -88,14 +86,6 @@ async fn a_synced_kind_that_nobody_serves_keeps_no_pod_from_becoming_ready() {
     cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
     cluster.apply(sync).await;
     cluster.operator().await.stop().await;
-}
-
-async fn readyz(mut stream: tokio::net::TcpStream) -> String {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
 }
 
 /// What one client saw: answered requests, and requests that were sent and never answered.

@@ -11,9 +11,14 @@
 mod bad_input;
 mod cluster;
 mod endings;
+mod faults;
+mod fleet;
 mod https;
 mod operator;
+mod ownership;
 mod policies;
+mod prober;
+mod proxy;
 mod quickstart;
 mod standalone;
 mod trial;

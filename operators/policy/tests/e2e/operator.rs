@@ -5,7 +5,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::timeout;
 
@@ -31,25 +32,31 @@ pub(crate) fn webtroller() -> Command {
 
 impl Operator {
     /// Starts `serve` against the cluster of `kubeconfig`, as the pod in `identity` (name, namespace, uid).
-    pub(crate) async fn start(kubeconfig: &Path, identity: [&str; 3]) -> Self {
+    pub(crate) async fn start(kubeconfig: impl AsRef<Path>, identity: [&str; 3]) -> Self {
+        let mut operator = Self::launch(kubeconfig, identity, "127.0.0.1").await;
+        operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
+        operator
+    }
+
+    /// Starts `serve`, registered by URL at `host`, up to the moment when its health port answers.
+    pub(crate) async fn launch(kubeconfig: impl AsRef<Path>, identity: [&str; 3], host: &str) -> Self {
         let mut command = webtroller();
         command
             .args(["serve", "--log", "info", "--log-format", "json", "--host", "127.0.0.1", "--port", "0"])
-            .args(["--health-port", "0", "--webhook-url-host", "127.0.0.1", "--failure-policy", "fail"])
+            .args(["--health-port", "0", "--webhook-url-host", host, "--failure-policy", "fail"])
             .args(["--shutdown-delay", "1", "--webhook-operations", "CREATE,UPDATE,DELETE"])
-            .env("KUBECONFIG", kubeconfig)
+            .env("KUBECONFIG", kubeconfig.as_ref())
             .envs([("POD_NAME", identity[0]), ("POD_NAMESPACE", identity[1]), ("POD_UID", identity[2])])
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let logs = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut operator = Self { child, logs, webhook: String::new(), health: String::new() };
         operator.health = operator.log("health").await["health"].as_str().unwrap().to_owned();
-        operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
         operator
     }
 
     /// Starts it and waits until its webhook is registered, which is after it is ready.
-    pub(crate) async fn start_ready(kubeconfig: &Path, identity: [&str; 3]) -> Self {
+    pub(crate) async fn start_ready(kubeconfig: impl AsRef<Path>, identity: [&str; 3]) -> Self {
         let mut operator = Self::start(kubeconfig, identity).await;
         operator.log("webhook registered").await;
         operator
@@ -73,8 +80,49 @@ impl Operator {
 
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
+        self.signal("-TERM");
+    }
+
+    /// Sends a signal, such as `-STOP`.
+    pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.id().unwrap().to_string();
-        assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// The status code and the body of `/readyz`.
+    pub(crate) async fn readyz(&self) -> (u16, String) {
+        readyz(&self.health).await.expect("the health port must answer")
+    }
+
+    /// The body of `/metrics`.
+    pub(crate) async fn metrics(&self) -> String {
+        get(&self.health, "/metrics").await.expect("the health port must answer").1
+    }
+
+    /// Asks `/metrics` until its answer is as `accept` wants it.
+    pub(crate) async fn until_metrics(&self, accept: impl Fn(&str) -> bool) {
+        let asking = async {
+            let mut ticks = tokio::time::interval(Duration::from_millis(100));
+            while !accept(&self.metrics().await) {
+                ticks.tick().await;
+            }
+        };
+        timeout(PATIENCE, asking).await.expect("the metrics must be as expected");
+    }
+
+    /// Asks `/readyz` until its answer is as `accept` wants it.
+    pub(crate) async fn until_readyz(&self, accept: impl Fn(u16, &str) -> bool) -> String {
+        let asking = async {
+            let mut ticks = tokio::time::interval(Duration::from_millis(100));
+            loop {
+                ticks.tick().await;
+                let (code, body) = self.readyz().await;
+                if accept(code, &body) {
+                    return body;
+                }
+            }
+        };
+        timeout(PATIENCE, asking).await.expect("readyz must answer as expected")
     }
 
     /// Sends SIGTERM and waits for a clean exit.
@@ -88,4 +136,19 @@ impl Operator {
     pub(crate) async fn kill(mut self) {
         self.child.kill().await.unwrap();
     }
+}
+
+/// The status code and the body of `/readyz` at `address`; `None` when it does not answer.
+pub(crate) async fn readyz(address: &str) -> Option<(u16, String)> {
+    get(address, "/readyz").await
+}
+
+async fn get(address: &str, path: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }

@@ -1,6 +1,8 @@
 //! Install, upgrade and uninstall, under traffic.
 
-use control_plane::Options;
+use std::path::Path;
+
+use control_plane::{ControlPlane, Options};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -56,6 +58,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
         must(plane.kubectl().args(["apply", "-f", path.to_str().unwrap()])).await;
         must(plane.kubectl().args(["wait", "--for=condition=Enforced", "--timeout=120s", object])).await;
     }
+    change_what_the_operator_wrote(&plane, folder.path()).await;
     let traffic = Traffic::default();
     background.spawn(traffic.clone().run(client.clone()));
 
@@ -96,6 +99,42 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let own = ListParams::default().labels("app.kubernetes.io/name=webtroller");
     assert_eq!(pods.list(&own).await.unwrap().items.len(), 0);
     background.shutdown().await;
+}
+
+/// Uses the rights that a quiet installation does not: statuses of SyncSets and the Config, and repairs.
+async fn change_what_the_operator_wrote(plane: &ControlPlane, folder: &Path) {
+    let gvks = "[{group: '', version: v1, kind: Service}]";
+    let sources = format!(
+        "{{apiVersion: syncset.gatekeeper.sh/v1alpha1, kind: SyncSet, metadata: {{name: s}}, spec: {{gvks: {gvks}}}}}
+---
+{{apiVersion: config.gatekeeper.sh/v1alpha1, kind: Config, metadata: {{name: config, namespace: {NAMESPACE}}},
+  spec: {{sync: {{syncOnly: {gvks}}}}}}}
+"
+    );
+    let path = folder.join("sources.yaml");
+    std::fs::write(&path, sources).unwrap();
+    must(plane.kubectl().args(["apply", "-f", path.to_str().unwrap()])).await;
+    for object in ["syncset/s", "config/config"] {
+        let wait = ["wait", "--for=condition=Ingested", "--timeout=120s", "-n", NAMESPACE, object];
+        must(plane.kubectl().args(wait)).await;
+    }
+    let crd = "crd/k8sreplicalimits.constraints.gatekeeper.sh";
+    let webhook = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
+    let edits = [
+        (
+            crd,
+            "/spec/versions/0/additionalPrinterColumns",
+            "[]",
+            "{.spec.versions[0].additionalPrinterColumns[2].name}=enforced",
+        ),
+        (webhook, "/webhooks/0/timeoutSeconds", "7", "{.webhooks[0].timeoutSeconds}=3"),
+    ];
+    for (object, path, value, restored) in edits {
+        let edit = format!(r#"[{{"op": "replace", "path": "{path}", "value": {value}}}]"#);
+        must(plane.kubectl().args(["patch", object, "--type=json", "-p", &edit])).await;
+        let restored = format!("--for=jsonpath={restored}");
+        must(plane.kubectl().args(["wait", &restored, "--timeout=60s", object])).await;
+    }
 }
 
 async fn must(command: &mut tokio::process::Command) {

@@ -1,6 +1,6 @@
 //! Constraints of all kinds, and what is reported about each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use constraint_framework::IngestError;
 use constraint_framework::api::ConstraintRef;
@@ -9,14 +9,28 @@ use pod_status::readiness::Failure;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
-use crate::controller::status::{Outcome, enforced, pod_error, pod_errors};
+use crate::controller::points::Points;
+use crate::controller::status::{Outcome, pod_error, pod_errors};
 
 use super::Ingest;
 use super::templates::parent_key;
 
-/// The constraints that exist, and the generation of each.
+/// The constraints that exist.
 #[derive(Default)]
-pub(super) struct Constraints(BTreeMap<ConstraintRef, (ParentKey, i64)>);
+pub(super) struct Constraints(BTreeMap<ConstraintRef, Known>);
+
+struct Known {
+    key: ParentKey,
+    generation: i64,
+    points: Points,
+}
+
+impl Constraints {
+    /// The kinds of which there are constraints.
+    pub(super) fn kinds(&self) -> BTreeSet<String> {
+        self.0.keys().map(|id| id.kind.clone()).collect()
+    }
+}
 
 impl Ingest {
     pub(super) fn on_constraint(&mut self, event: WatchEvent) {
@@ -30,7 +44,7 @@ impl Ingest {
                 self.lists.extend(self.templates.constraints_source(&event.gvk.kind).cloned())
             }
             EventKind::Status(GvkStatus::Pending) => self.constraint_kind_lost(&event.gvk.kind),
-            EventKind::Status(status) if status.is_stuck() => {
+            EventKind::Status(status) if !status.is_ready() => {
                 if let Some(source) = self.templates.constraints_source(&event.gvk.kind) {
                     source.list_fails(Failure::Transient, status.to_string());
                 }
@@ -44,15 +58,17 @@ impl Ingest {
         let generation = object.metadata().generation.unwrap_or_default();
         self.parent_changed(&key.reference);
         let id = ConstraintRef { kind: object.gvk().kind.clone(), name: object.name().to_owned() };
-        let known = (key.clone(), generation);
-        if self.constraints.0.get(&id) == Some(&known) {
+        let known = self.constraints.0.get(&id);
+        if known.is_some_and(|known| known.key == key && known.generation == generation) {
             return;
         }
         if let Some(source) = self.templates.constraints_source(&id.kind) {
             source.expect(&key, generation);
         }
-        self.constraints.0.insert(id.clone(), known);
-        match duck::constraint(object) {
+        let constraint = duck::constraint(object);
+        let points = constraint.as_ref().map_or_else(|_| Points::default(), |read| Points::of(&read.spec));
+        self.constraints.0.insert(id.clone(), Known { key, generation, points });
+        match constraint {
             Ok(constraint) => {
                 let outcome = self.policies.put_constraint(constraint);
                 self.changed = true;
@@ -80,7 +96,7 @@ impl Ingest {
     }
 
     fn forget_constraint(&mut self, id: &ConstraintRef) {
-        if let Some((key, _)) = self.constraints.0.remove(id) {
+        if let Some(Known { key, .. }) = self.constraints.0.remove(id) {
             if let Some(source) = self.templates.constraints_source(&id.kind) {
                 source.cancel(&key);
             }
@@ -92,7 +108,7 @@ impl Ingest {
     }
 
     fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
-        let (Some((key, generation)), Some(source)) =
+        let (Some(known), Some(source)) =
             (self.constraints.0.get(id), self.templates.constraints_source(&id.kind))
         else {
             return;
@@ -102,8 +118,10 @@ impl Ingest {
             Some(IngestError::Json(reason)) => vec![pod_error("create_error", reason.clone())],
             Some(error) => pod_errors(error),
         };
-        let detail = enforced(errors.is_empty());
-        let (parent, generation, source) = (key.clone(), *generation, source.clone());
-        self.outcomes.push(Outcome { parent, generation, source, errors, detail });
+        let registration = self.registration.borrow();
+        let detail = known.points.detail(errors.is_empty(), registration.as_deref(), known.generation);
+        let failure = (!errors.is_empty()).then_some((Failure::Permanent, errors));
+        let (parent, generation, source) = (known.key.clone(), known.generation, source.clone());
+        self.outcomes.push(Outcome { parent, generation, source, failure, detail });
     }
 }

@@ -1,17 +1,27 @@
-//! Work that takes longer than the loop may wait: compiling, and CRDs.
+//! Slow work for templates, beside the loop. Dropping a [`Job`] cancels it, which is how a superseded version ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use constraint_framework::IngestError;
 use constraint_framework::api::ConstraintTemplate;
 use constraint_framework::policyset::{CompiledTemplate, Compiler};
+use futures::FutureExt;
+use futures::future::{AbortHandle, Abortable, BoxFuture};
 use pod_status::ParentKey;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
-use crate::controller::constraint_crd::establish;
+use crate::controller::crds::{Desired, Placed, place};
 
-/// The first retry of a CRD that was refused, and the longest wait between two.
-const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+/// The first retry of a CRD that could not be written, and the longest wait between two.
+const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
+/// Doublings of the first wait, beyond which it is the longest anyway.
+const DOUBLINGS: u32 = 10;
+/// An API server serves a CRD within a second, a loaded one within a few.
+pub(super) const ESTABLISH: Duration = Duration::from_secs(30);
+/// CRDs that are read and written at the same time.
+const WRITES: usize = 16;
 
 /// A job that came to its end, and which version of which template it was for.
 pub(super) struct Done {
@@ -22,31 +32,92 @@ pub(super) struct Done {
 
 pub(super) enum JobResult {
     Compiled(Box<Result<CompiledTemplate, IngestError>>),
-    Established(Result<(), String>),
+    Placed(Arc<Desired>, Placed),
+    /// The CRD should be served by now.
+    Overdue,
 }
 
-/// Compiles on a thread for blocking work: a template may take as long as its budget allows.
-pub(super) async fn compile(compiler: Compiler, template: ParentKey, version: u64, manifest: Value) -> Done {
-    let work = tokio::task::spawn_blocking(move || {
-        let template = ConstraintTemplate::from_value(&manifest)?;
-        compiler.compile(&template)
-    });
-    let compiled = work.await.unwrap_or_else(|_| Err(IngestError::CompilerFailed));
-    Done { template, version, result: JobResult::Compiled(Box::new(compiled)) }
-}
+/// A job in the loop's set. Dropping it cancels the job.
+pub(super) struct Job(AbortHandle);
 
-/// Applies a constraint CRD, after a wait that grows with the attempts that failed before.
-pub(super) async fn apply_crd(
+/// A job's future, for the loop's set.
+pub(super) type Running = Abortable<BoxFuture<'static, Done>>;
+
+/// What all jobs share: at most as many compile at once as there are cores.
+#[derive(Clone)]
+pub(super) struct Jobs {
     client: kube::Client,
-    template: ParentKey,
-    version: u64,
-    crd: Value,
-    attempt: u32,
-) -> Done {
-    if let Some(previous) = attempt.checked_sub(1) {
-        let (first, longest) = RETRY;
-        tokio::time::sleep(first.saturating_mul(2_u32.saturating_pow(previous)).min(longest)).await;
+    compiles: Arc<Semaphore>,
+    writes: Arc<Semaphore>,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.0.abort();
     }
-    let established = establish(client, template.clone(), crd).await;
-    Done { template, version, result: JobResult::Established(established) }
+}
+
+impl Jobs {
+    pub(super) fn new(client: kube::Client) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        Self { client, compiles: Arc::new(Semaphore::new(cores)), writes: Arc::new(Semaphore::new(WRITES)) }
+    }
+
+    /// Compiles on a thread for blocking work: a template may take as long as its budget allows.
+    pub(super) fn compile(
+        &self,
+        compiler: Compiler,
+        template: ParentKey,
+        version: u64,
+        manifest: Value,
+    ) -> (Job, Running) {
+        let permits = self.compiles.clone();
+        start(async move {
+            // The semaphore is never closed.
+            let permit = permits.acquire_owned().await.ok();
+            let work = tokio::task::spawn_blocking(move || {
+                // Kept by the thread: a cancelled job does not make room for another thread.
+                let _permit = permit;
+                let template = ConstraintTemplate::from_value(&manifest)?;
+                compiler.compile(&template)
+            });
+            let compiled = work.await.unwrap_or_else(|_| Err(IngestError::CompilerFailed));
+            Done { template, version, result: JobResult::Compiled(Box::new(compiled)) }
+        })
+    }
+
+    /// Brings a constraint CRD into form, after a wait that grows with the attempts that failed before.
+    pub(super) fn place(
+        &self,
+        version: u64,
+        desired: Arc<Desired>,
+        accepted: Option<(String, String)>,
+        attempt: u32,
+    ) -> (Job, Running) {
+        let (client, permits) = (self.client.clone(), self.writes.clone());
+        start(async move {
+            if let Some(previous) = attempt.checked_sub(1) {
+                let (first, longest) = RETRY;
+                let wait = first.saturating_mul(2_u32.saturating_pow(previous.min(DOUBLINGS)));
+                tokio::time::sleep(wait.min(longest)).await;
+            }
+            let _permit = permits.acquire().await.ok();
+            let placed = place(client, desired.clone(), accepted).await;
+            let template = desired.template.clone();
+            Done { template, version, result: JobResult::Placed(desired, placed) }
+        })
+    }
+
+    /// Ends when an API server should have begun to serve the CRD.
+    pub(super) fn overdue(&self, template: ParentKey, version: u64) -> (Job, Running) {
+        start(async move {
+            tokio::time::sleep(ESTABLISH).await;
+            Done { template, version, result: JobResult::Overdue }
+        })
+    }
+}
+
+fn start(job: impl Future<Output = Done> + Send + 'static) -> (Job, Running) {
+    let (running, handle) = futures::future::abortable(job.boxed());
+    (Job(handle), running)
 }

@@ -1,38 +1,48 @@
-//! Templates: compiled, given a CRD, and only then asked for constraints.
+//! Templates: compiled, given a CRD, and only then asked for constraints. The CRDs are in `placing`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use constraint_framework::policyset::CompiledTemplate;
-use futures::FutureExt;
 use pod_status::readiness::{Failure, ReadinessSource};
 use pod_status::{ParentKey, ParentRef, PodError};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
+use crate::controller::crds::Desired;
 use crate::controller::kinds::constraint;
-use crate::controller::status::{Outcome, pod_error, pod_errors, warned};
+use crate::controller::status::{Outcome, pod_errors, template_detail};
 
 use super::Ingest;
-use super::jobs::{Done, JobResult, apply_crd, compile};
+use super::jobs::{Done, Job, JobResult};
 
 /// The templates that exist, by name.
 pub(super) struct Templates {
-    source: ReadinessSource,
-    known: BTreeMap<String, Known>,
+    pub(super) source: ReadinessSource,
+    pub(super) known: BTreeMap<String, Known>,
 }
 
-#[derive(Clone)]
-struct Known {
-    key: ParentKey,
-    generation: i64,
+/// What is known of a template, and how far it is.
+pub(super) struct Known {
+    pub(super) key: ParentKey,
+    pub(super) generation: i64,
     /// What a change is told by. Label changes count too, and do not raise the generation.
     fingerprint: Value,
     /// Counts the changes, so that the result of an older job is recognised.
-    version: u64,
-    compiled: Option<CompiledTemplate>,
-    attempts: u32,
+    pub(super) version: u64,
+    pub(super) compiled: Option<CompiledTemplate>,
+    /// The CRD that this version asks for, once it is compiled.
+    pub(super) desired: Option<Arc<Desired>>,
+    /// The job in progress; replacing it cancels the one before.
+    pub(super) job: Option<Job>,
+    pub(super) attempts: u32,
+    /// The CRD of this version is as asked for, and its policy is in force.
+    pub(super) placed: bool,
+    /// When it was last placed, by this or an earlier version.
+    pub(super) placed_at: Option<Instant>,
     /// The kind whose constraints are being watched for this template.
-    watched: Option<(String, ReadinessSource)>,
+    pub(super) watched: Option<(String, ReadinessSource)>,
 }
 
 impl Templates {
@@ -46,6 +56,12 @@ impl Templates {
         let watched = self.known.values().filter_map(|known| known.watched.as_ref());
         watched.filter(|(watched, _)| watched == kind).map(|(_, source)| source).next()
     }
+
+    /// The template that has this job's version.
+    pub(super) fn at_version(&mut self, template: &ParentKey, version: u64) -> Option<&mut Known> {
+        let known = self.known.get_mut(&template.reference.name)?;
+        (known.version == version && known.key == *template).then_some(known)
+    }
 }
 
 impl Ingest {
@@ -54,8 +70,8 @@ impl Ingest {
             EventKind::Applied(object) => self.template_applied(&object),
             EventKind::Deleted(object) => self.template_deleted(&object),
             EventKind::Synced => self.lists.push(self.templates.source.clone()),
-            EventKind::Status(status) if status.is_stuck() => {
-                self.templates.source.list_fails(Failure::Transient, status.to_string())
+            EventKind::Status(status) if !status.is_ready() => {
+                self.templates.source.list_fails(Failure::Transient, status.to_string());
             }
             _ => {}
         }
@@ -70,14 +86,14 @@ impl Ingest {
             return;
         }
         let fingerprint = json!([key.uid, manifest.get("spec"), manifest.pointer("/metadata/labels")]);
-        let before = self.templates.known.remove(object.name());
-        if let Some(before) = before.as_ref().filter(|before| before.fingerprint == fingerprint) {
-            self.template_unchanged(object.name(), Known { generation, ..before.clone() }, before.generation);
-            return;
+        if let Some(known) = self.templates.known.get_mut(object.name())
+            && known.fingerprint == fingerprint
+        {
+            let before = std::mem::replace(&mut known.generation, generation);
+            return self.template_unchanged(object.name(), before);
         }
-        let recreated = before.as_ref().is_some_and(|before| before.key.uid != key.uid);
-        let (version, watched) = match before {
-            Some(before) if recreated => {
+        let (version, watched) = match self.templates.known.remove(object.name()) {
+            Some(before) if before.key.uid != key.uid => {
                 let version = before.version;
                 self.forget(before);
                 (version, None)
@@ -87,25 +103,35 @@ impl Ingest {
         };
         let version = version.wrapping_add(1);
         self.templates.source.expect(&key, generation);
+        let (job, running) =
+            self.job_factory.compile(self.policies.compiler().clone(), key.clone(), version, manifest);
+        self.jobs.push(running);
         let known = Known {
-            key: key.clone(),
+            key,
             generation,
             fingerprint,
             version,
             compiled: None,
+            desired: None,
+            job: Some(job),
             attempts: 0,
+            placed: false,
+            placed_at: None,
             watched,
         };
         self.templates.known.insert(object.name().to_owned(), known);
-        self.jobs.push(compile(self.policies.compiler().clone(), key, version, manifest).boxed());
     }
 
     /// A generation may rise while nothing changes that counts here. It is in force all the same, and says so.
-    fn template_unchanged(&mut self, name: &str, known: Known, before: i64) {
-        let in_force = known.watched.is_some() && known.generation != before;
-        self.templates.known.insert(name.to_owned(), known);
-        if in_force {
-            self.template_outcome(name, Vec::new());
+    fn template_unchanged(&mut self, name: &str, before: i64) {
+        let Some(known) = self.templates.known.get_mut(name).filter(|known| known.generation != before)
+        else {
+            return;
+        };
+        let generation = known.generation;
+        known.desired = known.desired.take().map(|desired| Arc::new(desired.at(generation)));
+        if known.placed {
+            self.template_outcome(name, None);
         }
     }
 
@@ -121,98 +147,58 @@ impl Ingest {
         self.templates.source.cancel(&known.key);
         self.reporter.removed(&known.key);
         self.parents.removed(&known.key.reference);
-        if let Some((kind, _)) = known.watched {
-            self.registrars.constraints.remove(&constraint(&kind));
-            self.forget_constraints(&kind);
-            self.policies.remove_template(&kind);
-            self.changed = true;
+        if let Some(desired) = &known.desired {
+            self.crds.forget(&desired.name);
         }
+        if let Some((kind, _)) = known.watched {
+            self.forget_kind(&kind);
+        }
+    }
+
+    pub(super) fn forget_kind(&mut self, kind: &str) {
+        self.registrars.constraints.remove(&constraint(kind));
+        self.forget_constraints(kind);
+        self.policies.remove_template(kind);
+        self.changed = true;
     }
 
     pub(super) fn on_done(&mut self, done: Done) {
-        let Some(known) = self.templates.known.get_mut(&done.template.reference.name) else {
-            return;
-        };
-        if known.version != done.version || known.key != done.template {
-            return;
-        }
         let Done { template, version, result } = done;
-        let name = template.reference.name.clone();
+        let Some(known) = self.templates.at_version(&template, version) else { return };
+        let name = template.reference.name;
         match result {
-            JobResult::Compiled(compiled) => match *compiled {
-                Ok(compiled) => {
-                    known.compiled = Some(compiled.clone());
-                    let job = apply_crd(self.client.clone(), template, version, compiled.crd(), 0);
-                    self.jobs.push(job.boxed());
+            JobResult::Compiled(compiled) => {
+                known.job = None;
+                match *compiled {
+                    Ok(compiled) => {
+                        let desired = Desired::new(known.key.clone(), known.generation, compiled.clone());
+                        known.desired = Some(Arc::new(desired));
+                        known.compiled = Some(compiled);
+                        self.place(&name);
+                    }
+                    Err(error) => {
+                        self.template_outcome(&name, Some((Failure::Permanent, pod_errors(&error))));
+                    }
                 }
-                Err(error) => self.template_outcome(&name, pod_errors(&error)),
-            },
-            JobResult::Established(Ok(())) => self.template_established(&name),
-            JobResult::Established(Err(reason)) => self.template_refused(template, version, reason),
+            }
+            JobResult::Placed(desired, placed) => self.on_placed(&name, &desired, placed),
+            JobResult::Overdue => self.on_overdue(&name),
         }
     }
 
-    /// The CRD is there: the policy comes into force, and its constraints are asked for.
-    fn template_established(&mut self, name: &str) {
-        let Some(known) = self.templates.known.get_mut(name) else {
-            return;
-        };
-        let Some(compiled) = known.compiled.clone() else {
-            return;
-        };
-        let kind = compiled.constraint_kind().to_owned();
-        self.policies.install(compiled);
-        self.changed = true;
-        if known.watched.is_none() {
-            // Declared before the template is observed, so that readiness waits for its constraints too.
-            let source = self.templates.source.child(&known.key, format!("constraints of kind {kind}"));
-            source.list_begins();
-            known.watched = Some((kind.clone(), source));
-            let gvk = constraint(&kind);
-            self.registrars.constraints.add(gvk.clone());
-            self.manager.rediscover(&gvk);
-        }
-        self.template_outcome(name, Vec::new());
-        self.report_constraints(&kind);
-    }
-
-    fn template_refused(&mut self, template: ParentKey, version: u64, reason: String) {
-        let name = template.reference.name.clone();
-        let Some(known) = self.templates.known.get_mut(&name) else {
-            return;
-        };
-        let Some(compiled) = known.compiled.clone() else {
-            return;
-        };
-        known.attempts = known.attempts.saturating_add(1);
-        let job = apply_crd(self.client.clone(), template, version, compiled.crd(), known.attempts);
-        self.jobs.push(job.boxed());
-        self.template_outcome(&name, vec![pod_error("create_error", reason)]);
-    }
-
-    /// The CRD was served and is no longer: somebody deleted it. The template says so, and it is made again.
-    pub(super) fn constraint_kind_lost(&mut self, kind: &str) {
-        let is_watched =
-            |known: &&mut Known| known.watched.as_ref().is_some_and(|(watched, _)| watched == kind);
-        let Some(known) = self.templates.known.values_mut().find(is_watched) else { return };
-        let Some(compiled) = known.compiled.clone() else { return };
-        let (template, version) = (known.key.clone(), known.version);
-        let name = template.reference.name.clone();
-        let job = apply_crd(self.client.clone(), template, version, compiled.crd(), 1);
-        self.jobs.push(job.boxed());
-        let reason = format!("the CRD of kind {kind} is not served any more; it is being created again");
-        self.template_outcome(&name, vec![pod_error("create_error", reason)]);
-    }
-
-    fn template_outcome(&mut self, name: &str, errors: Vec<PodError>) {
+    /// Reports a template with the next policy set: in force, or why not.
+    pub(super) fn template_outcome(&mut self, name: &str, failure: Option<(Failure, Vec<PodError>)>) {
         if let Some(known) = self.templates.known.get(name) {
-            let compiled = known.compiled.as_ref().filter(|_| errors.is_empty());
+            let compiled = known.compiled.as_ref().filter(|_| failure.is_none());
             self.outcomes.push(Outcome {
                 parent: known.key.clone(),
                 generation: known.generation,
                 source: self.templates.source.clone(),
-                detail: warned(compiled.into_iter().flat_map(CompiledTemplate::warnings)),
-                errors,
+                detail: template_detail(
+                    failure.is_none() && self.is_registered(),
+                    compiled.into_iter().flat_map(CompiledTemplate::warnings),
+                ),
+                failure,
             });
         }
     }

@@ -1,0 +1,125 @@
+//! The CRDs of constraint kinds: who owns each, how it is brought to the form its template asks for, and how a change
+//! by another client is noticed.
+//!
+//! Every write is conditional on what it was decided from: the resource version of the CRD, and a read of the owning
+//! template that is not served from a cache. Hence a pod that lags behind cannot put an older schema, or the owner
+//! reference of a deleted template, in place of a newer one. `model` explores that claim exhaustively.
+
+mod decision;
+mod desired;
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "small counters of a model")]
+mod model;
+mod observed;
+mod place;
+mod watch;
+
+use std::collections::BTreeMap;
+
+pub(super) use desired::{Desired, REVISION, REVISION_ANNOTATION, fingerprint};
+pub(super) use observed::Observed;
+pub(super) use place::{Placed, place};
+pub(super) use watch::{CrdEvent, watch_crds};
+
+/// The constraint CRDs that exist, by name, as this pod has seen them.
+#[derive(Debug, Default)]
+pub(super) struct ConstraintCrds {
+    /// The first list is complete: what is not here does not exist.
+    pub(super) listed: bool,
+    seen: BTreeMap<String, Observed>,
+    /// The names in the list in progress.
+    listing: Option<Vec<String>>,
+    /// The form that the API server gave to what was sent, where that differs: it drops fields that say nothing.
+    accepted: BTreeMap<String, (String, String)>,
+}
+
+/// How a CRD compares to what its template asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// It is as asked for, and served.
+    Served,
+    /// It is as asked for; the API server does not serve it yet.
+    NotServed,
+    /// It is absent, belongs to another owner, or differs.
+    Different,
+}
+
+impl ConstraintCrds {
+    /// Takes an event of the watch, and returns the names of the CRDs that are to be looked at.
+    pub(super) fn apply(&mut self, event: CrdEvent) -> Vec<String> {
+        match event {
+            CrdEvent::ListBegins => self.listing = Some(Vec::new()),
+            CrdEvent::Listed(name, observed) => {
+                if let Some(listing) = &mut self.listing {
+                    listing.push(name.clone());
+                }
+                self.learn(&name, observed);
+                if self.listed {
+                    return vec![name];
+                }
+            }
+            CrdEvent::ListEnds => {
+                self.listed = true;
+                let listed = self.listing.take().unwrap_or_default();
+                let gone: Vec<_> = self.seen.keys().filter(|name| !listed.contains(name)).cloned().collect();
+                self.seen.retain(|name, _| !gone.contains(name));
+                return gone;
+            }
+            CrdEvent::Changed(name, observed) => {
+                self.learn(&name, observed);
+                return vec![name];
+            }
+            CrdEvent::Gone(name, uid) => {
+                if self.seen.get(&name).is_some_and(|seen| seen.uid == uid) {
+                    self.seen.remove(&name);
+                }
+                return vec![name];
+            }
+            CrdEvent::Failed(_) => {}
+        }
+        Vec::new()
+    }
+
+    /// Takes what a write or a read returned; an older form than the one known changes nothing.
+    pub(super) fn learn(&mut self, name: &str, observed: Observed) {
+        if self.seen.get(name).is_none_or(|seen| !seen.is_newer_than(&observed)) {
+            self.seen.insert(name.to_owned(), observed);
+        }
+    }
+
+    /// Takes the answer to a write of `desired`: the form of it that the API server keeps.
+    pub(super) fn wrote(&mut self, desired: &Desired, observed: Observed) {
+        let forms = (desired.fingerprint.clone(), observed.fingerprint.clone());
+        if forms.0 == forms.1 {
+            self.accepted.remove(&desired.name);
+        } else {
+            self.accepted.insert(desired.name.clone(), forms);
+        }
+        self.learn(&desired.name, observed);
+    }
+
+    /// Forgets what is remembered of writes to a CRD whose template is gone.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.accepted.remove(name);
+    }
+
+    pub(super) fn compare(&self, desired: &Desired) -> Comparison {
+        let Some(seen) = self.seen.get(&desired.name) else { return Comparison::Different };
+        let accepted = self.accepted.get(&desired.name);
+        match desired.matches(seen, accepted) {
+            true if seen.established => Comparison::Served,
+            true => Comparison::NotServed,
+            false => Comparison::Different,
+        }
+    }
+
+    /// The API server's reason for not serving a CRD.
+    pub(super) fn trouble(&self, name: &str) -> Option<&str> {
+        self.seen.get(name)?.trouble.as_deref()
+    }
+
+    /// The form that the API server keeps of `desired`, where it is known to differ.
+    pub(super) fn accepted(&self, name: &str) -> Option<(String, String)> {
+        self.accepted.get(name).cloned()
+    }
+}

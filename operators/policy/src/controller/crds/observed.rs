@@ -1,0 +1,88 @@
+//! What is remembered of a CRD: enough to decide who owns it and whether it is as asked for.
+
+use std::collections::BTreeMap;
+
+use constraint_framework::api::TEMPLATES_GROUP;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use serde_json::Value;
+
+use super::desired::{REVISION, REVISION_ANNOTATION, fingerprint};
+
+/// A CRD as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::controller) struct Observed {
+    pub(super) uid: String,
+    pub(super) resource_version: String,
+    pub(super) owner: Owner,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) kind: String,
+    pub(super) terminating: bool,
+    pub(super) established: bool,
+    pub(super) trouble: Option<String>,
+    pub(super) fingerprint: String,
+    pub(super) revision: u64,
+}
+
+/// The controller in a CRD's owner references.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Template { name: String, uid: String },
+    Other { kind: String, name: String },
+    None,
+}
+
+impl Observed {
+    pub(in crate::controller) fn of(crd: &DynamicObject) -> Self {
+        let controller = crd.owner_references().iter().find(|owner| owner.controller == Some(true));
+        let text = |pointer: &str| crd.data.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            uid: crd.uid().unwrap_or_default(),
+            resource_version: crd.resource_version().unwrap_or_default(),
+            owner: controller.map_or(Owner::None, owner),
+            labels: crd.labels().clone(),
+            kind: text("/spec/names/kind").to_owned(),
+            terminating: crd.metadata.deletion_timestamp.is_some(),
+            established: condition(crd, "Established", "True").is_some(),
+            trouble: ["NamesAccepted", "Established"]
+                .iter()
+                .find_map(|name| condition(crd, name, "False"))
+                .map(str::to_owned),
+            fingerprint: fingerprint(crd.data.get("spec").unwrap_or(&Value::Null)),
+            revision: crd
+                .annotations()
+                .get(REVISION_ANNOTATION)
+                .and_then(|text| text.parse().ok())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Whether a newer release than this one wrote the CRD.
+    pub(in crate::controller) fn is_of_newer_release(&self) -> bool {
+        self.revision > REVISION
+    }
+
+    /// Compares resource versions of the same object, which Kubernetes documents as numbers since 1.35; anything
+    /// else counts as not newer.
+    pub(super) fn is_newer_than(&self, other: &Self) -> bool {
+        let version = |observed: &Self| observed.resource_version.parse::<u128>().ok();
+        self.uid == other.uid && version(self) > version(other) && version(other).is_some()
+    }
+}
+
+fn owner(reference: &OwnerReference) -> Owner {
+    let group = reference.api_version.split('/').next();
+    if reference.kind == "ConstraintTemplate" && group == Some(TEMPLATES_GROUP) {
+        return Owner::Template { name: reference.name.clone(), uid: reference.uid.clone() };
+    }
+    Owner::Other { kind: reference.kind.clone(), name: reference.name.clone() }
+}
+
+/// The message of a condition that has this status.
+fn condition<'a>(crd: &'a DynamicObject, kind: &str, status: &str) -> Option<&'a str> {
+    let conditions = crd.data.pointer("/status/conditions").and_then(Value::as_array)?;
+    let is = |condition: &Value, field: &str, value: &str| condition.get(field).is_some_and(|is| is == value);
+    let found = conditions.iter().find(|entry| is(entry, "type", kind) && is(entry, "status", status))?;
+    Some(found.get("message").and_then(Value::as_str).unwrap_or_default())
+}

@@ -1,0 +1,182 @@
+//! A compiled template and its CRD: written where it differs, watched afterwards, and restored when another client
+//! changes or deletes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pod_status::readiness::Failure;
+use tokio::time::Instant;
+
+use crate::controller::crds::{Comparison, CrdEvent, Desired, Placed};
+use crate::controller::kinds::constraint;
+use crate::controller::status::pod_error;
+
+use super::Ingest;
+use super::jobs::ESTABLISH;
+use super::templates::Known;
+
+/// A CRD that stayed as it was for this long is repaired without a wait.
+const QUIET: Duration = Duration::from_secs(60);
+const SUFFIX: &str = ".constraints.gatekeeper.sh";
+
+impl Ingest {
+    pub(super) fn on_crd(&mut self, event: CrdEvent) {
+        match &event {
+            CrdEvent::Failed(reason) => {
+                tracing::warn!(reason, "the constraint CRDs cannot be watched, will retry");
+                self.crd_list.list_fails(Failure::Transient, reason.clone());
+            }
+            CrdEvent::ListEnds if !self.crds.listed => {
+                self.lists.push(self.crd_list.clone());
+                self.crds.apply(event);
+                let names: Vec<_> = self.templates.known.keys().cloned().collect();
+                return names.iter().for_each(|name| self.place(name));
+            }
+            _ => {}
+        }
+        let is_gone = matches!(event, CrdEvent::Gone(..));
+        for crd in self.crds.apply(event) {
+            // The name of a template is its kind in lower case, and so is the first part of its CRD's.
+            if let Some(template) = crd.strip_suffix(SUFFIX) {
+                if is_gone && let Some(known) = self.templates.known.get_mut(template) {
+                    wake(known);
+                }
+                self.place(template);
+            }
+        }
+    }
+
+    /// Compares the CRD of a compiled template with what it asks for, and acts on a difference.
+    pub(super) fn place(&mut self, name: &str) {
+        let Some(desired) = self.templates.known.get(name).and_then(|known| known.desired.clone()) else {
+            return;
+        };
+        if !self.crds.listed {
+            return;
+        }
+        match self.crds.compare(&desired) {
+            Comparison::Served => self.template_served(name),
+            Comparison::NotServed => self.await_service(name),
+            Comparison::Different => {
+                self.note_loss(name, &desired);
+                self.start_placing(name, desired);
+            }
+        }
+    }
+
+    fn start_placing(&mut self, name: &str, desired: Arc<Desired>) {
+        let Some(known) = self.templates.known.get_mut(name).filter(|known| known.job.is_none()) else {
+            return;
+        };
+        let accepted = self.crds.accepted(&desired.name);
+        let (job, running) = self.job_factory.place(known.version, desired, accepted, known.attempts);
+        known.job = Some(job);
+        known.attempts = known.attempts.saturating_add(1);
+        self.jobs.push(running);
+    }
+
+    /// The CRD was as asked for and is no longer: the template says so until it is restored.
+    fn note_loss(&mut self, name: &str, desired: &Desired) {
+        let Some(known) = self.templates.known.get_mut(name).filter(|known| known.placed) else { return };
+        known.placed = false;
+        known.job = None;
+        // Where another client undoes each repair, the wait before the next one grows.
+        if known.placed_at.is_none_or(|at| at.elapsed() > QUIET) {
+            known.attempts = 0;
+        }
+        self.repairs.count("constraint CRD", &desired.name);
+        let reason =
+            format!("another client changed or deleted the CRD {}; it is being restored", desired.name);
+        self.template_outcome(name, Some((Failure::Transient, vec![pod_error("update_error", reason)])));
+    }
+
+    fn await_service(&mut self, name: &str) {
+        let Some(known) = self.templates.known.get_mut(name).filter(|known| known.job.is_none()) else {
+            return;
+        };
+        let (job, running) = self.job_factory.overdue(known.key.clone(), known.version);
+        known.job = Some(job);
+        self.jobs.push(running);
+    }
+
+    pub(super) fn on_overdue(&mut self, name: &str) {
+        let Some(known) = self.templates.known.get_mut(name) else { return };
+        known.job = None;
+        let Some(desired) = known.desired.clone() else { return };
+        let trouble = self.crds.trouble(&desired.name).unwrap_or("look at its conditions");
+        let reason =
+            format!("the CRD {} is not served after {} s: {trouble}", desired.name, ESTABLISH.as_secs());
+        self.template_outcome(name, Some((Failure::Transient, vec![pod_error("create_error", reason)])));
+        self.place(name);
+    }
+
+    pub(super) fn on_placed(&mut self, name: &str, desired: &Desired, placed: Placed) {
+        let Some(known) = self.templates.known.get_mut(name) else { return };
+        known.job = None;
+        match placed {
+            Placed::Done(observed, wrote) => {
+                if wrote {
+                    tracing::info!(crd = desired.name, "constraint CRD written");
+                }
+                self.crds.wrote(desired, *observed);
+                self.place(name);
+            }
+            // The event of the version in charge is on its way; until it is here this is tried again, more slowly.
+            Placed::Superseded => self.retry_placing(name),
+            Placed::Refused(reason) => self.placing_failed(name, Failure::Permanent, reason),
+            Placed::Failed(reason) => self.placing_failed(name, Failure::Transient, reason),
+        }
+    }
+
+    fn placing_failed(&mut self, name: &str, failure: Failure, reason: String) {
+        self.template_outcome(name, Some((failure, vec![pod_error("create_error", reason)])));
+        self.retry_placing(name);
+    }
+
+    fn retry_placing(&mut self, name: &str) {
+        if let Some(desired) = self.templates.known.get(name).and_then(|known| known.desired.clone()) {
+            self.start_placing(name, desired);
+        }
+    }
+
+    /// The CRD is there: the policy comes into force, and its constraints are asked for.
+    fn template_served(&mut self, name: &str) {
+        let Some(known) = self.templates.known.get_mut(name).filter(|known| !known.placed) else { return };
+        let Some(compiled) = known.compiled.clone() else { return };
+        (known.placed, known.placed_at, known.job) = (true, Some(Instant::now()), None);
+        let kind = compiled.constraint_kind().to_owned();
+        let other = known.watched.take_if(|(watched, _)| *watched != kind);
+        let is_watched = known.watched.is_some();
+        let key = known.key.clone();
+        if let Some((other, _)) = other {
+            self.forget_kind(&other);
+        }
+        self.policies.install(compiled);
+        self.changed = true;
+        if !is_watched {
+            // Declared before the template is observed, so that readiness waits for its constraints too.
+            let source = self.templates.source.child(&key, format!("constraints of kind {kind}"));
+            source.list_begins();
+            if let Some(known) = self.templates.known.get_mut(name) {
+                known.watched = Some((kind.clone(), source));
+            }
+            self.registrars.constraints.add(constraint(&kind));
+        }
+        self.manager.rediscover(&constraint(&kind));
+        self.template_outcome(name, None);
+        self.report_constraints(&kind);
+    }
+
+    /// The kind was served and is no longer. Its CRD is looked at; the watch of CRDs may not have said so yet.
+    pub(super) fn constraint_kind_lost(&mut self, kind: &str) {
+        self.place(&kind.to_lowercase());
+    }
+}
+
+/// Ends the wait of a job for the deletion of a CRD that is gone now.
+fn wake(known: &mut Known) {
+    if known.desired.is_some() {
+        known.job = None;
+        known.attempts = known.attempts.min(1);
+    }
+}

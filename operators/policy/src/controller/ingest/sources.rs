@@ -1,0 +1,255 @@
+//! SyncSets and the Config: the kinds that they ask for are watched, and each is reported by what became of its kinds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use constraint_framework::review::Document;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::core::GroupVersionKind;
+use kube::error::DiscoveryError;
+use pod_status::ParentKey;
+use pod_status::readiness::{Failure, ReadinessSource};
+use serde_json::Value;
+use watch_manager::{EventKind, WatchEvent, WatchedObject};
+
+use crate::controller::api_error::reason;
+use crate::controller::kinds::CONFIG;
+use crate::controller::status::{Outcome, pod_error};
+use crate::controller::sync::{CONFIG_NAME, SyncSources};
+
+use super::Ingest;
+use super::templates::parent_key;
+
+/// Answers that a kind is not served before that counts. An API server that starts serves some kinds late.
+const CONFIRMATIONS: u32 = 2;
+/// The first wait between two questions, and the longest.
+const LOOK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+
+/// What is synced, for which SyncSet or Config, and what of it lies in the inventory.
+pub(super) struct Synced {
+    source: ReadinessSource,
+    sources: SyncSources,
+    pending_lists: BTreeSet<String>,
+    pub(super) kinds: BTreeMap<GvkKey, Kind>,
+}
+
+pub(super) type GvkKey = (String, String, String);
+
+/// A kind that is asked for.
+#[derive(Default)]
+pub(super) struct Kind {
+    pub(super) waiting: Vec<ReadinessSource>,
+    pub(super) objects: BTreeMap<(Option<String>, String), Document>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Listing,
+    Synced,
+    NotServed,
+}
+
+/// An answer of the API server: whether it serves a kind.
+pub(super) struct Look {
+    gvk: GroupVersionKind,
+    served: Served,
+    attempt: u32,
+}
+
+enum Served {
+    Yes,
+    No,
+    Unknown(String),
+}
+
+impl Synced {
+    pub(super) fn new(source: ReadinessSource) -> Self {
+        source.list_begins();
+        let pending_lists = ["SyncSet", "Config"].map(str::to_owned).into();
+        Self { source, sources: SyncSources::default(), pending_lists, kinds: BTreeMap::new() }
+    }
+}
+
+pub(super) fn gvk_key(gvk: &GroupVersionKind) -> GvkKey {
+    (gvk.group.clone(), gvk.version.clone(), gvk.kind.clone())
+}
+
+impl Ingest {
+    pub(super) fn on_sync(&mut self, event: WatchEvent) {
+        match event.kind {
+            EventKind::Applied(object) => self.sync_applied(&object),
+            EventKind::Deleted(object) => self.sync_deleted(&object),
+            EventKind::Synced => {
+                self.sync.pending_lists.remove(&event.gvk.kind);
+                if self.sync.pending_lists.is_empty() {
+                    self.lists.push(self.sync.source.clone());
+                }
+            }
+            EventKind::Status(status) if !status.is_ready() => {
+                self.sync.source.list_fails(Failure::Transient, format!("{}: {status}", event.gvk.kind));
+            }
+            _ => {}
+        }
+    }
+
+    fn sync_deleted(&mut self, object: &WatchedObject) {
+        let key = parent_key(object);
+        self.sync.sources.remove(&key);
+        self.sync.source.cancel(&key);
+        self.reporter.removed(&key);
+        self.follow_sync();
+    }
+
+    fn sync_applied(&mut self, object: &WatchedObject) {
+        let key = parent_key(object);
+        let generation = object.metadata().generation.unwrap_or_default();
+        self.parent_changed(&key.reference);
+        if let Some(reason) = self.does_not_count(&key) {
+            return self.sync_refused(key, generation, "ignored", reason);
+        }
+        self.sync.source.expect(&key, generation);
+        if let Err(reason) = self.sync.sources.put(key.clone(), object) {
+            return self.sync_refused(key, generation, "ingest_error", format!("not readable: {reason}"));
+        }
+        self.follow_sync();
+        for gvk in self.sync.sources.kinds() {
+            let kind = self.sync.kinds.entry(gvk_key(&gvk)).or_default();
+            if kind.state == State::Listing {
+                let name = format!("objects of kind {} ({}/{})", gvk.kind, gvk.group, gvk.version);
+                let data = self.sync.source.child(&key, name);
+                data.list_begins();
+                kind.waiting.push(data);
+                self.looks.push(look(self.client.clone(), gvk, 0));
+            }
+        }
+        self.sync.source.observe(&key, generation);
+        self.report_sync();
+    }
+
+    /// Only one Config counts, as in Gatekeeper; another one says so in its status.
+    fn does_not_count(&self, key: &ParentKey) -> Option<String> {
+        let reference = &key.reference;
+        let counts = reference.kind != CONFIG.kind
+            || (reference.name == CONFIG_NAME && reference.namespace.as_ref() == Some(&self.namespace));
+        (!counts).then(|| {
+            format!("only the Config {}/{CONFIG_NAME} counts; move these settings there", self.namespace)
+        })
+    }
+
+    fn sync_refused(&mut self, parent: ParentKey, generation: i64, code: &str, reason: String) {
+        let failure = Some((Failure::Permanent, vec![pod_error(code, reason)]));
+        let source = self.sync.source.clone();
+        self.outcomes.push(Outcome { parent, generation, source, failure, detail: Value::Null });
+    }
+
+    /// Watches what is asked for now. The objects of a kind that is not asked for any more leave the inventory, and
+    /// those of all other kinds stay as they are. Readiness no longer waits for a kind that is gone.
+    fn follow_sync(&mut self) {
+        let wanted = self.sync.sources.kinds();
+        let keys: BTreeSet<_> = wanted.iter().map(gvk_key).collect();
+        self.registrars.inventory.replace(wanted);
+        let gone: Vec<_> = self.sync.kinds.keys().filter(|key| !keys.contains(*key)).cloned().collect();
+        for kind in gone.iter().filter_map(|key| self.sync.kinds.remove(key)).collect::<Vec<_>>() {
+            self.lists.extend(kind.waiting);
+            kind.objects.values().for_each(|object| self.drop_object(object));
+        }
+    }
+
+    /// A kind that is not served keeps no pod from becoming ready; it is watched as soon as it is served. A question
+    /// that failed is asked again, and the pod is not ready meanwhile.
+    pub(super) fn on_look(&mut self, Look { gvk, served, attempt }: Look) {
+        let Some(kind) = self.sync.kinds.get_mut(&gvk_key(&gvk)).filter(|kind| kind.state == State::Listing)
+        else {
+            return;
+        };
+        let next = attempt.saturating_add(1);
+        match served {
+            Served::Yes => {}
+            Served::No if next >= CONFIRMATIONS => {
+                kind.state = State::NotServed;
+                self.lists.append(&mut kind.waiting);
+                self.report_sync();
+            }
+            Served::No => self.looks.push(look(self.client.clone(), gvk, next)),
+            Served::Unknown(reason) => {
+                kind.waiting.iter().for_each(|source| source.list_fails(Failure::Transient, reason.clone()));
+                self.looks.push(look(self.client.clone(), gvk, next));
+            }
+        }
+    }
+
+    pub(super) fn kind_synced(&mut self, key: &GvkKey) {
+        let kind = self.sync.kinds.entry(key.clone()).or_default();
+        kind.state = State::Synced;
+        self.lists.append(&mut kind.waiting);
+        self.report_sync();
+    }
+
+    /// A kind that cannot be listed or watched has no objects to wait for.
+    pub(super) fn kind_unwatchable(&mut self, key: &GvkKey) {
+        if let Some(kind) = self.sync.kinds.get_mut(key) {
+            kind.state = State::NotServed;
+            self.lists.append(&mut kind.waiting);
+            self.report_sync();
+        }
+    }
+
+    /// Reports each SyncSet and the Config whose kinds are decided: synced, or not served.
+    fn report_sync(&mut self) {
+        for source in self.sync.sources.iter() {
+            let state = |gvk: &GroupVersionKind| {
+                self.sync.kinds.get(&gvk_key(gvk)).map_or(State::Listing, |kind| kind.state)
+            };
+            if source.kinds().any(|gvk| state(&gvk) == State::Listing) {
+                continue;
+            }
+            let missing = source.kinds().filter(|gvk| state(gvk) == State::NotServed);
+            let errors: Vec<_> = missing.map(|gvk| pod_error("sync_error", not_served(&gvk))).collect();
+            self.outcomes.push(Outcome {
+                parent: source.key.clone(),
+                generation: source.generation,
+                source: self.sync.source.clone(),
+                failure: (!errors.is_empty()).then_some((Failure::Permanent, errors)),
+                detail: Value::Null,
+            });
+        }
+    }
+}
+
+fn not_served(gvk: &GroupVersionKind) -> String {
+    let group = if gvk.group.is_empty() { "core" } else { &gvk.group };
+    format!(
+        "the API server does not serve the kind {} in {group}/{}, or not with list and watch",
+        gvk.kind, gvk.version
+    )
+}
+
+/// Asks whether the API server serves a kind, after a wait that grows with the attempts. Only an answer about the kind
+/// counts: a request that is refused or lost says nothing about it.
+fn look(client: kube::Client, gvk: GroupVersionKind, attempt: u32) -> BoxFuture<'static, Look> {
+    async move {
+        if let Some(previous) = attempt.checked_sub(1) {
+            let (first, longest) = LOOK;
+            tokio::time::sleep(first.saturating_mul(2_u32.saturating_pow(previous.min(10))).min(longest))
+                .await;
+        }
+        let served = match kube::discovery::pinned_kind(&client, &gvk).await {
+            Ok(_) => Served::Yes,
+            Err(error) if is_not_served(&error) => Served::No,
+            Err(error) => Served::Unknown(reason(&error)),
+        };
+        Look { gvk, served, attempt }
+    }
+    .boxed()
+}
+
+fn is_not_served(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Discovery(DiscoveryError::MissingKind(_) | DiscoveryError::MissingApiGroup(_)) => true,
+        kube::Error::Api(status) => status.code == 404,
+        _ => false,
+    }
+}

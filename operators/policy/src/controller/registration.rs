@@ -1,0 +1,314 @@
+//! Registers the webhook with the API server, and keeps it registered.
+//!
+//! All pods write the same configuration, except during a rollout that changes it. Then the pod that became ready last
+//! has the newest form: its *epoch*, an annotation of the configuration, is one more than that of what it replaced. A
+//! pod leaves a configuration of a higher epoch alone while it is intact, so that old and new pods do not undo each
+//! other's writes.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use kube::api::{DynamicObject, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Config, Event, watcher};
+use kube::{Api, ResourceExt};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::api_error::{reason, watch_reason};
+use super::crds::fingerprint;
+use super::repairs::Repairs;
+use super::upkeep::{Pace, WATCH_SECONDS};
+use super::{FIELD_MANAGER, UNINSTALLED, WebhookConfiguration};
+
+const EPOCH: &str = "webtroller.dev/registration-epoch";
+const DIGEST: &str = "webtroller.dev/registration-digest";
+/// A configuration of a newer pod that another client has edited, and that no newer pod repairs, is taken over.
+const ABANDONED: Duration = Duration::from_secs(10);
+/// The wait after a write that failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Keeps the webhook registered.
+#[derive(Debug)]
+pub struct Registration {
+    api: Api<DynamicObject>,
+    configuration: watch::Receiver<WebhookConfiguration>,
+    repairs: Repairs,
+    state: watch::Sender<Option<String>>,
+}
+
+/// The stored configuration.
+#[derive(Clone, Debug)]
+struct Live {
+    object: DynamicObject,
+    epoch: u64,
+    /// Nothing has changed since a pod wrote it.
+    intact: bool,
+    /// `webtroller uninstall` is removing it.
+    uninstalled: bool,
+}
+
+/// What to do about the stored configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It sends requests to the webhook as this pod, or a newer one, wants it; with its epoch.
+    Good(u64),
+    /// It has to be written, with this epoch.
+    Write(u64),
+    /// A newer pod has to repair it.
+    Wait,
+}
+
+impl Registration {
+    /// Keeps `configuration` registered under its present name, and the state of that: the reason why requests are not
+    /// sent as they should be, or `None`.
+    pub fn new(
+        client: kube::Client,
+        configuration: watch::Receiver<WebhookConfiguration>,
+        repairs: Repairs,
+    ) -> (Self, watch::Receiver<Option<String>>) {
+        let gvk =
+            GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration");
+        let resource = ApiResource::from_gvk_with_plural(&gvk, "validatingwebhookconfigurations");
+        let (state, receiver) = watch::channel(Some("the webhook is not registered yet".to_owned()));
+        (Self { api: Api::all_with(client, &resource), configuration, repairs, state }, receiver)
+    }
+
+    /// Runs until `shutdown`. Nothing is written before `ready`: a pod must be able to answer what it asks for.
+    pub async fn run(self, ready: watch::Receiver<bool>, shutdown: CancellationToken) {
+        let name = self.configuration.borrow().name.clone();
+        let config = Config::default().fields(&format!("metadata.name={name}")).timeout(WATCH_SECONDS);
+        let events = watcher(self.api.clone(), config).default_backoff().boxed();
+        let keeper = Keeper {
+            registration: self,
+            ready,
+            live: None,
+            mine: None,
+            listed: false,
+            announced: false,
+            pace: Pace::default(),
+            due: None,
+        };
+        tokio::select! {
+            () = keeper.run(events) => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+}
+
+struct Keeper {
+    registration: Registration,
+    ready: watch::Receiver<bool>,
+    live: Option<Live>,
+    /// The epoch of what this pod has written or agreed to.
+    mine: Option<u64>,
+    /// No list is in progress.
+    listed: bool,
+    announced: bool,
+    pace: Pace,
+    /// When to write.
+    due: Option<Instant>,
+}
+
+type Events = BoxStream<'static, watcher::Result<Event<DynamicObject>>>;
+
+impl Keeper {
+    async fn run(mut self, mut events: Events) {
+        loop {
+            let due = self.due.unwrap_or_else(Instant::now);
+            tokio::select! {
+                Some(event) = events.next() => self.note(event),
+                Ok(()) = self.ready.changed() => {}
+                Ok(()) = self.registration.configuration.changed() => self.mine = None,
+                () = sleep_until(due), if self.due.is_some() => self.write().await,
+                else => return,
+            }
+            self.judge();
+        }
+    }
+
+    fn note(&mut self, event: watcher::Result<Event<DynamicObject>>) {
+        match event {
+            Ok(Event::Init) => (self.live, self.listed) = (None, false),
+            Ok(Event::InitApply(object) | Event::Apply(object)) => self.live = Some(Live::of(object)),
+            Ok(Event::InitDone) => self.listed = true,
+            Ok(Event::Delete(_)) => self.live = None,
+            Err(error) => {
+                let reason = watch_reason(&error);
+                tracing::warn!(reason, "the webhook configuration cannot be watched, will retry");
+            }
+        }
+    }
+
+    /// Compares, publishes the state, and plans a write where one is needed.
+    fn judge(&mut self) {
+        if !self.listed {
+            return;
+        }
+        let configuration = self.registration.configuration.borrow_and_update().clone();
+        if self.live.as_ref().is_some_and(|live| live.uninstalled) {
+            self.due = None;
+            return self
+                .publish_trouble(&configuration.name, "is being uninstalled; delete it to register again");
+        }
+        let wanted = configuration.webhooks();
+        let facts =
+            self.live.as_ref().map(|live| (live.epoch, live.intact, live.webhooks() == Some(&wanted)));
+        match verdict(facts, self.mine) {
+            Verdict::Good(epoch) => {
+                self.due = None;
+                self.registration.state.send_if_modified(|state| state.take().is_some());
+                if *self.ready.borrow() {
+                    self.mine = Some(epoch);
+                    if !std::mem::replace(&mut self.announced, true) {
+                        tracing::info!(configuration = configuration.name, "webhook registered");
+                    }
+                }
+            }
+            Verdict::Write(_) => {
+                self.publish_trouble(
+                    &configuration.name,
+                    "does not send requests here as it should; it is being restored",
+                );
+                if *self.ready.borrow() && self.due.is_none() {
+                    if self.mine.is_some() {
+                        self.registration.repairs.count("webhook configuration", &configuration.name);
+                    }
+                    let pause = self.pace.next();
+                    self.due = Instant::now().checked_add(pause);
+                }
+            }
+            Verdict::Wait => {
+                self.publish_trouble(
+                    &configuration.name,
+                    "does not send requests here as it should; it is being restored",
+                );
+                if self.due.is_none() {
+                    self.due = Instant::now().checked_add(ABANDONED);
+                }
+            }
+        }
+    }
+
+    fn publish_trouble(&self, name: &str, what: &str) {
+        let trouble = format!("the ValidatingWebhookConfiguration {name} {what}");
+        self.registration.state.send_if_modified(|state| {
+            let changed = state.as_ref() != Some(&trouble);
+            *state = Some(trouble);
+            changed
+        });
+    }
+
+    /// Writes on the condition that the configuration is as it was judged. What fails is judged again.
+    async fn write(&mut self) {
+        self.due = None;
+        let configuration = self.registration.configuration.borrow().clone();
+        let epoch = match (&self.live, self.mine) {
+            (None, mine) => mine.unwrap_or(1),
+            (Some(live), Some(mine)) if live.epoch <= mine => mine,
+            (Some(live), _) => live.epoch.saturating_add(1),
+        };
+        match self.store(&configuration, epoch).await {
+            Ok(object) => {
+                self.mine = Some(epoch);
+                self.live = Some(Live::of(object));
+            }
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {}
+            Err(error) => {
+                let reason = reason(&error);
+                tracing::warn!(reason, "the webhook could not be registered, will retry");
+                self.due = Instant::now().checked_add(RETRY.max(self.pace.next()));
+            }
+        }
+    }
+
+    async fn store(&self, configuration: &WebhookConfiguration, epoch: u64) -> kube::Result<DynamicObject> {
+        let api = &self.registration.api;
+        let parameters =
+            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let mut wanted: DynamicObject =
+            serde_json::from_value(configuration.object()).map_err(kube::Error::SerdeError)?;
+        let digest = fingerprint(&configuration.webhooks());
+        let annotations = [(EPOCH.to_owned(), epoch.to_string()), (DIGEST.to_owned(), digest)];
+        wanted.annotations_mut().extend(annotations);
+        let Some(live) = &self.live else { return api.create(&parameters, &wanted).await };
+        let mut replaced = live.object.clone();
+        replaced.labels_mut().extend(wanted.labels().clone());
+        replaced.annotations_mut().extend(wanted.annotations().clone());
+        replaced.data = wanted.data;
+        api.replace(&configuration.name, &parameters, &replaced).await
+    }
+}
+
+/// Judges the stored configuration by its epoch, whether it is intact, and whether it is what this pod wants.
+fn verdict(live: Option<(u64, bool, bool)>, mine: Option<u64>) -> Verdict {
+    match (live, mine) {
+        (None, mine) => Verdict::Write(mine.unwrap_or(1)),
+        (Some((epoch, _, true)), _) => Verdict::Good(epoch),
+        (Some((epoch, ..)), None) => Verdict::Write(epoch.saturating_add(1)),
+        (Some((epoch, true, false)), Some(mine)) if epoch > mine => Verdict::Good(mine),
+        (Some((epoch, false, false)), Some(mine)) if epoch > mine => Verdict::Wait,
+        (Some(_), Some(mine)) => Verdict::Write(mine),
+    }
+}
+
+impl Live {
+    fn of(object: DynamicObject) -> Self {
+        let annotation = |name: &str| object.annotations().get(name).cloned();
+        let epoch = annotation(EPOCH).and_then(|text| text.parse().ok()).unwrap_or_default();
+        let digest = object.data.get("webhooks").map(fingerprint);
+        let uninstalled = annotation(UNINSTALLED).is_some();
+        Self { epoch, intact: digest.is_some() && annotation(DIGEST) == digest, uninstalled, object }
+    }
+
+    fn webhooks(&self) -> Option<&Value> {
+        self.object.data.get("webhooks")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_deleted_or_edited_is_written_again() {
+        assert_eq!(verdict(None, Some(3)), Verdict::Write(3));
+        assert_eq!(verdict(Some((3, false, false)), Some(3)), Verdict::Write(3));
+        assert_eq!(verdict(Some((0, false, false)), Some(3)), Verdict::Write(3), "annotations were removed");
+    }
+
+    #[test]
+    fn a_pod_that_becomes_ready_brings_its_form_and_older_pods_leave_it_alone() {
+        assert_eq!(verdict(Some((3, true, false)), None), Verdict::Write(4));
+        assert_eq!(verdict(Some((4, true, false)), Some(3)), Verdict::Good(3));
+        assert_eq!(verdict(Some((4, false, false)), Some(3)), Verdict::Wait);
+        assert_eq!(verdict(Some((4, true, true)), Some(3)), Verdict::Good(4));
+    }
+
+    /// Old and new pods, in any order of their reactions, end with the newest form and stop writing.
+    #[test]
+    fn pods_of_two_releases_do_not_undo_each_others_writes() {
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let forms = ["old", "old", "new"];
+            let mut mine = [Some(1), Some(1), None];
+            let mut live = (1, "old");
+            let mut writes = 0;
+            for _ in 0..5 {
+                for pod in order {
+                    match verdict(Some((live.0, true, live.1 == forms[pod])), mine[pod]) {
+                        Verdict::Good(epoch) => mine[pod] = Some(epoch),
+                        Verdict::Write(epoch) => {
+                            (live, mine[pod], writes) = ((epoch, forms[pod]), Some(epoch), writes + 1);
+                        }
+                        Verdict::Wait => {}
+                    }
+                }
+            }
+            assert_eq!((live.1, writes), ("new", 1));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Watches the operator's own CRDs, and restores one that another client deletes or changes.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::join_all;
+use kube::Api;
+use kube::api::DynamicObject;
+use kube::core::GroupVersionKind;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{Config, Event, watcher};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use watch_manager::WatchManager;
+
+use super::OwnCrds;
+use super::api_error::{reason, watch_reason};
+use super::install::{OwnCrd, version};
+use super::kinds::crd_resource;
+use super::repairs::Repairs;
+
+/// The API server ends each watch after so many seconds, which bounds how long a dead connection goes unnoticed.
+pub(super) const WATCH_SECONDS: u32 = 60;
+
+/// Keeps the operator's own CRDs as they are.
+pub struct Upkeep {
+    /// Watches and writes the CRDs.
+    pub client: kube::Client,
+    /// Learns that a kind is served again.
+    pub manager: WatchManager,
+    /// The CRDs.
+    pub crds: OwnCrds,
+    /// Counts what is restored.
+    pub repairs: Repairs,
+}
+
+impl std::fmt::Debug for Upkeep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upkeep").field("crds", &self.crds).finish_non_exhaustive()
+    }
+}
+
+impl Upkeep {
+    /// Runs until `shutdown`.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let Self { client, manager, crds, repairs } = self;
+        let keepers = crds.into_each().map(|crd| {
+            let keeper = Keeper {
+                client: client.clone(),
+                manager: manager.clone(),
+                crd,
+                repairs: repairs.clone(),
+                pace: Pace::default(),
+            };
+            keeper.run()
+        });
+        tokio::select! {
+            _ = join_all(keepers) => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+}
+
+struct Keeper {
+    client: kube::Client,
+    manager: WatchManager,
+    crd: OwnCrd,
+    repairs: Repairs,
+    pace: Pace,
+}
+
+impl Keeper {
+    async fn run(mut self) {
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &crd_resource());
+        let fields = format!("metadata.name={}", self.crd.name);
+        let config = Config::default().fields(&fields).timeout(WATCH_SECONDS);
+        let mut events = watcher(api, config).default_backoff().boxed();
+        let mut exists = false;
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(Event::Init) => exists = false,
+                Ok(Event::InitApply(crd) | Event::Apply(crd)) => {
+                    exists = true;
+                    self.look_at(&crd).await;
+                }
+                Ok(Event::InitDone) if exists => {}
+                Ok(Event::InitDone | Event::Delete(_)) => self.restore().await,
+                Err(error) => {
+                    let reason = watch_reason(&error);
+                    tracing::warn!(crd = self.crd.name, reason, "cannot be watched, will retry");
+                }
+            }
+        }
+    }
+
+    /// A change of the status alone leaves the generation, and is not a change here.
+    async fn look_at(&mut self, crd: &DynamicObject) {
+        rediscover(&self.manager, crd);
+        if crd.metadata.deletion_timestamp.is_some() || self.crd.settled.as_ref() == Some(&version(crd)) {
+            return;
+        }
+        self.restore().await;
+    }
+
+    /// Applies the CRD until that succeeds. A write that changed something is counted.
+    async fn restore(&mut self) {
+        loop {
+            sleep(self.pace.next()).await;
+            match self.crd.apply(&self.client).await {
+                Ok((crd, changed)) => {
+                    if changed {
+                        self.repairs.count("own CRD", &self.crd.name);
+                    } else {
+                        self.pace.relax();
+                    }
+                    return rediscover(&self.manager, &crd);
+                }
+                Err(error) => {
+                    let reason = reason(&error);
+                    tracing::warn!(crd = self.crd.name, reason, "cannot be restored, will retry");
+                }
+            }
+        }
+    }
+}
+
+/// The kinds of a CRD that came back are watched again at once.
+fn rediscover(manager: &WatchManager, crd: &DynamicObject) {
+    let text = |pointer: &str| crd.data.pointer(pointer).and_then(Value::as_str);
+    let (Some(group), Some(kind)) = (text("/spec/group"), text("/spec/names/kind")) else { return };
+    let versions = crd.data.pointer("/spec/versions").and_then(Value::as_array);
+    for version in versions.into_iter().flatten().filter_map(|version| version.get("name")?.as_str()) {
+        manager.rediscover(&GroupVersionKind::gvk(group, version, kind));
+    }
+}
+
+/// Spaces repairs: the first comes at once, and where another client undoes each one, they become rare.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    last: Option<Instant>,
+    repairs: u32,
+}
+
+impl Pace {
+    const FIRST: Duration = Duration::from_millis(250);
+    const LONGEST: Duration = Duration::from_secs(30);
+    const QUIET: Duration = Duration::from_secs(60);
+
+    /// The wait before the next repair.
+    pub(super) fn next(&mut self) -> Duration {
+        if self.last.is_none_or(|last| last.elapsed() > Self::QUIET) {
+            self.repairs = 0;
+        }
+        self.last = Some(Instant::now());
+        self.repairs = self.repairs.saturating_add(1);
+        match self.repairs.saturating_sub(1) {
+            0 => Duration::ZERO,
+            before => Self::FIRST.saturating_mul(2_u32.saturating_pow(before.min(16))).min(Self::LONGEST),
+        }
+    }
+
+    /// The last repair turned out to be unnecessary.
+    fn relax(&mut self) {
+        self.repairs = self.repairs.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn repairs_that_are_undone_become_rare_and_quiet_makes_them_prompt_again() {
+        let mut pace = Pace::default();
+        let waits: Vec<_> = (0..9).map(|_| pace.next().as_millis()).collect();
+        assert_eq!(waits, [0, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000]);
+        tokio::time::advance(Pace::QUIET + Pace::FIRST).await;
+        assert_eq!(pace.next(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,338 @@
+//! Three operator processes, each with its own Pod, behind a balancer.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use control_plane::Component;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{ObjectMeta, PostParams};
+use serde_json::Value;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::{Cluster, NAMESPACE};
+use crate::https::authority;
+use crate::operator::{Operator, readyz};
+use crate::prober::{Prober, constraint, template};
+
+const PODS: usize = 3;
+
+/// One pod's addresses, and whether the balancer sends requests there.
+#[derive(Clone)]
+struct Backend {
+    webhook: String,
+    health: String,
+    ready: bool,
+}
+
+/// Sends each connection to one of the ready pods in turn, as a Service does.
+struct Balancer {
+    address: String,
+    backends: Arc<Mutex<Vec<Backend>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Balancer {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let backends = Arc::<Mutex<Vec<Backend>>>::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(balance(listener, backends.clone()));
+        tasks.spawn(check(backends.clone()));
+        Self { address, backends, _tasks: tasks }
+    }
+
+    fn set(&self, operators: &[&Operator]) {
+        let mut backends = self.backends.lock().unwrap();
+        let ready = |operator: &Operator| {
+            backends.iter().any(|known| known.webhook == operator.webhook && known.ready)
+        };
+        let backend = |operator: &&Operator| Backend {
+            webhook: operator.webhook.clone(),
+            health: operator.health.clone(),
+            ready: ready(operator),
+        };
+        *backends = operators.iter().map(backend).collect();
+    }
+}
+
+async fn balance(listener: TcpListener, backends: Arc<Mutex<Vec<Backend>>>) {
+    let turn = AtomicUsize::new(0);
+    let mut connections = JoinSet::new();
+    while let Ok((mut client, _)) = listener.accept().await {
+        let ready: Vec<_> = backends.lock().unwrap().iter().filter(|known| known.ready).cloned().collect();
+        if ready.is_empty() {
+            continue;
+        }
+        let backend = ready[turn.fetch_add(1, Ordering::Relaxed) % ready.len()].clone();
+        connections.spawn(async move {
+            if let Ok(mut server) = TcpStream::connect(&backend.webhook).await {
+                // Ignore the error: either side may go at any time.
+                let _ = copy_bidirectional(&mut client, &mut server).await;
+            }
+        });
+    }
+}
+
+/// Probes readiness as a kubelet does, only more often.
+async fn check(backends: Arc<Mutex<Vec<Backend>>>) {
+    let mut ticks = interval(Duration::from_millis(100));
+    loop {
+        ticks.tick().await;
+        let all = backends.lock().unwrap().clone();
+        let probes = all.iter().map(|known| timeout(Duration::from_millis(500), readyz(&known.health)));
+        for (known, probe) in all.iter().zip(join_all(probes).await) {
+            let ready = matches!(probe, Ok(Some((200, _))));
+            let mut now = backends.lock().unwrap();
+            now.iter_mut().filter(|other| other.webhook == known.webhook).for_each(|now| now.ready = ready);
+        }
+    }
+}
+
+/// The processes, and the number of Pods that there have been.
+struct Fleet {
+    cluster: Cluster,
+    kubeconfig: PathBuf,
+    balancer: Balancer,
+    pods: Vec<(String, String, Operator)>,
+}
+
+impl Fleet {
+    /// Starts all processes at the same time on an empty cluster.
+    async fn start() -> Self {
+        let cluster = Cluster::start().await;
+        let balancer = Balancer::start().await;
+        let kubeconfig = cluster.plane.kubeconfig().to_owned();
+        let mut fleet = Self { cluster, kubeconfig, balancer, pods: Vec::new() };
+        let mut identities = vec![("webtroller-0".to_owned(), fleet.cluster.pod_uid.clone())];
+        for index in 1..PODS {
+            let name = format!("webtroller-{index}");
+            let uid = fleet.cluster.pod(&name).await;
+            identities.push((name, uid));
+        }
+        let starts = identities.iter().map(|(name, uid)| fleet.launch(name, uid));
+        let operators = join_all(starts).await;
+        for ((name, uid), operator) in identities.into_iter().zip(operators) {
+            fleet.pods.push((name, uid, operator));
+        }
+        fleet.balance().await;
+        fleet
+    }
+
+    async fn launch(&self, name: &str, uid: &str) -> Operator {
+        let mut operator =
+            Operator::launch(&self.kubeconfig, [name, NAMESPACE, uid], &self.balancer.address).await;
+        operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
+        operator
+    }
+
+    /// Tells the balancer where the pods are, and waits until they are ready.
+    async fn balance(&mut self) {
+        self.balancer.set(&self.pods.iter().map(|(_, _, operator)| operator).collect::<Vec<_>>());
+        for (_, _, operator) in &self.pods {
+            operator.until_readyz(|code, _| code == 200).await;
+        }
+    }
+
+    /// Starts a process again as the same Pod.
+    async fn restart(&mut self, index: usize, prober: &mut Prober) {
+        let (name, uid, _) = &self.pods[index];
+        let operator = self.launch(name, uid).await;
+        prober.ask(name, &operator.webhook);
+        self.pods[index].2 = operator;
+        self.balance().await;
+    }
+
+    /// Applies a policy. The API server may still hold connections to a frozen pod, and then refuses once for each.
+    async fn change(&self, policy: &str) {
+        for _ in 0..10 {
+            let answer = self.cluster.feed(&["apply", "-f", "-"], policy).await;
+            if answer.success {
+                return;
+            }
+            assert!(answer.stderr.contains("failed to call webhook"), "{}", answer.stderr);
+        }
+        panic!("the API server still sends requests to a frozen pod");
+    }
+
+    async fn prober(&self) -> Prober {
+        let mut prober = Prober::start(&self.cluster, authority(&self.cluster).await).await;
+        for (name, _, operator) in &self.pods {
+            prober.ask(name, &operator.webhook);
+        }
+        prober
+    }
+}
+
+/// How many writes of the operators there were to objects of `resource`, by name.
+fn writes(cluster: &Cluster, resource: &str) -> std::collections::BTreeMap<String, usize> {
+    let mut counts = std::collections::BTreeMap::new();
+    let others = ["kubectl", "kube-controller-manager", "kube-apiserver"];
+    for event in cluster.plane.audit_log().unwrap() {
+        let agent = event["userAgent"].as_str().unwrap_or_default();
+        let is_write = ["create", "update", "patch", "delete"].iter().any(|verb| event["verb"] == **verb);
+        let of_resource =
+            event["objectRef"]["resource"] == resource && event["objectRef"]["subresource"] == Value::Null;
+        if is_write && of_resource && !others.iter().any(|other| agent.starts_with(other)) {
+            let name = event["objectRef"]["name"].as_str().unwrap_or_default().to_owned();
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[tokio::test]
+async fn pods_that_start_together_on_an_empty_cluster_write_each_object_at_most_once_each() {
+    let fleet = Fleet::start().await;
+    fleet.cluster.apply(&template(1)).await;
+    fleet.cluster.enforced("constrainttemplate/numbered").await;
+    fleet.cluster.apply(&constraint(1)).await;
+    fleet.cluster.enforced("numbered/a").await;
+    for resource in ["customresourcedefinitions", "validatingwebhookconfigurations", "secrets"] {
+        let counts = writes(&fleet.cluster, resource);
+        println!("{resource}: {counts:?}");
+        assert!(!counts.is_empty() && counts.values().all(|count| *count <= PODS), "{resource}: {counts:?}");
+    }
+    let restarted = writes(&fleet.cluster, "customresourcedefinitions");
+    let mut fleet = fleet;
+    let mut prober = fleet.prober().await;
+    let (_, _, first) = fleet.pods.remove(0);
+    let identity = ("webtroller-0".to_owned(), fleet.cluster.pod_uid.clone());
+    first.stop().await;
+    let operator = fleet.launch(&identity.0, &identity.1).await;
+    prober.ask(&identity.0, &operator.webhook);
+    fleet.pods.insert(0, (identity.0, identity.1, operator));
+    fleet.balance().await;
+    let name = "numbered.constraints.gatekeeper.sh";
+    let after = writes(&fleet.cluster, "customresourcedefinitions");
+    assert_eq!(after[name], restarted[name], "a restart writes no constraint CRD");
+}
+
+/// Policy changes to make; few in CI.
+fn changes() -> u64 {
+    std::env::var("WEBTROLLER_POLICY_CHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+}
+
+#[tokio::test]
+async fn what_is_said_to_be_enforced_is_what_every_pod_answers_whatever_fails() {
+    let mut fleet = Fleet::start().await;
+    let mut numbers = (1, 1);
+    fleet.cluster.apply(&template(1)).await;
+    fleet.cluster.enforced("constrainttemplate/numbered").await;
+    fleet.cluster.apply(&constraint(1)).await;
+    let mut prober = fleet.prober().await;
+    prober.enforced(numbers).await;
+    for change in 1..=changes() {
+        let index = usize::try_from(change).unwrap() % PODS;
+        let frozen = change % 6 == 1;
+        match change % 6 {
+            1 => fleet.pods[index].2.signal("-STOP"),
+            2 => {
+                fleet.pods[index].2.child.kill().await.unwrap();
+                fleet.restart(index, &mut prober).await;
+            }
+            4 => {
+                fleet.pods[index].2.terminate();
+                fleet.pods[index].2.child.wait().await.unwrap();
+                fleet.restart(index, &mut prober).await;
+            }
+            5 if change % 12 == 5 => {
+                fleet.cluster.plane.restart(Component::ApiServer).await.unwrap();
+            }
+            _ => {}
+        }
+        let policy = if change % 3 == 0 {
+            numbers.1 = change + 1;
+            template(numbers.1)
+        } else {
+            numbers.0 = change + 1;
+            constraint(numbers.0)
+        };
+        fleet.change(&policy).await;
+        if frozen {
+            // Nothing can be promised while a pod that may answer has not heard of it.
+            fleet.pods[index].2.signal("-CONT");
+        }
+        prober.enforced(numbers).await;
+    }
+    let (answers, lies) = prober.lies();
+    println!("{} policy changes, {answers} answers, {} lies", changes(), lies.len());
+    assert!(answers > 100 && lies.is_empty(), "{} of {answers} answers: {:?}", lies.len(), lies.first());
+}
+
+/// What the API server answered to one client.
+#[derive(Debug, Default)]
+struct Load {
+    refused: usize,
+    admitted: usize,
+    wrongly_admitted: usize,
+    failed: Vec<String>,
+}
+
+async fn load(api: Api<ConfigMap>, end: CancellationToken) -> Load {
+    let parameters = PostParams { dry_run: true, ..PostParams::default() };
+    let object = |name: &str| ConfigMap {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    };
+    let mut load = Load::default();
+    while !end.is_cancelled() {
+        match api.create(&parameters, &object("forbidden")).await {
+            Ok(_) => load.wrongly_admitted += 1,
+            Err(kube::Error::Api(status)) if status.message.contains("numbers=") => load.refused += 1,
+            Err(error) => load.failed.push(error.to_string()),
+        }
+        match api.create(&parameters, &object("allowed")).await {
+            Ok(_) => load.admitted += 1,
+            Err(error) => load.failed.push(error.to_string()),
+        }
+    }
+    load
+}
+
+#[tokio::test]
+async fn a_rolling_restart_under_load_fails_no_request_and_admits_none_wrongly() {
+    let mut fleet = Fleet::start().await;
+    fleet.cluster.apply(&template(1)).await;
+    fleet.cluster.enforced("constrainttemplate/numbered").await;
+    fleet.cluster.apply(&constraint(1)).await;
+    fleet.cluster.enforced("numbered/a").await;
+    let end = CancellationToken::new();
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let api = Api::namespaced(fleet.cluster.plane.client().unwrap(), "default");
+            tokio::spawn(load(api, end.clone()))
+        })
+        .collect();
+    for index in 0..PODS {
+        let name = format!("webtroller-{}", PODS + index);
+        let uid = fleet.cluster.pod(&name).await;
+        let operator = fleet.launch(&name, &uid).await;
+        fleet.pods.push((name, uid, operator));
+        fleet.balance().await;
+        let (name, _, old) = fleet.pods.remove(0);
+        // Its connections end by themselves; the balancer sees that it is no longer ready.
+        old.stop().await;
+        fleet.balance().await;
+        fleet.cluster.must(&["delete", "pod", &name, "-n", NAMESPACE, "--force", "--grace-period=0"]).await;
+    }
+    end.cancel();
+    let mut total = Load::default();
+    for client in clients {
+        let one = client.await.unwrap();
+        total.refused += one.refused;
+        total.admitted += one.admitted;
+        total.wrongly_admitted += one.wrongly_admitted;
+        total.failed.extend(one.failed);
+    }
+    println!("{} refused, {} admitted", total.refused, total.admitted);
+    assert!(total.wrongly_admitted == 0 && total.failed.is_empty() && total.refused > 100, "{total:?}");
+}
