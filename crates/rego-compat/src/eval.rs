@@ -25,12 +25,6 @@ use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::Plan;
 
-#[cfg(feature = "rvm")]
-pub(crate) use conflict::of_machine;
-#[cfg(feature = "rvm")]
-pub(crate) use document::merged;
-#[cfg(feature = "rvm")]
-pub(crate) use step::children;
 pub(crate) use witness::Witness;
 pub(crate) use world::World;
 
@@ -77,16 +71,14 @@ pub(crate) fn solutions(
     let [input, data] = documents;
     let world = World::new(plan, input, data, meter, externals);
     let mut found = Vec::new();
-    if let Some(group) = plan.groups.get(group) {
-        world.each_result(group, &mut |branch, frame| {
-            if let Some(value) = world.value(&branch.value, frame)? {
-                meter.check_output(&value)?;
-                meter.charge_value(&value)?;
-                found.push(value.into_owned());
-            }
-            Ok(())
-        })?;
-    }
+    world.each_result(plan.group(group)?, &mut |branch, frame| {
+        if let Some(value) = world.value(&branch.value, frame)? {
+            meter.check_output(&value)?;
+            meter.charge_value(&value)?;
+            found.push(value.into_owned());
+        }
+        Ok(())
+    })?;
     Ok(found)
 }
 

@@ -18,7 +18,7 @@
 mod analysis;
 mod annotation;
 mod ast;
-pub mod builtins;
+mod builtins;
 mod check;
 mod desugar;
 mod error;
@@ -36,8 +36,6 @@ mod plan;
 mod program;
 mod query;
 mod rules;
-#[cfg(feature = "rvm")]
-mod rvm;
 mod signature;
 mod suite;
 mod suspend;
@@ -52,11 +50,10 @@ pub use eval_budget::{Budget, Limit};
 pub use externals::{Externals, Silent};
 pub use finding::{Code, Finding, Findings};
 pub use module::{Module, RegoVersion};
-pub use program::{Backend, Program, compile};
+pub use program::{Program, compile};
 pub use query::{Expression, Query, Scope, Solution};
 pub use rules::{Bounds, DISABLED_BUILTINS, Rules};
-#[cfg(feature = "rvm")]
-pub use rvm::{OutsideSubset, Reason};
+pub use signature::{BuiltinFunction, builtin_functions};
 pub use suite::{Case, Coverage, FileCoverage, Outcome, Range, Suite, Test};
 pub use suspend::{AsyncExternals, Progress, Request, Response, Suspended};
 pub use value::{Array, Number, Object, Set, Value, ValueError};

@@ -1,11 +1,11 @@
-//! Which code answers a builtin: this crate's fast ones, `crate::builtins`, or regorus.
+//! The code behind each builtin.
 //!
-//! The functions here are those policies call most, over borrowed values; each is tested against OPA.
+//! Functions here read their arguments where they are and count what they cost; those in `crate::builtins` own their
+//! arguments and have a price that is paid before the call. Each is tested against OPA.
 
 mod bits;
 mod collection;
 mod compare;
-mod engine;
 mod expression;
 mod glob;
 mod graph;
@@ -42,8 +42,8 @@ pub(crate) enum Builtin {
     Native(fn(&[&Value], &Meter) -> Answer),
     /// Wants arguments of its own.
     Owned(fn(&[Value]) -> Outcome, price::Price),
-    Engine(engine::Function, price::Price),
-    /// Declared by OPA, answered by nobody: always undefined.
+    /// Not a function at run time: a relation (`walk`), a constant of the program (`rego.metadata.*`), or a request to the
+    /// network that this crate does not make (`http.send`, `net.lookup_ip_addr`). A call is undefined.
     Missing,
 }
 
@@ -52,11 +52,15 @@ impl std::fmt::Debug for Builtin {
         f.write_str(match self {
             Self::Native(_) => "Native",
             Self::Owned(..) => "Owned",
-            Self::Engine(..) => "Engine",
             Self::Missing => "Missing",
         })
     }
 }
+
+/// The builtins that have no code of their own.
+#[cfg(test)]
+const WITHOUT_CODE: [&str; 5] =
+    ["http.send", "net.lookup_ip_addr", "rego.metadata.chain", "rego.metadata.rule", "walk"];
 
 static TABLE: OnceLock<Vec<Builtin>> = OnceLock::new();
 
@@ -71,20 +75,16 @@ fn choose(name: &str) -> Builtin {
     if let Some(native) = metered(name) {
         return Builtin::Native(native);
     }
-    if let Some(builtin) = crate::builtins::registry().iter().find(|builtin| builtin.name == name) {
-        return Builtin::Owned(builtin.run, price::of(name));
+    if let Some((_, run)) = crate::builtins::registry().iter().find(|(own, _)| *own == name) {
+        return Builtin::Owned(*run, price::of(name));
     }
-    let native = compare::find(name)
+    compare::find(name)
         .or_else(|| number::find(name))
         .or_else(|| bits::find(name))
         .or_else(|| graph::find(name))
         .or_else(|| text::find(name))
-        .or_else(|| collection::find(name));
-    let engine = || match engine::find(name) {
-        Some(function) => Builtin::Engine(function, price::of(name)),
-        None => Builtin::Missing,
-    };
-    native.map_or_else(engine, Builtin::Native)
+        .or_else(|| collection::find(name))
+        .map_or(Builtin::Missing, Builtin::Native)
 }
 
 /// Functions whose results may be much larger than their arguments, or take much longer to make.
@@ -116,10 +116,6 @@ pub(crate) fn call(builtin: Builtin, args: &[&Value], meter: &Meter) -> Answer {
                 Outcome::Value(value) => Some(value),
             }
         }
-        Builtin::Engine(run, price) => {
-            price(args, meter)?;
-            engine::call(run, &owned(args))?
-        }
         Builtin::Missing => None,
     };
     if let Some(value) = &answer {
@@ -142,5 +138,50 @@ fn text_at<'a>(args: &[&'a Value], index: usize) -> Option<&'a str> {
     match args.get(index) {
         Some(Value::String(text)) => Some(text),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_builtin_of_opa_has_code_or_is_known_to_have_none() {
+        let missing: Vec<&str> = signature::all()
+            .map(|signature| signature.name)
+            .filter(|name| matches!(choose(name), Builtin::Missing))
+            .collect();
+        assert_eq!(missing, WITHOUT_CODE);
+    }
+
+    #[test]
+    fn no_code_is_behind_another_under_the_same_name() {
+        let finders = [
+            compare::find,
+            number::find,
+            bits::find,
+            graph::find,
+            text::find,
+            collection::find,
+            expression::find,
+            json_schema::find,
+            graphql::find,
+            network::find,
+            range::find,
+        ];
+        let owned = |name: &str| crate::builtins::registry().iter().filter(|(own, _)| *own == name).count();
+        for signature in signature::all() {
+            let name = signature.name;
+            let found =
+                finders.iter().filter(|find| find(name).is_some()).count().saturating_add(owned(name));
+            assert!(found <= 1, "{name} has {found} implementations");
+        }
+    }
+
+    #[test]
+    fn no_builtin_is_unknown_to_opa() {
+        for (name, _) in crate::builtins::registry() {
+            assert!(signature::find(name).is_some(), "{name}");
+        }
     }
 }

@@ -15,6 +15,7 @@ mod risk;
 use std::sync::Arc;
 
 use crate::ast::Name;
+use crate::error::EvalError;
 use crate::finding::{Pos, Source};
 use crate::ir::{GroupId, Hook, Kind};
 use crate::native::Builtin;
@@ -22,8 +23,6 @@ use crate::value::Value;
 
 pub(crate) use compile::{Queried, plan, plan_rules};
 pub(crate) use gate::{Gate, Place, PlaceRoot, Want, split_escaped};
-#[cfg(feature = "rvm")]
-pub(crate) use risk::can_conflict;
 
 /// Index into a frame.
 pub(crate) type SlotIndex = usize;
@@ -40,6 +39,25 @@ pub(crate) struct Plan {
     pub(crate) invariants: usize,
     /// What [`Step::Mark`] names.
     pub(crate) marks: Vec<Mark>,
+}
+
+impl Plan {
+    /// The rule or function of a number. A number without one is a defect of the planner, and must not be taken for an
+    /// undefined value, which would silence the policy.
+    pub(crate) fn group(&self, id: GroupId) -> Result<&Group, EvalError> {
+        self.groups.get(id).ok_or_else(|| EvalError::Internal(format!("the plan has no rule {id}")))
+    }
+
+    /// As [`Self::group`], of a level of `data`.
+    pub(crate) fn node(&self, id: usize) -> Result<&Node, EvalError> {
+        self.nodes.get(id).ok_or_else(|| EvalError::Internal(format!("the plan has no package {id}")))
+    }
+
+    /// As [`Self::group`], of the name of a host's function.
+    pub(crate) fn external(&self, index: usize) -> Result<&str, EvalError> {
+        let name = self.externals.get(index).map(String::as_str);
+        name.ok_or_else(|| EvalError::Internal(format!("the plan has no host function {index}")))
+    }
 }
 
 /// A level of `data` that has rules below it.
@@ -66,14 +84,6 @@ pub(crate) struct Group {
     /// For each branch of each definition that is no default a number, the same for the same constant; `None` where the
     /// value is computed. Empty unless `exact`.
     pub(crate) agreed: Vec<Option<usize>>,
-}
-
-#[cfg(feature = "rvm")]
-impl Group {
-    /// `data.package.name`
-    pub(crate) fn name(&self) -> String {
-        format!("data.{}", self.path.join("."))
-    }
 }
 
 /// One definition with its `else` branches.
@@ -286,4 +296,17 @@ pub(crate) enum Pattern {
     Equal(Expr),
     Array(Vec<Pattern>),
     Object(Vec<(Expr, Pattern)>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_names_nothing_is_an_internal_error() {
+        let plan = Plan::default();
+        assert!(matches!(plan.group(0), Err(EvalError::Internal(_))));
+        assert!(matches!(plan.node(0), Err(EvalError::Internal(_))));
+        assert!(matches!(plan.external(0), Err(EvalError::Internal(_))));
+    }
 }

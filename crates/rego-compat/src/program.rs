@@ -17,31 +17,12 @@ use crate::meter::Meter;
 use crate::module::Module;
 use crate::plan::{self, Plan};
 use crate::rules::Rules;
-#[cfg(feature = "rvm")]
-use crate::rvm;
 use eval_budget::Budget;
-
-/// What evaluates a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Backend {
-    /// The fastest that means what OPA means: today always the interpreter.
-    #[default]
-    Auto,
-    /// The interpreter of this crate.
-    Interpreter,
-    /// regorus' virtual machine, for a second verdict; slower than the interpreter, which is asked whether
-    /// definitions conflict where they can.
-    #[cfg(feature = "rvm")]
-    Rvm,
-}
 
 /// A compiled query. Immutable, cheap to clone, `Send + Sync`.
 #[derive(Clone, Debug)]
 pub struct Program {
     shared: Arc<Shared>,
-    #[cfg(feature = "rvm")]
-    machine: Option<Arc<rvm::Machine>>,
 }
 
 #[derive(Debug)]
@@ -68,11 +49,7 @@ pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program
     let (start, whole) = queried(&book, &path);
     let analysis = Analysis::of(&book, &dependencies.closure(start), whole);
     let shared = Shared { plan: plan::plan(&book, &path), analysis };
-    Ok(Program {
-        shared: Arc::new(shared),
-        #[cfg(feature = "rvm")]
-        machine: None,
-    })
+    Ok(Program { shared: Arc::new(shared) })
 }
 
 /// The rules a query names, and whether it reads plain data too.
@@ -124,20 +101,10 @@ impl Program {
         budget: &Budget,
         externals: &dyn Externals,
     ) -> Result<Option<Value>, EvalError> {
-        #[cfg(feature = "rvm")]
-        if let Some(machine) = &self.machine {
-            let answer = rvm::run(machine, &self.shared.plan, input, data, budget, externals);
-            if !machine.can_conflict() {
-                return answer;
-            }
-            let interpreted = eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals);
-            let conflict = |answer: &Result<_, _>| matches!(answer, Err(EvalError::Conflict { .. }));
-            return if conflict(&answer) || conflict(&interpreted) { interpreted } else { answer };
-        }
         eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals)
     }
 
-    /// As [`Self::evaluate_with`], with the interpreter, and the steps it took.
+    /// As [`Self::evaluate_with`], and the steps it took.
     pub(crate) fn metered(
         &self,
         input: &Value,
@@ -154,28 +121,5 @@ impl Program {
     #[must_use]
     pub fn analysis(&self) -> &Analysis {
         &self.shared.analysis
-    }
-
-    /// The same program on a back end of choice.
-    ///
-    /// # Errors
-    /// The virtual machine would not answer as OPA does; the program itself goes on as it was.
-    #[cfg(feature = "rvm")]
-    pub fn with_backend(&self, backend: Backend) -> Result<Self, rvm::OutsideSubset> {
-        let machine = match backend {
-            Backend::Auto | Backend::Interpreter => None,
-            Backend::Rvm => Some(Arc::new(rvm::assemble(&self.shared.plan)?)),
-        };
-        Ok(Self { shared: Arc::clone(&self.shared), machine })
-    }
-
-    /// What evaluates the program.
-    #[must_use]
-    pub fn backend(&self) -> Backend {
-        #[cfg(feature = "rvm")]
-        if self.machine.is_some() {
-            return Backend::Rvm;
-        }
-        Backend::Interpreter
     }
 }

@@ -1,6 +1,6 @@
 //! Names, arities and types of OPA's builtin functions: what the checks need to know of a call.
 //!
-//! What the functions compute is in `crate::builtins` and `crate::native`, and for the rest in regorus.
+//! What the functions compute is in `crate::builtins` and `crate::native`.
 
 mod table;
 
@@ -51,6 +51,27 @@ pub(crate) fn index_of(name: &str) -> Option<usize> {
 /// All builtins in order of their places.
 pub(crate) fn all() -> impl Iterator<Item = &'static Signature> {
     table::TABLE.iter()
+}
+
+/// One of OPA's builtin functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BuiltinFunction {
+    /// The full name, for example `net.cidr_merge`.
+    pub name: &'static str,
+    /// The number of arguments, the optional output variable not counted.
+    pub arity: usize,
+    /// Rego v1 removed it: only a v0 module may call it.
+    pub v0_only: bool,
+}
+
+/// Returns OPA's builtin functions, ordered by name.
+pub fn builtin_functions() -> impl Iterator<Item = BuiltinFunction> {
+    all().map(|signature| BuiltinFunction {
+        name: signature.name,
+        arity: signature.args.len(),
+        v0_only: signature.removed,
+    })
 }
 
 #[cfg(test)]

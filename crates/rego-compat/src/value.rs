@@ -5,7 +5,6 @@
 //! `builtins`; nothing here knows about modules or evaluation.
 
 mod array;
-mod exchange;
 mod json;
 pub(crate) mod literal;
 pub(crate) mod number;
@@ -19,9 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use array::Array;
-#[cfg(feature = "rvm")]
-pub(crate) use exchange::to_machine;
-pub(crate) use exchange::{from_engine, to_engine};
 pub use number::Number;
 pub use object::Object;
 pub use set::Set;

@@ -1,6 +1,6 @@
 //! Our side of a comparison: modules compiled and evaluated by `rego-compat`.
 
-use rego_compat::{Backend, Budget, Module, OutsideSubset, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, Module, Program, RegoVersion, Rules, Value, compile};
 
 use crate::Verdict;
 
@@ -51,12 +51,4 @@ pub fn evaluate(program: &Program, input: &Value, data: &Value, budget: &Budget)
         Ok(None) => Verdict::Undefined,
         Err(error) => Verdict::Failed(error.to_string()),
     }
-}
-
-/// The program on the virtual machine.
-///
-/// # Errors
-/// It has something that the virtual machine is not asked for, or must not be.
-pub fn on_machine(program: &Program) -> Result<Program, OutsideSubset> {
-    program.with_backend(Backend::Rvm)
 }

@@ -22,20 +22,14 @@ const BATCH: usize = 500;
 /// Modules asked about every day.
 const EVERYDAY: usize = 20_000;
 
-/// One module in so many is evaluated on the virtual machine too.
-const MACHINE: usize = 4;
-
 #[derive(Default)]
 struct Tally {
     refused: usize,
     defined: usize,
-    /// Modules that the virtual machine was to evaluate too, and those that it did.
-    for_machine: usize,
     /// Evaluations that end with a conflict, and those of them that tell of it as OPA does. Which of several conflicts is
     /// told depends on what is run first.
     conflicts: usize,
     told_alike: usize,
-    on_machine: usize,
     differences: Vec<String>,
 }
 
@@ -43,7 +37,6 @@ struct Tally {
 fn generated_modules_answer_as_in_opa() {
     let count = scale::from_env("CONFORMANCE_MODULES", EVERYDAY);
     let first = scale::from_env("CONFORMANCE_SEED", 1);
-    let every = scale::from_env("CONFORMANCE_MACHINE", MACHINE).max(1);
     let mut judge = Judge::opa().expect("a judge");
     let mut tally = Tally::default();
     for start in (0..count).step_by(BATCH) {
@@ -53,8 +46,7 @@ fn generated_modules_answer_as_in_opa() {
         judge
             .ask_all(questions, |position, answer| {
                 let (seed, module) = &modules[position];
-                let on_machine = position % every == 0;
-                if let Err(difference) = compare(module, &answer, on_machine, &mut tally) {
+                if let Err(difference) = compare(module, &answer, &mut tally) {
                     let text = &module.sources.modules[0].1;
                     tally
                         .differences
@@ -64,21 +56,12 @@ fn generated_modules_answer_as_in_opa() {
             .expect("answers");
     }
     println!(
-        "{count} modules, {} refused, {} of {} on the virtual machine too, {} defined answers, {} of {} conflicts told alike, {} differences",
+        "{count} modules, {} refused, {} defined answers, {} of {} conflicts told alike, {} differences",
         tally.refused,
-        tally.on_machine,
-        tally.for_machine,
         tally.defined,
         tally.told_alike,
         tally.conflicts,
         tally.differences.len()
-    );
-    // A subset that hardly a module is in compares nothing.
-    assert!(
-        tally.on_machine * 4 > tally.for_machine,
-        "{} of {} modules on the virtual machine",
-        tally.on_machine,
-        tally.for_machine
     );
     assert!(
         tally.told_alike * 100 >= tally.conflicts * 95,
@@ -109,7 +92,7 @@ fn question(module: &Generated) -> String {
     .to_string()
 }
 
-fn compare(module: &Generated, answer: &Json, on_machine: bool, tally: &mut Tally) -> Result<(), String> {
+fn compare(module: &Generated, answer: &Json, tally: &mut Tally) -> Result<(), String> {
     let compiled = module.sources.compile(module.query, &Rules::default());
     let Some(answers) = answer["answers"].as_array() else {
         tally.refused += 1;
@@ -121,23 +104,17 @@ fn compare(module: &Generated, answer: &Json, on_machine: bool, tally: &mut Tall
         };
     };
     let program = compiled.map_err(|refused| format!("OPA compiles it, ours {refused:?}"))?;
-    let machine = on_machine.then(|| ours::on_machine(&program).ok()).flatten();
-    tally.for_machine += usize::from(on_machine);
-    tally.on_machine += usize::from(machine.is_some());
     for (input, answer) in module.inputs.iter().zip(answers) {
         let opa = Verdict::of_judge(answer);
         let value = Value::from_json_str(&input.to_string()).map_err(|error| error.to_string())?;
         tally.defined += usize::from(matches!(opa, Verdict::Value(_)));
-        for program in [Some(&program), machine.as_ref()].into_iter().flatten() {
-            let ours = ours::evaluate(program, &value, &Value::new_object(), &ours::patience());
-            if let Some(alike) = ours.tells_alike(&opa) {
-                tally.conflicts += 1;
-                tally.told_alike += usize::from(alike);
-            }
-            if !ours.agrees(&opa) {
-                let backend = program.backend();
-                return Err(format!("OPA {opa:?}\n  ours ({backend:?}) {ours:?}\n  input {input}"));
-            }
+        let ours = ours::evaluate(&program, &value, &Value::new_object(), &ours::patience());
+        if let Some(alike) = ours.tells_alike(&opa) {
+            tally.conflicts += 1;
+            tally.told_alike += usize::from(alike);
+        }
+        if !ours.agrees(&opa) {
+            return Err(format!("OPA {opa:?}\n  ours {ours:?}\n  input {input}"));
         }
     }
     Ok(())

@@ -12,7 +12,7 @@
 
 use conformance::random::Random;
 use conformance::{Judge, scale, tagged};
-use rego_compat::Value;
+use rego_compat::{Budget, Module, Program, RegoVersion, Rules, Value, compile};
 use serde_json::{Value as Json, json};
 
 const VERBS: &[char] = &[
@@ -122,11 +122,16 @@ fn normal(json: &Json) -> Json {
     tagged::read(json).map_or(Json::Null, |value| tagged::write(&value))
 }
 
-fn ours(arguments: &[Value]) -> String {
-    let registry = rego_compat::builtins::registry();
-    let sprintf = registry.iter().find(|builtin| builtin.name == "sprintf").unwrap();
-    match (sprintf.run)(arguments) {
-        rego_compat::builtins::Outcome::Value(Value::String(text)) => text.to_string(),
+/// A program that formats its input.
+fn program() -> Program {
+    let text = "package t\np := sprintf(input[0], input[1])";
+    let module = Module::parse("t.rego", text, RegoVersion::V1).unwrap();
+    compile(&[module], "data.t.p", &Rules::default()).unwrap()
+}
+
+fn ours(program: &Program, arguments: &[Value]) -> String {
+    match program.evaluate(&arguments.to_vec().into(), &Value::new_object(), &Budget::default()) {
+        Ok(Some(Value::String(text))) => text.to_string(),
         other => format!("{other:?}"),
     }
 }
@@ -143,13 +148,14 @@ fn sprintf_prints_what_opa_prints() {
         .collect();
     let questions =
         calls.iter().map(|args| json!({"op": "call", "name": "sprintf", "args": args}).to_string());
-    let mut differences = Vec::new();
+    let (program, mut differences) = (program(), Vec::new());
     let mut judge = Judge::opa().expect("a judge");
     judge
         .ask_all(questions, |position, answer| {
             let arguments: Vec<Value> =
                 calls[position].iter().map(|arg| tagged::read(arg).unwrap()).collect();
-            let (expected, got) = (answer["result"].as_str().unwrap_or("?").to_owned(), ours(&arguments));
+            let (expected, got) =
+                (answer["result"].as_str().unwrap_or("?").to_owned(), ours(&program, &arguments));
             if expected != got {
                 differences.push(format!("{}\n  OPA  {expected:?}\n  ours {got:?}", json!(calls[position])));
             }
@@ -163,12 +169,13 @@ fn sprintf_prints_what_opa_prints() {
 fn quoting_agrees_on_every_character() {
     let characters: Vec<char> = (0..=0x10ffff).filter_map(char::from_u32).collect();
     let chunks: Vec<String> = characters.chunks(500).map(|chunk| chunk.iter().collect()).collect();
+    let program = program();
     let call = |text: &String| json!({"op": "call", "name": "sprintf", "args": ["%q", [text]]}).to_string();
     let mut judge = Judge::opa().expect("a judge");
     judge
         .ask_all(chunks.iter().map(call), |position, answer| {
             let arguments = [Value::from("%q"), Value::from(vec![Value::from(chunks[position].as_str())])];
-            assert_eq!(answer["result"].as_str(), Some(ours(&arguments).as_str()));
+            assert_eq!(answer["result"].as_str(), Some(ours(&program, &arguments).as_str()));
         })
         .expect("answers");
 }

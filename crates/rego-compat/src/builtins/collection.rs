@@ -48,12 +48,6 @@ pub(super) fn set_diff(args: &[Value]) -> Outcome {
     outcome(difference().map(Set::into_value))
 }
 
-/// `union(xs)` of a set of sets.
-pub(super) fn union(args: &[Value]) -> Outcome {
-    let all = |sets: Vec<&Set>| sets.into_iter().flat_map(Set::iter).cloned().collect::<Set>();
-    outcome(sets(args).map(all).map(Set::into_value))
-}
-
 /// `intersection(xs)` of a set of sets; that of none is empty.
 pub(super) fn intersection(args: &[Value]) -> Outcome {
     let common = |sets: Vec<&Set>| {

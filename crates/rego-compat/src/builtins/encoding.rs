@@ -22,6 +22,40 @@ pub(super) fn from_base64url(text: &str) -> Result<Vec<u8>, Fault> {
     base64::decode_url(format!("{text}{padding}").as_bytes()).ok_or_else(illegal)
 }
 
+/// `base64.encode(text)`.
+pub(super) fn base64_encode(args: &[Value]) -> Outcome {
+    encoded(args, &data_encoding::BASE64)
+}
+
+/// `base64url.encode(text)`.
+pub(super) fn base64url_encode(args: &[Value]) -> Outcome {
+    encoded(args, &data_encoding::BASE64URL)
+}
+
+/// `base64url.encode_no_pad(text)`.
+pub(super) fn base64url_encode_no_pad(args: &[Value]) -> Outcome {
+    encoded(args, &data_encoding::BASE64URL_NOPAD)
+}
+
+/// `hex.encode(text)`.
+pub(super) fn hex_encode(args: &[Value]) -> Outcome {
+    encoded(args, &data_encoding::HEXLOWER)
+}
+
+fn encoded(args: &[Value], encoding: &data_encoding::Encoding) -> Outcome {
+    operand::string(args, 0).map(|text| Value::from(encoding.encode(text.as_bytes()))).into()
+}
+
+/// `hex.decode(text)`.
+pub(super) fn hex_decode(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|text| {
+        let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(text.as_bytes());
+        let bytes = bytes.map_err(|_| "encoding/hex: invalid hexadecimal digits".to_owned())?;
+        Ok(Value::from(utf8::lossy(&bytes)))
+    });
+    answer.into()
+}
+
 /// `base64.is_valid(text)`; what is no text is not valid.
 pub(super) fn base64_is_valid(args: &[Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(|text| base64::decode(text.as_bytes()).is_some());

@@ -1,4 +1,5 @@
-//! `regex.*`. Source: OPA `topdown/regex.go`; patterns are Go's, see [`go_compat::regexp`].
+//! `regex.is_valid` and `regex.template_match`. Source: OPA `topdown/regex.go`; patterns are Go's, see
+//! [`go_compat::regexp`].
 
 use std::rc::Rc;
 
@@ -13,71 +14,10 @@ fn compiled(pattern: &str) -> Result<Rc<Regex>, Fault> {
     regexp::compile(pattern).map(|pattern| pattern.regex).map_err(|error| error.to_string())
 }
 
-/// `regex.match(pattern, text)`, and `re_match` in v0.
-pub(super) fn matches(args: &[Value]) -> Outcome {
-    let answer = operand::string(args, 0).and_then(|pattern| {
-        let text = operand::string(args, 1)?;
-        Ok(Value::Bool(compiled(pattern)?.is_match(text)))
-    });
-    answer.into()
-}
-
 /// `regex.is_valid(pattern)`; what is no text is not valid.
 pub(super) fn is_valid(args: &[Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(regexp::is_valid);
     Outcome::Value(Value::Bool(valid))
-}
-
-/// `regex.split(pattern, text)`.
-pub(super) fn split(args: &[Value]) -> Outcome {
-    let answer = operand::string(args, 0).and_then(|pattern| {
-        let text = operand::string(args, 1)?;
-        let parts = regexp::split(text, pattern, &*compiled(pattern)?);
-        Ok(Value::from(parts.into_iter().map(Value::from).collect::<Vec<_>>()))
-    });
-    answer.into()
-}
-
-/// `regex.find_n(pattern, text, n)`: the first `n` matches, or all if `n` is negative.
-pub(super) fn find_n(args: &[Value]) -> Outcome {
-    let answer = operand::string(args, 0).and_then(|pattern| {
-        let (text, limit) = (operand::string(args, 1)?, limit(args)?);
-        let regex = compiled(pattern)?;
-        let found: Vec<Value> =
-            regex.find_iter(text).take(limit).map(|found| Value::from(found.as_str())).collect();
-        Ok(Value::from(found))
-    });
-    answer.into()
-}
-
-/// `regex.find_all_string_submatch_n(pattern, text, n)`: matches with their groups, of which one that took no
-/// part is empty.
-pub(super) fn find_all_string_submatch_n(args: &[Value]) -> Outcome {
-    let answer = operand::string(args, 0).and_then(|pattern| {
-        let (text, limit) = (operand::string(args, 1)?, limit(args)?);
-        let regex = compiled(pattern)?;
-        let groups = |found: regexp::Captures<'_>| {
-            let texts = found.iter().map(|group| Value::from(group.map_or("", |group| group.as_str())));
-            Value::from(texts.collect::<Vec<_>>())
-        };
-        Ok(Value::from(regex.captures_iter(text).take(limit).map(groups).collect::<Vec<_>>()))
-    });
-    answer.into()
-}
-
-fn limit(args: &[Value]) -> Result<usize, Fault> {
-    Ok(usize::try_from(operand::integer(args, 2)?).unwrap_or(usize::MAX))
-}
-
-/// `regex.replace(text, pattern, replacement)`; `$1` and `${name}` in the replacement stand for groups.
-pub(super) fn replace(args: &[Value]) -> Outcome {
-    let answer = operand::string(args, 0).and_then(|text| {
-        let (pattern, replacement) = (operand::string(args, 1)?, operand::string(args, 2)?);
-        let regex = compiled(pattern)?;
-        let expanded = |found: &regexp::Captures<'_>| regexp::expand(replacement, found);
-        Ok(Value::from(regex.replace_all(text, expanded).into_owned()))
-    });
-    answer.into()
 }
 
 /// `regex.template_match(template, text, start, end)`: between the delimiters are patterns, all else is itself.

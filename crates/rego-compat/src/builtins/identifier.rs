@@ -1,4 +1,4 @@
-//! `uuid.parse`. Source: OPA `internal/uuid` and `github.com/google/uuid`.
+//! `uuid.*`. Source: OPA `internal/uuid` and `github.com/google/uuid`.
 
 use crate::value::Object;
 use crate::value::Value;
@@ -14,6 +14,39 @@ pub(super) fn parse(args: &[Value]) -> Outcome {
         Ok(text) => bytes_of(text).map_or(Outcome::Undefined, |bytes| Outcome::Value(described(bytes))),
         Err(fault) => Outcome::Error(fault),
     }
+}
+
+/// `uuid.rfc4122(key)`: a random UUID; an evaluation has one answer for each key, which is remembered where builtins are
+/// called.
+pub(super) fn rfc4122(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|_| {
+        let mut bytes = random()?;
+        // Version 4 of the variant of RFC 4122.
+        bytes[6] = (bytes[6] & 0x0f) | 0x40;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        let digits = data_encoding::HEXLOWER.encode(&bytes);
+        let group = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default();
+        let groups = [group(0..8), group(8..12), group(12..16), group(16..20), group(20..32)];
+        Ok(Value::from(groups.join("-")))
+    });
+    answer.into()
+}
+
+/// `rand.intn(key, n)`: a number from 0 up to the size of `n`, and 0 for 0.
+pub(super) fn intn(args: &[Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|_| {
+        let bound = u128::from(operand::integer(args, 1)?.unsigned_abs());
+        // 128 random bits: the remainder favours no number by more than one in 2^64.
+        let drawn = u128::from_be_bytes(random()?).checked_rem(bound).unwrap_or(0);
+        Ok(Value::from(drawn))
+    });
+    answer.into()
+}
+
+fn random() -> Result<[u8; 16], operand::Fault> {
+    let mut bytes = [0_u8; 16];
+    let filled = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
+    filled.map(|()| bytes).map_err(|_| "the system has no random numbers".to_owned())
 }
 
 /// The bytes of a UUID: plain, as a URN, within any two characters, or without hyphens.

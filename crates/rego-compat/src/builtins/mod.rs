@@ -1,8 +1,7 @@
-//! The builtin functions that regorus lacks, or answers differently from OPA, as pure functions over values.
+//! The builtin functions that own their arguments, as functions over values.
 //!
-//! One file per family of OPA's reference (`topdown/*.go`). The program (`program`) asks [`registry`] which
-//! functions to put in front of the engine's own; a name that is not in the registry is answered by regorus.
-//! Nothing here knows about modules, rules or budgets, and nothing here performs input or output.
+//! One file per family of OPA's reference (`topdown/*.go`); the functions that policies call most, and those that count
+//! what they cost, are in `crate::native`, and no name is in both. Nothing here knows about modules, rules or budgets.
 
 use crate::value::Value;
 
@@ -12,7 +11,7 @@ mod collection;
 mod digest;
 mod document;
 mod encoding;
-pub(crate) mod expression;
+mod expression;
 pub(crate) mod format;
 mod identifier;
 mod network;
@@ -45,15 +44,14 @@ pub(crate) use network::addresses;
 
 /// What a builtin answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The call has this value.
     Value(Value),
     /// The call is undefined, and OPA would not report an error even in strict mode.
     Undefined,
     /// OPA reports this error in strict mode, and takes the call as undefined otherwise. The text is OPA's,
     /// without its location and code.
-    Error(String),
+    Error(#[allow(dead_code, reason = "the words show in a debugger only: there is no strict mode")] String),
     /// OPA has a value that is larger than any evaluation here may hold: the evaluation ends with that limit.
     Excess,
 }
@@ -78,167 +76,135 @@ fn outcome(result: Result<Value, operand::Fault>) -> Outcome {
     result.into()
 }
 
-/// One builtin function.
-///
-/// `run` is called with exactly `arity` arguments, none of which is [`Value::Undefined`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Builtin {
-    /// The full name, for example `net.cidr_merge`.
-    pub name: &'static str,
-    /// The number of arguments, the optional output variable not counted.
-    pub arity: u8,
-    /// False where two calls with equal arguments may differ (time, random numbers).
-    pub deterministic: bool,
-    /// True where Rego v1 removed the function, so that only a v0 module may call it.
-    pub v0_only: bool,
-    /// The function itself.
-    pub run: fn(&[Value]) -> Outcome,
-}
+/// A builtin function: called with as many arguments as it has, none of which is [`Value::Undefined`].
+pub(crate) type Builtin = fn(&[Value]) -> Outcome;
 
-impl Builtin {
-    /// A deterministic function that both language versions have.
-    const fn new(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
-        Self { name, arity, deterministic: true, v0_only: false, run }
-    }
-
-    /// A function that looks at the clock or throws dice.
-    const fn clock(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
-        Self { name, arity, deterministic: false, v0_only: false, run }
-    }
-
-    /// A deterministic function that Rego v1 removed.
-    const fn v0(name: &'static str, arity: u8, run: fn(&[Value]) -> Outcome) -> Self {
-        Self { name, arity, deterministic: true, v0_only: true, run }
-    }
-}
-
-/// Every builtin of this crate, ordered by name, each name once.
-///
-/// A name that the engine has too is here because the engine's answer differs from OPA's.
-pub fn registry() -> &'static [Builtin] {
+/// Every builtin of this module, ordered by name, each name once.
+pub(crate) fn registry() -> &'static [(&'static str, Builtin)] {
     REGISTRY
 }
 
 #[rustfmt::skip]
-const REGISTRY: &[Builtin] = &[
-    Builtin::v0("all", 1, aggregates::all),
-    Builtin::v0("any", 1, aggregates::any),
-    Builtin::new("array.concat", 2, collection::concat),
-    Builtin::new("array.flatten", 1, collection::flatten),
-    Builtin::new("array.reverse", 1, collection::reverse),
-    Builtin::new("array.slice", 3, collection::slice),
-    Builtin::new("base64.decode", 1, encoding::base64_decode),
-    Builtin::new("base64.is_valid", 1, encoding::base64_is_valid),
-    Builtin::new("base64url.decode", 1, encoding::base64url_decode),
-    Builtin::v0("cast_array", 1, cast::array),
-    Builtin::v0("cast_boolean", 1, cast::boolean),
-    Builtin::v0("cast_null", 1, cast::null),
-    Builtin::v0("cast_object", 1, cast::object),
-    Builtin::v0("cast_set", 1, cast::set),
-    Builtin::v0("cast_string", 1, cast::string),
-    Builtin::new("crypto.hmac.equal", 2, digest::hmac_equal),
-    Builtin::new("crypto.hmac.md5", 2, digest::hmac_md5),
-    Builtin::new("crypto.hmac.sha1", 2, digest::hmac_sha1),
-    Builtin::new("crypto.hmac.sha256", 2, digest::hmac_sha256),
-    Builtin::new("crypto.hmac.sha512", 2, digest::hmac_sha512),
-    Builtin::new("crypto.md5", 1, digest::md5),
-    Builtin::new("crypto.parse_private_keys", 1, x509::parse_private_keys),
-    Builtin::new("crypto.sha1", 1, digest::sha1),
-    Builtin::new("crypto.sha256", 1, digest::sha256),
-    Builtin::clock("crypto.x509.parse_and_verify_certificates", 1, x509::parse_and_verify),
-    Builtin::clock("crypto.x509.parse_and_verify_certificates_with_options", 2, x509::parse_and_verify_with_options),
-    Builtin::new("crypto.x509.parse_certificate_request", 1, x509::parse_certificate_request),
-    Builtin::new("crypto.x509.parse_certificates", 1, x509::parse_certificates),
-    Builtin::new("crypto.x509.parse_keypair", 2, x509::parse_keypair),
-    Builtin::new("crypto.x509.parse_rsa_private_key", 1, x509::parse_rsa_private_key),
-    Builtin::new("format_int", 2, number::format_int),
-    Builtin::new("glob.quote_meta", 1, text::glob_quote_meta),
-    Builtin::new("indexof", 2, text::indexof),
-    Builtin::new("indexof_n", 2, text::indexof_n),
-    Builtin::new("intersection", 1, collection::intersection),
-    Builtin::new("io.jwt.decode", 1, token::decode),
-    Builtin::clock("io.jwt.decode_verify", 2, token::decode_verify),
-    Builtin::clock("io.jwt.encode_sign", 3, token::encode_sign),
-    Builtin::clock("io.jwt.encode_sign_raw", 3, token::encode_sign_raw),
-    Builtin::new("io.jwt.verify_eddsa", 2, token::verify_eddsa),
-    Builtin::new("io.jwt.verify_es256", 2, token::verify_es256),
-    Builtin::new("io.jwt.verify_es384", 2, token::verify_es384),
-    Builtin::new("io.jwt.verify_es512", 2, token::verify_es512),
-    Builtin::new("io.jwt.verify_hs256", 2, token::verify_hs256),
-    Builtin::new("io.jwt.verify_hs384", 2, token::verify_hs384),
-    Builtin::new("io.jwt.verify_hs512", 2, token::verify_hs512),
-    Builtin::new("io.jwt.verify_ps256", 2, token::verify_ps256),
-    Builtin::new("io.jwt.verify_ps384", 2, token::verify_ps384),
-    Builtin::new("io.jwt.verify_ps512", 2, token::verify_ps512),
-    Builtin::new("io.jwt.verify_rs256", 2, token::verify_rs256),
-    Builtin::new("io.jwt.verify_rs384", 2, token::verify_rs384),
-    Builtin::new("io.jwt.verify_rs512", 2, token::verify_rs512),
-    Builtin::new("json.filter", 2, path::filter),
-    Builtin::new("json.is_valid", 1, document::json_is_valid),
-    Builtin::new("json.marshal", 1, document::json_marshal),
-    Builtin::new("json.marshal_with_options", 2, document::json_marshal_with_options),
-    Builtin::new("json.patch", 2, patch::patch),
-    Builtin::new("json.remove", 2, path::remove),
-    Builtin::new("json.unmarshal", 1, document::json_unmarshal),
-    Builtin::new("lower", 1, text::lower),
-    Builtin::new("max", 1, order::max),
-    Builtin::new("min", 1, order::min),
-    Builtin::new("net.cidr_contains", 2, network::contains),
-    Builtin::new("net.cidr_contains_matches", 2, network::contains_matches),
-    Builtin::new("net.cidr_expand", 1, network::expand),
-    Builtin::new("net.cidr_intersects", 2, network::intersects),
-    Builtin::new("net.cidr_is_valid", 1, network::is_valid),
-    Builtin::new("net.cidr_merge", 1, network::merge),
-    Builtin::v0("net.cidr_overlap", 2, network::contains),
-    Builtin::new("object.filter", 2, object::filter),
-    Builtin::new("object.keys", 1, object::keys),
-    Builtin::new("object.remove", 2, object::remove),
-    Builtin::new("object.subset", 2, subset::subset),
-    Builtin::new("object.union", 2, object::union),
-    Builtin::new("object.union_n", 1, object::union_n),
-    Builtin::new("providers.aws.sign_req", 3, provider::sign_request),
-    Builtin::v0("re_match", 2, expression::matches),
-    Builtin::new("regex.find_all_string_submatch_n", 3, expression::find_all_string_submatch_n),
-    Builtin::new("regex.find_n", 3, expression::find_n),
-    Builtin::new("regex.is_valid", 1, expression::is_valid),
-    Builtin::new("regex.match", 2, expression::matches),
-    Builtin::new("regex.replace", 3, expression::replace),
-    Builtin::new("regex.split", 2, expression::split),
-    Builtin::new("regex.template_match", 4, expression::template_match),
-    Builtin::new("semver.compare", 2, version::compare),
-    Builtin::new("semver.is_valid", 1, version::is_valid),
-    Builtin::v0("set_diff", 2, collection::set_diff),
-    Builtin::new("sort", 1, order::sort),
-    Builtin::new("sprintf", 2, format::sprintf),
-    Builtin::new("strings.count", 2, text::count),
-    Builtin::new("strings.replace_n", 2, text::replace_n),
-    Builtin::new("strings.split_n", 3, text::split_n),
-    Builtin::new("substring", 3, text::substring),
-    Builtin::new("time.add_date", 4, time::add_date),
-    Builtin::new("time.clock", 1, time::clock),
-    Builtin::new("time.date", 1, time::date),
-    Builtin::new("time.diff", 2, time::diff),
-    Builtin::new("time.format", 1, time::format),
-    Builtin::new("time.parse_duration_ns", 1, time::parse_duration_ns),
-    Builtin::new("time.parse_ns", 2, time::parse_ns),
-    Builtin::new("time.parse_rfc3339_ns", 1, time::parse_rfc3339_ns),
-    Builtin::new("time.weekday", 1, time::weekday),
-    Builtin::new("to_number", 1, number::to_number),
-    Builtin::new("union", 1, collection::union),
-    Builtin::new("units.parse", 1, unit::parse),
-    Builtin::new("units.parse_bytes", 1, unit::parse_bytes),
-    Builtin::new("upper", 1, text::upper),
-    Builtin::new("uri.is_valid", 1, uri::is_valid),
-    Builtin::new("uri.parse", 1, uri::parse),
-    Builtin::new("urlquery.decode", 1, encoding::urlquery_decode),
-    Builtin::new("urlquery.decode_object", 1, encoding::urlquery_decode_object),
-    Builtin::new("urlquery.encode", 1, encoding::urlquery_encode),
-    Builtin::new("urlquery.encode_object", 1, encoding::urlquery_encode_object),
-    Builtin::new("uuid.parse", 1, identifier::parse),
-    Builtin::new("yaml.is_valid", 1, yaml::is_valid),
-    Builtin::new("yaml.marshal", 1, yaml::marshal),
-    Builtin::new("yaml.unmarshal", 1, yaml::unmarshal),
+const REGISTRY: &[(&str, Builtin)] = &[
+    ("all", aggregates::all),
+    ("any", aggregates::any),
+    ("array.concat", collection::concat),
+    ("array.flatten", collection::flatten),
+    ("array.reverse", collection::reverse),
+    ("array.slice", collection::slice),
+    ("base64.decode", encoding::base64_decode),
+    ("base64.encode", encoding::base64_encode),
+    ("base64.is_valid", encoding::base64_is_valid),
+    ("base64url.decode", encoding::base64url_decode),
+    ("base64url.encode", encoding::base64url_encode),
+    ("base64url.encode_no_pad", encoding::base64url_encode_no_pad),
+    ("cast_array", cast::array),
+    ("cast_boolean", cast::boolean),
+    ("cast_null", cast::null),
+    ("cast_object", cast::object),
+    ("cast_set", cast::set),
+    ("cast_string", cast::string),
+    ("crypto.hmac.equal", digest::hmac_equal),
+    ("crypto.hmac.md5", digest::hmac_md5),
+    ("crypto.hmac.sha1", digest::hmac_sha1),
+    ("crypto.hmac.sha256", digest::hmac_sha256),
+    ("crypto.hmac.sha512", digest::hmac_sha512),
+    ("crypto.md5", digest::md5),
+    ("crypto.parse_private_keys", x509::parse_private_keys),
+    ("crypto.sha1", digest::sha1),
+    ("crypto.sha256", digest::sha256),
+    ("crypto.x509.parse_and_verify_certificates", x509::parse_and_verify),
+    ("crypto.x509.parse_and_verify_certificates_with_options", x509::parse_and_verify_with_options),
+    ("crypto.x509.parse_certificate_request", x509::parse_certificate_request),
+    ("crypto.x509.parse_certificates", x509::parse_certificates),
+    ("crypto.x509.parse_keypair", x509::parse_keypair),
+    ("crypto.x509.parse_rsa_private_key", x509::parse_rsa_private_key),
+    ("format_int", number::format_int),
+    ("glob.quote_meta", text::glob_quote_meta),
+    ("hex.decode", encoding::hex_decode),
+    ("hex.encode", encoding::hex_encode),
+    ("indexof", text::indexof),
+    ("indexof_n", text::indexof_n),
+    ("intersection", collection::intersection),
+    ("io.jwt.decode", token::decode),
+    ("io.jwt.decode_verify", token::decode_verify),
+    ("io.jwt.encode_sign", token::encode_sign),
+    ("io.jwt.encode_sign_raw", token::encode_sign_raw),
+    ("io.jwt.verify_eddsa", token::verify_eddsa),
+    ("io.jwt.verify_es256", token::verify_es256),
+    ("io.jwt.verify_es384", token::verify_es384),
+    ("io.jwt.verify_es512", token::verify_es512),
+    ("io.jwt.verify_hs256", token::verify_hs256),
+    ("io.jwt.verify_hs384", token::verify_hs384),
+    ("io.jwt.verify_hs512", token::verify_hs512),
+    ("io.jwt.verify_ps256", token::verify_ps256),
+    ("io.jwt.verify_ps384", token::verify_ps384),
+    ("io.jwt.verify_ps512", token::verify_ps512),
+    ("io.jwt.verify_rs256", token::verify_rs256),
+    ("io.jwt.verify_rs384", token::verify_rs384),
+    ("io.jwt.verify_rs512", token::verify_rs512),
+    ("json.filter", path::filter),
+    ("json.is_valid", document::json_is_valid),
+    ("json.marshal", document::json_marshal),
+    ("json.marshal_with_options", document::json_marshal_with_options),
+    ("json.patch", patch::patch),
+    ("json.remove", path::remove),
+    ("json.unmarshal", document::json_unmarshal),
+    ("lower", text::lower),
+    ("max", order::max),
+    ("min", order::min),
+    ("net.cidr_contains", network::contains),
+    ("net.cidr_contains_matches", network::contains_matches),
+    ("net.cidr_intersects", network::intersects),
+    ("net.cidr_is_valid", network::is_valid),
+    ("net.cidr_merge", network::merge),
+    ("net.cidr_overlap", network::contains),
+    ("object.filter", object::filter),
+    ("object.keys", object::keys),
+    ("object.remove", object::remove),
+    ("object.subset", subset::subset),
+    ("object.union", object::union),
+    ("object.union_n", object::union_n),
+    ("providers.aws.sign_req", provider::sign_request),
+    ("rand.intn", identifier::intn),
+    ("regex.is_valid", expression::is_valid),
+    ("regex.template_match", expression::template_match),
+    ("semver.compare", version::compare),
+    ("semver.is_valid", version::is_valid),
+    ("set_diff", collection::set_diff),
+    ("sort", order::sort),
+    ("strings.any_prefix_match", text::any_prefix_match),
+    ("strings.any_suffix_match", text::any_suffix_match),
+    ("strings.count", text::count),
+    ("strings.reverse", text::reverse),
+    ("strings.split_n", text::split_n),
+    ("substring", text::substring),
+    ("time.add_date", time::add_date),
+    ("time.clock", time::clock),
+    ("time.date", time::date),
+    ("time.diff", time::diff),
+    ("time.format", time::format),
+    ("time.now_ns", time::now_ns),
+    ("time.parse_duration_ns", time::parse_duration_ns),
+    ("time.parse_ns", time::parse_ns),
+    ("time.parse_rfc3339_ns", time::parse_rfc3339_ns),
+    ("time.weekday", time::weekday),
+    ("to_number", number::to_number),
+    ("trim_space", text::trim_space),
+    ("units.parse", unit::parse),
+    ("units.parse_bytes", unit::parse_bytes),
+    ("upper", text::upper),
+    ("uri.is_valid", uri::is_valid),
+    ("uri.parse", uri::parse),
+    ("urlquery.decode", encoding::urlquery_decode),
+    ("urlquery.decode_object", encoding::urlquery_decode_object),
+    ("urlquery.encode", encoding::urlquery_encode),
+    ("urlquery.encode_object", encoding::urlquery_encode_object),
+    ("uuid.parse", identifier::parse),
+    ("uuid.rfc4122", identifier::rfc4122),
+    ("yaml.is_valid", yaml::is_valid),
+    ("yaml.marshal", yaml::marshal),
+    ("yaml.unmarshal", yaml::unmarshal),
 ];
 
 #[cfg(test)]
@@ -247,6 +213,6 @@ mod tests {
 
     #[test]
     fn names_are_ordered_and_unique() {
-        assert!(registry().windows(2).all(|pair| pair[0].name < pair[1].name));
+        assert!(registry().windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
 }

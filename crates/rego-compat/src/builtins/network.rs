@@ -38,25 +38,10 @@ pub(super) fn intersects(args: &[Value]) -> Outcome {
     answer.into()
 }
 
-/// The addresses that `net.cidr_expand` lists where nobody says how many there may be.
-const MOST_ADDRESSES: u128 = 1 << 20;
-
 /// The addresses of a network, in order.
 pub(crate) fn addresses(text: &str) -> Option<(u128, impl Iterator<Item = String>)> {
     let network = Cidr::parse(text).ok()?;
     Some((network.count(), network.addresses()))
-}
-
-/// `net.cidr_expand(cidr)`: the set of all addresses.
-pub(super) fn expand(args: &[Value]) -> Outcome {
-    let answer = operand::string(args, 0).and_then(|text| {
-        let network = Cidr::parse(text)?;
-        if network.count() > MOST_ADDRESSES {
-            return Err(operand::EXCESS.to_owned());
-        }
-        Ok(Value::from(network.addresses().map(Value::from).collect::<Set>()))
-    });
-    answer.into()
 }
 
 /// `net.cidr_merge(networks)`: the fewest networks that hold the same addresses.

@@ -5,26 +5,6 @@ use crate::value::Value;
 use super::Outcome;
 use super::operand::{self, Fault};
 
-/// `strings.replace_n(patterns, text)`: all patterns at once; what was put in is not looked at again.
-pub(super) fn replace_n(args: &[Value]) -> Outcome {
-    replaced(args).into()
-}
-
-fn replaced(args: &[Value]) -> Result<Value, Fault> {
-    let patterns = operand::object(args, 0)?.iter();
-    let mut pairs: Vec<(&str, &str)> = Vec::with_capacity(patterns.len());
-    for (old, new) in patterns {
-        let Value::String(old) = old else {
-            return Err("operand 1 non-string key found in pattern object".to_owned());
-        };
-        let Value::String(new) = new else {
-            return Err("operand 1 non-string value found in pattern object".to_owned());
-        };
-        pairs.push((old, new));
-    }
-    Ok(Value::from(replace_all(operand::string(args, 1)?, &pairs)))
-}
-
 /// Go's `strings.Replacer`: at every place the first pair that fits. An empty pattern fits between any two bytes,
 /// but not right after it has fitted. The bytes of a character it breaks apart are shown as Go shows them.
 pub(crate) fn replace_all(text: &str, pairs: &[(&str, &str)]) -> String {
@@ -51,6 +31,51 @@ pub(crate) fn replace_all(text: &str, pairs: &[(&str, &str)]) -> String {
             out.push_str(&bytes.join(between));
         }
         rest = rest.get(character.len_utf8()..).unwrap_or("");
+    }
+}
+
+/// `trim_space(text)`: white space as Unicode has it.
+pub(super) fn trim_space(args: &[Value]) -> Outcome {
+    operand::string(args, 0).map(|text| Value::from(text.trim())).into()
+}
+
+/// `strings.reverse(text)`, character by character.
+pub(super) fn reverse(args: &[Value]) -> Outcome {
+    operand::string(args, 0).map(|text| Value::from(text.chars().rev().collect::<String>())).into()
+}
+
+/// `strings.any_prefix_match(texts, prefixes)`.
+pub(super) fn any_prefix_match(args: &[Value]) -> Outcome {
+    any_match(args, |text, prefix| text.starts_with(prefix))
+}
+
+/// `strings.any_suffix_match(texts, suffixes)`.
+pub(super) fn any_suffix_match(args: &[Value]) -> Outcome {
+    any_match(args, |text, suffix| text.ends_with(suffix))
+}
+
+fn any_match(args: &[Value], fits: fn(&str, &str) -> bool) -> Outcome {
+    let answer = texts(args, 0).and_then(|texts_of| {
+        let parts = texts(args, 1)?;
+        Ok(Value::Bool(texts_of.iter().any(|text| parts.iter().any(|part| fits(text, part)))))
+    });
+    answer.into()
+}
+
+/// A string, or the strings of an array or a set.
+fn texts(args: &[Value], index: usize) -> Result<Vec<&str>, Fault> {
+    match args.get(index) {
+        Some(Value::String(text)) => Ok(vec![&**text]),
+        Some(Value::Array(items)) => items.iter().map(|item| text_of(item, index)).collect(),
+        Some(Value::Set(items)) => items.iter().map(|item| text_of(item, index)).collect(),
+        other => Err(operand::wrong(index, "one of {string, set, array}", other)),
+    }
+}
+
+fn text_of(value: &Value, index: usize) -> Result<&str, Fault> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(operand::wrong(index, "one of {string, set, array} of strings", Some(other))),
     }
 }
 

@@ -59,6 +59,13 @@ fn integers(parts: &[i64]) -> Value {
     Value::from(parts.iter().map(|part| Value::from(*part)).collect::<Vec<_>>())
 }
 
+/// `time.now_ns()`; an evaluation has one answer, which is remembered where builtins are called.
+pub(super) fn now_ns(_: &[Value]) -> Outcome {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok();
+    let nanoseconds = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
+    nanoseconds.map_or_else(|| Outcome::Error(out_of_range()), |now| Outcome::Value(Value::from(now)))
+}
+
 /// `time.date(ns)`: year, month and day.
 pub(super) fn date(args: &[Value]) -> Outcome {
     let parts = Moment::of(args, 0).map(|moment| moment.civil());

@@ -64,12 +64,6 @@ fn is_fixed(group: &Group) -> bool {
     keys.all(|key| matches!(key, Expr::Const(_)))
 }
 
-/// The error where the virtual machine meets values at odds. The interpreter, which runs too, says more.
-#[cfg(feature = "rvm")]
-pub(crate) fn of_machine(group: Option<&Group>) -> EvalError {
-    conflict(None, group.map_or_else(|| KEY_CONFLICT.to_owned(), conflict_of))
-}
-
 /// Values at odds with the first.
 #[derive(Default)]
 struct Listed {

@@ -332,9 +332,7 @@ impl World<'_> {
                 if let Some(known) = self.recall(callee, &borrowed)? {
                     return Ok(known);
                 }
-                let Some(name) = self.plan.externals.get(index) else {
-                    return Ok(None);
-                };
+                let name = self.plan.external(index)?;
                 let argument = args.first().cloned().unwrap_or(Value::Undefined);
                 self.meter.charge_tree(&argument)?;
                 self.meter.charge(64)?;

@@ -15,9 +15,8 @@ use super::{Flow, Frame, World};
 impl World<'_> {
     /// The value of a rule, computed once.
     pub(super) fn rule_value(&self, id: usize) -> Result<Option<&Value>, EvalError> {
-        let (Some(cell), Some(group)) = (self.rules.get(id), self.plan.groups.get(id)) else {
-            return Ok(None);
-        };
+        let group = self.plan.group(id)?;
+        let cell = self.rules.get(id).ok_or_else(|| EvalError::Internal(format!("rule {id} has no cell")))?;
         if let Some(known) = cell.get() {
             return Ok(known.as_ref());
         }
@@ -41,9 +40,7 @@ impl World<'_> {
 
     /// The value of a function for arguments.
     pub(super) fn function_value(&self, id: usize, args: Vec<Value>) -> Result<Option<Value>, EvalError> {
-        let Some(group) = self.plan.groups.get(id) else {
-            return Ok(None);
-        };
+        let group = self.plan.group(id)?;
         self.meter.called()?;
         if let Some(known) = self.memo.find(id, &args) {
             return Ok(known);

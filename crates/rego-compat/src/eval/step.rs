@@ -215,7 +215,7 @@ impl World<'_> {
         };
         let keys = match first {
             Hop::Key(key) => self.value(key, frame)?.map(std::borrow::Cow::into_owned).into_iter().collect(),
-            Hop::Any(_) => self.package_keys(node),
+            Hop::Any(_) => self.package_keys(node)?,
         };
         let mut ways = Ways::default();
         for key in keys {

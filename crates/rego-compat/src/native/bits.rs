@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 
 use crate::error::EvalError;
 use crate::meter::Meter;
-use crate::value::{Array, Number, Value};
+use crate::value::{Number, Value};
 
 use super::{Answer, Native, answer};
 
@@ -19,7 +19,6 @@ pub(super) fn find(name: &str) -> Option<Native> {
         },
         "bits.lsh" => shift_left,
         "bits.rsh" => shift_right,
-        "numbers.range" | "numbers.range_step" => range,
         _ => return None,
     })
 }
@@ -69,28 +68,4 @@ fn shift_right(args: &[&Value], meter: &Meter) -> Answer {
         (Some(number), Some(places)) => answer(Number::from(&(number >> places))),
         _ => Ok(None),
     }
-}
-
-/// Whole numbers from the first to the second, both included, up or down.
-fn range(args: &[&Value], meter: &Meter) -> Answer {
-    let (Some(from), Some(to)) = (integer(args, 0, meter)?, integer(args, 1, meter)?) else {
-        return Ok(None);
-    };
-    let step = if args.len() == 3 { integer(args, 2, meter)? } else { Some(BigInt::from(1)) };
-    let Some(step) = step.filter(|step| step.sign() == num_bigint::Sign::Plus) else {
-        return Ok(None);
-    };
-    let (upwards, mut next) = (from <= to, from);
-    let mut items = Array::new();
-    while if upwards { next <= to } else { next >= to } {
-        meter.spend(1)?;
-        meter.charge(24)?;
-        items.push(Number::from(&next).into());
-        if upwards {
-            next += &step;
-        } else {
-            next -= &step;
-        }
-    }
-    answer(items.into_value())
 }

@@ -13,6 +13,9 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "union" => union,
         "internal.template_string" => template,
         "print" => |_, _| answer(true),
+        "trace" => |args, _| Ok(super::text_at(args, 0).map(|_| true.into())),
+        // What OPA answers where no runtime is configured.
+        "opa.runtime" => |_, _| answer(Value::new_object()),
         _ => return None,
     })
 }

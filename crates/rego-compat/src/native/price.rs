@@ -1,7 +1,7 @@
 //! What a call may cost at its worst, worked out before it is made.
 //!
-//! For functions that do much more than read their arguments once, and cannot be interrupted: those of regorus, and
-//! those of `crate::builtins`. All others pay for the size of their arguments. The estimates count steps of about
+//! For functions that do much more than read their arguments once, and cannot be interrupted: those of
+//! `crate::builtins`. All others pay for the size of their arguments. The estimates count steps of about
 //! 10 ns and may be too high: what is affordable is made, and costs what it costs.
 
 use crate::error::EvalError;

@@ -29,8 +29,6 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "concat" => concat,
         "sprintf" => sprintf,
         "strings.replace_n" => replace_n,
-        "lower" => |args, meter| mapped(args, meter, str::to_lowercase),
-        "upper" => |args, meter| mapped(args, meter, str::to_uppercase),
         _ => return None,
     })
 }
@@ -72,14 +70,6 @@ fn cut(args: &[&Value], meter: &Meter, cut: Cut) -> Answer {
     }
     meter.charge(rest.len())?;
     answer(rest)
-}
-
-fn mapped(args: &[&Value], meter: &Meter, map: fn(&str) -> String) -> Answer {
-    let Some(text) = text_at(args, 0) else {
-        return Ok(None);
-    };
-    meter.charge(text.len())?;
-    answer(map(text))
 }
 
 /// Every occurrence; an empty pattern occurs in front of every byte and at the end, as in Go.

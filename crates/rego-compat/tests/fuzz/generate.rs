@@ -1,6 +1,6 @@
 //! Modules and documents from a seed: grown from a grammar, damaged, or made of any bytes at all.
 
-use rego_compat::builtins;
+use rego_compat::{BuiltinFunction, builtin_functions};
 
 use crate::language;
 
@@ -32,62 +32,6 @@ impl Random {
         &choices[self.below(choices.len())]
     }
 }
-
-/// Functions that regorus answers, or this crate's evaluator itself, with their arity.
-const OTHERS: [(&str, usize); 52] = [
-    ("abs", 1),
-    ("array.concat", 2),
-    ("array.reverse", 1),
-    ("array.slice", 3),
-    ("base64.encode", 1),
-    ("base64url.encode_no_pad", 1),
-    ("bits.and", 2),
-    ("bits.lsh", 2),
-    ("bits.negate", 1),
-    ("bits.rsh", 2),
-    ("concat", 2),
-    ("contains", 2),
-    ("count", 1),
-    ("endswith", 2),
-    ("glob.match", 3),
-    ("graph.reachable", 2),
-    ("graph.reachable_paths", 2),
-    ("hex.decode", 1),
-    ("hex.encode", 1),
-    ("intersection", 1),
-    ("is_array", 1),
-    ("is_number", 1),
-    ("is_string", 1),
-    ("json.filter", 2),
-    ("json.match_schema", 2),
-    ("json.patch", 2),
-    ("json.remove", 2),
-    ("json.unmarshal", 1),
-    ("object.filter", 2),
-    ("object.get", 3),
-    ("object.keys", 1),
-    ("object.remove", 2),
-    ("object.union", 2),
-    ("object.union_n", 1),
-    ("product", 1),
-    ("regex.globs_match", 2),
-    ("replace", 3),
-    ("round", 1),
-    ("split", 2),
-    ("startswith", 2),
-    ("strings.any_prefix_match", 2),
-    ("strings.reverse", 1),
-    ("sum", 1),
-    ("time.add_date", 4),
-    ("time.format", 1),
-    ("time.parse_ns", 2),
-    ("trim", 2),
-    ("trim_space", 1),
-    ("type_name", 1),
-    ("union", 1),
-    ("yaml.marshal", 1),
-    ("yaml.unmarshal", 1),
-];
 
 const VARS: [&str; 6] = ["x", "y", "z", "i", "k", "_"];
 const RULES: [&str; 6] = ["p", "q", "r", "violation", "s", "t0"];
@@ -368,22 +312,18 @@ impl Grower<'_> {
         if self.random.chance(8) {
             return self.call_language();
         }
-        let own = builtins::registry();
+        let all: Vec<BuiltinFunction> = builtin_functions().collect();
         let (name, arity) = match self.random.below(10) {
             0 | 1 if !self.functions.is_empty() => {
                 (self.functions[self.random.below(self.functions.len())].clone(), 2)
             }
             0 if self.random.chance(10) => ((*self.random.pick(&FUNCTIONS)).to_owned(), 2),
-            1..=4 => {
-                let (name, arity) = *self.random.pick(&OTHERS);
-                (name.to_owned(), arity)
-            }
             _ => {
-                let mut builtin = self.random.pick(own);
+                let mut builtin = self.random.pick(&all);
                 while builtin.v0_only && self.v1 {
-                    builtin = self.random.pick(own);
+                    builtin = self.random.pick(&all);
                 }
-                (builtin.name.to_owned(), usize::from(builtin.arity))
+                (builtin.name.to_owned(), builtin.arity)
             }
         };
         self.put(&name);
