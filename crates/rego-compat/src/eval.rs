@@ -23,7 +23,7 @@ use crate::value::Value;
 use crate::error::EvalError;
 use crate::externals::Externals;
 use crate::meter::Meter;
-use crate::plan::Plan;
+use crate::plan::{Plan, missing};
 
 pub(crate) use witness::Witness;
 pub(crate) use world::World;
@@ -71,7 +71,8 @@ pub(crate) fn solutions(
     let [input, data] = documents;
     let world = World::new(plan, input, data, meter, externals);
     let mut found = Vec::new();
-    world.each_result(plan.group(group)?, &mut |branch, frame| {
+    let Some(group) = plan.groups.get(group) else { return Err(missing("rule", group)) };
+    world.each_result(group, &mut |branch, frame| {
         if let Some(value) = world.value(&branch.value, frame)? {
             meter.check_output(&value)?;
             meter.charge_value(&value)?;

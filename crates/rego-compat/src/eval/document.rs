@@ -6,7 +6,7 @@ use crate::ast::Name;
 use crate::error::EvalError;
 use crate::ir::Kind;
 use crate::lookup;
-use crate::plan::Expr;
+use crate::plan::{Expr, missing};
 
 use super::World;
 use super::expr::Look;
@@ -26,7 +26,7 @@ impl World<'_> {
 
     fn assemble(&self, id: usize) -> Result<Value, EvalError> {
         self.meter.check_stack()?;
-        let node = self.plan.node(id)?;
+        let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let base = self.data_at(&node.path);
         if self.replaced.iter().any(|path| node.path.starts_with(path)) {
             return Ok(base.unwrap_or(Value::Undefined));
@@ -55,11 +55,11 @@ impl World<'_> {
 
     /// What is under one key of a package, without looking at the others.
     pub(super) fn package_child(&self, id: usize, key: &Value) -> Result<Option<Inner>, EvalError> {
-        let node = self.plan.node(id)?;
+        let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let replaced = self.replaced.iter().any(|path| node.path.starts_with(path));
         let child = node.children.iter().find(|(name, _)| name == key && !replaced).map(|(_, child)| *child);
         match child {
-            Some(child) => match self.plan.node(child)?.group {
+            Some(child) => match self.plan.nodes.get(child).and_then(|node| node.group) {
                 None => Ok(Some(Inner::Package(child))),
                 Some(_) => Ok(self.child(child)?.map(|value| Inner::Value(value, lookup::get))),
             },
@@ -73,7 +73,7 @@ impl World<'_> {
 
     /// The keys of a package: its rules' names and those of the data beside them.
     pub(super) fn package_keys(&self, id: usize) -> Result<Vec<Value>, EvalError> {
-        let node = self.plan.node(id)?;
+        let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let mut keys: Vec<Value> = node.children.iter().map(|(name, _)| name.clone()).collect();
         if let Some(Value::Object(pairs)) = self.data_at(&node.path) {
             keys.extend(pairs.keys().cloned());
@@ -84,11 +84,12 @@ impl World<'_> {
     }
 
     fn child(&self, id: usize) -> Result<Option<Value>, EvalError> {
-        let node = self.plan.node(id)?;
+        let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let Some(group) = node.group else {
             return Ok(Some(self.package(id)?).filter(|value| !matches!(value, Value::Undefined)));
         };
-        if matches!(self.plan.group(group)?.kind, Kind::Function { .. }) {
+        let Some(found) = self.plan.groups.get(group) else { return Err(missing("rule", group)) };
+        if matches!(found.kind, Kind::Function { .. }) {
             return Ok(None);
         }
         Ok(self.rule_value(group)?.cloned())

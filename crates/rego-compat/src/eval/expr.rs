@@ -8,7 +8,7 @@ use crate::value::{Array, Object, Set};
 use crate::error::EvalError;
 use crate::lookup;
 use crate::native;
-use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant};
+use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant, missing};
 
 use super::document::Inner;
 use super::world::{Mock, Remembered};
@@ -332,7 +332,9 @@ impl World<'_> {
                 if let Some(known) = self.recall(callee, &borrowed)? {
                     return Ok(known);
                 }
-                let name = self.plan.external(index)?;
+                let Some(name) = self.plan.externals.get(index) else {
+                    return Err(missing("host function", index));
+                };
                 let argument = args.first().cloned().unwrap_or(Value::Undefined);
                 self.meter.charge_tree(&argument)?;
                 self.meter.charge(64)?;

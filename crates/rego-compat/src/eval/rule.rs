@@ -5,7 +5,7 @@ use crate::value::{Object, Set};
 
 use crate::error::EvalError;
 use crate::ir::Kind;
-use crate::plan::{Branch, Expr, Group, Pattern, Rule};
+use crate::plan::{Branch, Expr, Group, Pattern, Rule, missing};
 
 use super::candidate::{Candidates, Tried};
 use super::conflict::{KEY_CONFLICT, conflict, conflict_of};
@@ -15,8 +15,9 @@ use super::{Flow, Frame, World};
 impl World<'_> {
     /// The value of a rule, computed once.
     pub(super) fn rule_value(&self, id: usize) -> Result<Option<&Value>, EvalError> {
-        let group = self.plan.group(id)?;
-        let cell = self.rules.get(id).ok_or_else(|| EvalError::Internal(format!("rule {id} has no cell")))?;
+        let (Some(cell), Some(group)) = (self.rules.get(id), self.plan.groups.get(id)) else {
+            return Err(missing("rule", id));
+        };
         if let Some(known) = cell.get() {
             return Ok(known.as_ref());
         }
@@ -40,7 +41,7 @@ impl World<'_> {
 
     /// The value of a function for arguments.
     pub(super) fn function_value(&self, id: usize, args: Vec<Value>) -> Result<Option<Value>, EvalError> {
-        let group = self.plan.group(id)?;
+        let Some(group) = self.plan.groups.get(id) else { return Err(missing("rule", id)) };
         self.meter.called()?;
         if let Some(known) = self.memo.find(id, &args) {
             return Ok(known);
