@@ -181,7 +181,7 @@ fn condition(r: &mut Random, depth: usize, bound: &mut Vec<(String, Kind)>) -> S
             "self.name.find(self.other) != ''",
             "dyn(self.list).size() > 1",
             "self.labels.all(k, self.labels[k] == k)",
-            "type(self.port) == int",
+            "(type(self.port) == int)",
             "self == oldSelf",
             "self.labels.?a.optMap(x, x + self.name).orValue('') == ''",
             "self.data == b'x'",
