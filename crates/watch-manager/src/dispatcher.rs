@@ -1,51 +1,63 @@
-//! Joins the pure parts: the roster, one store per kind, one backlog per registrar. A command goes in,
-//! changed stores and backlogs and the watches to start and stop come out. It performs no I/O and knows no
-//! time, so that its tests can walk through every interleaving; `manager` runs it.
+//! Joins the pure parts: the intents, one store per kind, one backlog per registrar. A command goes in; changed
+//! stores and backlogs, and the watches to start and stop, come out. It performs no I/O and has no clock, so
+//! that its tests can walk through every interleaving; `manager` runs it.
 
-use std::collections::{BTreeMap, HashMap};
+mod kind;
+
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
+use self::kind::Kind;
 use crate::event::GvkStatus;
+use crate::intents::{Gvk, Intents, RegistrarId, Stay};
+use crate::interest::{Part, Selection};
 use crate::object::WatchedObject;
-use crate::registrar::Mailbox;
-use crate::roster::{Change as RosterChange, Epoch, Gvk, RegistrarId, Roster};
-use crate::store::{Change, StoreHandle};
+use crate::queue::EventQueue;
+use crate::store::Stores;
 
-/// One run of a kind's watch. What arrives late from a stopped run is recognised by it.
+/// One run of a watch. What arrives late from a stopped run is recognised by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Incarnation(pub(crate) u64);
 
-#[derive(Debug, Default)]
-pub(crate) struct Switchboard {
-    roster: Roster,
-    kinds: HashMap<Gvk, Kind>,
-    mailboxes: HashMap<RegistrarId, Arc<Mailbox>>,
-    incarnations: u64,
+/// One watch: a kind, in all namespaces or in one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct WatchId {
+    pub(crate) gvk: Gvk,
+    pub(crate) part: Part,
 }
 
 #[derive(Debug)]
-struct Kind {
-    incarnation: Incarnation,
-    store: StoreHandle,
-    /// In the order of their ids, which is the order in which they were made.
-    joined: BTreeMap<RegistrarId, Epoch>,
+pub(crate) struct Dispatcher {
+    intents: Intents,
+    kinds: HashMap<Gvk, Kind>,
+    queues: HashMap<RegistrarId, Arc<EventQueue>>,
+    stores: Arc<Stores>,
+    counter: u64,
+    /// Whether a kind without registrars waits for a [`Command::Expire`].
+    linger: bool,
 }
 
-/// Everything that can happen to the manager.
+/// An input.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// A registrar changed its roster.
-    Wish(RegistrarId, Arc<Mailbox>),
+    /// A registrar changed its intents.
+    Assign(RegistrarId, Arc<EventQueue>),
     /// A registrar is gone.
     Drop(RegistrarId),
-    /// The watch of a kind made a step.
-    Step(Gvk, Incarnation, Step),
+    /// A watch made a step.
+    Step(WatchId, Incarnation, Step),
+    /// The linger time of a kind is over.
+    Expire(Gvk, Incarnation),
 }
 
-/// What the watch of one kind reports.
+/// A report of one watch.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    Status(GvkStatus),
+    /// The state, and the failed attempts since the watch was last ready.
+    Status(GvkStatus, u32),
+    /// The server sent something without consequences for the objects.
+    Contact,
     /// A list starts, or starts again.
     ListStarted,
     /// A page of the list.
@@ -59,155 +71,109 @@ pub(crate) enum Step {
     Gone,
 }
 
-/// What the manager has to do to the outside.
+/// An action that the driver has to perform.
 #[derive(Debug, Clone)]
 pub(crate) enum Effect {
-    Start(Gvk, Incarnation, StoreHandle),
-    Stop(Gvk),
+    Start(WatchId, Incarnation, Selection),
+    Stop(WatchId),
+    /// The kind has no registrars: send [`Command::Expire`] after the linger time.
+    Linger(Gvk, Incarnation),
 }
 
-// === impl Switchboard ===
+// === impl Dispatcher ===
 
-impl Switchboard {
-    pub(crate) fn run(&mut self, command: Command) -> Vec<Effect> {
+impl Dispatcher {
+    pub(crate) fn new(stores: Arc<Stores>, linger: bool) -> Self {
+        Self {
+            intents: Intents::default(),
+            kinds: HashMap::new(),
+            queues: HashMap::new(),
+            stores,
+            counter: 0,
+            linger,
+        }
+    }
+
+    pub(crate) fn run(&mut self, now: Instant, command: Command) -> Vec<Effect> {
         match command {
-            Command::Wish(id, mailbox) => {
-                let wishes = mailbox.wishes();
-                self.mailboxes.insert(id, mailbox);
-                self.assign(id, wishes)
+            Command::Assign(id, queue) => {
+                let intents = queue.intents();
+                self.queues.insert(id, queue);
+                self.assign(now, id, intents)
             }
             Command::Drop(id) => {
-                let effects = self.assign(id, HashMap::new());
-                self.mailboxes.remove(&id);
+                let effects = self.assign(now, id, HashMap::new());
+                self.queues.remove(&id);
                 effects
             }
-            Command::Step(gvk, incarnation, step) => {
-                self.step(&gvk, incarnation, step);
+            Command::Step(watch, incarnation, step) => {
+                if let Some(kind) = self.kinds.get_mut(&watch.gvk) {
+                    kind.step(now, &watch.part, incarnation, step);
+                }
                 Vec::new()
             }
-        }
-    }
-
-    fn assign(&mut self, id: RegistrarId, wishes: HashMap<Gvk, Epoch>) -> Vec<Effect> {
-        self.roster.assign(id, wishes).into_iter().filter_map(|change| self.carry_out(change)).collect()
-    }
-
-    fn carry_out(&mut self, change: RosterChange) -> Option<Effect> {
-        match change {
-            RosterChange::Leave(id, gvk) => {
-                self.kinds.get_mut(&gvk)?.joined.remove(&id);
-                None
-            }
-            RosterChange::Start(gvk) => {
-                self.incarnations = self.incarnations.wrapping_add(1);
-                let kind = Kind::new(Incarnation(self.incarnations));
-                let effect = Effect::Start(Arc::clone(&gvk), kind.incarnation, kind.store.clone());
-                self.kinds.insert(gvk, kind);
-                Some(effect)
-            }
-            RosterChange::Join(id, gvk, epoch) => {
-                let kind = self.kinds.get_mut(&gvk)?;
-                kind.joined.insert(id, epoch);
-                kind.replay(&gvk, self.mailboxes.get(&id)?, epoch);
-                None
-            }
-            RosterChange::Stop(gvk) => {
-                self.kinds.remove(&gvk)?.store.write().close();
-                Some(Effect::Stop(gvk))
+            Command::Expire(gvk, token) => {
+                let expired = self.kinds.get(&gvk).is_some_and(|kind| kind.idle == Some(token));
+                if expired { self.stop(&gvk) } else { Vec::new() }
             }
         }
     }
 
-    fn step(&mut self, gvk: &Gvk, incarnation: Incarnation, step: Step) {
-        let Some(kind) = self.kinds.get_mut(gvk).filter(|kind| kind.incarnation == incarnation) else {
-            return;
-        };
-        let news = kind.take_in(step);
-        for (id, epoch) in &kind.joined {
-            if let Some(mailbox) = self.mailboxes.get(id) {
-                mailbox.deliver(|backlog| news.offer(backlog, gvk, *epoch));
-            }
-        }
-    }
-}
-
-// === impl Kind ===
-
-impl Kind {
-    fn new(incarnation: Incarnation) -> Self {
-        Self { incarnation, store: StoreHandle::new(), joined: BTreeMap::new() }
+    pub(crate) fn contains(&self, gvk: &Gvk) -> bool {
+        self.kinds.contains_key(gvk)
     }
 
-    /// The state so far, for a registrar that joins. What follows reaches it like the others: the caller
-    /// holds the switchboard, so nothing comes in between.
-    fn replay(&self, gvk: &Gvk, mailbox: &Mailbox, epoch: Epoch) {
-        let store = self.store.read();
-        mailbox.deliver(|backlog| {
-            for object in store.objects() {
-                backlog.offer(gvk, epoch, &Change::Added(Arc::clone(object)));
-            }
-            if store.is_synced() {
-                backlog.offer_synced(gvk, epoch);
-            }
-            backlog.offer_status(gvk, epoch, store.status());
-        });
+    /// The kinds that wait for the end of their linger time.
+    pub(crate) fn idle(&self) -> Vec<(Gvk, Incarnation)> {
+        self.kinds.iter().filter_map(|(gvk, kind)| Some((Arc::clone(gvk), kind.idle?))).collect()
     }
 
-    /// Brings the store up to date; says what that means for every joined registrar.
-    fn take_in(&self, step: Step) -> News {
-        let mut store = self.store.write();
-        match step {
-            Step::Status(status) => {
-                store.set_status(status.clone());
-                News { status: Some(status), ..News::default() }
+    fn assign(&mut self, now: Instant, id: RegistrarId, intents: HashMap<Gvk, Stay>) -> Vec<Effect> {
+        let difference = self.intents.assign(id, intents);
+        for gvk in &difference.left {
+            if let Some(kind) = self.kinds.get_mut(gvk) {
+                kind.leave(id);
             }
-            Step::ListStarted => {
-                store.begin_list();
-                News::default()
-            }
-            Step::Listed(objects) => {
-                News::of(objects.into_iter().filter_map(|object| store.apply(object)).collect())
-            }
-            Step::ListDone => News { synced: Some(true), ..News::of(store.finish_list()) },
-            Step::Applied(object) => News::of(store.apply(object).into_iter().collect()),
-            Step::Deleted(object) => News::of(store.delete(object).into_iter().collect()),
-            Step::Undecodable => {
-                store.count_undecodable();
-                News::default()
-            }
-            Step::Gone => News { synced: Some(false), ..News::of(store.clear()) },
         }
-    }
-}
-
-/// What one step means for a registrar.
-#[derive(Debug, Default)]
-struct News {
-    changes: Vec<Change>,
-    synced: Option<bool>,
-    status: Option<GvkStatus>,
-}
-
-// === impl News ===
-
-impl News {
-    fn of(changes: Vec<Change>) -> Self {
-        Self { changes, ..Self::default() }
+        let mut effects = Vec::new();
+        let joins: Vec<_> = difference.joined.iter().map(|(gvk, _)| Arc::clone(gvk)).collect();
+        for (gvk, stay) in difference.joined {
+            effects.extend(self.join(now, id, gvk, stay));
+        }
+        for gvk in difference.left.iter().filter(|gvk| !joins.contains(gvk)) {
+            effects.extend(self.left(gvk));
+        }
+        effects
     }
 
-    /// Changes first: the end of a snapshot follows its objects.
-    fn offer(&self, backlog: &mut crate::replay::Backlog, gvk: &Gvk, epoch: Epoch) {
-        for change in &self.changes {
-            backlog.offer(gvk, epoch, change);
+    fn join(&mut self, now: Instant, id: RegistrarId, gvk: Gvk, stay: Stay) -> Vec<Effect> {
+        let Some(queue) = self.queues.get(&id).map(Arc::clone) else { return Vec::new() };
+        let stores = &self.stores;
+        let kind = self.kinds.entry(Arc::clone(&gvk)).or_insert_with(|| Kind::new(stores.open(&gvk)));
+        kind.join(id, queue, stay);
+        let effects = kind.reconcile(&gvk, &mut self.counter);
+        kind.replay(now, id);
+        effects
+    }
+
+    /// The last registrar may have left the kind.
+    fn left(&mut self, gvk: &Gvk) -> Vec<Effect> {
+        let Some(kind) = self.kinds.get_mut(gvk) else { return Vec::new() };
+        if !kind.is_empty() {
+            return kind.reconcile(gvk, &mut self.counter);
         }
-        match self.synced {
-            Some(true) => backlog.offer_synced(gvk, epoch),
-            Some(false) => backlog.unsync(gvk, epoch),
-            None => {}
+        if !self.linger {
+            return self.stop(gvk);
         }
-        if let Some(status) = &self.status {
-            backlog.offer_status(gvk, epoch, status);
-        }
+        self.counter = self.counter.wrapping_add(1);
+        kind.idle = Some(Incarnation(self.counter));
+        vec![Effect::Linger(Arc::clone(gvk), Incarnation(self.counter))]
+    }
+
+    fn stop(&mut self, gvk: &Gvk) -> Vec<Effect> {
+        self.stores.close(gvk);
+        let parts = self.kinds.remove(gvk).into_iter().flat_map(Kind::into_parts);
+        parts.map(|part| Effect::Stop(WatchId { gvk: Arc::clone(gvk), part })).collect()
     }
 }
 

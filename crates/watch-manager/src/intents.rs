@@ -1,103 +1,68 @@
-//! Who wants which kind. Pure: takes a registrar's wishes, says what has to start, stop, join and leave.
-//! `switchboard` carries it out; nothing here knows about objects or servers.
+//! The kinds that each registrar asks for. Pure: takes a registrar's new intents, returns which kinds it left and
+//! joined. `dispatcher` carries that out; nothing here knows about objects or servers.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kube::core::GroupVersionKind;
 
+use crate::interest::Scope;
+
 /// A kind, shared.
 pub(crate) type Gvk = Arc<GroupVersionKind>;
 
-/// A registrar, never reused: what arrives late for a dropped registrar finds nobody.
+/// A registrar; never reused, so a late message for a dropped registrar is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct RegistrarId(pub(crate) u64);
 
-/// One stay of a kind in a registrar's roster. Removing and adding a kind again makes a new one, so that an
-/// event of the former stay is recognised as late.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// One stay of a kind among a registrar's intents. Removing and adding a kind again makes a new one, so an event
+/// of the former stay is recognised as late.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Epoch(pub(crate) u64);
 
-/// The wishes of all registrars.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Roster {
-    wishes: HashMap<RegistrarId, HashMap<Gvk, Epoch>>,
-    wanted_by: HashMap<Gvk, BTreeSet<RegistrarId>>,
-}
-
-/// A consequence of a changed wish, in the order in which to carry them out.
+/// One stay and its place in the registrar's backlog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// The registrar no longer receives events of the kind.
-    Leave(RegistrarId, Gvk),
-    /// The first registrar wants the kind.
-    Start(Gvk),
-    /// The registrar receives a snapshot of the kind, then its changes.
-    Join(RegistrarId, Gvk, Epoch),
-    /// The last registrar has left the kind.
-    Stop(Gvk),
+pub(crate) struct Stay {
+    pub(crate) epoch: Epoch,
+    pub(crate) slot: usize,
+    pub(crate) scope: Scope,
 }
 
-/// What [`Registrar::replace`](crate::Registrar::replace) changed.
+/// The intents of all registrars.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Intents {
+    by_registrar: HashMap<RegistrarId, HashMap<Gvk, Stay>>,
+}
+
+/// The difference between a registrar's old and new intents, sorted by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Replaced {
-    /// Kinds that were not in the roster before.
-    pub added: Vec<GroupVersionKind>,
-    /// Kinds that are not in the roster any more.
-    pub removed: Vec<GroupVersionKind>,
+pub(crate) struct Difference {
+    pub(crate) left: Vec<Gvk>,
+    pub(crate) joined: Vec<(Gvk, Stay)>,
 }
 
-// === impl Roster ===
+// === impl Intents ===
 
-impl Roster {
-    /// Replaces the wishes of `id`. What is in the old and in the new wishes, with the same epoch, is not
-    /// touched.
-    pub(crate) fn assign(&mut self, id: RegistrarId, desired: HashMap<Gvk, Epoch>) -> Vec<Change> {
-        let current = self.wishes.remove(&id).unwrap_or_default();
-        let left = difference(&current, &desired);
-        let joined = difference(&desired, &current);
-        let mut changes: Vec<Change> =
-            left.iter().map(|(gvk, _)| Change::Leave(id, Arc::clone(gvk))).collect();
-        for (gvk, epoch) in &joined {
-            let interested = self.wanted_by.entry(Arc::clone(gvk)).or_default();
-            if interested.is_empty() {
-                changes.push(Change::Start(Arc::clone(gvk)));
-            }
-            interested.insert(id);
-            changes.push(Change::Join(id, Arc::clone(gvk), *epoch));
-        }
-        for (gvk, _) in left.into_iter().filter(|(gvk, _)| !desired.contains_key(gvk)) {
-            if self.withdraw(id, &gvk) {
-                changes.push(Change::Stop(gvk));
-            }
-        }
+impl Intents {
+    /// Replaces the intents of `id`. A stay in both the old and the new intents is not part of the difference.
+    pub(crate) fn assign(&mut self, id: RegistrarId, desired: HashMap<Gvk, Stay>) -> Difference {
+        let current = self.by_registrar.remove(&id).unwrap_or_default();
+        let left = missing(&current, &desired).into_iter().map(|(gvk, _)| gvk).collect();
+        let difference = Difference { left, joined: missing(&desired, &current) };
         if !desired.is_empty() {
-            self.wishes.insert(id, desired);
+            self.by_registrar.insert(id, desired);
         }
-        changes
-    }
-
-    /// Whether nobody wants the kind any more.
-    fn withdraw(&mut self, id: RegistrarId, gvk: &Gvk) -> bool {
-        let Some(interested) = self.wanted_by.get_mut(gvk) else {
-            return false;
-        };
-        interested.remove(&id);
-        let last = interested.is_empty();
-        if last {
-            self.wanted_by.remove(gvk);
-        }
-        last
+        difference
     }
 }
 
-/// What `a` has and `b` has not, in a fixed order.
-fn difference(a: &HashMap<Gvk, Epoch>, b: &HashMap<Gvk, Epoch>) -> Vec<(Gvk, Epoch)> {
-    let mut only: Vec<(Gvk, Epoch)> = a
+/// The stays of `a` that are not in `b`.
+fn missing(a: &HashMap<Gvk, Stay>, b: &HashMap<Gvk, Stay>) -> Vec<(Gvk, Stay)> {
+    let same = |gvk: &Gvk, stay: &Stay| b.get(gvk).is_some_and(|other| other.epoch == stay.epoch);
+    let mut only: Vec<_> = a
         .iter()
-        .filter(|(gvk, epoch)| b.get(*gvk) != Some(epoch))
-        .map(|(gvk, epoch)| (Arc::clone(gvk), *epoch))
+        .filter(|(gvk, stay)| !same(gvk, stay))
+        .map(|(gvk, stay)| (Arc::clone(gvk), stay.clone()))
         .collect();
     only.sort_by(|(a, _), (b, _)| sort_key(a).cmp(&sort_key(b)));
     only

@@ -8,51 +8,57 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fixture::{gvk, object};
+use crate::intents::sort_key;
 
 // === impl Backlog: for the tests of the crate ===
 
 impl Backlog {
-    /// What a reader would get, and what the backlog remembers, without the numbers that only grow.
+    /// The events that a reader would get, and what the backlog remembers, without the numbers that only grow.
     pub(crate) fn picture(&self) -> String {
         use std::fmt::Write as _;
         let mut text = String::new();
-        let mut lanes: Vec<_> = self.lanes.iter().collect();
-        lanes.sort_by(|(a, _), (b, _)| sort_key(a).cmp(&sort_key(b)));
-        for (gvk, lane) in lanes {
-            write!(text, "[{} {} {} {}]", gvk.kind, lane.status, lane.status_told, lane.synced).unwrap();
+        let mut kinds: Vec<_> = self.kinds.iter().flatten().collect();
+        kinds.sort_by(|a, b| sort_key(&a.gvk).cmp(&sort_key(&b.gvk)));
+        for KindQueue { gvk, status, reported, synced, .. } in kinds {
+            write!(text, "[{} {status} {reported} {synced}]", gvk.kind).unwrap();
         }
-        for token in self.order.values() {
-            match token {
-                Token::Status(gvk) => write!(text, " status {}", gvk.kind).unwrap(),
-                Token::Synced(gvk) => write!(text, " synced {}", gvk.kind).unwrap(),
-                Token::Object(gvk, key) => {
-                    let entry = &self.lanes[gvk].objects[key];
-                    let version = |object: &Option<Arc<WatchedObject>>| {
-                        object
-                            .as_ref()
-                            .map(|object| format!("{}v{}", object.uid(), object.resource_version()))
-                    };
-                    let (gone, live) = (version(&entry.gone), version(&entry.live));
-                    write!(text, " {} {key} {gone:?} {live:?} {}", gvk.kind, entry.held).unwrap();
+        let kind = |slot: &usize| &self.kinds[*slot].as_ref().unwrap().gvk.kind;
+        for item in &self.items {
+            match &item.content {
+                Content::Hole => {}
+                Content::Status(slot) => write!(text, " status {}", kind(slot)).unwrap(),
+                Content::Synced(slot) => write!(text, " synced {}", kind(slot)).unwrap(),
+                Content::Object { slot, held, gone, object, .. } => {
+                    let (uid, version) = (object.uid(), object.resource_version());
+                    let (key, kind) = (object.key(), kind(slot));
+                    write!(text, " {kind} {key} {uid}v{version} {held} {gone}").unwrap();
                 }
             }
         }
         text
     }
 
-    pub(crate) fn is_synced(&self, gvk: &Gvk) -> bool {
-        self.lanes.get(gvk).is_some_and(|lane| lane.synced)
-    }
-
-    /// Panics when a token lacks its entry or an entry its token.
+    /// Panics when an item lacks its place in the index, or the index leads to another item.
     pub(crate) fn check(&self) {
-        let mut expected: Vec<u64> = self.lanes.values().flat_map(Lane::tokens).collect();
-        expected.sort_unstable();
-        assert_eq!(self.order.keys().copied().collect::<Vec<_>>(), expected);
-        for entry in self.lanes.values().flat_map(|lane| lane.objects.values()) {
-            assert!(entry.gone.is_some() || entry.live.is_some(), "an entry with nothing to say");
-            assert!(entry.gone.is_none() || entry.held, "the end of what the reader does not hold");
+        let holes = self.items.iter().filter(|item| matches!(item.content, Content::Hole)).count();
+        assert_eq!(holes, self.holes);
+        let mut expected = 0;
+        for (at, item) in (self.first..).zip(&self.items) {
+            let (slot, found) = match &item.content {
+                Content::Hole => continue,
+                Content::Object { slot, id, .. } => {
+                    (slot, self.kinds[*slot].as_ref().unwrap().objects.get(*id))
+                }
+                Content::Status(slot) => (slot, self.kinds[*slot].as_ref().unwrap().status_at),
+                Content::Synced(slot) => (slot, self.kinds[*slot].as_ref().unwrap().synced_at),
+            };
+            assert_eq!(found, Some(at), "the item of slot {slot} is not where the index says");
+            expected += 1;
         }
+        let places =
+            |kind: &KindQueue| kind.objects.values().chain(kind.status_at).chain(kind.synced_at).count();
+        assert_eq!(self.kinds.iter().flatten().map(places).sum::<usize>(), expected);
+        assert!(self.holes <= HOLES || self.holes * 2 <= self.items.len() + 2, "holes pile up");
     }
 }
 
@@ -69,19 +75,36 @@ fn describe(event: &WatchEvent) -> String {
     }
 }
 
-fn wanting(kind: &Gvk) -> (Backlog, Epoch) {
+fn wanting(kind: &Gvk) -> (Backlog, usize, Epoch) {
     let mut backlog = Backlog::default();
-    backlog.want(kind);
-    let epoch = backlog.wishes()[kind];
-    (backlog, epoch)
+    let (slot, epoch) = want(&mut backlog, kind);
+    (backlog, slot, epoch)
+}
+
+fn want(backlog: &mut Backlog, kind: &Gvk) -> (usize, Epoch) {
+    backlog.want(kind, &Scope::default());
+    let stay = &backlog.intents()[kind];
+    (stay.slot, stay.epoch)
+}
+
+fn added(id: u64, uid: u64, version: u64) -> Change {
+    Change::Added { id: ObjectId(id), object: object(&gvk("A"), "a", uid, version) }
+}
+
+fn updated(id: u64, uid: u64, version: u64) -> Change {
+    let (old, new) = (object(&gvk("A"), "a", uid, version - 1), object(&gvk("A"), "a", uid, version));
+    Change::Updated { id: ObjectId(id), old, new }
+}
+
+fn deleted(id: u64, uid: u64, version: u64) -> Change {
+    Change::deleted(ObjectId(id), &object(&gvk("A"), "a", uid, version))
 }
 
 #[track_caller]
 fn check_delivery(changes: &[Change], expected: &[&str]) {
-    let kind = gvk("A");
-    let (mut backlog, epoch) = wanting(&kind);
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
     for change in changes {
-        backlog.offer(&kind, epoch, change);
+        backlog.offer(slot, epoch, Instant::now(), change);
         backlog.check();
     }
     assert_eq!(drain(&mut backlog), expected);
@@ -90,131 +113,130 @@ fn check_delivery(changes: &[Change], expected: &[&str]) {
 
 #[test]
 fn a_slow_reader_gets_the_latest_form_once() {
-    let kind = gvk("A");
-    check_delivery(
-        &[Change::Added(object(&kind, "a", 1, 1)), Change::Updated(object(&kind, "a", 1, 2))],
-        &["apply 1/2"],
-    );
+    check_delivery(&[added(1, 1, 1), updated(1, 1, 2)], &["apply 1/2"]);
 }
 
 #[test]
 fn an_object_that_came_and_went_unseen_is_not_mentioned() {
-    let kind = gvk("A");
-    check_delivery(
-        &[Change::Added(object(&kind, "a", 1, 1)), Change::Deleted(object(&kind, "a", 1, 2))],
-        &[],
-    );
+    check_delivery(&[added(1, 1, 1), deleted(1, 1, 2)], &[]);
 }
 
 #[test]
 fn the_end_of_a_known_object_comes_before_its_successor() {
-    let kind = gvk("A");
-    check_delivery(
-        &[Change::Deleted(object(&kind, "a", 1, 2)), Change::Added(object(&kind, "a", 2, 3))],
-        &["delete 1/2", "apply 2/3"],
-    );
-    check_delivery(
-        &[Change::Replaced { old: object(&kind, "a", 1, 2), new: object(&kind, "a", 2, 3) }],
-        &["delete 1/2", "apply 2/3"],
-    );
+    check_delivery(&[deleted(1, 1, 2), added(2, 2, 3)], &["delete 1/2", "apply 2/3"]);
+}
+
+#[test]
+fn an_object_that_left_the_scope_and_came_back_is_an_update() {
+    check_delivery(&[deleted(1, 1, 2), added(1, 1, 3)], &["apply 1/3"]);
 }
 
 #[test]
 fn a_successor_that_went_unseen_leaves_one_delete() {
-    let kind = gvk("A");
-    check_delivery(
-        &[
-            Change::Deleted(object(&kind, "a", 1, 2)),
-            Change::Added(object(&kind, "a", 2, 3)),
-            Change::Replaced { old: object(&kind, "a", 2, 3), new: object(&kind, "a", 3, 4) },
-            Change::Deleted(object(&kind, "a", 3, 5)),
-        ],
-        &["delete 1/2"],
-    );
+    let changes = [deleted(1, 1, 2), added(2, 2, 3), deleted(2, 2, 4), added(3, 3, 5), deleted(3, 3, 6)];
+    check_delivery(&changes, &["delete 1/2"]);
 }
 
 #[test]
 fn synced_follows_the_snapshot_and_is_said_once() {
-    let kind = gvk("A");
-    let (mut backlog, epoch) = wanting(&kind);
-    backlog.offer(&kind, epoch, &Change::Added(object(&kind, "a", 1, 1)));
-    backlog.offer_synced(&kind, epoch);
-    backlog.offer_synced(&kind, epoch);
-    backlog.offer(&kind, epoch, &Change::Added(object(&kind, "b", 2, 2)));
-    backlog.offer(&kind, epoch, &Change::Updated(object(&kind, "a", 1, 3)));
+    let now = Instant::now();
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.offer(slot, epoch, now, &added(1, 1, 1));
+    backlog.offer_synced(slot, epoch, now);
+    backlog.offer_synced(slot, epoch, now);
+    backlog.offer(slot, epoch, now, &added(2, 2, 2));
+    backlog.offer(slot, epoch, now, &updated(1, 1, 3));
     assert_eq!(drain(&mut backlog), ["apply 1/3", "synced", "apply 2/2"]);
 }
 
 #[test]
 fn a_kind_that_went_away_is_synced_anew() {
-    let kind = gvk("A");
-    let (mut backlog, epoch) = wanting(&kind);
-    backlog.offer_synced(&kind, epoch);
-    backlog.unsync(&kind, epoch);
+    let now = Instant::now();
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.offer_synced(slot, epoch, now);
+    backlog.unsync(slot, epoch);
     assert_eq!(drain(&mut backlog), Vec::<String>::new());
-    backlog.offer_synced(&kind, epoch);
+    backlog.offer_synced(slot, epoch, now);
     assert_eq!(drain(&mut backlog), ["synced"]);
 }
 
 #[test]
 fn only_the_latest_status_is_said() {
-    let kind = gvk("A");
-    let (mut backlog, epoch) = wanting(&kind);
-    backlog.offer_status(&kind, epoch, &GvkStatus::Pending);
+    let now = Instant::now();
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Pending);
     assert!(backlog.is_empty(), "the reader knows that a kind begins as pending");
-    backlog.offer_status(&kind, epoch, &GvkStatus::Listing);
-    backlog.offer_status(&kind, epoch, &GvkStatus::Ready);
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Listing);
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Ready);
     assert_eq!(drain(&mut backlog), ["status ready"]);
-    backlog.offer_status(&kind, epoch, &GvkStatus::Stale { error: "cut".into() });
-    backlog.offer_status(&kind, epoch, &GvkStatus::Ready);
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Stale { error: "cut".into() });
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Ready);
     assert!(backlog.is_empty(), "the reader did not see that it was ever otherwise");
     backlog.check();
 }
 
 #[test]
 fn a_status_follows_what_it_is_about() {
-    let kind = gvk("A");
-    let (mut backlog, epoch) = wanting(&kind);
-    backlog.offer_status(&kind, epoch, &GvkStatus::Listing);
-    backlog.offer(&kind, epoch, &Change::Added(object(&kind, "a", 1, 1)));
-    backlog.offer_synced(&kind, epoch);
-    backlog.offer_status(&kind, epoch, &GvkStatus::Ready);
+    let now = Instant::now();
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Listing);
+    backlog.offer(slot, epoch, now, &added(1, 1, 1));
+    backlog.offer_synced(slot, epoch, now);
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Ready);
     assert_eq!(drain(&mut backlog), ["apply 1/1", "synced", "status ready"]);
 }
 
 #[test]
 fn a_removed_kind_is_silent_and_its_former_stay_stays_out() {
+    let now = Instant::now();
     let (a, b) = (gvk("A"), gvk("B"));
-    let (mut backlog, former) = wanting(&a);
-    backlog.want(&b);
-    let other = backlog.wishes()[&b];
-    backlog.offer(&a, former, &Change::Added(object(&a, "a", 1, 1)));
-    backlog.offer(&b, other, &Change::Added(object(&b, "b", 2, 2)));
-    backlog.offer_status(&a, former, &GvkStatus::Ready);
-    backlog.offer_synced(&a, former);
+    let (mut backlog, slot, former) = wanting(&a);
+    let (other_slot, other) = want(&mut backlog, &b);
+    backlog.offer(slot, former, now, &added(1, 1, 1));
+    backlog.offer(other_slot, other, now, &added(1, 2, 2));
+    backlog.offer_status(slot, former, now, &GvkStatus::Ready);
+    backlog.offer_synced(slot, former, now);
     assert!(backlog.unwant(&a));
     backlog.check();
     assert_eq!(drain(&mut backlog), ["apply 2/2"]);
 
-    backlog.want(&a);
-    backlog.offer(&a, former, &Change::Added(object(&a, "a", 1, 1)));
-    backlog.offer_synced(&a, former);
-    backlog.offer_status(&a, former, &GvkStatus::Ready);
+    let (again, _) = want(&mut backlog, &a);
+    assert_eq!(again, slot, "the slot is used again");
+    backlog.offer(slot, former, now, &added(1, 1, 1));
+    backlog.offer_synced(slot, former, now);
+    backlog.offer_status(slot, former, now, &GvkStatus::Ready);
     assert_eq!(drain(&mut backlog), Vec::<String>::new());
 }
 
 #[test]
 fn want_only_touches_what_differs() {
     let (a, b, c) = (gvk("A"), gvk("B"), gvk("C"));
+    let interest = |gvk: &Gvk| Interest::new((**gvk).clone());
     let mut backlog = Backlog::default();
-    backlog.want(&a);
-    backlog.want(&b);
-    let before = backlog.wishes()[&b];
-    let replaced = backlog.want_only([(*b).clone(), (*c).clone(), (*c).clone()]);
+    want(&mut backlog, &a);
+    let before = want(&mut backlog, &b);
+    let replaced = backlog.want_only([interest(&b), interest(&c), interest(&c)]);
     assert_eq!(replaced.added, [(*c).clone()]);
     assert_eq!(replaced.removed, [(*a).clone()]);
-    assert_eq!(backlog.wishes()[&b], before, "a kept kind keeps its stay");
-    assert_eq!(backlog.want_only([(*b).clone(), (*c).clone()]), Replaced::default());
+    assert_eq!(replaced.kept, [(*b).clone()]);
+    assert_eq!(want(&mut backlog, &b), before, "a kept kind keeps its stay");
+    assert!(backlog.want_only([interest(&b), interest(&c)]).is_empty());
+    let narrower = backlog.want_only([interest(&b).namespaces(["n"]), interest(&c)]);
+    assert_eq!(narrower.rescoped, [(*b).clone()]);
+}
+
+#[test]
+fn depth_and_age_are_those_of_the_undelivered_events() {
+    let start = Instant::now();
+    let at = |seconds| start + std::time::Duration::from_secs(seconds);
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    assert_eq!(backlog.stats(), BacklogStats::default());
+    backlog.offer(slot, epoch, at(1), &added(1, 1, 1));
+    backlog.offer(slot, epoch, at(2), &added(2, 2, 2));
+    backlog.offer(slot, epoch, at(3), &updated(2, 2, 3));
+    assert_eq!((backlog.stats().depth, backlog.stats().oldest), (2, Some(at(1))));
+    backlog.offer(slot, epoch, at(4), &deleted(1, 1, 4));
+    assert_eq!((backlog.stats().depth, backlog.stats().oldest), (1, Some(at(2))));
 }
 
 #[derive(Debug, Clone)]
@@ -259,35 +281,37 @@ fn fold(view: &mut View, event: &WatchEvent) {
 proptest! {
     #[test]
     fn a_reader_of_any_slowness_ends_up_with_the_store(
-        actions in prop::collection::vec(any_action(), 1..80),
+        actions in prop::collection::vec(any_action(), 1..400),
     ) {
         let kind = gvk("A");
-        let (mut backlog, epoch) = wanting(&kind);
-        let mut store = crate::store::Store::default();
+        let (mut backlog, slot, epoch) = wanting(&kind);
+        let mut store = crate::store::Store::new(Instant::now());
+        let pass = store.begin_list();
         let mut view = View::new();
         let mut uids: HashMap<usize, u64> = HashMap::new();
         for (clock, action) in (1u64..).zip(actions) {
-            let change = match action {
+            let changes = match action {
                 Action::Put { name, new_uid } => {
                     let uid = *uids.entry(name).and_modify(|uid| if new_uid { *uid = clock }).or_insert(clock);
-                    store.apply(object(&kind, &format!("o{name}"), uid, clock))
+                    store.apply(object(&kind, &format!("o{name}"), uid, clock), pass)
                 }
                 Action::Delete(name) => {
-                    uids.remove(&name).and_then(|uid| store.delete(object(&kind, &format!("o{name}"), uid, clock)))
+                    let deleted = uids.remove(&name).and_then(|uid| store.delete(object(&kind, &format!("o{name}"), uid, clock)));
+                    deleted.into_iter().collect()
                 }
                 Action::Pop => {
                     if let Some(event) = backlog.pop() {
                         fold(&mut view, &event);
                     }
-                    None
+                    Vec::new()
                 }
             };
-            if let Some(change) = change {
-                backlog.offer(&kind, epoch, &change);
+            for change in changes {
+                backlog.offer(slot, epoch, Instant::now(), &change);
             }
             backlog.check();
             // Live objects, and deletes of what the reader holds: nothing else may take room.
-            prop_assert!(backlog.order.len() <= store.objects().count() + view.len());
+            prop_assert!(backlog.stats().depth <= store.objects().count() + view.len());
         }
         while let Some(event) = backlog.pop() {
             fold(&mut view, &event);

@@ -1,22 +1,24 @@
-//! Tests of `switchboard`: every interleaving of what registrars, readers and a server can do, up to a
-//! depth. Two registrars and a small world find whatever a bigger one would: no rule of the switchboard
-//! counts beyond "another one".
+//! Tests of `dispatcher`: every interleaving of what registrars, readers, watches and a server can do, up to a
+//! depth. The watches are the real state machines of `watcher`, the server answers page by page and is withdrawn,
+//! redefined, compacted and cut off at every point.
 
 #![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
 
+mod server;
 mod world;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use self::world::{Limits, World};
+use self::world::{Action, Limits, World};
 
-/// Walks breadth-first from the empty world, checking every state that it meets; how many there were.
-fn explore(limits: &Limits, depth: usize) -> usize {
+/// Walks breadth-first from a world, checking every state that it meets; returns their number.
+fn explore(name: &str, start: World, depth: usize) -> usize {
     let mut seen = HashSet::new();
-    let mut edge = vec![World::new(limits)];
-    seen.insert(fingerprint(&edge[0]));
-    for _ in 0..depth {
+    seen.insert(fingerprint(&start));
+    let mut edge = vec![start];
+    for level in 0..depth {
+        eprintln!("{name}, depth {level}: {} states", seen.len());
         let mut next = Vec::new();
         for world in &edge {
             for action in world.possible() {
@@ -30,7 +32,7 @@ fn explore(limits: &Limits, depth: usize) -> usize {
         }
         edge = next;
     }
-    eprintln!("{limits:?}, depth {depth}: {} states", seen.len());
+    eprintln!("{name}, depth {depth}: {} states", seen.len());
     seen.len()
 }
 
@@ -40,29 +42,72 @@ fn fingerprint(world: &World) -> u64 {
     hasher.finish()
 }
 
-/// A soak run goes deeper.
-fn depth(default: usize) -> usize {
-    let extra = std::env::var("WATCH_MANAGER_EXTRA_DEPTH").map_or(0, |text| text.parse().unwrap());
-    default + extra
+/// A longer run goes deeper.
+fn depth(default: isize) -> usize {
+    let extra: isize = std::env::var("WATCH_MANAGER_EXTRA_DEPTH").map_or(0, |text| text.parse().unwrap());
+    usize::try_from(default + extra).unwrap()
+}
+
+/// Two registrars ask for both kinds; each kind has three objects and its first list is about to begin.
+fn two_by_two_by_three() -> World {
+    let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 5 };
+    let mut world = World::new(&limits);
+    for kind in 0..2 {
+        (0..3).for_each(|name| world.act(&Action::Put(kind, name)));
+    }
+    for registrar in 0..2 {
+        world.act(&Action::Make(registrar));
+        (0..2).for_each(|kind| world.act(&Action::Add(registrar, kind)));
+        world.act(&Action::Grant(registrar));
+    }
+    (0..2).for_each(|kind| world.act(&Action::Answer(kind)));
+    world
 }
 
 #[test]
-fn two_registrars_and_two_kinds_in_every_order() {
-    let limits = Limits { registrars: 2, kinds: 2, names: 1, versions: 2 };
-    let states = explore(&limits, depth(10));
-    assert!(states > 10_000, "only {states} states: the model has stopped moving");
+fn two_registrars_two_kinds_and_three_objects_from_the_first_page_on() {
+    let states = explore("2 registrars, 2 kinds, 3 objects", two_by_two_by_three(), depth(4));
+    assert!(states > 5_000, "only {states} states: the model has stopped moving");
 }
 
 #[test]
-fn two_registrars_and_two_objects_in_every_order() {
-    let limits = Limits { registrars: 2, kinds: 1, names: 2, versions: 2 };
-    let states = explore(&limits, depth(11));
-    assert!(states > 10_000, "only {states} states: the model has stopped moving");
+fn one_registrar_and_three_objects_with_the_server_failing_at_every_point() {
+    let limits = Limits { registrars: 1, kinds: 1, names: 3, changes: 5 };
+    let mut world = World::new(&limits);
+    (0..3).for_each(|name| world.act(&Action::Put(0, name)));
+    world.act(&Action::Make(0));
+    world.act(&Action::Add(0, 0));
+    world.act(&Action::Grant(0));
+    let states = explore("1 registrar, 1 kind, 3 objects", world, depth(8));
+    assert!(states > 5_000, "only {states} states: the model has stopped moving");
 }
 
 #[test]
-fn one_reader_and_one_object_far_and_deep() {
-    let limits = Limits { registrars: 1, kinds: 1, names: 1, versions: 3 };
-    let states = explore(&limits, depth(17));
-    assert!(states > 10_000, "only {states} states: the model has stopped moving");
+fn two_registrars_and_one_object_from_nothing() {
+    let limits = Limits { registrars: 2, kinds: 1, names: 1, changes: 3 };
+    let states = explore("2 registrars, 1 kind, 1 object", World::new(&limits), depth(8));
+    assert!(states > 2_000, "only {states} states: the model has stopped moving");
+}
+
+/// Long runs through the large world, by a seed.
+mod long {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(
+            std::env::var("WATCH_MANAGER_CASES").map_or(24, |text| text.parse().unwrap())
+        ))]
+        #[test]
+        fn random_walks_of_two_hundred_steps(choices in proptest::collection::vec(any::<u32>(), 200)) {
+            let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 1_000 };
+            let mut world = World::new(&limits);
+            for choice in choices {
+                let actions = world.possible();
+                world.act(&actions[choice as usize % actions.len()]);
+                world.check();
+            }
+        }
+    }
 }

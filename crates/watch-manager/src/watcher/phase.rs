@@ -1,42 +1,53 @@
-//! Where the watch of one kind stands. `feed` moves from one to the next; there are no decisions here.
+//! The phases of a watch, and the requests that it asks for. `machine` moves from one to the next; there are no
+//! decisions here.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kube::core::ApiResource;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
+use crate::source::{Freshness, Page, Target};
 
-use crate::source::{Frames, Page};
-
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Phase {
-    Resolve,
+    /// `resume` is the watch to continue if the kind is still served in the same way.
+    Discover {
+        freshness: Freshness,
+        resume: Option<(Target, String)>,
+    },
     List(Listing),
-    Connect { resource: ApiResource, version: String },
+    Connect {
+        target: Target,
+        version: String,
+    },
     Follow(Following),
-    Wait { delay: Duration, then: Box<Phase> },
+    /// `recoverable` if the wait ends early when the server is seen to be back.
+    Wait {
+        until: Instant,
+        recoverable: bool,
+        then: Box<Phase>,
+    },
 }
 
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Listing {
-    pub(super) resource: ApiResource,
+    pub(super) target: Target,
     pub(super) page: Page,
+    /// Pages whose continue token had expired.
     pub(super) expired: u32,
-    /// Held until the list is complete.
-    pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Following {
-    pub(super) resource: ApiResource,
+    pub(super) target: Target,
     pub(super) version: String,
-    pub(super) frames: Frames,
     pub(super) since: Instant,
-    /// Whether a change has come through.
-    pub(super) advanced: bool,
 }
 
-// === impl Phase ===
-
-impl Phase {
-    pub(super) fn wait(delay: Duration, then: Self) -> Self {
-        Self::Wait { delay, then: Box::new(then) }
-    }
+/// The next action of a watch.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    Discover(Freshness),
+    List(Target, Page),
+    Connect(Target, String),
+    /// Read the next message of the open watch.
+    Read,
+    Sleep(Duration),
 }

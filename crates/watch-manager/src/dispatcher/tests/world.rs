@@ -1,26 +1,39 @@
-//! The world that the switchboard's tests walk through: registrars that come and go, readers that are slow,
-//! kinds that are listed, watched, cut off and withdrawn. Each action checks what it may and may not cause.
+//! The world that the tests walk through: registrars that come and go, readers that are slow, kinds whose server
+//! answers, fails, and changes at every point. Each action checks what it may and may not cause.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
-use crate::event::{EventKind, GvkStatus, WatchEvent};
-use crate::fixture::{gvk, object};
-use crate::registrar::Mailbox;
-use crate::replay::Backlog;
-use crate::roster::{Gvk, RegistrarId};
+use super::server::{NAMES, Objects, Server};
+use crate::backlog::{Backlog, Wanted};
+use crate::config::Config;
+use crate::dispatcher::{Command, Dispatcher, Effect, Incarnation, WatchId};
+use crate::event::{EventKind, WatchEvent};
+use crate::fixture::gvk;
+use crate::intents::{Gvk, RegistrarId};
+use crate::interest::{Interest, Scope};
+use crate::object::Decoder;
+use crate::queue::EventQueue;
+use crate::source::SourceError;
 use crate::store::StoreHandle;
-use crate::switchboard::{Command, Effect, Incarnation, Step, Switchboard};
+use crate::watcher::{Action as Request, Machine};
 
-const NAMES: [&str; 2] = ["a", "b"];
+/// One object per page, and the same delays in every run. The rate limit has tests of its own.
+static CONFIG: LazyLock<Arc<Config>> = LazyLock::new(|| {
+    let mut config = Config { page_size: 1, jitter_seed: Some(1), ..Config::default() };
+    config.requests.burst = 10_000;
+    config.pages.burst = 10_000;
+    Arc::new(config)
+});
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) registrars: usize,
     pub(super) kinds: usize,
     pub(super) names: usize,
-    /// How often an object can change or be made anew.
-    pub(super) versions: u64,
+    /// Changes of the server of each kind.
+    pub(super) changes: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,42 +42,40 @@ pub(super) enum Action {
     Drop(usize),
     Add(usize, usize),
     Remove(usize, usize),
-    /// The roster becomes this kind alone.
+    /// The kind becomes the registrar's only one.
     ReplaceBy(usize, usize),
-    /// The driver looks at the registrar's wishes.
+    /// The driver looks at the registrar's intents.
     Grant(usize),
     /// The reader takes one event.
     Deliver(usize),
     /// On the server: the object is created or changed.
     Put(usize, usize),
     Delete(usize, usize),
-    /// Delete and create while nobody looks.
-    Recreate(usize, usize),
-    ListStart(usize),
-    ListOne(usize),
-    ListEnd(usize),
-    /// The connection is lost.
-    Break(usize),
-    /// The kind is found not to be served.
-    Gone(usize),
+    Unserve(usize),
+    Serve(usize),
+    Compact(usize),
+    /// The server answers the request of the watch truthfully; a wait is over.
+    Answer(usize),
+    /// The request fails, or the open watch breaks.
+    Fail(usize),
 }
-
-/// Name to (uid, version).
-type Objects = BTreeMap<&'static str, (u64, u64)>;
 
 pub(super) struct World {
     limits: Limits,
-    switchboard: Switchboard,
+    now: Instant,
+    dispatcher: Dispatcher,
     readers: Vec<Option<Reader>>,
     next_id: u64,
     kinds: Vec<Kind>,
+    /// Checks what each action must not cause. Off in the copies that show where a state leads.
+    checks: bool,
 }
 
-/// A registrar and what its reader knows.
+/// A registrar and the knowledge of its reader.
 #[derive(Debug)]
 struct Reader {
     id: RegistrarId,
-    mailbox: Arc<Mailbox>,
+    queue: Arc<EventQueue>,
     dirty: bool,
     views: BTreeMap<usize, View>,
 }
@@ -72,91 +83,66 @@ struct Reader {
 #[derive(Debug, Clone, Default)]
 struct View {
     held: Objects,
-    /// What the snapshot contained whose end is on its way.
+    /// The contents of the snapshot whose end is queued.
     snapshot: Option<Objects>,
     synced: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Kind {
-    gvk: Gvk,
-    server: Objects,
-    /// How many objects were made, and the changes of each.
-    made: u64,
-    changed: u64,
-    run: Option<Run>,
-}
-
-#[derive(Debug, Clone)]
-struct Run {
-    incarnation: Incarnation,
-    store: StoreHandle,
-    phase: Phase,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Phase {
-    /// Nothing is known, or the kind is not served.
-    Idle,
-    Listing {
-        left: Objects,
-    },
-    Following,
-    /// Was complete, and is cut off.
-    Broken,
+    server: Server,
+    run: Option<(Incarnation, Machine)>,
 }
 
 // === impl World ===
 
 impl World {
     pub(super) fn new(limits: &Limits) -> Self {
-        let kinds = ["A", "B"].into_iter().take(limits.kinds).map(|kind| Kind {
-            gvk: gvk(kind),
-            server: Objects::new(),
-            made: 0,
-            changed: 0,
-            run: None,
-        });
+        let kinds = ["A", "B"].into_iter().take(limits.kinds);
         Self {
             limits: *limits,
-            switchboard: Switchboard::default(),
+            now: Instant::now(),
+            dispatcher: Dispatcher::new(Arc::default(), false),
             readers: (0..limits.registrars).map(|_| None).collect(),
             next_id: 0,
-            kinds: kinds.collect(),
+            kinds: kinds.map(|kind| Kind { server: Server::new(gvk(kind)), run: None }).collect(),
+            checks: true,
         }
     }
 
     /// Copies the world, sharing nothing with the original.
     pub(super) fn fork(&self) -> Self {
         let readers: Vec<_> = self.readers.iter().map(|reader| reader.as_ref().map(Reader::fork)).collect();
-        let stores: HashMap<_, _> = self
-            .kinds
+        let known = |id: &RegistrarId| readers.iter().flatten().find(|reader| reader.id == *id);
+        let stores = Arc::new(self.dispatcher.stores.fork());
+        let queues: HashMap<_, _> = self
+            .dispatcher
+            .queues
             .iter()
-            .filter_map(|kind| Some((kind.gvk.clone(), fork_store(&kind.run.as_ref()?.store))))
+            .map(|(id, queue)| (*id, known(id).map_or_else(|| queue.fork(), |reader| reader.queue.clone())))
             .collect();
-        let mut switchboard = Switchboard {
-            roster: self.switchboard.roster.clone(),
-            kinds: HashMap::new(),
-            mailboxes: HashMap::new(),
-            incarnations: self.switchboard.incarnations,
-        };
-        for (gvk, kind) in &self.switchboard.kinds {
-            let (incarnation, joined) = (kind.incarnation, kind.joined.clone());
-            let kind = crate::switchboard::Kind { incarnation, store: stores[gvk].clone(), joined };
-            switchboard.kinds.insert(gvk.clone(), kind);
-        }
-        for (id, mailbox) in &self.switchboard.mailboxes {
-            let reader = readers.iter().flatten().find(|reader| reader.id == *id);
-            let mailbox = reader.map_or_else(|| fork_mailbox(mailbox), |reader| reader.mailbox.clone());
-            switchboard.mailboxes.insert(*id, mailbox);
-        }
-        let mut kinds = self.kinds.clone();
-        for kind in &mut kinds {
-            if let Some(run) = &mut kind.run {
-                run.store = stores[&kind.gvk].clone();
+        let kinds = self.dispatcher.kinds.iter().map(|(gvk, kind)| {
+            let mut subscribers = kind.subscribers.clone();
+            for subscriber in &mut subscribers {
+                subscriber.queue = queues[&subscriber.id].clone();
             }
-        }
-        Self { switchboard, readers, kinds, ..*self }
+            let copy = crate::dispatcher::kind::Kind {
+                store: stores.open(gvk),
+                watches: kind.watches.clone(),
+                subscribers,
+                idle: kind.idle,
+            };
+            (gvk.clone(), copy)
+        });
+        let dispatcher = Dispatcher {
+            intents: self.dispatcher.intents.clone(),
+            kinds: kinds.collect(),
+            queues,
+            stores,
+            counter: self.dispatcher.counter,
+            linger: self.dispatcher.linger,
+        };
+        Self { dispatcher, readers, kinds: self.kinds.clone(), ..*self }
     }
 
     /// The world in words, equal for worlds that behave alike from here.
@@ -164,27 +150,27 @@ impl World {
         let mut text = String::new();
         for reader in &self.readers {
             let Some(reader) = reader else {
-                text.push_str(" nobody");
+                text.push_str(" none");
                 continue;
             };
-            let (wishes, backlog) = look(&reader.mailbox, |backlog| (backlog.wishes(), backlog.picture()));
-            // The number of a stay does not matter, but whether the switchboard knows of it does.
+            let (intents, backlog) = reader.queue.look(|backlog| (backlog.intents(), backlog.picture()));
+            // The number of a stay does not matter, but whether the dispatcher knows of it does.
+            let joined = |kind: &Kind| {
+                let known = self.dispatcher.kinds.get(&kind.server.gvk)?;
+                Some(known.subscribers.iter().find(|subscriber| subscriber.id == reader.id)?.epoch)
+            };
             let known: Vec<bool> = self
                 .kinds
                 .iter()
-                .map(|kind| {
-                    let joined =
-                        self.switchboard.kinds.get(&kind.gvk).and_then(|kind| kind.joined.get(&reader.id));
-                    joined == wishes.get(&kind.gvk)
-                })
+                .map(|kind| joined(kind) == intents.get(&kind.server.gvk).map(|stay| stay.epoch))
                 .collect();
             text.push_str(&format!(" {} {backlog} {known:?} {:?}", reader.dirty, reader.views));
         }
         for kind in &self.kinds {
-            text.push_str(&format!(" {:?} {} {}", kind.server, kind.made, kind.changed));
-            if let Some(run) = &kind.run {
-                let objects = stored(&run.store);
-                text.push_str(&format!(" {:?} {objects:?} {}", run.phase, run.store.is_synced()));
+            text.push_str(&kind.server.picture());
+            if let Some((_, machine)) = &kind.run {
+                let store = self.dispatcher.kinds[&kind.server.gvk].store.clone();
+                text.push_str(&format!(" {} {:?} {}", machine.picture(), stored(&store), store.is_synced()));
             }
         }
         text
@@ -204,7 +190,7 @@ impl World {
             if reader.dirty {
                 actions.push(Action::Grant(r));
             }
-            if look(&reader.mailbox, |backlog| !backlog.is_empty()) {
+            if !reader.queue.look(Backlog::is_empty) {
                 actions.push(Action::Deliver(r));
             }
         }
@@ -215,89 +201,64 @@ impl World {
     }
 
     pub(super) fn act(&mut self, action: &Action) {
+        let scope = Scope::default();
         match *action {
             Action::Make(r) => {
                 self.next_id += 1;
                 self.readers[r] = Some(Reader::new(RegistrarId(self.next_id)));
             }
             Action::Drop(r) => self.drop_registrar(r),
-            Action::Add(r, k) => self.change_roster(r, |backlog, gvks| backlog.want(&gvks[k])),
-            Action::Remove(r, k) => self.change_roster(r, |backlog, gvks| backlog.unwant(&gvks[k])),
-            Action::ReplaceBy(r, k) => self.change_roster(r, |backlog, gvks| {
-                backlog.want_only([(*gvks[k]).clone()]) != crate::roster::Replaced::default()
+            Action::Add(r, k) => {
+                self.change(r, |backlog, gvks| backlog.want(&gvks[k], &scope) != Wanted::Already);
+            }
+            Action::Remove(r, k) => self.change(r, |backlog, gvks| backlog.unwant(&gvks[k])),
+            Action::ReplaceBy(r, k) => self.change(r, |backlog, gvks| {
+                !backlog.want_only([Interest::new((*gvks[k]).clone())]).is_empty()
             }),
             Action::Grant(r) => self.grant(r),
             Action::Deliver(r) => self.deliver(r),
-            Action::Put(k, n) => self.put(k, NAMES[n]),
-            Action::Delete(k, n) => self.delete(k, NAMES[n]),
-            Action::Recreate(k, n) => {
-                let kind = &mut self.kinds[k];
-                kind.made += 1;
-                kind.server.insert(NAMES[n], (kind.made, 0));
-            }
-            Action::ListStart(k) => {
-                let kind = &mut self.kinds[k];
-                let server = kind.server.clone();
-                let run = kind.run.as_mut().unwrap();
-                run.phase = Phase::Listing { left: server };
-                self.step(k, Step::ListStarted);
-            }
-            Action::ListOne(k) => {
-                let kind = &mut self.kinds[k];
-                let Phase::Listing { left, .. } = &mut kind.run.as_mut().unwrap().phase else {
-                    unreachable!()
-                };
-                let (name, (uid, version)) = left.pop_first().unwrap();
-                let object = object(&kind.gvk, name, uid, version);
-                self.step(k, Step::Listed(vec![object]));
-            }
-            Action::ListEnd(k) => {
-                self.kinds[k].run.as_mut().unwrap().phase = Phase::Following;
-                self.step(k, Step::ListDone);
-                self.step(k, Step::Status(GvkStatus::Ready));
-            }
-            Action::Break(k) => {
-                self.kinds[k].run.as_mut().unwrap().phase = Phase::Broken;
-                self.step(k, Step::Status(GvkStatus::Stale { error: "cut".into() }));
-            }
-            Action::Gone(k) => {
-                let kind = &mut self.kinds[k];
-                kind.server.clear();
-                kind.run.as_mut().unwrap().phase = Phase::Idle;
-                for reader in self.readers.iter_mut().flatten() {
-                    if let Some(view) = reader.views.get_mut(&k) {
-                        view.snapshot = None;
-                        view.synced = false;
-                    }
+            Action::Put(k, n) => self.on_server(k, |server| server.put(NAMES[n])),
+            Action::Delete(k, n) => self.on_server(k, |server| server.delete(NAMES[n])),
+            Action::Compact(k) => self.kinds[k].server.compact(),
+            Action::Serve(k) => self.kinds[k].server.served = true,
+            Action::Unserve(k) => {
+                self.kinds[k].server.unserve();
+                // The server closes the watches of a kind that it withdraws.
+                if self.kinds[k].is_following() {
+                    self.fail(k, SourceError::Unavailable("closed".to_owned()));
                 }
-                self.step(k, Step::Gone);
-                self.step(k, Step::Status(GvkStatus::Pending));
             }
+            Action::Answer(k) => self.answer(k),
+            Action::Fail(k) => self.fail(k, SourceError::Unavailable("cut".to_owned())),
         }
     }
 
     fn gvks(&self) -> Vec<Gvk> {
-        self.kinds.iter().map(|kind| kind.gvk.clone()).collect()
+        self.kinds.iter().map(|kind| kind.server.gvk.clone()).collect()
     }
+}
 
+// === impl World: registrars ===
+
+impl World {
     fn drop_registrar(&mut self, r: usize) {
         let reader = self.readers[r].take().unwrap();
         self.isolated(r, |world| {
-            if world.switchboard.mailboxes.contains_key(&reader.id) {
+            if world.dispatcher.queues.contains_key(&reader.id) {
                 world.run(Command::Drop(reader.id));
             }
         });
-        let left = self.switchboard.mailboxes.len();
+        let left = self.dispatcher.queues.len();
         assert!(left <= self.readers.iter().flatten().count(), "a dropped registrar is remembered");
     }
 
-    fn change_roster(&mut self, r: usize, change: impl FnOnce(&mut Backlog, &[Gvk]) -> bool) {
+    fn change(&mut self, r: usize, change: impl FnOnce(&mut Backlog, &[Gvk]) -> bool) {
         let gvks = self.gvks();
         let reader = self.readers[r].as_mut().unwrap();
-        let before = look(&reader.mailbox, |backlog| (backlog.wishes(), backlog.picture()));
-        let mut changed = false;
-        reader.mailbox.deliver(|backlog| changed = change(backlog, &gvks));
-        let after = look(&reader.mailbox, |backlog| (backlog.wishes(), backlog.picture()));
+        let look = |reader: &Reader| reader.queue.look(|backlog| (backlog.intents(), backlog.picture()));
+        let before = look(reader);
+        let changed = reader.queue.change(|backlog| change(backlog, &gvks));
+        let after = look(reader);
         assert_eq!(before != after, changed, "a call that changes nothing must do nothing");
         reader.dirty |= changed;
         for (k, gvk) in gvks.iter().enumerate() {
@@ -311,160 +272,239 @@ impl World {
     }
 
     fn grant(&mut self, r: usize) {
-        let (id, mailbox) = {
-            let reader = self.readers[r].as_mut().unwrap();
-            reader.dirty = false;
-            (reader.id, reader.mailbox.clone())
-        };
-        self.isolated(r, |world| world.run(Command::Wish(id, mailbox.clone())));
-        let again = look(&mailbox, Backlog::picture);
-        self.run(Command::Wish(id, mailbox.clone()));
-        assert_eq!(look(&mailbox, Backlog::picture), again, "the same wishes again changed something");
+        let reader = self.readers[r].as_mut().unwrap();
+        reader.dirty = false;
+        let (id, queue) = (reader.id, reader.queue.clone());
+        if !self.checks {
+            self.run(Command::Assign(id, queue));
+            return self.note_snapshots();
+        }
+        self.isolated(r, |world| world.run(Command::Assign(id, queue.clone())));
+        let again = queue.look(Backlog::picture);
+        self.run(Command::Assign(id, queue.clone()));
+        assert_eq!(queue.look(Backlog::picture), again, "the same intents again changed something");
         self.note_snapshots();
     }
 
-    /// What `r` does must not be noticed by the others, nor by the watches of their kinds.
+    /// An action of `r` must not be noticed by the others, nor by the watches of their kinds.
     fn isolated(&mut self, r: usize, act: impl FnOnce(&mut Self)) {
         let others = |world: &Self| {
             let readers = world.readers.iter().enumerate().filter(|(other, _)| *other != r);
             let readers = readers.filter_map(|(_, reader)| reader.as_ref());
             let backlogs: Vec<_> =
-                readers.clone().map(|reader| look(&reader.mailbox, Backlog::picture)).collect();
-            let joined = |gvk: &Gvk| {
-                let kind = world.switchboard.kinds.get(gvk)?;
-                let wanted = readers.clone().any(|reader| kind.joined.contains_key(&reader.id));
-                wanted.then_some(kind.incarnation)
+                readers.clone().map(|reader| reader.queue.look(Backlog::picture)).collect();
+            let joined = |kind: &Kind| {
+                let known = world.dispatcher.kinds.get(&kind.server.gvk)?;
+                let ids = || known.subscribers.iter().map(|subscriber| subscriber.id);
+                let wanted = readers.clone().any(|reader| ids().any(|id| id == reader.id));
+                kind.run.as_ref().filter(|_| wanted).map(|(incarnation, _)| *incarnation)
             };
-            (backlogs, world.gvks().iter().map(joined).collect::<Vec<_>>())
+            (backlogs, world.kinds.iter().map(joined).collect::<Vec<_>>())
         };
         let before = others(self);
         act(self);
         assert_eq!(others(self), before, "another registrar noticed");
     }
 
-    fn put(&mut self, k: usize, name: &'static str) {
-        let kind = &mut self.kinds[k];
-        if let Some((_, version)) = kind.server.get_mut(name) {
-            *version += 1;
-            kind.changed += 1;
-        } else {
-            kind.made += 1;
-            kind.server.insert(name, (kind.made, 0));
-        }
-        let (uid, version) = kind.server[name];
-        if kind.is_following() {
-            let object = object(&kind.gvk, name, uid, version);
-            self.step(k, Step::Applied(object));
+    fn deliver(&mut self, r: usize) {
+        let reader = self.readers[r].as_mut().unwrap();
+        let event = reader.queue.change(Backlog::pop).unwrap();
+        let k = self.kinds.iter().position(|kind| *kind.server.gvk == *event.gvk).unwrap();
+        let view = reader.views.get_mut(&k).expect("an event of a kind that is not asked for");
+        let store = self.dispatcher.kinds.get(&event.gvk).map(|kind| stored(&kind.store));
+        view.fold(&event, &store.unwrap_or_default());
+    }
+}
+
+// === impl World: server and watches ===
+
+impl World {
+    /// A change of the server, which an open watch reports at once.
+    fn on_server(&mut self, k: usize, change: impl FnOnce(&mut Server)) {
+        change(&mut self.kinds[k].server);
+        if self.kinds[k].is_following() {
+            let event = self.kinds[k].server.last_event();
+            let now = self.now;
+            self.with_machine(k, |machine| machine.on_message(now, Some(Ok(event))));
         }
     }
 
-    fn delete(&mut self, k: usize, name: &'static str) {
-        let kind = &mut self.kinds[k];
-        let (uid, version) = kind.server.remove(name).unwrap();
-        if kind.is_following() {
-            let object = object(&kind.gvk, name, uid, version + 1);
-            self.step(k, Step::Deleted(object));
+    /// The truthful answer to the request of the watch.
+    fn answer(&mut self, k: usize) {
+        let request = self.request(k);
+        let (now, kind) = (self.now, &mut self.kinds[k]);
+        let (_, machine) = kind.run.as_mut().unwrap();
+        match request {
+            Request::Sleep(delay) => self.now += delay,
+            Request::Discover(_) => machine.on_discovered(now, kind.server.discover()),
+            Request::List(_, page) => machine.on_listed(now, kind.server.list(&page)),
+            Request::Connect(_, version) => match kind.server.watch(&version) {
+                Ok(missed) => {
+                    machine.on_connected(now, Ok(()));
+                    missed.into_iter().for_each(|event| machine.on_message(now, Some(Ok(event))));
+                }
+                Err(error) => machine.on_connected(now, Err(error)),
+            },
+            Request::Read => {}
         }
+        self.dispatch(k);
     }
 
-    fn step(&mut self, k: usize, step: Step) {
-        let kind = &self.kinds[k];
-        let run = kind.run.as_ref().unwrap();
-        let late = Incarnation(run.incarnation.0.wrapping_sub(1));
-        let before = self.picture();
-        let gvk = kind.gvk.clone();
-        let incarnation = run.incarnation;
-        self.run(Command::Step(gvk.clone(), late, step.clone()));
-        assert_eq!(self.picture(), before, "a step of a stopped watch was taken");
-        self.run(Command::Step(gvk, incarnation, step));
-        self.note_snapshots();
+    fn fail(&mut self, k: usize, error: SourceError) {
+        let (request, now) = (self.request(k), self.now);
+        self.with_machine(k, |machine| match request {
+            Request::Sleep(_) => {}
+            Request::Discover(_) => machine.on_discovered(now, Err(error)),
+            Request::List(..) => machine.on_listed(now, Err(error)),
+            Request::Connect(..) => machine.on_connected(now, Err(error)),
+            Request::Read => machine.on_message(now, Some(Err(error))),
+        });
+    }
+
+    fn request(&mut self, k: usize) -> Request {
+        let now = self.now;
+        self.kinds[k].run.as_mut().unwrap().1.next_action(now)
+    }
+
+    fn with_machine(&mut self, k: usize, act: impl FnOnce(&mut Machine)) {
+        act(&mut self.kinds[k].run.as_mut().unwrap().1);
+        self.dispatch(k);
+    }
+
+    /// Passes the steps of a watch on, each also in the name of a stopped run, which must have no effect.
+    fn dispatch(&mut self, k: usize) {
+        let id = WatchId { gvk: self.kinds[k].server.gvk.clone(), part: None };
+        while let Some(step) = self.kinds[k].run.as_mut().unwrap().1.take_step() {
+            let incarnation = self.kinds[k].run.as_ref().unwrap().0;
+            if self.checks {
+                let before = self.picture();
+                let late = Incarnation(incarnation.0.wrapping_sub(1));
+                self.run(Command::Step(id.clone(), late, step.clone()));
+                assert_eq!(self.picture(), before, "a step of a stopped watch was taken");
+            }
+            self.run(Command::Step(id.clone(), incarnation, step));
+            self.note_snapshots();
+        }
     }
 
     fn run(&mut self, command: Command) {
-        for effect in self.switchboard.run(command) {
+        let stores: HashMap<_, _> =
+            self.dispatcher.kinds.iter().map(|(gvk, kind)| (gvk.clone(), kind.store.clone())).collect();
+        for effect in self.dispatcher.run(self.now, command) {
+            let find = |id: &WatchId| self.kinds.iter().position(|kind| kind.server.gvk == id.gvk).unwrap();
             match effect {
-                Effect::Start(gvk, incarnation, store) => {
-                    let kind = self.kinds.iter_mut().find(|kind| kind.gvk == gvk).unwrap();
-                    assert!(kind.run.is_none(), "two watches of one kind");
-                    kind.run = Some(Run { incarnation, store, phase: Phase::Idle });
+                Effect::Start(id, incarnation, selection) => {
+                    let kind = find(&id);
+                    let decoder = Decoder::new(id.gvk.clone(), &CONFIG, None);
+                    let machine = Machine::new(CONFIG.clone(), decoder, id.part.clone(), selection);
+                    let former = self.kinds[kind].run.replace((incarnation, machine));
+                    assert!(former.is_none(), "two watches of one kind");
                 }
-                Effect::Stop(gvk) => {
-                    let kind = self.kinds.iter_mut().find(|kind| kind.gvk == gvk).unwrap();
-                    let run = kind.run.take().expect("stopped what does not run");
-                    assert!(run.store.is_closed() && run.store.is_empty(), "a stopped kind keeps objects");
+                Effect::Stop(id) => {
+                    let kind = find(&id);
+                    assert!(self.kinds[kind].run.take().is_some(), "stopped a watch that does not run");
+                    let store = &stores[&id.gvk];
+                    assert!(store.is_closed() && store.is_empty(), "a stopped kind keeps objects");
                 }
+                Effect::Linger(..) => panic!("lingers without being told to"),
             }
         }
     }
 
-    /// Remembers what a snapshot contained when its end was queued.
+    /// Remembers the contents of a snapshot when its end is queued.
     fn note_snapshots(&mut self) {
         for reader in self.readers.iter_mut().flatten() {
             for (k, view) in &mut reader.views {
                 let kind = &self.kinds[*k];
-                let synced = look(&reader.mailbox, |backlog| backlog.is_synced(&kind.gvk));
+                let synced = reader.queue.look(|backlog| backlog.is_synced(&kind.server.gvk));
                 if synced && !view.synced {
-                    let run = kind.run.as_ref().expect("synced with a kind that is not watched");
-                    assert!(matches!(run.phase, Phase::Following | Phase::Broken), "synced in mid-list");
-                    view.snapshot = Some(stored(&run.store));
-                    view.synced = true;
+                    let store = &self.dispatcher.kinds[&kind.server.gvk].store;
+                    assert!(store.is_synced(), "synced in the middle of a list");
+                    view.snapshot = Some(stored(store));
                 }
+                if !synced {
+                    view.snapshot = None;
+                }
+                view.synced = synced;
             }
         }
     }
+}
 
-    fn deliver(&mut self, r: usize) {
-        let reader = self.readers[r].as_mut().unwrap();
-        let mut event = None;
-        reader.mailbox.deliver(|backlog| event = backlog.pop());
-        let event = event.unwrap();
-        let k = self.kinds.iter().position(|kind| *kind.gvk == event.gvk).unwrap();
-        let view = reader.views.get_mut(&k).expect("an event of a kind that is not in the roster");
-        view.take_in(&event, self.kinds[k].run.as_ref());
-    }
+// === impl World: invariants ===
 
+impl World {
     /// What holds in every state.
     pub(super) fn check(&self) {
         for reader in self.readers.iter().flatten() {
-            look(&reader.mailbox, Backlog::check);
+            reader.queue.look(Backlog::check);
         }
-        let granted: BTreeSet<_> = self.switchboard.kinds.keys().map(|gvk| gvk.kind.clone()).collect();
-        let running: BTreeSet<_> =
-            self.kinds.iter().filter(|kind| kind.run.is_some()).map(|kind| kind.gvk.kind.clone()).collect();
+        let granted: BTreeSet<_> = self.dispatcher.kinds.keys().map(|gvk| gvk.kind.clone()).collect();
+        let running = self.kinds.iter().filter(|kind| kind.run.is_some());
+        let running: BTreeSet<_> = running.map(|kind| kind.server.gvk.kind.clone()).collect();
         assert_eq!(granted, running);
-        if self.readers.iter().flatten().all(|reader| !reader.dirty) {
-            let wanted: BTreeSet<_> = self
-                .readers
-                .iter()
-                .flatten()
-                .flat_map(|reader| look(&reader.mailbox, Backlog::wishes).into_keys())
-                .map(|gvk| gvk.kind.clone())
-                .collect();
-            assert_eq!(running, wanted, "the watches are not the union of the wishes");
+        let readers = || self.readers.iter().flatten();
+        if readers().all(|reader| !reader.dirty) {
+            let intended = readers().flat_map(|reader| reader.queue.look(Backlog::intents).into_keys());
+            let intended: BTreeSet<_> = intended.map(|gvk| gvk.kind.clone()).collect();
+            assert_eq!(running, intended, "the watches are not the union of the intents");
         }
-        self.check_quiescence();
+        self.check_convergence();
     }
 
-    /// When everybody has read everything, everybody knows what the stores contain.
-    fn check_quiescence(&self) {
+    /// When the driver and all readers have caught up, the readers know the stores; when the server answers
+    /// truthfully from here on, the stores become the server. No object stays for ever.
+    fn check_convergence(&self) {
         let mut world = self.fork();
-        for r in 0..world.readers.len() {
-            if world.readers[r].as_ref().is_some_and(|reader| reader.dirty) {
-                world.grant(r);
+        world.checks = false;
+        world.settle();
+        world.check_views();
+        for k in 0..world.kinds.len() {
+            world.converge(k);
+        }
+        world.settle();
+        world.check_views();
+        for kind in world.kinds.iter().filter(|kind| kind.run.is_some()) {
+            let store = &world.dispatcher.kinds[&kind.server.gvk].store;
+            assert_eq!(stored(store), kind.server.objects, "the store is not the server");
+            assert_eq!(store.is_synced(), kind.server.served);
+        }
+    }
+
+    /// Answers truthfully until the kind is followed, or found not to be served.
+    fn converge(&mut self, k: usize) {
+        let mut absent = 0;
+        for _ in 0..40 {
+            if self.kinds[k].run.is_none() || self.kinds[k].is_following() || absent == 2 {
+                return;
             }
-            while world.readers[r].as_ref().is_some_and(|reader| look(&reader.mailbox, |b| !b.is_empty())) {
-                world.deliver(r);
+            if !self.kinds[k].server.served && matches!(self.request(k), Request::Discover(_)) {
+                absent += 1;
+            }
+            self.answer(k);
+        }
+        panic!("a truthful server is not followed");
+    }
+
+    /// Grants all intents and delivers all events.
+    fn settle(&mut self) {
+        for r in 0..self.readers.len() {
+            if self.readers[r].as_ref().is_some_and(|reader| reader.dirty) {
+                self.grant(r);
+            }
+            while self.readers[r].as_ref().is_some_and(|reader| !reader.queue.look(Backlog::is_empty)) {
+                self.deliver(r);
             }
         }
-        for reader in world.readers.iter().flatten() {
+    }
+
+    fn check_views(&self) {
+        for reader in self.readers.iter().flatten() {
             for (k, view) in &reader.views {
-                let run = world.kinds[*k].run.as_ref().expect("a wish that nobody watches");
-                assert_eq!(view.held, stored(&run.store), "a reader knows something else than the store");
-                assert_eq!(view.snapshot, None, "the end of a snapshot was not said");
-                if run.phase == Phase::Following {
-                    assert!(view.synced, "a complete kind is not synced");
-                    assert_eq!(view.held, world.kinds[*k].server, "the store is not the server");
-                }
+                let store = &self.dispatcher.kinds[&self.kinds[*k].server.gvk].store;
+                assert_eq!(view.held, stored(store), "a reader does not know the store");
+                assert_eq!(view.snapshot, None, "the end of a snapshot was not delivered");
+                assert!(view.synced || !store.is_synced(), "a complete kind is not synced");
             }
         }
     }
@@ -474,19 +514,18 @@ impl World {
 
 impl Reader {
     fn new(id: RegistrarId) -> Self {
-        Self { id, mailbox: Arc::default(), dirty: false, views: BTreeMap::new() }
+        Self { id, queue: Arc::default(), dirty: false, views: BTreeMap::new() }
     }
 
     fn fork(&self) -> Self {
-        let mailbox = fork_mailbox(&self.mailbox);
-        Self { id: self.id, mailbox, dirty: self.dirty, views: self.views.clone() }
+        Self { id: self.id, queue: self.queue.fork(), dirty: self.dirty, views: self.views.clone() }
     }
 }
 
 // === impl View ===
 
 impl View {
-    fn take_in(&mut self, event: &WatchEvent, run: Option<&Run>) {
+    fn fold(&mut self, event: &WatchEvent, stored: &Objects) {
         let parse = |text: &str| text.parse::<u64>().unwrap();
         match &event.kind {
             EventKind::Applied(new) => {
@@ -502,7 +541,6 @@ impl View {
                 assert_eq!(uid, parse(old.uid()), "a delete of another object");
             }
             EventKind::Synced => {
-                let stored = run.map(|run| stored(&run.store)).unwrap_or_default();
                 for (name, (uid, _)) in self.snapshot.take().expect("synced twice") {
                     let held = self.held.get(name).is_some_and(|(held, _)| *held == uid);
                     let ended = stored.get(name).is_none_or(|(now, _)| *now != uid);
@@ -518,62 +556,39 @@ impl View {
 
 impl Kind {
     fn is_following(&self) -> bool {
-        self.run.as_ref().is_some_and(|run| run.phase == Phase::Following)
+        self.run.as_ref().is_some_and(|(_, machine)| machine.is_following())
     }
 
     fn possible(&self, k: usize, limits: &Limits, actions: &mut Vec<Action>) {
-        let phase = self.run.as_ref().map(|run| &run.phase);
-        match phase {
-            None => {}
-            Some(Phase::Idle) => actions.push(Action::ListStart(k)),
-            Some(Phase::Broken) => actions.extend([Action::ListStart(k), Action::Gone(k)]),
-            Some(Phase::Following) => actions.push(Action::Break(k)),
-            Some(Phase::Listing { left, .. }) => {
-                actions.push(Action::ListStart(k));
-                actions.push(if left.is_empty() { Action::ListEnd(k) } else { Action::ListOne(k) });
+        if self.run.is_some() {
+            actions.push(Action::Fail(k));
+            if !self.is_following() {
+                actions.push(Action::Answer(k));
             }
         }
-        // A list shows one moment, so the server holds still meanwhile. What nobody watches need not move.
-        if matches!(phase, None | Some(Phase::Listing { .. })) {
+        // A server that no watch looks at need not move.
+        if self.run.is_none() || self.server.changes > limits.changes {
             return;
         }
+        if !self.server.served {
+            actions.push(Action::Serve(k));
+            return;
+        }
+        actions.push(Action::Unserve(k));
+        if self.server.has_history() {
+            actions.push(Action::Compact(k));
+        }
         for (n, name) in NAMES.iter().enumerate().take(limits.names) {
-            let exists = self.server.contains_key(name);
-            let room = self.made < limits.versions * limits.names as u64;
-            if exists && self.changed < limits.versions || !exists && room {
-                actions.push(Action::Put(k, n));
-            }
-            if exists {
+            actions.push(Action::Put(k, n));
+            if self.server.objects.contains_key(name) {
                 actions.push(Action::Delete(k, n));
-            }
-            if exists && room && !self.is_following() {
-                actions.push(Action::Recreate(k, n));
             }
         }
     }
 }
 
-fn look<T>(mailbox: &Mailbox, at: impl FnOnce(&Backlog) -> T) -> T {
-    let mut seen = None;
-    mailbox.deliver(|backlog| seen = Some(at(backlog)));
-    seen.unwrap()
-}
-
-fn fork_mailbox(mailbox: &Mailbox) -> Arc<Mailbox> {
-    let copy = Arc::new(Mailbox::default());
-    let backlog = look(mailbox, Backlog::clone);
-    copy.deliver(|target| *target = backlog);
-    copy
-}
-
-fn fork_store(store: &StoreHandle) -> StoreHandle {
-    let copy = StoreHandle::new();
-    *copy.write() = store.read().clone();
-    copy
-}
-
 fn stored(store: &StoreHandle) -> Objects {
-    let objects = store.objects();
+    let objects = store.state();
     let entry = |name: &'static str| {
         let object = objects.iter().find(|object| object.name() == name)?;
         let parse = |text: &str| text.parse::<u64>().unwrap();
