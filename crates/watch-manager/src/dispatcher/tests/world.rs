@@ -34,6 +34,17 @@ pub(super) struct Limits {
     pub(super) names: usize,
     /// Changes of the server of each kind.
     pub(super) changes: u64,
+    pub(super) actors: Actors,
+}
+
+/// The actors that move in an exploration. Those that stand still in one move in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Actors {
+    All,
+    /// Watches, and the server of the first kind.
+    Server,
+    /// Registrars, readers and watches.
+    Registrars,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -178,6 +189,12 @@ impl World {
 
     pub(super) fn possible(&self) -> Vec<Action> {
         let mut actions = Vec::new();
+        for (k, kind) in self.kinds.iter().enumerate() {
+            kind.possible(k, &self.limits, &mut actions);
+        }
+        if self.limits.actors == Actors::Server {
+            return actions;
+        }
         for (r, reader) in self.readers.iter().enumerate() {
             let Some(reader) = reader else {
                 actions.push(Action::Make(r));
@@ -193,9 +210,6 @@ impl World {
             if !reader.queue.look(Backlog::is_empty) {
                 actions.push(Action::Deliver(r));
             }
-        }
-        for (k, kind) in self.kinds.iter().enumerate() {
-            kind.possible(k, &self.limits, &mut actions);
         }
         actions
     }
@@ -561,13 +575,20 @@ impl Kind {
 
     fn possible(&self, k: usize, limits: &Limits, actions: &mut Vec<Action>) {
         if self.run.is_some() {
-            actions.push(Action::Fail(k));
+            if limits.actors != Actors::Registrars {
+                actions.push(Action::Fail(k));
+            }
             if !self.is_following() {
                 actions.push(Action::Answer(k));
             }
         }
+        let stands = match limits.actors {
+            Actors::All => false,
+            Actors::Server => k > 0,
+            Actors::Registrars => true,
+        };
         // A server that no watch looks at need not move.
-        if self.run.is_none() || self.server.changes > limits.changes {
+        if stands || self.run.is_none() || self.server.changes > limits.changes {
             return;
         }
         if !self.server.served {
