@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use control_plane::{Component, ControlPlane};
+use futures::FutureExt;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -190,6 +191,10 @@ async fn read(mut registrar: Registrar, mut dice: Dice, stop: CancellationToken)
         fold(&mut view, &registrar.next().await.unwrap());
     }
     registrar.wait_until(Readiness::is_ready).await.unwrap();
+    // The marker may come before other objects of its snapshot, which are all queued now.
+    while let Some(Some(event)) = registrar.next().now_or_never() {
+        fold(&mut view, &event);
+    }
     view
 }
 
