@@ -118,13 +118,9 @@ impl Backlog {
     /// Makes `interests` the only kinds.
     pub(crate) fn want_only(&mut self, interests: impl IntoIterator<Item = Interest>) -> Replaced {
         let desired: HashMap<_, _> = interests.into_iter().map(Interest::into_parts).collect();
-        let mut replaced = Replaced::default();
-        replaced.removed = self
-            .slots
-            .keys()
-            .filter(|gvk| !desired.contains_key(&***gvk))
-            .map(|gvk| (**gvk).clone())
-            .collect();
+        let removed = self.slots.keys().filter(|gvk| !desired.contains_key(&***gvk));
+        let removed = removed.map(|gvk| (**gvk).clone()).collect();
+        let mut replaced = Replaced { removed, ..Replaced::default() };
         for gvk in &replaced.removed {
             self.unwant(gvk);
         }

@@ -1,6 +1,7 @@
 //! One kind: its store, its watches (one, or one per namespace), and the registrars that joined it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -85,16 +86,20 @@ impl Kind {
             subscriber.filter = subscriber.scope.filter(&union);
         }
         let id = |part: &Part| WatchId { gvk: Arc::clone(gvk), part: part.clone() };
-        let outdated = |part: &Part, watch: &mut Watch| union.get(part) != Some(&watch.selection);
-        let stopped: Vec<_> =
-            self.watches.extract_if(.., |part, watch| outdated(part, watch)).map(|(part, _)| part).collect();
-        let mut effects: Vec<_> = stopped.iter().map(|part| Effect::Stop(id(part))).collect();
+        let mut effects = Vec::new();
+        self.watches.retain(|part, watch| {
+            let current = union.get(part) == Some(&watch.selection);
+            if !current {
+                effects.push(Effect::Stop(id(part)));
+            }
+            current
+        });
         for (part, selection) in union {
-            if !self.watches.contains_key(&part) {
+            if let Entry::Vacant(vacant) = self.watches.entry(part) {
                 *counter = counter.wrapping_add(1);
                 let incarnation = Incarnation(*counter);
-                effects.push(Effect::Start(id(&part), incarnation, selection.clone()));
-                self.watches.insert(part, Watch::new(incarnation, selection));
+                effects.push(Effect::Start(id(vacant.key()), incarnation, selection.clone()));
+                vacant.insert(Watch::new(incarnation, selection));
             }
         }
         if !effects.is_empty() {

@@ -16,8 +16,11 @@ const RECENT: Duration = Duration::from_secs(1);
 /// The last answer. The lock is held across the request on purpose: those that wait for it share the answer.
 #[derive(Clone, Default)]
 pub(super) struct DiscoveryCache {
-    last: Arc<Mutex<Option<(Instant, Arc<Discovery>)>>>,
+    last: Arc<Mutex<Option<Answer>>>,
 }
+
+/// An answer and when it was requested.
+type Answer = (Instant, Arc<Discovery>);
 
 // === impl DiscoveryCache ===
 

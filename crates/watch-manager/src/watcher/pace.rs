@@ -39,6 +39,8 @@ impl Pacer {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
+
     use proptest::prelude::*;
 
     use super::*;

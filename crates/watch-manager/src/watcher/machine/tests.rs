@@ -1,5 +1,7 @@
 //! Tests of `machine`: no script of answers makes it send more requests than its bound, and each rule by itself.
 
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
+
 use kube::core::{ApiResource, GroupVersionKind};
 use proptest::prelude::*;
 
