@@ -1,6 +1,7 @@
 //! The controller patterns, each a small program under `examples/`, run by a test and by you:
 //!
 //! ```sh
+//! cargo run -p examples --example dynamic_controller  # kinds that a ConfigMap names, in one namespace
 //! cargo run -p examples --example watch_manager   # kinds that come and go, one store each
 //! cargo run -p examples --example duck_reader     # one typed sub-tree of any kind
 //! cargo run -p examples --example pod_status      # what each pod reports, folded

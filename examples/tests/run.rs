@@ -24,6 +24,22 @@ fn watch_manager_runs_offline() {
 }
 
 #[test]
+fn dynamic_controller_reconciles_one_namespace_of_the_kinds_that_a_config_map_names() {
+    let said = run("dynamic_controller");
+    let mut lines: Vec<_> = said.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "reconcile Lamp shop/desk",
+            "reconcile Lamp shop/door",
+            "reconcile Stove shop/oven",
+            r#"watched: ["ConfigMap", "Lamp", "Stove"]"#
+        ]
+    );
+}
+
+#[test]
 fn duck_reader_runs_offline() {
     run("duck_reader");
 }
