@@ -9,8 +9,10 @@
 )]
 
 mod bad_input;
+mod certificates;
 mod cluster;
 mod endings;
+mod exemptions;
 mod faults;
 mod fleet;
 mod https;
