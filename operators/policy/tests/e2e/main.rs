@@ -23,4 +23,5 @@ mod prober;
 mod proxy;
 mod quickstart;
 mod standalone;
+mod start;
 mod trial;
