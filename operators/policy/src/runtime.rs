@@ -78,6 +78,20 @@ pub enum RunError {
         /// Its name.
         name: String,
     },
+    /// Another program's Secret is where the certificate should be.
+    #[error(
+        "the Secret {name} was not written by webtroller and cannot be used: {reason}; renew it, delete it, or name \
+         another one with --cert-secret-name"
+    )]
+    ForeignSecret {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The files named by --cert-dir cannot be used.
+    #[error("a certificate file cannot be used: {0}; --cert-dir needs tls.crt, tls.key and ca.crt")]
+    CertificateFiles(String),
     /// There is no certificate to serve.
     #[error(transparent)]
     Certificate(#[from] CertificateError),

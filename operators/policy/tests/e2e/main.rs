@@ -9,6 +9,7 @@
 )]
 
 mod bad_input;
+mod certificates;
 mod cluster;
 mod endings;
 mod faults;

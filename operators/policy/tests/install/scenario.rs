@@ -79,6 +79,11 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
         ],
     )
     .await;
+    // A rotation begins under the shipped roles; its end is tested in tests/e2e/certificates.rs.
+    let secret = "secret/gatekeeper-webhook-server-cert";
+    must(plane.kubectl().args(["annotate", "-n", NAMESPACE, secret, "webtroller.dev/renew=now"])).await;
+    let announced = "--for=jsonpath={.metadata.annotations.webtroller\\.dev/announced}";
+    must(plane.kubectl().args(["wait", "-n", NAMESPACE, announced, "--timeout=120s", secret])).await;
     let upgraded = traffic.take();
     assert_eq!((upgraded.slipped, upgraded.failed.as_slice()), (0, [].as_slice()), "while upgrading");
     assert!(upgraded.admitted > 0 && upgraded.denied > 0, "{upgraded:?}");
