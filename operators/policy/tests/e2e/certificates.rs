@@ -97,8 +97,9 @@ async fn pods_share_one_authority_and_rotate_it_without_a_failed_handshake() {
             before.authority.matches("BEGIN").count() + 1
         );
         // Every pod serves the new certificate: a client that trusts only its authority is answered.
-        let newest = after.authority.split_inclusive("-----END CERTIFICATE-----").next().unwrap();
-        let newest = ServingCertificate { authority: newest.to_owned(), ..after.clone() };
+        let newest = after.authority.rsplit_once("-----BEGIN CERTIFICATE-----").unwrap().1;
+        let newest =
+            ServingCertificate { authority: format!("-----BEGIN CERTIFICATE-----{newest}"), ..after.clone() };
         for operator in &operators {
             let served = async { while Connection::open(&operator.webhook, &newest).await.is_err() {} };
             timeout(PATIENCE, served).await.expect("the new certificate must be served");
