@@ -37,11 +37,7 @@ impl Operator {
     }
 
     /// As [`Operator::start`], with more arguments.
-    pub(crate) async fn start_with(
-        kubeconfig: impl AsRef<Path>,
-        identity: [&str; 3],
-        more: &[&str],
-    ) -> Self {
+    pub(crate) async fn start_with(kubeconfig: impl AsRef<Path>, identity: [&str; 3], more: &[&str]) -> Self {
         let mut operator = Self::launch_with(kubeconfig, identity, "127.0.0.1", more).await;
         operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
         operator

@@ -42,11 +42,7 @@ impl Cluster {
         }
     }
 
-    async fn try_to_prepare(
-        &self,
-        args: &ServeArgs,
-        crds: &mut OwnCrds,
-    ) -> Result<CertificateSet, RunError> {
+    async fn try_to_prepare(&self, args: &ServeArgs, crds: &mut OwnCrds) -> Result<CertificateSet, RunError> {
         let namespace = &self.identity.namespace;
         identity::ensure_namespace(&self.client, namespace).await.map_err(RunError::Cluster)?;
         crds.install(&self.client).await?;
