@@ -12,6 +12,7 @@ use crate::cli::{
     BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, RegoArgs,
     SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
 };
+use crate::enforce::ExemptNamespaces;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -250,6 +251,26 @@ pub struct WebhookArgs {
     /// Operations to intercept.
     #[arg(long, value_delimiter = ',', default_value = "CREATE,UPDATE", value_parser = ["CREATE", "UPDATE", "DELETE", "CONNECT"])]
     pub webhook_operations: Vec<String>,
+    /// Namespace that may carry the label admission.gatekeeper.sh/ignore; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub exempt_namespace: Vec<String>,
+    /// Beginning of the names of such Namespaces; may be repeated.
+    #[arg(long, value_name = "PREFIX")]
+    pub exempt_namespace_prefix: Vec<String>,
+    /// End of the names of such Namespaces; may be repeated.
+    #[arg(long, value_name = "SUFFIX")]
+    pub exempt_namespace_suffix: Vec<String>,
+}
+
+impl WebhookArgs {
+    /// The Namespaces that may take themselves out of enforcement.
+    pub(super) fn exempt_namespaces(&self) -> ExemptNamespaces {
+        ExemptNamespaces {
+            names: self.exempt_namespace.clone(),
+            prefixes: self.exempt_namespace_prefix.clone(),
+            suffixes: self.exempt_namespace_suffix.clone(),
+        }
+    }
 }
 
 /// What happens to requests while the webhook cannot be reached.

@@ -135,7 +135,7 @@ impl Cluster {
         let policies = self.ingest(manager, &reporter, registration, &tracker)?;
 
         let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
-        let routes = admission_routes(webhook, move || *ready.borrow());
+        let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), move || *ready.borrow());
         let server = Server::new(webhook_listener, routes).with_tls(tls);
         self.supervisor.serve("webhook server", server.run(self.shutdown.clone()));
         self.starting.send_replace(None);

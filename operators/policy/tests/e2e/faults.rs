@@ -104,7 +104,7 @@ async fn a_pod_without_rights_is_not_ready_and_says_which_and_a_broken_registrat
 
     // What others change is restored: a deletion, a foreign webhook, another authority.
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
-    let stale = r#"[{"op": "add", "path": "/webhooks/-", "value": {"name": "check-ignore-label.gatekeeper.sh",
+    let stale = r#"[{"op": "add", "path": "/webhooks/-", "value": {"name": "leftover.gatekeeper.sh",
         "clientConfig": {"url": "https://127.0.0.1:1/v1/admitlabel"}, "admissionReviewVersions": ["v1"],
         "sideEffects": "None", "failurePolicy": "Fail", "rules": [{"operations": ["*"], "apiGroups": [""],
         "apiVersions": ["v1"], "resources": ["namespaces"]}]}}]"#;

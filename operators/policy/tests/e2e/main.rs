@@ -12,6 +12,7 @@ mod bad_input;
 mod certificates;
 mod cluster;
 mod endings;
+mod exemptions;
 mod faults;
 mod fleet;
 mod https;
