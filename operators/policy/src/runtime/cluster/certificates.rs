@@ -81,7 +81,8 @@ pub(super) async fn tls_options(args: &CertificateArgs) -> Result<TlsOptions, Ru
     options.min_version = args.tls_min_version.into();
     if let Some(path) = args.client_authority() {
         let read = tokio::fs::read_to_string(&path).await;
-        let failed = |error| RunError::CertificateFiles(format!("{}: {error}", path.display()));
+        let failed =
+            |error: std::io::Error| RunError::CertificateFiles(format!("{}: {error}", path.display()));
         options.client_authority = Some(read.map_err(failed)?);
         options.client_name = Some(args.client_cn_name.clone());
     }
