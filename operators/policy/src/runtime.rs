@@ -139,6 +139,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stdout(),
             &mut std::io::stderr(),
         ))),
+        Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {
             match serve.standalone.clone() {

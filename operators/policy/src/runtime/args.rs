@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::cli::{
-    BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, RegoArgs,
-    SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
+    BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, ModelArgs,
+    RegoArgs, SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
 };
 use crate::enforce::ExemptNamespaces;
 
@@ -78,6 +78,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Evaluate, check and test Rego, as `opa` does; touches no cluster.
     Rego(Box<RegoArgs>),
+    /// Predict availability and the time until all pods enforce a change; touches no cluster.
+    Model(ModelArgs),
     /// Print what makes a shell complete commands and flags.
     Completion {
         /// The shell.
