@@ -18,15 +18,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut config = manager.registrar("config")?;
     let mut objects = manager.registrar("objects")?;
     config.add(GroupVersionKind::gvk("", "v1", "ConfigMap"));
-    let mut reconciled = 0;
-    while reconciled < 3 {
+    let mut reconciled = std::collections::BTreeSet::new();
+    while reconciled.len() < 3 {
         tokio::select! {
             Some(event) = config.next() => if let EventKind::Applied(map) = event.kind {
                 objects.replace(kinds(&map)?);
             },
             Some(event) = objects.next() => match event.kind {
                 EventKind::Applied(object) => {
-                    reconciled += 1;
+                    reconciled.insert(object.key().to_string());
                     println!("reconcile {} {}", event.gvk.kind, object.key());
                     // The second kind is asked for when the first is reconciled.
                     api.apply(&GroupVersionKind::gvk("", "v1", "ConfigMap"), names("Lamp Stove"));
@@ -43,7 +43,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The kinds that the ConfigMap names, in the namespace `shop`.
 fn kinds(map: &WatchedObject) -> Result<Vec<Interest>, serde_json::Error> {
-    let names = map.to_value()?["data"]["kinds"].as_str().unwrap_or_default().to_owned();
+    let map = map.to_value()?;
+    let names = map.pointer("/data/kinds").and_then(serde_json::Value::as_str).unwrap_or_default();
     let interest =
         |kind| Interest::new(GroupVersionKind::gvk("example.com", "v1", kind)).namespaces(["shop"]);
     Ok(names.split_whitespace().map(interest).collect())

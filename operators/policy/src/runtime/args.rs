@@ -52,7 +52,7 @@ pub enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Enforce policies: in a cluster, or from a folder with --standalone.
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Take the webhook out of the cluster and stop the operator's pods, in the order in which no write is refused.
     Uninstall(UninstallArgs),
     /// Judge objects in files by the templates and constraints beside them.
