@@ -127,6 +127,9 @@ pub struct State {
     partitions: u8,
 }
 
+/// Receives a step's name and the change that it makes.
+type Emit<'a> = &'a mut dyn FnMut(&str, &dyn Fn(&mut State));
+
 impl State {
     pub fn first(variant: Variant) -> Self {
         let absent = Pod {
@@ -252,7 +255,7 @@ impl State {
         }
     }
 
-    fn starting_steps(&self, index: usize, variant: Variant, step: &mut dyn FnMut(&str, &dyn Fn(&mut Self))) {
+    fn starting_steps(&self, index: usize, variant: Variant, step: Emit<'_>) {
         let pod = self.pods[index];
         let lists_first = variant.members == Members::RegisteredLast;
         if variant.stuck && !pod.registered && pod.listed.is_none() {
@@ -275,7 +278,7 @@ impl State {
         }
     }
 
-    fn running_steps(&self, index: usize, variant: Variant, step: &mut dyn FnMut(&str, &dyn Fn(&mut Self))) {
+    fn running_steps(&self, index: usize, variant: Variant, step: Emit<'_>) {
         let pod = self.pods[index];
         if pod.version + 1 < self.history.len() {
             step("watches", &|state| {
