@@ -29,7 +29,7 @@ Guide: docs/cli.md. `webtroller <COMMAND> --help` has examples for each command.
 
 /// Enforce Gatekeeper's templates and constraints in a cluster, and write, test and debug them without one.
 #[derive(Debug, Parser)]
-#[command(name = "webtroller", version, about, after_help = EXAMPLES, subcommand_required = true)]
+#[command(name = "webtroller", version, after_help = EXAMPLES, subcommand_required = true)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
