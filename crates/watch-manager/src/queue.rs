@@ -185,8 +185,10 @@ impl EventQueue {
 
     #[cfg(test)]
     pub(crate) fn fork(&self) -> Arc<Self> {
-        let copy = Self::default();
-        *copy.lock() = State { backlog: self.lock().backlog.clone(), finished: self.lock().finished };
-        Arc::new(copy)
+        let (backlog, finished) = {
+            let state = self.lock();
+            (state.backlog.clone(), state.finished)
+        };
+        Arc::new(Self { state: Mutex::new(State { backlog, finished }), ..Self::default() })
     }
 }

@@ -66,21 +66,21 @@ fn two_by_two_by_three(actors: Actors) -> World {
 
 #[test]
 fn two_registrars_two_kinds_and_three_objects_with_a_server_that_fails_between_all_pages() {
-    let states = explore("server", two_by_two_by_three(Actors::Server), depth(5));
-    assert!(states > 100, "only {states} states: the model has stopped moving");
+    let states = explore("server", two_by_two_by_three(Actors::Server), depth(6));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
 
 #[test]
 fn two_registrars_two_kinds_and_three_objects_with_registrars_that_come_and_go() {
-    let states = explore("registrars", two_by_two_by_three(Actors::Registrars), depth(3));
-    assert!(states > 100, "only {states} states: the model has stopped moving");
+    let states = explore("registrars", two_by_two_by_three(Actors::Registrars), depth(6));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
 
 #[test]
 fn everything_at_once_from_nothing() {
     let limits = Limits { registrars: 2, kinds: 1, names: 1, changes: 3, actors: Actors::All };
-    let states = explore("everything", World::new(&limits), depth(6));
-    assert!(states > 100, "only {states} states: the model has stopped moving");
+    let states = explore("everything", World::new(&limits), depth(9));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
 
 /// Long runs through the large world, by a seed.
