@@ -9,31 +9,26 @@
 
 use std::error::Error;
 
-use duck_types::{Duck, DuckError, DuckPath, DuckType, FieldSpec, FieldType, check_crd};
+use duck_types::contract::{FieldSpec, FieldType, check_crd};
+use duck_types::{Duck, DuckError, DuckType, Tested, duck_path};
 use kube::api::{Api, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize, DuckType)]
 #[serde(transparent)]
+#[duck(path = "/status/conditions", list_map("", "type"))]
 struct Conditions(Vec<Condition>);
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Condition {
     r#type: String,
     status: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     reason: String,
-}
-
-impl DuckType for Conditions {
-    const NAME: &'static str = "Conditions";
-    fn path() -> DuckPath {
-        DuckPath::status().child("conditions")
-    }
 }
 
 #[tokio::main]
@@ -73,11 +68,13 @@ fn in_memory() -> Result<(), Box<dyn Error>> {
             condition.status = "False".into();
         }
     })?;
-    println!("{}", serde_json::to_string_pretty(&diff.json()?)?);
+    for request in diff.json(Tested::Version)? {
+        println!("{:?}: {}", request.endpoint, serde_json::to_string_pretty(&request.body()?)?);
+    }
 
     println!("\nWhat a definition must change before its objects can carry conditions:");
-    let wanted = [FieldSpec::write(Conditions::path(), FieldType::Array)];
-    for violation in check_crd(&definition(), "v1", &wanted) {
+    let wanted = [FieldSpec::write(duck_path!("/status/conditions"), FieldType::Array)];
+    for violation in check_crd(&definition(), "v1", &wanted).violations {
         println!("- {violation}");
     }
     Ok(())

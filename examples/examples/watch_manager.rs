@@ -80,17 +80,17 @@ async fn in_memory() -> Result<(), Box<dyn Error>> {
     api.serve(&gadgets(), "gadgets");
     api.apply(&gadgets(), json!({"metadata": {"name": "lamp"}}));
     manager.rediscover(&gadgets());
-    until(&mut policies, "policies", |event| event.gvk == gadgets() && is_ready(event)).await;
+    until(&mut policies, "policies", |event| *event.gvk == gadgets() && is_ready(event)).await;
     println!("ready: {}", policies.readiness().is_ready());
 
-    println!("# one watch each, whoever asks");
+    println!("# one watch each, however many ask");
     println!("{} watches for {} kinds", api.open_watches(), manager.watched().len());
 
     println!("# the definition is deleted, and its objects with it");
     api.unserve(&gadgets());
     until(&mut policies, "policies", |event| matches!(event.kind, EventKind::Deleted(_))).await;
 
-    println!("# everybody leaves");
+    println!("# all leave");
     drop((audit, policies, manager));
     driver.await?;
     println!("{} watches", api.open_watches());

@@ -24,8 +24,69 @@ fn watch_manager_runs_offline() {
 }
 
 #[test]
+fn dynamic_controller_reconciles_one_namespace_of_the_kinds_that_a_config_map_names() {
+    let said = run("dynamic_controller");
+    let mut lines: Vec<_> = said.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "reconcile Lamp shop/desk",
+            "reconcile Lamp shop/door",
+            "reconcile Stove shop/oven",
+            r#"watched: ["ConfigMap", "Lamp", "Stove"]"#
+        ]
+    );
+}
+
+#[test]
 fn duck_reader_runs_offline() {
     run("duck_reader");
+}
+
+#[test]
+fn duck_constraints_reads_every_kind_and_edits_one() {
+    assert_eq!(
+        run("duck_constraints"),
+        "K8sRequiredLabels owners: warn on Pod, Service\n\
+         K8sAllowedRepos repos: deny on Pod\n\
+         K8sBroken broken: Policy does not have the expected shape at /spec/match/kinds/0/kinds: \
+         invalid type: string \"Pod\", expected a sequence\n\
+         \n\
+         owners is denied from now on, and its parameters stay:\n\
+         {\"enforcementAction\":\"deny\",\"match\":{\"kinds\":[{\"apiGroups\":[\"\"],\"kinds\":[\"Pod\",\"Service\"]}]},\
+         \"parameters\":{\"labels\":[\"owner\"]}}\n"
+    );
+}
+
+#[test]
+fn duck_contract_reads_two_providers_through_one_view() {
+    assert_eq!(
+        run("duck_contract"),
+        "SmallCluster keeps v1beta1 in v1: ready, zones [\"a\", \"b\"]\n\
+         LargeCluster keeps v1beta2 in v2: ready, zones [\"a\", \"c\"]\n\
+         \n\
+         Before LargeCluster is released:\n\
+         - /status/initialization: not in the schema: declare it, or the API server drops it\n\
+         \n\
+         From one version of the contract to the next, for those who provide it:\n\
+         - compatible: v1beta1 /status/ready: no longer part of the contract\n\
+         - breaking: v1beta1 /status/initialization/provisioned: newly part of the contract\n"
+    );
+}
+
+#[test]
+fn duck_sink_resolves_an_addressable_of_any_kind() {
+    assert_eq!(
+        run("duck_sink"),
+        "Broker orders: https://orders.example.com\n\
+         Channel old: http://old.example.com\n\
+         Queue starting: no address yet\n\
+         \n\
+         The roles that let the resolver read them:\n\
+         resolver aggregates duck.example.com/addressable=true\n\
+         brokers.example.com: get, list, watch\n"
+    );
 }
 
 #[test]

@@ -12,8 +12,8 @@ const UNITS: [(&str, u64); 7] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads `1m30s`, `2.5s`, `300ms`. `None` for everything else, signs included: a timeout has none.
-pub(crate) fn parse(text: &str) -> Option<Duration> {
+/// Reads a duration as Go writes it: `1m30s`, `2.5s`, `300ms`. `None` for everything else, signs included: a timeout has none.
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
     if rest.is_empty() {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn go_durations_are_read() {
-        let milliseconds = |text| parse(text).map(|duration| duration.as_millis());
+        let milliseconds = |text| parse_duration(text).map(|duration| duration.as_millis());
         assert_eq!(milliseconds("3s"), Some(3_000));
         assert_eq!(milliseconds("1m30s"), Some(90_000));
         assert_eq!(milliseconds("2.5s"), Some(2_500));

@@ -50,6 +50,7 @@ mod tls;
 
 pub use body::{Body, BodyError, ReceivedBody};
 pub use certificate::{CertificateError, ServingCertificate};
+pub use duration::parse_duration;
 pub use handler::{AdmissionHandler, mutate, validate};
 pub use health::{HealthRoutes, Readiness};
 pub use limits::Limits;

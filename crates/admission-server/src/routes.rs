@@ -12,7 +12,7 @@ use hyper::{Method, Request, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
 use crate::body::{Body, BodyError};
-use crate::duration;
+use crate::duration::parse_duration;
 use crate::handler::AdmissionHandler;
 use crate::request::AdmissionRequest;
 use crate::response::{AdmissionResponse, json_answer, refusal};
@@ -140,7 +140,7 @@ async fn answer(handler: &dyn AdmissionHandler, request: AdmissionRequest) -> An
 
 /// The time from the arrival of a request to its answer: the API server's timeout without the way back.
 fn time_to_answer(query: Option<&str>, default: Duration) -> Duration {
-    let value = |pair: &str| pair.strip_prefix("timeout=").and_then(duration::parse);
+    let value = |pair: &str| pair.strip_prefix("timeout=").and_then(parse_duration);
     let timeout =
         query.and_then(|query| query.split('&').find_map(value)).filter(|timeout| !timeout.is_zero());
     let timeout = timeout.unwrap_or(default).min(LONGEST);

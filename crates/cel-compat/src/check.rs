@@ -32,7 +32,7 @@ const TALLEST: usize = 500;
 /// Parses and checks an expression.
 ///
 /// # Errors
-/// All issues of the first step that has any: parsing with macros, types, literals, constants. cel-go takes the same
+/// All issues of the first step that has any: parsing, types, literals, constants. cel-go takes the same
 /// steps.
 pub(super) fn compile(source: &str, environment: &Environment) -> Result<Expression, Issues> {
     let expr = parse(source).map_err(|issues| Issues::new(source, issues))?;
@@ -66,7 +66,6 @@ pub(super) fn compile(source: &str, environment: &Environment) -> Result<Express
 /// The issues of each step.
 #[derive(Default)]
 struct Found {
-    macros: Vec<Issue>,
     types: Vec<Issue>,
     literals: Vec<Issue>,
     constants: Vec<Issue>,
@@ -74,7 +73,7 @@ struct Found {
 
 impl Found {
     fn first_step(&mut self, source: &str, of: &Type) -> Result<(), Issues> {
-        for step in [&mut self.macros, &mut self.types, &mut self.literals] {
+        for step in [&mut self.types, &mut self.literals] {
             if !step.is_empty() {
                 return Err(Issues::new(source, std::mem::take(step)));
             }
@@ -107,7 +106,7 @@ struct Checker<'a> {
     found: Found,
 }
 
-pub(super) use macros::{Form, form};
+pub(super) use macros::{Form, bound, form};
 
 type Checked = (Node, Type);
 
@@ -167,7 +166,8 @@ impl Checker<'_> {
         cost::estimate(expr, &self.typed, &self.resolved, root)
     }
 
-    fn name(&mut self, at: usize, name: &str) -> Checked {
+    fn name(&mut self, at: usize, written: &str) -> Checked {
+        let name = written.strip_prefix('.').unwrap_or(written);
         if let Some(local) = self.local(name) {
             self.names.insert(name.to_owned());
             return local;
@@ -181,8 +181,8 @@ impl Checker<'_> {
             return (Node::Constant(Value::Type(name)), Type::Type);
         }
         match self.environment.advice(name) {
-            Some(advice) => self.issue(at, format!("{}: {advice}", undeclared(name))),
-            None => self.issue(at, undeclared(name)),
+            Some(advice) => self.issue(at, format!("{}: {advice}", undeclared(written))),
+            None => self.issue(at, undeclared(written)),
         }
     }
 

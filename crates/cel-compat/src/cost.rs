@@ -127,6 +127,7 @@ impl Estimator<'_> {
     }
 
     fn name<'e>(&self, name: &'e str, of: Type) -> Part<'e> {
+        let name = name.strip_prefix('.').unwrap_or(name);
         let path = self.local(name).map_or_else(|| Path::of(name), |local| local.path.clone());
         Part { path, name: Some(name), ..Part::new(1, of) }
     }

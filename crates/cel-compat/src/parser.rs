@@ -3,11 +3,16 @@
 //! Nesting is bounded, so that neither this parser nor anything that walks its result can exhaust the stack. What
 //! names mean, and which calls are macros, is the checker's business.
 
+mod forms;
+mod tokens;
+
 use crate::value::Value;
 
 use super::issue::Issue;
 use super::syntax::{Call, Expr, ExprKind, Select};
 use super::token::{Lexeme, Token, tokens};
+
+use self::tokens::{ARGUMENT, ELEMENT, ENTRY, INDEX, OPERAND};
 
 /// Longest expression, in characters; cel-go's bound.
 const LONGEST: usize = 100_000;
@@ -70,19 +75,6 @@ struct Parser<'s> {
     issues: Vec<Issue>,
 }
 
-/// What an operand begins with, in the words of ANTLR, which cel-go's parser is made with.
-const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
-                       BYTES, IDENTIFIER}";
-/// The same behind the bracket of a call, a list, a map or an index.
-const ARGUMENT: &str = "{'[', '{', '(', ')', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, \
-                        STRING, BYTES, IDENTIFIER}";
-const ELEMENT: &str = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
-                       NUM_UINT, STRING, BYTES, IDENTIFIER}";
-const ENTRY: &str = "{'[', '{', '}', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
-                     NUM_UINT, STRING, BYTES, IDENTIFIER}";
-const INDEX: &str = "{'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
-                     BYTES, IDENTIFIER}";
-
 /// Binary operators of one precedence: the sign and CEL's name for it.
 type Level = &'static [(&'static str, &'static str)];
 
@@ -99,101 +91,6 @@ const SUMS: Level = &[("+", "_+_"), ("-", "_-_")];
 const PRODUCTS: Level = &[("*", "_*_"), ("/", "_/_"), ("%", "_%_")];
 
 impl Parser<'_> {
-    fn at(&self) -> usize {
-        self.lexemes.get(self.next).map_or(self.source.len(), |lexeme| lexeme.at)
-    }
-
-    fn peek(&self) -> Option<&Token> {
-        self.lexemes.get(self.next).map(|lexeme| &lexeme.token)
-    }
-
-    fn bump(&mut self) -> Option<Token> {
-        let token = self.peek().cloned();
-        self.next = self.next.saturating_add(1);
-        token
-    }
-
-    fn peek_sign(&self) -> Option<&'static str> {
-        match self.peek() {
-            Some(Token::Sign(sign)) => Some(sign),
-            _ => None,
-        }
-    }
-
-    fn take(&mut self, sign: &str) -> bool {
-        let found = self.peek_sign() == Some(sign);
-        if found {
-            self.next = self.next.saturating_add(1);
-        }
-        found
-    }
-
-    /// The next token as it stands in the source.
-    fn shown(&self) -> &str {
-        let lexeme = self.lexemes.get(self.next);
-        lexeme.and_then(|lexeme| self.source.get(lexeme.at..lexeme.end)).unwrap_or("<EOF>")
-    }
-
-    fn expect(&mut self, sign: &str) -> Result<(), Issue> {
-        let is_behind = |token: Option<&Lexeme>| matches!(token, Some(Lexeme { token: Token::Sign(next), .. }) if *next == sign);
-        self.expect_or_skip(sign, &format!("'{sign}'"), is_behind)
-    }
-
-    fn expect_end(&mut self) -> Result<(), Issue> {
-        if self.peek().is_none() {
-            return Ok(());
-        }
-        self.expect_or_skip("", "<EOF>", |token| token.is_none())
-    }
-
-    /// Takes a sign; or, as ANTLR does, reports and skips the token that stands before it.
-    fn expect_or_skip(
-        &mut self,
-        sign: &str,
-        wanted: &str,
-        is_wanted: impl Fn(Option<&Lexeme>) -> bool,
-    ) -> Result<(), Issue> {
-        if !sign.is_empty() && self.take(sign) {
-            return Ok(());
-        }
-        let behind = self.next.saturating_add(1);
-        if self.peek().is_none() || !is_wanted(self.lexemes.get(behind)) {
-            return Err(self.mismatched(wanted));
-        }
-        let message = format!("Syntax error: extraneous input '{}' expecting {wanted}", self.shown());
-        self.issues.push(Issue::new(self.at(), message));
-        self.next = behind.saturating_add(1);
-        Ok(())
-    }
-
-    fn mismatched(&self, wanted: &str) -> Issue {
-        Issue::new(self.at(), format!("Syntax error: mismatched input '{}' expecting {wanted}", self.shown()))
-    }
-
-    /// Whether an operand begins at a token.
-    fn begins_operand(&self, position: usize) -> bool {
-        match self.lexemes.get(position).map(|lexeme| &lexeme.token) {
-            Some(Token::Sign(sign)) => matches!(*sign, "[" | "{" | "(" | "." | "-" | "!"),
-            Some(Token::QuotedName(_)) | None => false,
-            Some(_) => true,
-        }
-    }
-
-    /// Reports a token that stands before an operand and is not part of it, and skips it, as ANTLR does.
-    fn at_operand(&mut self, wanted: &str) -> Result<(), Issue> {
-        if self.begins_operand(self.next) {
-            return Ok(());
-        }
-        let behind = self.next.saturating_add(1);
-        if self.peek().is_none() || !self.begins_operand(behind) {
-            return Err(self.mismatched(wanted));
-        }
-        let message = format!("Syntax error: extraneous input '{}' expecting {wanted}", self.shown());
-        self.issues.push(Issue::new(self.at(), message));
-        self.next = behind;
-        Ok(())
-    }
-
     /// A part of the result, refused when it nests too deep.
     fn built(&mut self, at: usize, kind: ExprKind) -> Result<Expr, Issue> {
         let expr = Expr::new(at, kind);
@@ -202,7 +99,19 @@ impl Parser<'_> {
 
     fn call(&mut self, at: usize, function: &str, arguments: Vec<Expr>) -> Result<Expr, Issue> {
         let function = function.to_owned();
-        self.built(at, ExprKind::Call(Call { target: None, function, arguments }))
+        self.called(at, Call { target: None, function, arguments })
+    }
+
+    /// A call; a macro of the wrong form is reported and stands for a literal, so that what follows can be parsed.
+    fn called(&mut self, at: usize, call: Call) -> Result<Expr, Issue> {
+        match forms::issue(&call) {
+            None => self.built(at, ExprKind::Call(call)),
+            Some(issue) => {
+                let place = Expr::new(issue.at, ExprKind::Literal(Value::Null));
+                self.issues.push(issue);
+                Ok(place)
+            }
+        }
     }
 
     /// One pair of brackets deeper.
@@ -339,8 +248,7 @@ impl Parser<'_> {
                 if !optional && self.take("(") {
                     let arguments = self.elements(")", ARGUMENT, |parser| parser.expression())?;
                     let target = Some(Box::new(operand));
-                    let call = Call { target, function: name, arguments };
-                    return self.built(open, ExprKind::Call(call));
+                    return self.called(open, Call { target, function: name, arguments });
                 }
                 name
             }
@@ -387,10 +295,10 @@ impl Parser<'_> {
                 let entries = self.elements("}", ENTRY, Self::entry)?;
                 self.built(at, ExprKind::Map(entries))
             }
-            // A leading dot means the outermost name; there is no other.
+            // A leading dot means the outermost name; there is no other. Issues show it.
             Some(Token::Sign(".")) => match self.peek() {
                 Some(Token::Name(name)) => {
-                    let (name, at) = (name.clone(), self.at());
+                    let (name, at) = (format!(".{name}"), self.at());
                     self.bump();
                     self.named(at, name)
                 }
@@ -414,8 +322,9 @@ impl Parser<'_> {
     }
 
     fn named(&mut self, at: usize, name: String) -> Result<Expr, Issue> {
-        if RESERVED.contains(&name.as_str()) {
-            self.issues.push(Issue::new(at, format!("reserved identifier: {name}")));
+        let plain = name.strip_prefix('.').unwrap_or(&name);
+        if RESERVED.contains(&plain) {
+            self.issues.push(Issue::new(at, format!("reserved identifier: {plain}")));
         }
         let open = self.at();
         if !self.take("(") {

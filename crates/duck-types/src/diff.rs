@@ -1,241 +1,258 @@
-//! Writing: what changed between two states of a duck, as patches that cannot touch anything else.
-//!
-//! The two states of the *duck* are compared, never the two states of the object, so fields the type does
-//! not know can appear in no patch. Members that are `null` count as left out.
+//! The difference that an edit makes, as patches that cannot touch anything else.
 
-use json_patch::jsonptr::PointerBuf;
-use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation};
-use kube::core::params::PatchParams;
+use json_patch::Patch as JsonPatch;
+use kube::core::params::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::DuckError;
-use crate::{DuckPath, DuckType, Endpoint};
+use crate::patch::{Operations, Tested, merge_patch};
+use crate::path::endpoint;
+use crate::stale::Stale;
+use crate::{DuckType, Endpoint};
+#[cfg(feature = "client")]
+use crate::{projection::project, view::root};
 
 /// A change of one duck of one object. Made by [`crate::Duck::edit`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct DuckDiff {
-    path: DuckPath,
-    object: DynamicObject,
-    before: Value,
-    after: Value,
+    pub(crate) duck: &'static str,
+    pub(crate) identity: Identity,
+    /// The projection of the object onto the paths of the duck, as it was read.
+    pub(crate) observed: Value,
+    /// The same as it shall be.
+    pub(crate) target: Value,
+    /// All of the edited duck, in the shape of the object, and nothing that the type does not know.
+    pub(crate) intent: Value,
 }
 
-/// A server-side apply that states the whole intent of one field manager for one duck.
+/// The metadata that a patch needs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Identity {
+    pub(crate) name: Option<String>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) uid: Option<String>,
+    pub(crate) version: Option<String>,
+}
+
+/// One request: a patch and the endpoint that accepts it.
 #[derive(Clone, Debug)]
-pub struct ServerSideApply {
+#[non_exhaustive]
+pub struct DuckPatch {
     /// The object's name, for the URL.
     pub name: String,
-    /// Where to send it.
+    /// The endpoint that accepts it.
     pub endpoint: Endpoint,
-    /// The field manager. Not forced: a field owned by another manager is a conflict (409), which names it.
+    /// The field manager. An apply is not forced: a field of another manager is a conflict (409), which names it.
     pub params: PatchParams,
-    /// Identity and duck, nothing else.
-    pub body: Value,
+    /// The body.
+    pub patch: Patch<Value>,
+}
+
+impl Identity {
+    pub(crate) fn of(object: &DynamicObject) -> Self {
+        let metadata = &object.metadata;
+        Self {
+            name: metadata.name.clone(),
+            namespace: metadata.namespace.clone(),
+            uid: metadata.uid.clone(),
+            version: metadata.resource_version.clone(),
+        }
+    }
+
+    fn name(&self) -> Result<&String, DuckError> {
+        self.name.as_ref().ok_or(DuckError::Anonymous { field: "name" })
+    }
+
+    fn uid(&self) -> Result<&String, DuckError> {
+        self.uid.as_ref().ok_or(DuckError::Anonymous { field: "uid" })
+    }
+
+    fn version(&self) -> Result<&String, DuckError> {
+        self.version.as_ref().ok_or(DuckError::Anonymous { field: "resourceVersion" })
+    }
 }
 
 impl DuckDiff {
-    pub(crate) fn between<T: DuckType>(
-        object: &DynamicObject,
-        before: Value,
-        after: Value,
-    ) -> Result<Self, DuckError> {
-        Ok(Self { path: T::path(), object: object.clone(), before, after })
-    }
-
-    /// Whether the edit changed nothing, so that there is nothing to send.
+    /// Returns true if the edit changed nothing, so that there is nothing to send.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.before == self.after
+        self.observed == self.target
     }
 
-    /// Which endpoint accepts this change.
-    pub fn endpoint(&self) -> Endpoint {
-        self.path.endpoint()
+    /// The endpoints that accept parts of this change, the object before its status.
+    #[must_use]
+    pub fn endpoints(&self) -> Vec<Endpoint> {
+        [Endpoint::Object, Endpoint::Status]
+            .into_iter()
+            .filter(|endpoint| part(&self.observed, *endpoint) != part(&self.target, *endpoint))
+            .collect()
     }
 
-    /// The edited duck as a server-side apply by `manager` (at most 128 characters).
+    /// The edited duck as server-side applies by `manager` (at most 128 characters), one per endpoint.
     ///
-    /// The body holds *all* of the duck, because an apply is the manager's whole intent: the API server
-    /// removes what the manager applied before and leaves out now. Hence one manager per duck and purpose.
+    /// The bodies hold the identity and *all* of the duck, because an apply is the manager's whole intent: the API
+    /// server removes what the manager applied before and leaves out now. Hence one manager per duck and purpose.
+    /// The uid keeps an apply from creating an object that was deleted in the meantime.
     ///
     /// # Errors
     ///
     /// [`DuckError::Anonymous`] for an object without a name.
-    pub fn apply(&self, resource: &ApiResource, manager: &str) -> Result<ServerSideApply, DuckError> {
-        let name = self.object.metadata.name.clone().ok_or(DuckError::Anonymous { field: "name" })?;
+    pub fn apply(&self, resource: &ApiResource, manager: &str) -> Result<Vec<DuckPatch>, DuckError> {
+        let name = self.identity.name()?;
         let mut metadata = Map::from_iter([("name".to_owned(), json!(name))]);
-        if let Some(namespace) = &self.object.metadata.namespace {
-            metadata.insert("namespace".to_owned(), json!(namespace));
-        }
-        let mut body = Map::from_iter([
-            ("apiVersion".to_owned(), json!(resource.api_version)),
-            ("kind".to_owned(), json!(resource.kind)),
-            ("metadata".to_owned(), Value::Object(metadata)),
-        ]);
-        let segments: Vec<&str> = self.path.segments().collect();
-        if let Some((first, below)) = segments.split_first() {
-            body.insert((*first).to_owned(), wrap(below, self.after.clone()));
-        }
-        let params = PatchParams::apply(manager);
-        Ok(ServerSideApply { name, endpoint: self.endpoint(), params, body: Value::Object(body) })
+        let optional = [("namespace", &self.identity.namespace), ("uid", &self.identity.uid)];
+        let optional = optional.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        metadata.extend(optional.map(|(key, value)| (key.to_owned(), json!(value))));
+        let body = |endpoint| {
+            let mut body = part(&self.intent, endpoint);
+            if body.is_empty() && !self.endpoints().contains(&endpoint) {
+                return None;
+            }
+            body.insert("apiVersion".to_owned(), json!(resource.api_version));
+            body.insert("kind".to_owned(), json!(resource.kind));
+            let duck = body.remove("metadata");
+            let mut metadata = metadata.clone();
+            metadata.extend(duck.and_then(|duck| duck.as_object().cloned()).unwrap_or_default());
+            body.insert("metadata".to_owned(), Value::Object(metadata));
+            let (name, params) = (name.clone(), PatchParams::apply(manager));
+            Some(DuckPatch { name, endpoint, params, patch: Patch::Apply(Value::Object(body)) })
+        };
+        Ok([Endpoint::Object, Endpoint::Status].into_iter().filter_map(body).collect())
     }
 
-    /// The change as a JSON patch, empty if nothing changed.
+    /// The change as JSON patches, one per endpoint that it touches; none if nothing changed.
     ///
-    /// It first tests the uid and the resourceVersion that were read: when the object has been written
-    /// since, the API server refuses the whole patch (422), and the caller reads again.
-    /// Fields that the type does not know survive, also in the elements of a list that stay.
+    /// Each first tests the uid, with [`Tested::Version`] the resourceVersion, and then the old value of what it
+    /// replaces or removes: when another client has written in the meantime, the API server refuses the whole patch
+    /// (422) and the caller reads again. Fields that the type does not know survive.
+    ///
+    /// The second of two patches tests the resourceVersion that was read, which the first one changes:
+    /// see [`DuckPatch::follow`]. `Duck::apply` (feature `client`) does all of this.
     ///
     /// # Errors
     ///
-    /// [`DuckError::Anonymous`] for an object without uid or resourceVersion.
-    pub fn json(&self) -> Result<Patch, DuckError> {
-        if self.is_empty() {
-            return Ok(Patch(Vec::new()));
-        }
-        let metadata = &self.object.metadata;
-        let uid = metadata.uid.clone().ok_or(DuckError::Anonymous { field: "uid" })?;
-        let version =
-            metadata.resource_version.clone().ok_or(DuckError::Anonymous { field: "resourceVersion" })?;
-        let mut operations =
-            vec![test(["metadata", "uid"], uid), test(["metadata", "resourceVersion"], version)];
-        self.descend(&self.object.data, &mut operations);
-        Ok(Patch(operations))
+    /// [`DuckError::Anonymous`] for an object without name, uid or resourceVersion; [`DuckError::Untestable`].
+    pub fn json(&self, tested: Tested) -> Result<Vec<DuckPatch>, DuckError> {
+        self.endpoints().into_iter().map(|endpoint| self.json_part(endpoint, tested)).collect()
     }
 
-    /// Walks down to the duck; where the observed object ends early, everything missing is one `add`.
-    fn descend(&self, observed: &Value, out: &mut Vec<PatchOperation>) {
-        let mut observed = observed;
-        let mut at = Pointer::default();
-        let segments: Vec<&str> = self.path.segments().collect();
-        for (steps, segment) in segments.iter().enumerate() {
-            at.0.push((*segment).to_owned());
-            match observed.get(segment) {
-                Some(found @ Value::Object(_)) => observed = found,
-                Some(found) if steps.saturating_add(1) == segments.len() && !found.is_null() => {
-                    observed = found
-                }
-                _ => {
-                    let below = segments.get(steps.saturating_add(1)..).unwrap_or_default();
-                    out.push(at.add(wrap(below, self.after.clone())));
-                    return;
+    fn json_part(&self, endpoint: Endpoint, tested: Tested) -> Result<DuckPatch, DuckError> {
+        let mut operations = Operations::new(tested);
+        operations.test(&["metadata", "uid"], self.identity.uid()?.clone());
+        if tested == Tested::Version {
+            operations.test(&["metadata", "resourceVersion"], self.identity.version()?.clone());
+        }
+        operations.members(&part(&self.observed, endpoint), &part(&self.target, endpoint));
+        match operations.untestable.pop() {
+            Some(pointer) => Err(DuckError::Untestable { pointer }),
+            None => self.request(endpoint, Patch::Json(JsonPatch(operations.operations))),
+        }
+    }
+
+    /// The change as merge patches (RFC 7386), one per endpoint that it touches; none if nothing changed.
+    ///
+    /// A merge patch replaces lists as a whole. It carries uid and resourceVersion, so the API server refuses it
+    /// (409) when another client has written in the meantime.
+    ///
+    /// # Errors
+    ///
+    /// [`DuckError::Anonymous`], and [`DuckError::Unwritable`] for a null, which a merge patch cannot write.
+    pub fn merge(&self) -> Result<Vec<DuckPatch>, DuckError> {
+        let merge = |endpoint| {
+            let unwritable = |at: String| DuckError::Unwritable {
+                duck: self.duck,
+                message: format!("a merge patch cannot write the null at {at}: use a JSON patch"),
+            };
+            let (before, after) = (part(&self.observed, endpoint), part(&self.target, endpoint));
+            let mut body = merge_patch(&before, &after).map_err(unwritable)?;
+            let duck = body.remove("metadata");
+            let mut metadata = duck.and_then(|duck| duck.as_object().cloned()).unwrap_or_default();
+            metadata.insert("uid".to_owned(), json!(self.identity.uid()?));
+            metadata.insert("resourceVersion".to_owned(), json!(self.identity.version()?));
+            body.insert("metadata".to_owned(), Value::Object(metadata));
+            self.request(endpoint, Patch::Merge(Value::Object(body)))
+        };
+        self.endpoints().into_iter().map(merge).collect()
+    }
+
+    fn request(&self, endpoint: Endpoint, patch: Patch<Value>) -> Result<DuckPatch, DuckError> {
+        let name = self.identity.name()?.clone();
+        Ok(DuckPatch { name, endpoint, params: PatchParams::default(), patch })
+    }
+
+    /// Compares the object that was read with its `current` state, and returns what another client changed, if
+    /// anything: then this edit is stale and must be made again.
+    ///
+    /// # Errors
+    ///
+    /// [`DuckError::Mismatch`] if the paths of the duck lead through something else than objects now.
+    pub fn stale<T: DuckType>(&self, current: &DynamicObject) -> Result<Option<Stale>, DuckError> {
+        Stale::between::<T>(&self.identity, &self.observed, current)
+    }
+
+    /// As [`DuckDiff::stale`], after the first of two patches gave `written`.
+    #[cfg(feature = "client")]
+    pub(crate) fn stale_after<T: DuckType>(
+        &self,
+        written: &DynamicObject,
+        current: &DynamicObject,
+    ) -> Result<Option<Stale>, DuckError> {
+        let observed = project(T::NAME, T::PLACE.paths(), &*root::<T>(written)?)?;
+        Stale::between::<T>(&Identity::of(written), &observed, current)
+    }
+}
+
+impl DuckPatch {
+    /// The body of the request, for clients other than kube's and for logs.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: every patch has a JSON form.
+    pub fn body(&self) -> Result<Value, serde_json::Error> {
+        match &self.patch {
+            Patch::Json::<Value>(patch) => serde_json::to_value(patch),
+            Patch::Apply(body) | Patch::Merge(body) => Ok(body.clone()),
+            // A diff makes no other kind of patch.
+            _ => Ok(Value::Null),
+        }
+    }
+
+    /// Sets the field manager of a JSON or merge patch; an apply has one from the start.
+    #[must_use]
+    pub fn managed_by(mut self, manager: &str) -> Self {
+        self.params.field_manager = Some(manager.to_owned());
+        self
+    }
+
+    /// Makes this patch follow another one of the same diff: it tests the resourceVersion in the response to that.
+    #[must_use]
+    pub fn follow(mut self, response: &DynamicObject) -> Self {
+        let version = json!(response.metadata.resource_version);
+        match &mut self.patch {
+            Patch::Json(JsonPatch(operations)) => {
+                for operation in operations {
+                    if let json_patch::PatchOperation::Test(test) = operation
+                        && test.path == *"/metadata/resourceVersion"
+                    {
+                        test.value = version.clone();
+                    }
                 }
             }
+            Patch::Merge(body) => {
+                if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+                    metadata.insert("resourceVersion".to_owned(), version);
+                }
+            }
+            _ => {}
         }
-        difference(&self.before, &self.after, observed, &mut at, out);
+        self
     }
 }
 
-/// A place in the object, while it is being compared.
-#[derive(Default)]
-struct Pointer(Vec<String>);
-
-impl Pointer {
-    fn at(&mut self, step: impl Into<String>, visit: impl FnOnce(&mut Self)) {
-        self.0.push(step.into());
-        visit(self);
-        self.0.pop();
-    }
-
-    fn path(&self) -> PointerBuf {
-        PointerBuf::from_tokens(self.0.iter().map(String::as_str))
-    }
-
-    /// In an object `add` replaces a member that exists (RFC 6902, 4.1), and unlike `replace` does not depend
-    /// on it. In a list it inserts.
-    fn add(&self, value: Value) -> PatchOperation {
-        PatchOperation::Add(AddOperation { path: self.path(), value })
-    }
-
-    fn replace(&self, value: Value) -> PatchOperation {
-        PatchOperation::Replace(ReplaceOperation { path: self.path(), value })
-    }
-
-    fn remove(&self) -> PatchOperation {
-        PatchOperation::Remove(RemoveOperation { path: self.path() })
-    }
-}
-
-/// Appends the operations that turn `before` into `after`, two states of the duck, in an object where
-/// `observed` stands at `at`. What exists is replaced; that keeps a list element from being inserted again.
-fn difference(
-    before: &Value,
-    after: &Value,
-    observed: &Value,
-    at: &mut Pointer,
-    out: &mut Vec<PatchOperation>,
-) {
-    match (before, after, observed) {
-        _ if before == after => {}
-        (Value::Object(old), Value::Object(new), Value::Object(seen)) => members(old, new, seen, at, out),
-        (Value::Array(old), Value::Array(new), Value::Array(seen)) if old.len() == seen.len() => {
-            elements(old, new, seen, at, out);
-        }
-        _ => out.push(at.replace(after.clone())),
-    }
-}
-
-type Members = Map<String, Value>;
-
-fn members(old: &Members, new: &Members, seen: &Members, at: &mut Pointer, out: &mut Vec<PatchOperation>) {
-    for name in old.keys().filter(|name| !new.contains_key(*name) && seen.contains_key(*name)) {
-        at.at(name, |at| out.push(at.remove()));
-    }
-    for (name, value) in new {
-        at.at(name, |at| match (old.get(name), seen.get(name)) {
-            (Some(old), Some(seen)) => difference(old, value, seen, at, out),
-            // A default that the type fills in is not a change of the object.
-            (Some(old), None) if old == value => {}
-            _ => out.push(at.add(value.clone())),
-        });
-    }
-}
-
-/// Keeps the elements that are equal at the front and at the back, with the fields in them that the type
-/// does not know, and changes those between. Positions are safe because the patch tests the version.
-fn elements(old: &[Value], new: &[Value], seen: &[Value], at: &mut Pointer, out: &mut Vec<PatchOperation>) {
-    let front = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let between = |list: &[Value]| list.len().saturating_sub(front);
-    let longest = between(old).min(between(new));
-    let back =
-        old.iter().rev().zip(new.iter().rev()).take(longest).take_while(|(old, new)| old == new).count();
-    let end = |list: &[Value]| list.len().saturating_sub(back);
-    let both = end(old).min(end(new));
-    for (index, ((old, new), seen)) in old.iter().zip(new).zip(seen).enumerate().take(both).skip(front) {
-        at.at(index.to_string(), |at| difference(old, new, seen, at, out));
-    }
-    for index in (both..end(old)).rev() {
-        at.at(index.to_string(), |at| out.push(at.remove()));
-    }
-    for (index, value) in new.iter().enumerate().take(end(new)).skip(both) {
-        at.at(index.to_string(), |at| out.push(at.add(value.clone())));
-    }
-}
-
-/// The JSON form of a duck, with null members left out at every depth.
-pub(crate) fn to_json<T: Serialize>(duck: &'static str, value: &T) -> Result<Value, DuckError> {
-    let value = serde_json::to_value(value)
-        .map_err(|error| DuckError::Unwritable { duck, message: error.to_string() })?;
-    Ok(without_nulls(value))
-}
-
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => fields
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (name, without_nulls(value)))
-            .collect(),
-        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
-        scalar => scalar,
-    }
-}
-
-fn wrap(segments: &[&str], value: Value) -> Value {
-    segments.iter().rev().fold(value, |below, name| json!({ *name: below }))
-}
-
-fn test<'a>(at: impl IntoIterator<Item = &'a str>, value: String) -> PatchOperation {
-    PatchOperation::Test(TestOperation { path: PointerBuf::from_tokens(at), value: Value::String(value) })
+/// The part of a projection that one endpoint accepts.
+fn part(projection: &Value, wanted: Endpoint) -> Map<String, Value> {
+    let fields = projection.as_object().into_iter().flatten();
+    let wanted = fields.filter(|(name, _)| endpoint(name) == wanted);
+    wanted.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

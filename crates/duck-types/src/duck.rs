@@ -10,9 +10,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DynamicObject, DynamicResourceScope};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::diff::{DuckDiff, to_json};
+use crate::diff::{DuckDiff, Identity};
 use crate::error::DuckError;
-use crate::{DuckType, view, view_ref};
+use crate::view::root;
+use crate::{DuckType, edit, view, view_ref};
 
 /// A [`DynamicObject`] that is expected to carry the duck `T`.
 ///
@@ -30,31 +31,39 @@ impl<T: DuckType> Duck<T> {
     ///
     /// As [`crate::view`].
     pub fn view(&self) -> Result<T, DuckError> {
-        view(&self.object.data)
+        view(&*root::<T>(&self.object)?)
     }
 
     /// The part of the duck that `V` names, borrowed from the object.
     ///
     /// # Errors
     ///
-    /// As [`crate::view_ref`].
+    /// As [`crate::view_ref`], and [`DuckError::NotBorrowed`] for a duck of the metadata, which kube has converted.
     pub fn view_ref<'a, V: Deserialize<'a>>(&'a self) -> Result<V, DuckError> {
-        view_ref::<T, V>(&self.object.data)
+        match root::<T>(&self.object)? {
+            Cow::Borrowed(data) => view_ref::<T, V>(data),
+            Cow::Owned(_) => Err(DuckError::NotBorrowed { duck: T::NAME }),
+        }
     }
 
     /// Changes a copy of the duck and returns the difference; the object itself stays as it is.
     ///
+    /// `PartialEq` decides if anything changed. The JSON form of the type is what can be written: a value that
+    /// it does not carry, such as a field with `#[serde(skip)]`, is not. A duck that serialises to null is removed.
+    ///
     /// # Errors
     ///
-    /// As [`crate::view`], and [`DuckError::Unwritable`] for a duck that has no JSON form.
+    /// As [`crate::view`], and [`DuckError::Unwritable`] for a duck whose JSON form does not read back as the
+    /// edited duck, alone or in this object.
     pub fn edit(&self, change: impl FnOnce(&mut T)) -> Result<DuckDiff, DuckError>
     where
-        T: Serialize,
+        T: Serialize + PartialEq,
     {
-        let mut duck = self.view()?;
-        let before = to_json(T::NAME, &duck)?;
-        change(&mut duck);
-        DuckDiff::between::<T>(&self.object, before, to_json(T::NAME, &duck)?)
+        let root = root::<T>(&self.object)?;
+        let original: T = view(&root)?;
+        let mut edited: T = view(&root)?;
+        change(&mut edited);
+        edit::diff(Identity::of(&self.object), &root, Some(&original), &edited)
     }
 
     /// As [`Duck::edit`], starting from the default where the duck is absent or null.
@@ -64,13 +73,13 @@ impl<T: DuckType> Duck<T> {
     /// [`DuckError::Mismatch`] and [`DuckError::Unwritable`].
     pub fn edit_or_default(&self, change: impl FnOnce(&mut T)) -> Result<DuckDiff, DuckError>
     where
-        T: Serialize + Default,
+        T: Serialize + PartialEq + Default,
     {
         match self.view() {
             Err(error) if error.is_missing() => {
                 let mut duck = T::default();
                 change(&mut duck);
-                DuckDiff::between::<T>(&self.object, serde_json::Value::Null, to_json(T::NAME, &duck)?)
+                edit::diff(Identity::of(&self.object), &*root::<T>(&self.object)?, None, &duck)
             }
             _ => self.edit(change),
         }

@@ -1,8 +1,8 @@
-//! Every way in which this crate says no. Violations of a contract are not errors: see [`crate::check_crd`].
+//! The errors of reading and writing a duck. Violations of a contract are not errors: see [`crate::check_crd`].
 
 use thiserror::Error;
 
-/// Why a duck could not be read or written.
+/// The reason why a duck cannot be read or written.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DuckError {
@@ -31,16 +31,29 @@ pub enum DuckError {
         duck: &'static str,
         /// Pointer, from the root of the object, to the offending value.
         pointer: String,
-        /// What was expected there, in serde's words.
+        /// The expectation, in serde's words.
         message: String,
     },
-    /// The edited duck has no JSON form, for example because of a map with keys that are not strings.
-    #[error("{duck} cannot be written as JSON: {message}")]
+    /// The edited duck has no JSON form that reads back, or that this kind of patch can carry.
+    #[error("{duck} cannot be written: {message}")]
     Unwritable {
         /// [`crate::DuckType::NAME`].
         duck: &'static str,
-        /// What serde_json said.
+        /// The obstacle.
         message: String,
+    },
+    /// A list with floats or nulls has changed and the patch is not to test the resourceVersion: the API server
+    /// compares numbers as text, and fails on nulls in lists, so a `test` of the list could fail for no reason.
+    #[error("{pointer} holds floats or nulls, which a patch cannot test: test the resourceVersion instead")]
+    Untestable {
+        /// Pointer to the list.
+        pointer: String,
+    },
+    /// A duck of the metadata, or one that spans several paths, is converted and cannot be borrowed from.
+    #[error("{duck} cannot be borrowed: use view() for ducks of the metadata")]
+    NotBorrowed {
+        /// [`crate::DuckType::NAME`].
+        duck: &'static str,
     },
     /// The object lacks the identity a patch needs; it was not read from an API server.
     #[error("the object has no metadata.{field}: patch objects that were read from the API server")]
@@ -51,7 +64,8 @@ pub enum DuckError {
 }
 
 impl DuckError {
-    /// Whether there is nothing to read, as opposed to something unreadable.
+    /// Returns true if there is nothing to read, as opposed to something unreadable.
+    #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Absent { .. } | Self::Null { .. })
     }
@@ -61,7 +75,7 @@ fn root_or(at: &str) -> &str {
     if at.is_empty() { "the root of the object" } else { at }
 }
 
-/// Why a text is not a [`crate::DuckPath`].
+/// The reason why a string is not a [`crate::DuckPath`].
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
@@ -72,15 +86,18 @@ pub enum PathError {
     #[error("a duck path starts with a slash, such as /status/conditions")]
     NoSlash,
     /// RFC 6901: a tilde is written `~0` and a slash inside a name `~1`.
-    #[error("segment {segment:?} has a tilde that is followed by neither 0 nor 1")]
+    #[error("{path:?} has a tilde that is followed by neither 0 nor 1")]
     Escape {
-        /// The segment as written.
-        segment: String,
+        /// The path as written.
+        path: String,
     },
-    /// `apiVersion`, `kind` and `metadata` identify the object and are typed by every client already.
-    #[error("a duck path cannot lead into {field}, which identifies the object")]
+    /// `apiVersion`, `kind` and most of `metadata` identify the object or belong to the API server.
+    #[error(
+        "a duck path cannot lead into {path}: of the identity only metadata.labels, annotations, finalizers \
+         and ownerReferences can be a duck"
+    )]
     Identity {
-        /// The first segment.
-        field: String,
+        /// The path as written.
+        path: String,
     },
 }

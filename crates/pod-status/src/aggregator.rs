@@ -265,13 +265,9 @@ impl<'a> Term<'a> {
 
     fn note_pod(&mut self, event: Event<PartialObjectMeta<Pod>>) {
         let has_gone = match event {
-            Event::Begin => {
-                self.membership.listing_begins();
-                false
-            }
+            Event::Begin => return self.membership.listing_begins(),
             Event::Found(pod) | Event::Applied(pod) => {
-                self.membership.pod_exists(pod.uid().unwrap_or_default());
-                false
+                return self.membership.pod_exists(pod.uid().unwrap_or_default());
             }
             Event::End => self.membership.listing_ends(),
             Event::Deleted(pod) => {

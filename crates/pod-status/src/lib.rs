@@ -28,6 +28,7 @@
 //! | [`Activation`] | coordinated rollout: no pod enforces a generation before all have ingested it |
 //! | [`ReadinessTracker`] | tracks whether everything that existed at the start has been ingested |
 //! | [`lead`] | runs any work in one process at a time, under a Lease |
+//! | [`sim`] | predicts availability and time to enforcement |
 //!
 //! Not here: the meaning of the objects. The host chooses the layout of a kind's status ([`Shape`]).
 
@@ -55,6 +56,7 @@ mod report;
 mod reporter;
 mod roll;
 mod shape;
+pub mod sim;
 mod stored;
 mod watermark;
 mod writer;

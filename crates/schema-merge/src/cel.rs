@@ -42,16 +42,22 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Compiles the rules of a node, which is the root of a resource or not; `None` without the feature `cel`.
+    /// Compiles the rules of a node, which is the root of a resource or not; `None` for a node that rules cannot see.
     #[cfg(feature = "cel")]
     pub(crate) fn compile(&mut self, node: &Node<'_>, is_resource: bool) -> Option<Vec<Compiled>> {
         let declaration = self.declared.of(node, is_resource)?;
         Some(node.rules().iter().map(|rule| compile::compile(rule, &declaration)).collect())
     }
 
+    /// Without the feature `cel` no more is known than that a rule without the word does not use `oldSelf`.
     #[cfg(not(feature = "cel"))]
-    pub(crate) fn compile(&mut self, _: &Node<'_>, _: bool) -> Option<Vec<Compiled>> {
-        None
+    pub(crate) fn compile(&mut self, node: &Node<'_>, _: bool) -> Option<Vec<Compiled>> {
+        let compile = |rule: &Value| {
+            let text = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
+            let uses_old_self = if text.contains("oldSelf") { None } else { Some(false) };
+            Compiled { uses_old_self, ..Compiled::default() }
+        };
+        Some(node.rules().iter().map(compile).collect())
     }
 
     /// Reports the rules at a node and below that a default at `at` does not satisfy; nothing without the feature `cel`.

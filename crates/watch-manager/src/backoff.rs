@@ -1,54 +1,51 @@
-//! How long to wait before the next attempt. `feed` decides what counts as a failure and what as a success.
+//! The delay before the next attempt. `watcher` decides what counts as a failure and what as a success.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
-
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
 use crate::config::Delays;
 
 /// Growing delays that start over after a success.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Backoff {
-    builder: ExponentialBuilder,
-    current: ExponentialBackoff,
-    longest: Duration,
+    delays: Delays,
     failures: u32,
+    /// State of the generator of the random part (SplitMix64).
+    random: u64,
 }
 
 // === impl Backoff ===
 
 impl Backoff {
     pub(crate) fn new(delays: Delays, seed: Option<u64>) -> Self {
-        let builder = ExponentialBuilder::default()
-            .with_factor(2.0)
-            .with_min_delay(delays.min)
-            .with_max_delay(delays.max)
-            .without_max_times()
-            .with_jitter();
-        let builder = match seed {
-            Some(seed) => builder.with_jitter_seed(seed),
-            None => builder,
-        };
-        Self { builder, current: builder.build(), longest: delays.max, failures: 0 }
+        Self { delays, failures: 0, random: seed.unwrap_or_else(|| RandomState::new().hash_one(0)) }
     }
 
-    /// The delay after one more failure.
+    /// The delay after one more failure: doubled each time up to the longest, and up to as much again at random.
     pub(crate) fn next_delay(&mut self) -> Duration {
+        let factor = 2_u32.checked_pow(self.failures).unwrap_or(u32::MAX);
+        let base = self.delays.min.saturating_mul(factor).min(self.delays.max);
         self.failures = self.failures.saturating_add(1);
-        self.current.next().unwrap_or(self.longest)
+        base.saturating_add(base.mul_f64(self.fraction()))
     }
 
-    /// Whether nothing has failed since the last success.
+    /// Whether no attempt has failed since the last success.
     pub(crate) fn is_fresh(&self) -> bool {
         self.failures == 0
     }
 
-    /// It worked.
+    /// Starts over after a success.
     pub(crate) fn reset(&mut self) {
-        if self.failures > 0 {
-            self.failures = 0;
-            self.current = self.builder.build();
-        }
+        self.failures = 0;
+    }
+
+    /// A number between 0 and 1.
+    fn fraction(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        f64::from(u32::try_from(bits >> 32).unwrap_or_default()) / f64::from(u32::MAX)
     }
 }
 
@@ -74,12 +71,18 @@ mod tests {
     fn success_starts_over() {
         let mut backoff = Backoff::new(delays(), Some(7));
         assert!(backoff.is_fresh());
-        let first = backoff.next_delay();
+        backoff.next_delay();
         backoff.next_delay();
         assert!(!backoff.is_fresh());
         backoff.reset();
         assert!(backoff.is_fresh());
-        assert_eq!(backoff.next_delay(), first);
+        assert!(backoff.next_delay() <= Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_thousand_failures_do_not_overflow() {
+        let mut backoff = Backoff::new(delays(), None);
+        assert!((0..1_000).all(|_| backoff.next_delay() <= Duration::from_secs(16)));
     }
 
     #[test]

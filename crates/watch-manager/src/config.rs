@@ -1,31 +1,50 @@
-//! How the manager behaves towards an API server: how much at once, how long, how soon again. It holds
-//! plain values; `feed` applies them.
+//! Settings of the manager: concurrency, deadlines, delays, and the bounds on its request rate. Plain values;
+//! `watcher` applies them.
 
 use std::time::Duration;
 
-/// Settings of a [`WatchManager`](crate::WatchManager). The defaults suit a policy operator; change single
-/// fields.
+/// Settings of a [`WatchManager`](crate::WatchManager). Start from the defaults and change single fields.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// How many kinds may be discovered, listed or connected at the same time; the others queue. Default 16.
+    /// Requests for discovery and lists that are in flight at the same time, and, counted separately, requests
+    /// that open a watch. A request that is not answered within five seconds gives its place to the next. Default
+    /// 16.
     pub max_concurrent_starts: usize,
     /// Objects per page of a list. Default 500.
     pub page_size: u32,
-    /// How long the server may keep a watch open before it has to be renewed. Default 290 s, under the five
-    /// minutes after which many proxies cut connections.
+    /// Deadline of each request: discovery, a page of a list, the opening of a watch. Default 30 s.
+    pub request_timeout: Duration,
+    /// Time after which the server closes a watch, which is then renewed. Default 290 s, under the five minutes
+    /// after which many proxies cut connections.
     pub watch_timeout: Duration,
-    /// A watch that is silent for longer is taken for dead and opened anew. Must exceed `watch_timeout`,
-    /// unless the server is known to send bookmarks more often. Default 295 s.
+    /// Read deadline of a watch. A watch without an event or a bookmark for this long is closed and opened again.
+    /// An API server sends a bookmark about every minute, so this also detects a half-open connection. A server
+    /// that sends no bookmarks costs one request per `idle_timeout` and kind. Default 75 s.
     pub idle_timeout: Duration,
-    /// Delays after a failed list or a broken watch. Default 0.8 s to 30 s.
+    /// Delays after a failed request or a broken watch. Default 0.8 s to 5 s.
     pub retry: Delays,
-    /// Delays between looks for a kind that is not served. Default 1 s to 30 s.
+    /// Delays between discovery requests for a kind that is not served. Default 1 s to 30 s.
     pub discovery: Delays,
-    /// Delays after the server refused access, or offered no watch. Default 30 s to 5 min.
+    /// Delays after the server refused access (403), or offers no watch. The first are short, because a
+    /// restarting API server answers 403 until its RBAC cache has synced. Default 1 s to 5 min.
     pub refused: Delays,
-    /// Keep `metadata.managedFields` in the objects. Default no: it is often half of an object.
+    /// Bound on discovery requests, first pages and watch requests of one watch, whatever the server answers.
+    /// Default: bursts of 20, then one per second.
+    pub requests: RateLimit,
+    /// Bound on further pages of lists of one watch. Default: bursts of 200, then one per 20 ms.
+    pub pages: RateLimit,
+    /// Keeps `metadata.managedFields` in the objects. Default false: it is often half of an object.
     pub keep_managed_fields: bool,
+    /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration`. Default true.
+    pub keep_last_applied: bool,
+    /// Time for which a watch without registrars is kept, so that a registrar that returns finds it ready.
+    /// Default 0.
+    pub linger: Duration,
+    /// Watches CustomResourceDefinitions (metadata only) as soon as a requested kind is not served, and discovers
+    /// kinds of a changed definition's group at once. Where that is forbidden, or the kind comes from an
+    /// aggregated API server, discovery is repeated after [`discovery`](Self::discovery) delays. Default true.
+    pub watch_definitions: bool,
     /// Makes the random part of all delays the same in every run. For tests. Default none.
     pub jitter_seed: Option<u64>,
 }
@@ -40,6 +59,15 @@ pub struct Delays {
     pub max: Duration,
 }
 
+/// A bound on a request rate: in any period `t` at most `burst + t / interval` requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Requests that may follow each other without delay.
+    pub burst: u32,
+    /// Time between requests once the burst is used up.
+    pub interval: Duration,
+}
+
 // === impl Config ===
 
 impl Default for Config {
@@ -47,12 +75,18 @@ impl Default for Config {
         Self {
             max_concurrent_starts: 16,
             page_size: 500,
+            request_timeout: Duration::from_secs(30),
             watch_timeout: Duration::from_secs(290),
-            idle_timeout: Duration::from_secs(295),
-            retry: Delays { min: Duration::from_millis(800), max: Duration::from_secs(30) },
+            idle_timeout: Duration::from_secs(75),
+            retry: Delays { min: Duration::from_millis(800), max: Duration::from_secs(5) },
             discovery: Delays { min: Duration::from_secs(1), max: Duration::from_secs(30) },
-            refused: Delays { min: Duration::from_secs(30), max: Duration::from_secs(300) },
+            refused: Delays { min: Duration::from_secs(1), max: Duration::from_secs(300) },
+            requests: RateLimit { burst: 20, interval: Duration::from_secs(1) },
+            pages: RateLimit { burst: 200, interval: Duration::from_millis(20) },
             keep_managed_fields: false,
+            keep_last_applied: true,
+            linger: Duration::ZERO,
+            watch_definitions: true,
             jitter_seed: None,
         }
     }

@@ -1,22 +1,52 @@
-//! What a caller of this crate can get wrong. What an API server answers is `source`'s [`SourceError`];
-//! what happens to one kind is a [`GvkStatus`], because it is a state that passes and not a failure of a
-//! call.
+//! Errors of calls. The answers of an API server are `source`'s [`SourceError`]; the state of a kind is a
+//! [`GvkStatus`], because it passes and is not a failure of a call.
 //!
 //! [`SourceError`]: crate::source::SourceError
 //! [`GvkStatus`]: crate::event::GvkStatus
 
-/// Why a registrar could not be made.
+use crate::event::GvkStatus;
+
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A registrar of this name is alive. Use another name, or drop the first registrar: its name is free
     /// as soon as the drop returns.
     #[error("a registrar named {name:?} already exists: drop it first, or choose another name")]
+    #[non_exhaustive]
     DuplicateName {
         /// The name that is taken.
         name: String,
     },
     /// The driver has ended: it was dropped, or `WatchManager::shutdown` was called. Build a new manager.
+    #[error("the watch manager has shut down: build a new one")]
+    ShutDown,
+    /// The last registrar has left the kind.
+    #[error("the kind is not watched any more: ask for it with a registrar")]
+    Closed,
+}
+
+/// A kind is not ready.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReady {
+    /// The time is over; the kind is in this state.
+    #[error("{kind} is not ready in time: {status}")]
+    #[non_exhaustive]
+    TimedOut {
+        /// The kind.
+        kind: String,
+        /// Its state.
+        status: GvkStatus,
+    },
+    /// The registrar does not ask for the kind any more.
+    #[error("{kind} was removed from the registrar")]
+    #[non_exhaustive]
+    Removed {
+        /// The kind.
+        kind: String,
+    },
+    /// The driver has ended.
     #[error("the watch manager has shut down: build a new one")]
     ShutDown,
 }

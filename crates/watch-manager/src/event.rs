@@ -1,32 +1,34 @@
-//! What a registrar receives, and what state the watch of one kind is in. Made by `switchboard`, queued by
-//! `replay`; nothing here knows how an event travels.
+//! The events that a registrar receives, and the states of the watch of a kind. `dispatcher` makes them, `backlog`
+//! queues them.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use kube::core::GroupVersionKind;
 
 use crate::object::WatchedObject;
 
-/// Something happened to a kind that the registrar asked for.
+/// A change of a kind that the registrar asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WatchEvent {
     /// The kind, as it was asked for.
-    pub gvk: GroupVersionKind,
-    /// What happened.
+    pub gvk: Arc<GroupVersionKind>,
+    /// The change.
     pub kind: EventKind,
 }
 
-/// What happened to a kind.
+/// The change of a kind.
 ///
 /// A slow reader gets the latest state of an object and not every state between, but never loses an object
-/// or a delete it has to know of.
+/// or a delete of an object that it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// The object exists in this form: it is new, or it changed.
+    /// The object was created or modified; this is its current form.
     Applied(Arc<WatchedObject>),
-    /// The object is gone; this is its last known form. Delivered once, and only for an object that was
+    /// The object was deleted; this is its last known form. Delivered once, and only for an object that was
     /// delivered as [`Applied`](Self::Applied). A new object of the same name is a delete and an apply.
     Deleted(Arc<WatchedObject>),
     /// Every object that existed when the kind was listed has been delivered. Once after the kind was
@@ -40,7 +42,7 @@ pub enum EventKind {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum GvkStatus {
-    /// The API server does not serve the kind, or was not asked yet. It starts by itself when it is served.
+    /// The API server does not serve the kind, or was not asked yet. The watch starts when it is served.
     #[default]
     Pending,
     /// The objects are being listed.
@@ -48,31 +50,52 @@ pub enum GvkStatus {
     /// Listed and watched: the store follows the server.
     Ready,
     /// Was complete, and is cut off from the server now. The store keeps what it had.
+    #[non_exhaustive]
     Stale {
-        /// What the last attempt met.
+        /// The error of the last attempt.
         error: Arc<str>,
     },
     /// Was never complete, and the attempts fail.
+    #[non_exhaustive]
     Degraded {
-        /// What the last attempt met.
+        /// The error of the last attempt.
         error: Arc<str>,
     },
-    /// The server refuses this client. The store keeps what it had; retried slowly.
+    /// The server refuses this client (403). The store keeps what it had.
+    #[non_exhaustive]
     Forbidden {
-        /// What is refused.
+        /// The request that is refused.
         verb: Verb,
-        /// The server's words.
+        /// The server's message.
         error: Arc<str>,
     },
-    /// The server serves the kind without a verb that a watch needs. Looked at again slowly.
+    /// The server serves the kind without a verb that a watch needs.
+    #[non_exhaustive]
     Unwatchable {
         /// The verb that is missing.
         verb: Verb,
     },
+    /// The kind is cluster-scoped and was asked for in certain namespaces: ask for it without namespaces.
+    NotNamespaced,
 }
 
-/// What the manager asks of an API server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The state of a kind, since when, and how it got there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KindStatus {
+    /// The state.
+    pub status: GvkStatus,
+    /// When the kind entered this state. A new error message is not a new state.
+    pub since: Instant,
+    /// Failed attempts since the watch was last ready or asked for.
+    pub attempts: u32,
+    /// When the server last sent anything for the kind: a page of a list, an event or a bookmark. `None` if it never
+    /// did. A [`Ready`](GvkStatus::Ready) kind is at most `Config::idle_timeout` and one request deadline behind it.
+    pub last_contact: Option<Instant>,
+}
+
+/// A request of the manager to an API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Verb {
     /// Ask how the kind is served.
@@ -83,6 +106,15 @@ pub enum Verb {
     Watch,
 }
 
+// === impl WatchEvent ===
+
+impl WatchEvent {
+    /// Makes an event, for tests of code that consumes events.
+    pub fn new(gvk: impl Into<Arc<GroupVersionKind>>, kind: EventKind) -> Self {
+        Self { gvk: gvk.into(), kind }
+    }
+}
+
 // === impl GvkStatus ===
 
 impl GvkStatus {
@@ -91,9 +123,27 @@ impl GvkStatus {
         matches!(self, Self::Ready)
     }
 
-    /// Only an administrator can help: access or the kind's definition has to change.
+    /// An administrator has to change access or the definition of the kind.
     pub fn is_stuck(&self) -> bool {
-        matches!(self, Self::Forbidden { .. } | Self::Unwatchable { .. })
+        matches!(self, Self::Forbidden { .. } | Self::Unwatchable { .. } | Self::NotNamespaced)
+    }
+
+    /// The status that stands for the parts of a scope: the worst.
+    pub(crate) fn worst<'a>(statuses: impl Iterator<Item = &'a Self>) -> Self {
+        statuses.max_by_key(|status| status.severity()).cloned().unwrap_or_default()
+    }
+
+    fn severity(&self) -> u8 {
+        match self {
+            Self::Ready => 0,
+            Self::Stale { .. } => 1,
+            Self::Listing => 2,
+            Self::Pending => 3,
+            Self::Degraded { .. } => 4,
+            Self::NotNamespaced => 5,
+            Self::Unwatchable { .. } => 6,
+            Self::Forbidden { .. } => 7,
+        }
     }
 }
 
@@ -107,6 +157,7 @@ impl fmt::Display for GvkStatus {
             Self::Degraded { error } => write!(f, "cannot start: {error}"),
             Self::Forbidden { verb, error } => write!(f, "{verb} is forbidden: {error}"),
             Self::Unwatchable { verb } => write!(f, "the server does not offer {verb}"),
+            Self::NotNamespaced => f.write_str("the kind is cluster-scoped: ask for it without namespaces"),
         }
     }
 }

@@ -4,17 +4,25 @@ use std::sync::Arc;
 
 use kube::core::GroupVersionKind;
 use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 
+use crate::intents::Gvk;
 use crate::object::WatchedObject;
-use crate::roster::Gvk;
 
 pub(crate) fn gvk(kind: &str) -> Gvk {
     Arc::new(GroupVersionKind::gvk("example.com", "v1", kind))
 }
 
-/// An object whose identity is all that matters.
+/// An object with nothing but its identity.
 pub(crate) fn object(gvk: &Gvk, name: &str, uid: u64, version: u64) -> Arc<WatchedObject> {
-    let json =
-        json!({"metadata": {"name": name, "uid": uid.to_string(), "resourceVersion": version.to_string()}});
-    Arc::new(WatchedObject::from_value(gvk, &json).unwrap())
+    let raw: serde_json::Value = serde_json::from_str(raw(name, uid, version).get()).unwrap();
+    Arc::new(WatchedObject::from_value(gvk, &raw).unwrap())
+}
+
+/// The text of such an object.
+pub(crate) fn raw(name: &str, uid: u64, version: u64) -> Box<RawValue> {
+    to_raw_value(
+        &json!({"metadata": {"name": name, "uid": uid.to_string(), "resourceVersion": version.to_string()}}),
+    )
+    .unwrap()
 }

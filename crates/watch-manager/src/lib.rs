@@ -12,11 +12,11 @@
 //!
 //! let gadgets = GroupVersionKind::gvk("example.com", "v1", "Gadget");
 //! let mut registrar = manager.registrar("gadgets")?;
-//! registrar.add(gadgets.clone()); // nobody serves this kind yet: that is a state, not an error
+//! let handle = registrar.add(gadgets.clone()); // not served yet: that is a state, not an error
 //!
 //! api.serve(&gadgets, "gadgets");
 //! api.apply(&gadgets, serde_json::json!({"metadata": {"name": "lamp"}}));
-//! manager.rediscover(&gadgets); // optional: without it the manager looks again by itself
+//! manager.rediscover(&gadgets); // optional: without it the manager discovers the kind by itself
 //! while let Some(event) = registrar.next().await {
 //!     match event.kind {
 //!         EventKind::Applied(object) => assert_eq!(object.name(), "lamp"),
@@ -24,48 +24,71 @@
 //!         _ => {}
 //!     }
 //! }
+//! assert_eq!(handle.store().len(), 1);
 //! # manager.shutdown();
 //! # driver.await.expect("the driver does not panic");
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! - [`WatchManager`] makes registrars, reads stores, and comes with a driver that the caller spawns.
-//! - [`Registrar`] is one consumer: a roster of kinds, and a stream of [`WatchEvent`]s.
-//! - [`StoreHandle`] reads the objects of a kind without starting anything.
-//! - [`Source`] is the seam to an API server; `testing` (feature `test-util`) has one in memory.
+//! | type | purpose |
+//! |---|---|
+//! | [`WatchManager`] | makes registrars, reads stores; comes with a [`Driver`] that the caller spawns |
+//! | [`Registrar`] | one consumer: the kinds it asks for, and a stream of [`WatchEvent`]s |
+//! | [`Interest`] | a kind, and optionally namespaces, selectors, metadata only |
+//! | [`WatchHandle`] | one kind of one registrar: its state, `ready().await`, its store |
+//! | [`StoreHandle`] | reads the objects of a kind without starting anything |
+//! | [`Source`] | the seam to an API server |
 //!
-//! What it does *not* do: it writes nothing, keeps no finalizers, and makes no decision about an object.
+//! | feature | adds |
+//! |---|---|
+//! | `runtime` | `stream::watcher_events`, the events as `kube::runtime::watcher::Event`, and `StoreHandle::get_ref` |
+//! | `controller` | `controller`: drives a `kube::runtime::Controller` without a second watch or copy |
+//! | `metrics` | counters and gauges through the `metrics` facade |
+//! | `test-util` | `testing::FakeApi`, an API server in memory, also as a `kube::Client` |
+//!
+//! It writes nothing, keeps no finalizers, and makes no decision about an object.
 
+mod backlog;
 mod backoff;
 mod config;
+mod control;
+#[cfg(feature = "controller")]
+pub mod controller;
+mod definitions;
+mod dispatcher;
+mod driver;
 mod error;
 mod event;
-mod feed;
 #[cfg(test)]
 mod fixture;
-mod inbox;
+mod handle;
+mod intents;
+mod interest;
 mod manager;
 mod object;
+mod queue;
 mod ready;
 mod registrar;
-mod replay;
-mod roster;
 pub mod source;
 mod store;
-mod switchboard;
+pub mod stream;
+mod telemetry;
 #[cfg(any(test, feature = "test-util"))]
 pub mod testing;
+mod watcher;
 
 pub use kube::core::GroupVersionKind;
 
-pub use self::config::{Config, Delays};
-pub use self::error::Error;
-pub use self::event::{EventKind, GvkStatus, Verb, WatchEvent};
+pub use self::backlog::{BacklogStats, Replaced};
+pub use self::config::{Config, Delays, RateLimit};
+pub use self::error::{Error, NotReady};
+pub use self::event::{EventKind, GvkStatus, KindStatus, Verb, WatchEvent};
+pub use self::handle::WatchHandle;
+pub use self::interest::{Interest, Scope, Selection};
 pub use self::manager::{Builder, Driver, WatchManager};
 pub use self::object::{ObjectKey, WatchedObject};
 pub use self::ready::Readiness;
 pub use self::registrar::Registrar;
-pub use self::roster::Replaced;
 pub use self::source::{KubeSource, Source};
 pub use self::store::StoreHandle;

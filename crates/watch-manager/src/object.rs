@@ -1,16 +1,28 @@
 //! One object as the API server sent it: JSON text with its identity beside it. Everything else is parsed
-//! when somebody asks, because a watch keeps many more objects than its readers look at.
+//! on demand, because a watch keeps many more objects than its readers look at.
 //! `store` keeps these by key; this file knows nothing about who reads them.
 
+mod json;
+
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::{DynamicObject, GroupVersionKind};
-use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _};
 use serde_json::value::RawValue;
+
+use self::json::{Fields, is_key, write_object};
+use crate::config::Config;
+
+/// The annotation in which `kubectl apply` keeps the object as it was applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Changes each object before it is stored; see [`Builder::transform`](crate::Builder::transform).
+pub(crate) type Transform = Arc<dyn Fn(&GroupVersionKind, &mut serde_json::Value) + Send + Sync>;
 
 /// A watched object. Cheap to share (`Arc`), expensive to parse: keep the parsed form if you need it twice.
 ///
@@ -23,22 +35,36 @@ pub struct WatchedObject {
     uid: Box<str>,
     resource_version: Box<str>,
     json: Box<str>,
-    metadata: OnceLock<Box<ObjectMeta>>,
+    /// The place of the metadata in the text.
+    metadata: (u32, u32),
+    generation: Option<i64>,
+    deleting: bool,
 }
 
-/// Which object of a kind: namespace and name.
+/// Namespace and name of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     namespace: Box<str>,
     name: Box<str>,
 }
 
-/// What is kept of an object's text.
+/// The parts of an object's text that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
-    Everything,
-    /// `metadata.managedFields` is left out. It is often the largest part of an object.
-    WithoutManagedFields,
+pub(crate) struct Keep {
+    /// `metadata.managedFields`. It is often the largest part of an object.
+    pub(crate) managed_fields: bool,
+    pub(crate) last_applied: bool,
+}
+
+/// Makes objects of one kind from the text that a server sent.
+#[derive(Clone)]
+pub(crate) struct Decoder {
+    /// The kind as it was asked for; its version may be empty.
+    asked: Arc<GroupVersionKind>,
+    /// The kind as it is served.
+    gvk: Arc<GroupVersionKind>,
+    keep: Keep,
+    transform: Option<Transform>,
 }
 
 // === impl ObjectKey ===
@@ -79,25 +105,28 @@ impl WatchedObject {
     /// When `json` is not an object, or `metadata.name` is missing.
     pub fn from_value(gvk: &GroupVersionKind, json: &serde_json::Value) -> Result<Self, serde_json::Error> {
         let raw = serde_json::value::to_raw_value(json)?;
-        Self::seal(&Arc::new(gvk.clone()), &raw, Keep::Everything)
+        Self::from_raw(&Arc::new(gvk.clone()), &raw, Keep { managed_fields: true, last_applied: true })
     }
 
     /// Reads the identity and completes the text with the kind of the watch.
-    pub(crate) fn seal(
+    pub(crate) fn from_raw(
         gvk: &Arc<GroupVersionKind>,
         raw: &RawValue,
         keep: Keep,
     ) -> Result<Self, serde_json::Error> {
-        let fields: Fields<'_> = serde_json::from_str(raw.get())?;
+        let fields = Fields::parse(raw.get())?;
         let metadata = fields.last("metadata").ok_or_else(|| serde_json::Error::missing_field("metadata"))?;
         let identity: Identity<'_> = serde_json::from_str(metadata.get())?;
+        let (json, metadata) = complete(gvk, &fields, raw.get().len(), keep)?;
         Ok(Self {
             gvk: Arc::clone(gvk),
             key: Arc::new(ObjectKey::new(identity.namespace.as_deref(), &identity.name)),
             uid: identity.uid.into(),
             resource_version: identity.resource_version.into(),
-            json: complete(gvk, &fields, raw.get().len(), keep)?.into(),
-            metadata: OnceLock::new(),
+            json: json.into(),
+            metadata,
+            generation: identity.generation.and_then(|raw| raw.get().parse().ok()),
+            deleting: identity.deletion_timestamp.is_some(),
         })
     }
 
@@ -135,25 +164,58 @@ impl WatchedObject {
         &self.resource_version
     }
 
-    /// All metadata, parsed on the first call and then kept.
-    ///
-    /// A field of a type that Kubernetes does not allow (no API server sends one) leaves everything but the
-    /// identity empty; [`parse`](Self::parse) tells why.
-    pub fn metadata(&self) -> &ObjectMeta {
-        self.metadata.get_or_init(|| Box::new(self.parse_metadata()))
+    /// `metadata.generation`, which the server increments when the specification changes.
+    pub fn generation(&self) -> Option<i64> {
+        self.generation
     }
 
-    fn parse_metadata(&self) -> ObjectMeta {
-        match serde_json::from_str::<MetadataOnly>(&self.json) {
-            Ok(object) => object.metadata,
-            Err(_) => ObjectMeta {
-                name: Some(self.name().to_owned()),
-                namespace: self.namespace().map(ToOwned::to_owned),
-                uid: Some(self.uid.to_string()),
-                resource_version: Some(self.resource_version.to_string()),
-                ..ObjectMeta::default()
-            },
-        }
+    /// Whether `metadata.deletionTimestamp` is set: the object waits for its finalizers.
+    pub fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
+    /// The labels. Reads the text of the metadata; parses nothing else.
+    pub fn labels(&self) -> BTreeMap<Cow<'_, str>, Cow<'_, str>> {
+        self.strings("labels")
+    }
+
+    /// The annotations. Reads the text of the metadata; parses nothing else.
+    pub fn annotations(&self) -> BTreeMap<Cow<'_, str>, Cow<'_, str>> {
+        self.strings("annotations")
+    }
+
+    fn strings(&self, field: &str) -> BTreeMap<Cow<'_, str>, Cow<'_, str>> {
+        let strings = || {
+            Some(Fields::parse(Fields::parse(self.metadata_json()?).ok()?.last(field)?.get()).ok()?.strings())
+        };
+        strings().into_iter().flatten().collect()
+    }
+
+    fn metadata_json(&self) -> Option<&str> {
+        let (start, end) = self.metadata;
+        self.json.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+    }
+
+    /// All metadata, parsed on each call and not kept.
+    ///
+    /// A field of a type that Kubernetes does not allow (no API server sends one) leaves everything but the
+    /// identity empty; [`parse`](Self::parse) returns the error.
+    pub fn metadata(&self) -> ObjectMeta {
+        let parsed = self.metadata_json().and_then(|text| serde_json::from_str(text).ok());
+        parsed.unwrap_or_else(|| ObjectMeta {
+            name: Some(self.name().to_owned()),
+            namespace: self.namespace().map(ToOwned::to_owned),
+            uid: Some(self.uid.to_string()),
+            resource_version: Some(self.resource_version.to_string()),
+            ..ObjectMeta::default()
+        })
+    }
+
+    /// Whether both are the same version of an object, read in the same API version.
+    pub(crate) fn is_same_version(&self, other: &Self) -> bool {
+        !self.resource_version.is_empty()
+            && self.resource_version == other.resource_version
+            && (Arc::ptr_eq(&self.gvk, &other.gvk) || self.gvk == other.gvk)
     }
 
     /// The complete compact JSON text, `apiVersion` and `kind` first.
@@ -208,11 +270,6 @@ impl PartialEq for WatchedObject {
 impl Eq for WatchedObject {}
 
 #[derive(Deserialize)]
-struct MetadataOnly {
-    metadata: ObjectMeta,
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Identity<'a> {
     #[serde(borrow)]
@@ -223,57 +280,58 @@ struct Identity<'a> {
     uid: Cow<'a, str>,
     #[serde(borrow, default)]
     resource_version: Cow<'a, str>,
+    #[serde(borrow, default)]
+    generation: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    deletion_timestamp: Option<&'a RawValue>,
 }
 
-/// One level of a JSON object, keys and values as their text.
-struct Fields<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+// === impl Decoder ===
 
-impl<'a> Fields<'a> {
-    /// The value of `name`. JSON readers take the last of several, and so do we.
-    fn last(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().rev().find(|(key, _)| is_key(key, name)).map(|(_, value)| *value)
+impl Decoder {
+    pub(crate) fn new(gvk: Arc<GroupVersionKind>, config: &Config, transform: Option<Transform>) -> Self {
+        let keep =
+            Keep { managed_fields: config.keep_managed_fields, last_applied: config.keep_last_applied };
+        Self { asked: Arc::clone(&gvk), gvk, keep, transform }
     }
-}
 
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
+    /// Whether the version is left to the server.
+    pub(crate) fn follows_preferred(&self) -> bool {
+        self.asked.version.is_empty()
+    }
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
+    /// The kind is served as `resource`.
+    pub(crate) fn set_resource(&mut self, resource: &ApiResource) {
+        if self.follows_preferred() && self.gvk.version != resource.version {
+            self.gvk = Arc::new(GroupVersionKind::gvk(&resource.group, &resource.version, &resource.kind));
         }
-        deserializer.deserialize_map(FieldsVisitor)
+    }
+
+    pub(crate) fn decode(&self, raw: &RawValue) -> Result<WatchedObject, serde_json::Error> {
+        let object = WatchedObject::from_raw(&self.gvk, raw, self.keep)?;
+        let Some(transform) = &self.transform else { return Ok(object) };
+        let mut value = object.to_value()?;
+        transform(&self.gvk, &mut value);
+        WatchedObject::from_raw(&self.gvk, &serde_json::value::to_raw_value(&value)?, self.keep)
     }
 }
 
-/// Whether the JSON text of a key means `name`. A key may be written with escapes.
-fn is_key(key: &RawValue, name: &str) -> bool {
-    let text = key.get();
-    if text.contains('\\') {
-        return serde_json::from_str::<String>(text).is_ok_and(|decoded| decoded == name);
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder").field("gvk", &self.gvk).finish_non_exhaustive()
     }
-    text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) == Some(name)
 }
 
-/// The text of the object with the kind of the watch in front and without what is not kept.
+/// The text of the object with the kind of the watch in front and without what is not kept, and the place of the
+/// metadata in it.
 fn complete(
     gvk: &GroupVersionKind,
     fields: &Fields<'_>,
     size: usize,
     keep: Keep,
-) -> Result<String, serde_json::Error> {
+) -> Result<(String, (u32, u32)), serde_json::Error> {
     let mut text = String::with_capacity(size.saturating_add(64));
+    let mut metadata = (0, 0);
     text.push_str("{\"apiVersion\":");
     text.push_str(&serde_json::to_string(&gvk.api_version())?);
     text.push_str(",\"kind\":");
@@ -285,30 +343,43 @@ fn complete(
         text.push(',');
         text.push_str(key.get());
         text.push(':');
-        if keep == Keep::WithoutManagedFields && is_key(key, "metadata") {
-            without_managed_fields(&mut text, value)?;
+        if is_key(key, "metadata") {
+            let start = text.len();
+            write_metadata(&mut text, value, keep)?;
+            metadata = (place(start)?, place(text.len())?);
         } else {
             text.push_str(value.get());
         }
     }
     text.push('}');
-    Ok(text)
+    Ok((text, metadata))
 }
 
-fn without_managed_fields(text: &mut String, metadata: &RawValue) -> Result<(), serde_json::Error> {
-    let fields: Fields<'_> = serde_json::from_str(metadata.get())?;
-    text.push('{');
-    let kept = fields.0.iter().filter(|(key, _)| !is_key(key, "managedFields"));
-    for (position, (key, value)) in kept.enumerate() {
-        if position > 0 {
-            text.push(',');
-        }
-        text.push_str(key.get());
-        text.push(':');
-        text.push_str(value.get());
+fn place(offset: usize) -> Result<u32, serde_json::Error> {
+    u32::try_from(offset).map_err(|_| serde_json::Error::custom("the object is larger than 4 GiB"))
+}
+
+fn write_metadata(text: &mut String, metadata: &RawValue, keep: Keep) -> Result<(), serde_json::Error> {
+    if keep.managed_fields && keep.last_applied {
+        text.push_str(metadata.get());
+        return Ok(());
     }
-    text.push('}');
-    Ok(())
+    let skip = |key: &RawValue| !keep.managed_fields && is_key(key, "managedFields");
+    write_object(text, &Fields::parse(metadata.get())?, skip, |text, key, value| {
+        if keep.last_applied || !is_key(key, "annotations") || !value.get().starts_with('{') {
+            text.push_str(value.get());
+            return Ok(());
+        }
+        write_object(
+            text,
+            &Fields::parse(value.get())?,
+            |key| is_key(key, LAST_APPLIED),
+            |text, _, value| {
+                text.push_str(value.get());
+                Ok(())
+            },
+        )
+    })
 }
 
 #[cfg(test)]

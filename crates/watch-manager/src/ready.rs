@@ -1,14 +1,13 @@
-//! Whether a registrar has everything it asked for: a kind is ready when a complete list of it has been
-//! queued for the registrar, never when a list has merely begun. Read from `replay`'s backlog; what to do
-//! about a kind that cannot become ready is the caller's policy.
+//! The readiness of a registrar: a kind is ready when a complete list of it has been queued for the registrar.
+//! The consequences of a kind that cannot become ready are the caller's policy.
 
 use kube::core::GroupVersionKind;
 
+use crate::backlog::Backlog;
 use crate::event::GvkStatus;
-use crate::replay::Backlog;
-use crate::roster::sort_key;
+use crate::intents::sort_key;
 
-/// The kinds of a roster that are not ready, and why.
+/// The kinds of a registrar that are not ready, with their states.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Readiness {
     waiting: Vec<(GroupVersionKind, GvkStatus)>,
@@ -24,12 +23,12 @@ impl Readiness {
         Self { waiting }
     }
 
-    /// Every kind of the roster is ready. An empty roster is.
+    /// Every kind is ready. True for a registrar without kinds.
     pub fn is_ready(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Every kind is ready, or waits for an administrator, or is not served: nothing is on its way.
+    /// Every kind is ready, or waits for an administrator, or is not served: nothing is being listed.
     pub fn is_settled(&self) -> bool {
         self.waiting.iter().all(|(_, status)| status.is_stuck() || *status == GvkStatus::Pending)
     }

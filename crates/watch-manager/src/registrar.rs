@@ -1,57 +1,47 @@
-//! The handle of one consumer: which kinds it wants, and the events of them. Its calls change a roster and
-//! return; `manager` carries out what follows. What is undelivered lies in `replay`'s backlog.
+//! The handle of one consumer: the kinds it asks for, and their events. Its calls change its intents and return;
+//! `manager` carries out what follows.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::{Stream, StreamExt, stream};
 use kube::core::GroupVersionKind;
-use tokio::sync::{Notify, watch};
 
+use crate::backlog::{BacklogStats, Replaced, Wanted};
+use crate::control::Control;
 use crate::error::Error;
 use crate::event::{GvkStatus, WatchEvent};
-use crate::inbox::Inbox;
+use crate::handle::WatchHandle;
+use crate::intents::{Gvk, RegistrarId};
+use crate::interest::Interest;
 use crate::manager::Alive;
+use crate::queue::EventQueue;
 use crate::ready::Readiness;
-use crate::replay::Backlog;
-use crate::roster::{Epoch, Gvk, RegistrarId, Replaced};
 
-/// One consumer's wishes and events. Dropping it takes all its kinds back, ends its streams and frees its
-/// name.
+/// The kinds and events of one consumer. Dropping it removes its kinds, ends its streams and frees its name.
 ///
 /// It never fails on account of a kind: a kind that is not served, or that the client may not list, has a
 /// [status](Self::status), and starts when that changes.
+///
+/// A registrar that does not read delays no other one. Its backlog holds the latest state of each object once, so
+/// it is at most as long as the number of live objects, plus one delete for each object that it was given, plus
+/// two events for each kind; see [`backlog`](Self::backlog) for its depth and age.
 #[must_use = "a dropped registrar watches nothing"]
 pub struct Registrar {
     id: RegistrarId,
     name: Arc<str>,
-    mailbox: Arc<Mailbox>,
-    inbox: Arc<Inbox>,
+    queue: Arc<EventQueue>,
+    control: Arc<Control>,
     _alive: Arc<Alive>,
-}
-
-/// A backlog that the driver fills and the consumer empties.
-#[derive(Debug)]
-pub(crate) struct Mailbox {
-    state: Mutex<State>,
-    bell: Notify,
-    readiness: watch::Sender<()>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    backlog: Backlog,
-    /// Nothing will be added any more.
-    finished: bool,
 }
 
 // === impl Registrar ===
 
 impl Registrar {
-    pub(crate) fn enrol(inbox: &Arc<Inbox>, alive: &Arc<Alive>, name: &str) -> Result<Self, Error> {
+    pub(crate) fn register(control: &Arc<Control>, alive: &Arc<Alive>, name: &str) -> Result<Self, Error> {
         let name: Arc<str> = name.into();
-        let (id, mailbox) = inbox.enrol(&name)?;
-        Ok(Self { id, name, mailbox, inbox: Arc::clone(inbox), _alive: Arc::clone(alive) })
+        let (id, queue) = control.register(&name)?;
+        Ok(Self { id, name, queue, control: Arc::clone(control), _alive: Arc::clone(alive) })
     }
 
     /// The name it was made with.
@@ -59,78 +49,96 @@ impl Registrar {
         &self.name
     }
 
-    /// Asks for a kind: all its objects, then every change. Whether it was not in the roster already.
-    pub fn add(&self, gvk: GroupVersionKind) -> bool {
-        let added = self.mailbox.lock().backlog.want(&Arc::new(gvk));
-        if added {
-            self.inbox.post(self.id);
+    /// Asks for a kind: all its objects, then every change. Does nothing if the kind is asked for in this scope
+    /// already; in another scope, the kind starts again.
+    pub fn add(&self, interest: impl Into<Interest>) -> WatchHandle {
+        let (gvk, scope) = interest.into().into_parts();
+        let gvk = Arc::new(gvk);
+        let stores = self.control.stores();
+        stores.open(&gvk);
+        let (wanted, epoch) = self.queue.change(|backlog| {
+            let wanted = backlog.want(&gvk, &scope);
+            (wanted, backlog.epoch(&gvk).unwrap_or_default())
+        });
+        if wanted != Wanted::Already {
+            self.control.post(self.id);
         }
-        added
+        WatchHandle::new(gvk, epoch, Arc::clone(&self.queue), Arc::clone(stores))
     }
 
-    /// Takes a kind back. When this returns, no event of it is delivered any more, not even one that was
-    /// waiting; no deletes are made up for its objects. Whether it was in the roster.
+    /// Removes a kind. When this returns, no event of it is delivered any more, not even one that was
+    /// queued; no deletes are made up for its objects. Whether it was asked for.
     pub fn remove(&self, gvk: &GroupVersionKind) -> bool {
-        let removed = self.mailbox.lock().backlog.unwant(gvk);
+        let removed = self.queue.change(|backlog| backlog.unwant(gvk));
         if removed {
-            self.mailbox.announce();
-            self.inbox.post(self.id);
+            self.control.post(self.id);
         }
         removed
     }
 
-    /// Makes `gvks` the roster. A kind in both the old and the new one notices nothing.
-    pub fn replace(&self, gvks: impl IntoIterator<Item = GroupVersionKind>) -> Replaced {
-        let replaced = self.mailbox.lock().backlog.want_only(gvks);
-        if replaced != Replaced::default() {
-            self.mailbox.announce();
-            self.inbox.post(self.id);
+    /// Makes `interests` the only kinds. A kind in both the old and the new list is not affected.
+    pub fn replace(&self, interests: impl IntoIterator<Item = impl Into<Interest>>) -> Replaced {
+        let interests = interests.into_iter().map(Into::into);
+        let replaced = self.queue.change(|backlog| backlog.want_only(interests));
+        for gvk in &replaced.added {
+            self.control.stores().open(&Arc::new(gvk.clone()));
+        }
+        if !replaced.is_empty() {
+            self.control.post(self.id);
         }
         replaced
     }
 
-    /// The state of a kind in the roster; `None` if it is not in it.
+    /// The handle of a kind; `None` if it is not asked for.
+    pub fn handle(&self, gvk: &GroupVersionKind) -> Option<WatchHandle> {
+        let epoch = self.queue.look(|backlog| backlog.epoch(gvk))?;
+        let (queue, stores) = (Arc::clone(&self.queue), Arc::clone(self.control.stores()));
+        Some(WatchHandle::new(Gvk::new(gvk.clone()), epoch, queue, stores))
+    }
+
+    /// The state of a kind; `None` if it is not asked for.
     pub fn status(&self, gvk: &GroupVersionKind) -> Option<GvkStatus> {
-        self.mailbox.lock().backlog.status(gvk).cloned()
+        self.queue.status(gvk)
     }
 
-    /// Which kinds of the roster are not completely queued yet.
+    /// The kinds that are not completely queued yet.
     pub fn readiness(&self) -> Readiness {
-        self.mailbox.readiness()
+        self.queue.readiness()
     }
 
-    /// Waits until `accept` approves, for instance [`Readiness::is_ready`]. Cancel-safe.
+    /// The size and age of the undelivered events.
+    pub fn backlog(&self) -> BacklogStats {
+        self.queue.stats()
+    }
+
+    /// Waits until `accept` returns true, for instance [`Readiness::is_ready`]. Cancel-safe.
     ///
     /// # Errors
     /// [`Error::ShutDown`] when the driver ends before.
     pub async fn wait_until(&self, accept: impl Fn(&Readiness) -> bool) -> Result<Readiness, Error> {
-        let mut changes = self.mailbox.readiness.subscribe();
-        loop {
-            let (readiness, finished) = {
-                let state = self.mailbox.lock();
-                (Readiness::of(&state.backlog), state.finished)
-            };
-            if accept(&readiness) {
-                return Ok(readiness);
-            }
-            if finished || changes.changed().await.is_err() {
-                return Err(Error::ShutDown);
-            }
-        }
+        self.queue
+            .wait_for(|backlog| Some(Readiness::of(backlog)).filter(|readiness| accept(readiness)))
+            .await
     }
 
-    /// The next event; `None` when the driver has ended and everything is delivered. Cancel-safe: an event
-    /// is taken in the moment in which it is returned.
+    /// The next event; `None` when the driver has ended and every event was delivered. Cancel-safe: an event
+    /// is removed from the backlog in the moment in which it is returned.
     pub async fn next(&mut self) -> Option<WatchEvent> {
-        self.mailbox.next().await
+        self.queue.next().await
     }
 
-    /// The events as a stream, which lives on its own, so that the roster can be changed beside it. It ends
-    /// with the registrar. Several streams of a registrar share its events; each event goes to one.
+    /// Waits for an event, and returns it with those queued behind it, at most `limit`; empty at the end. Cheaper
+    /// than [`next`](Self::next) for a consumer that publishes after a batch. Cancel-safe.
+    pub async fn next_batch(&mut self, limit: usize) -> Vec<WatchEvent> {
+        self.queue.next_batch(limit).await
+    }
+
+    /// The events as a stream, which can be polled while the kinds are changed. It ends with the registrar. Several
+    /// streams of a registrar share its events; each event goes to one.
     pub fn events(&self) -> impl Stream<Item = WatchEvent> + Send + Unpin + use<> {
-        let events = stream::unfold(Arc::clone(&self.mailbox), async |mailbox| {
-            let event = mailbox.next().await?;
-            Some((event, mailbox))
+        let events = stream::unfold(Arc::clone(&self.queue), async |queue| {
+            let event = queue.next().await?;
+            Some((event, queue))
         });
         events.boxed()
     }
@@ -138,8 +146,8 @@ impl Registrar {
 
 impl Drop for Registrar {
     fn drop(&mut self) {
-        self.mailbox.discard();
-        self.inbox.leave(self.id, &self.name);
+        self.queue.discard();
+        self.control.unregister(self.id, &self.name);
     }
 }
 
@@ -147,92 +155,4 @@ impl fmt::Debug for Registrar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registrar").field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-// === impl Mailbox ===
-
-impl Default for Mailbox {
-    fn default() -> Self {
-        Self { state: Mutex::default(), bell: Notify::new(), readiness: watch::Sender::new(()) }
-    }
-}
-
-impl Mailbox {
-    pub(crate) fn wishes(&self) -> std::collections::HashMap<Gvk, Epoch> {
-        self.lock().backlog.wishes()
-    }
-
-    /// Changes the backlog and wakes the consumer.
-    pub(crate) fn deliver(&self, fill: impl FnOnce(&mut Backlog)) {
-        let mut state = self.lock();
-        fill(&mut state.backlog);
-        let waiting = !state.backlog.is_empty();
-        drop(state);
-        if waiting {
-            self.bell.notify_one();
-        }
-        self.announce();
-    }
-
-    /// Nothing comes any more; what is here is still delivered.
-    pub(crate) fn finish(&self) {
-        self.lock().finished = true;
-        self.bell.notify_one();
-        self.announce();
-    }
-
-    /// Nothing comes any more, and nothing is delivered.
-    fn discard(&self) {
-        *self.lock() = State { backlog: Backlog::default(), finished: true };
-        self.bell.notify_one();
-        self.announce();
-    }
-
-    fn readiness(&self) -> Readiness {
-        Readiness::of(&self.lock().backlog)
-    }
-
-    /// Somebody who waits for readiness has to look again.
-    fn announce(&self) {
-        if self.readiness.receiver_count() > 0 {
-            self.readiness.send_replace(());
-        }
-    }
-
-    async fn next(&self) -> Option<WatchEvent> {
-        loop {
-            match self.try_next() {
-                Next::Event(event) => return Some(*event),
-                Next::End => return None,
-                Next::Wait => self.bell.notified().await,
-            }
-        }
-    }
-
-    fn try_next(&self) -> Next {
-        let mut state = self.lock();
-        let event = state.backlog.pop();
-        // The bell holds one ring for all that wait: whoever takes it passes it on while there is more.
-        let more = state.finished || !state.backlog.is_empty();
-        let end = state.finished;
-        drop(state);
-        if more {
-            self.bell.notify_one();
-        }
-        match event {
-            Some(event) => Next::Event(Box::new(event)),
-            None if end => Next::End,
-            None => Next::Wait,
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-enum Next {
-    Event(Box<WatchEvent>),
-    Wait,
-    End,
 }

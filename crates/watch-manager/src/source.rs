@@ -1,7 +1,8 @@
 //! The only seam to an API server: how a kind is served, its objects page by page, its changes. The
-//! decisions (when to list, to wait, to look again) are `feed`'s, for every source alike.
+//! decisions (when to list, to wait, to discover again) are `watcher`'s, for every source alike.
 //! [`KubeSource`] asks a real server; `testing` holds a server in memory.
 
+mod discovery;
 mod kube;
 
 use std::error::Error as StdError;
@@ -14,41 +15,70 @@ use serde_json::value::RawValue;
 
 pub use self::kube::KubeSource;
 use crate::event::Verb;
+use crate::interest::Selection;
 
-/// What the manager needs of an API server. Three verbs and no policy: an implementation answers each call
+/// The manager's view of an API server. Three verbs and no policy: an implementation answers each call
 /// once and does not retry.
 pub trait Source: Send + Sync + 'static {
-    /// How the kind is served now. Nothing may be remembered from earlier calls: a kind can come back with
-    /// another plural or scope.
-    fn resolve<'a>(&'a self, gvk: &'a GroupVersionKind) -> BoxFuture<'a, Result<Served, SourceError>>;
-
-    /// One page of the kind's objects, as recent as the server has them.
-    fn list<'a>(
+    /// How the kind is served now. An empty version stands for the version that the server prefers.
+    ///
+    /// With [`Freshness::Recent`] an answer may be up to a second old; with [`Freshness::Now`] it must come from a
+    /// request that was sent after the call: the kind has just been found to be gone, or to be defined.
+    fn resolve<'a>(
         &'a self,
-        resource: &'a ApiResource,
-        page: &'a Page,
-    ) -> BoxFuture<'a, Result<Listed, SourceError>>;
+        gvk: &'a GroupVersionKind,
+        freshness: Freshness,
+    ) -> BoxFuture<'a, Result<Served, SourceError>>;
+
+    /// One page of the objects, as recent as the server has them.
+    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>>;
 
     /// The changes after `version`. The server closes the watch after `timeout`.
     fn watch<'a>(
         &'a self,
-        resource: &'a ApiResource,
+        target: &'a Target,
         version: &'a str,
         timeout: Duration,
-    ) -> BoxFuture<'a, Result<Frames, SourceError>>;
+    ) -> BoxFuture<'a, Result<SourceEvents, SourceError>>;
+}
+
+/// How recent an answer to discovery must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Freshness {
+    /// At most a second old, so that many kinds share one request.
+    Recent,
+    /// From a request sent after the call.
+    Now,
 }
 
 /// How a kind is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Served {
     /// Its plural, group and version.
     pub resource: ApiResource,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
     /// The verb that the server lacks, of those that a watch needs.
     pub missing: Option<Verb>,
 }
 
-/// Which part of a list.
+/// The objects that are listed and watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Target {
+    /// The plural, group and version.
+    pub resource: ApiResource,
+    /// The namespace; `None` for all.
+    pub namespace: Option<Box<str>>,
+    /// The selectors.
+    pub selection: Selection,
+}
+
+/// The part of a list that is requested.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Page {
     /// At most so many objects; `None` for all at once.
     pub limit: Option<u32>,
@@ -58,6 +88,7 @@ pub struct Page {
 
 /// One page of a list.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Listed {
     /// The objects as the server wrote them.
     pub items: Vec<Box<RawValue>>,
@@ -68,11 +99,12 @@ pub struct Listed {
 }
 
 /// The changes of an open watch. Ends when the server closes it; dropping it closes it.
-pub type Frames = BoxStream<'static, Result<Frame, SourceError>>;
+pub type SourceEvents = BoxStream<'static, Result<SourceEvent, SourceError>>;
 
 /// One message of a watch.
 #[derive(Debug, Clone)]
-pub enum Frame {
+#[non_exhaustive]
+pub enum SourceEvent {
     /// The object was added or modified.
     Applied(Box<RawValue>),
     /// The object was deleted; its final form.
@@ -81,11 +113,11 @@ pub enum Frame {
     Bookmark(String),
 }
 
-/// Why the API server did not answer, told apart by what to do about it.
+/// A failed request, by what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// Nothing is served there (404, or the kind is missing in its group): ask again how it is served.
+    /// Nothing is served there (404, or the kind is missing in its group): discover again.
     #[error("the kind is not served")]
     NotServed,
     /// This client may not (403): an administrator has to act.
@@ -94,10 +126,54 @@ pub enum SourceError {
     /// The version or the page is too old (410): list from the beginning.
     #[error("the requested version has expired")]
     Expired,
-    /// One message could not be understood; a watch goes on after it.
-    #[error("the server sent what Kubernetes does not specify")]
+    /// One message could not be decoded; a watch goes on after it.
+    #[error("the server sent a message that Kubernetes does not specify")]
     Undecodable(#[source] Box<dyn StdError + Send + Sync>),
+    /// The server is too busy (429) and says when to ask again.
+    #[error("{message}")]
+    Busy {
+        /// The server's message.
+        message: String,
+        /// Its `Retry-After`.
+        retry_after: Duration,
+    },
     /// Anything else: try again later.
     #[error("{0}")]
     Unavailable(String),
+}
+
+// === impl Served ===
+
+impl Served {
+    /// A kind that can be listed and watched.
+    pub fn new(resource: ApiResource, namespaced: bool) -> Self {
+        Self { resource, namespaced, missing: None }
+    }
+}
+
+// === impl Target ===
+
+impl Target {
+    /// All objects in all namespaces.
+    pub fn all(resource: ApiResource) -> Self {
+        Self { resource, namespace: None, selection: Selection::default() }
+    }
+}
+
+// === impl Page ===
+
+impl Page {
+    /// The first page of at most `limit` objects.
+    pub fn first(limit: Option<u32>) -> Self {
+        Self { limit, continue_token: None }
+    }
+}
+
+// === impl Listed ===
+
+impl Listed {
+    /// The last page of a list.
+    pub fn last(items: Vec<Box<RawValue>>, resource_version: impl Into<String>) -> Self {
+        Self { items, resource_version: resource_version.into(), continue_token: None }
+    }
 }

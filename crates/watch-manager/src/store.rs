@@ -1,196 +1,211 @@
-//! The objects of one kind: takes lists and changes, says what is different. Pure but for the read lock of
-//! [`StoreHandle`]. `switchboard` writes it; `replay` queues what it says.
+//! The objects of one kind: takes lists and changes, returns the differences. Pure. `dispatcher` writes it,
+//! `backlog` queues the differences, [`StoreHandle`] reads it under a lock.
 //!
-//! A list is compared in place: its objects replace what is there as they come, and when it is complete
-//! what it did not contain is gone. A list that breaks off and starts again therefore loses no delete and
-//! needs no second copy.
+//! A list is compared in place: its objects replace the stored ones as they come, and when it is complete, what
+//! it did not contain is deleted. A list that breaks off and starts again therefore loses no delete and needs no
+//! second copy.
+//!
+//! A kind that is watched in several namespaces has one list for each; they may be under way at the same time.
+//! Each has its own pass number. Worked example: `a/x` was seen in pass 1 of namespace `a`, `b/y` in pass 2 of
+//! namespace `b`. The list of `a` starts again as pass 3 and ends without `x`: objects of `a` with another pass
+//! than 3 are deleted, `b/y` is not an object of `a` and stays.
+
+mod handle;
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
+use std::time::Instant;
 
-use crate::event::GvkStatus;
+pub use self::handle::StoreHandle;
+pub(crate) use self::handle::Stores;
+use crate::event::{GvkStatus, KindStatus};
+use crate::interest::Part;
 use crate::object::{ObjectKey, WatchedObject};
 
-/// Reads the objects of one kind. A handle keeps no watch alive and starts none: when the last registrar
-/// leaves the kind it is empty and [closed](Self::is_closed), for ever.
-#[derive(Debug, Clone)]
-pub struct StoreHandle {
-    shared: Arc<RwLock<Store>>,
-}
+/// An object from its first appearance to its end. An object of the same name that comes later has another
+/// number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectId(pub(crate) u64);
 
-#[derive(Debug, Clone, Default)]
+/// The pass of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Pass(u64);
+
+#[derive(Debug, Clone)]
 pub(crate) struct Store {
     objects: HashMap<Arc<ObjectKey>, Slot>,
-    /// Counts the lists; a slot remembers in which it was last seen.
-    pass: u64,
-    progress: Progress,
-    status: GvkStatus,
+    next_id: u64,
+    passes: u64,
+    synced: bool,
+    status: KindStatus,
     undecodable: u64,
     closed: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Slot {
+    id: ObjectId,
     object: Arc<WatchedObject>,
-    pass: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Progress {
-    /// No list has been completed since the kind was last served.
-    #[default]
-    Empty,
-    /// A complete list is being compared with a new one.
-    Relisting,
-    Complete,
+    /// The list in which it was last seen.
+    pass: Pass,
 }
 
 /// A difference that a registrar has to know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    Added(Arc<WatchedObject>),
-    Updated(Arc<WatchedObject>),
-    Deleted(Arc<WatchedObject>),
-    /// Another object took the name: the old one's delete was missed.
-    Replaced {
+    Added {
+        id: ObjectId,
+        object: Arc<WatchedObject>,
+    },
+    Updated {
+        id: ObjectId,
         old: Arc<WatchedObject>,
         new: Arc<WatchedObject>,
     },
+    /// `old` is the stored form, `object` the final one.
+    Deleted {
+        id: ObjectId,
+        old: Arc<WatchedObject>,
+        object: Arc<WatchedObject>,
+    },
 }
 
-// === impl StoreHandle ===
-
-impl StoreHandle {
-    pub(crate) fn new() -> Self {
-        Self { shared: Arc::default() }
-    }
-
-    /// The object of this name; `namespace` is `None` for a cluster-scoped kind.
-    pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Arc<WatchedObject>> {
-        let key = ObjectKey::new(namespace, name);
-        self.read().objects.get(&key).map(|slot| Arc::clone(&slot.object))
-    }
-
-    /// All objects at this moment, in no particular order. Clones one pointer per object, so that readers
-    /// never hold up the watch.
-    pub fn objects(&self) -> Vec<Arc<WatchedObject>> {
-        self.read().objects.values().map(|slot| Arc::clone(&slot.object)).collect()
-    }
-
-    /// How many objects there are.
-    pub fn len(&self) -> usize {
-        self.read().objects.len()
-    }
-
-    /// Whether there is no object.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Whether the objects are those of a complete list and no list is under way.
-    pub fn is_synced(&self) -> bool {
-        self.read().is_synced()
-    }
-
-    /// Whether the last registrar has left the kind. A later registrar's objects are in another store: ask
-    /// the manager again.
-    pub fn is_closed(&self) -> bool {
-        self.read().closed
-    }
-
-    /// The state of the kind's watch.
-    pub fn status(&self) -> GvkStatus {
-        self.read().status.clone()
-    }
-
-    /// How many objects the server sent that are not Kubernetes objects. They are skipped.
-    pub fn undecodable(&self) -> u64 {
-        self.read().undecodable
-    }
-
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Store> {
-        self.shared.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Store> {
-        self.shared.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// === impl Store ===
+// === impl Store: read ===
 
 impl Store {
-    pub(crate) fn is_synced(&self) -> bool {
-        self.progress == Progress::Complete
-    }
-
-    pub(crate) fn status(&self) -> &GvkStatus {
-        &self.status
-    }
-
-    pub(crate) fn set_status(&mut self, status: GvkStatus) {
-        self.status = status;
-    }
-
-    pub(crate) fn count_undecodable(&mut self) {
-        self.undecodable = self.undecodable.saturating_add(1);
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            objects: HashMap::new(),
+            next_id: 0,
+            passes: 0,
+            synced: false,
+            status: KindStatus { status: GvkStatus::Pending, since: now, attempts: 0, last_contact: None },
+            undecodable: 0,
+            closed: false,
+        }
     }
 
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<WatchedObject>> {
         self.objects.values().map(|slot| &slot.object)
     }
 
-    /// A list starts, or starts again.
-    pub(crate) fn begin_list(&mut self) {
-        self.pass = self.pass.wrapping_add(1);
-        if self.progress == Progress::Complete {
-            self.progress = Progress::Relisting;
-        }
+    /// The objects as a registrar that joins receives them.
+    pub(crate) fn snapshot(&self) -> impl Iterator<Item = (ObjectId, &Arc<WatchedObject>)> {
+        self.objects.values().map(|slot| (slot.id, &slot.object))
     }
 
-    /// An object of a list, or one that the watch added or modified. An object that is stored already is no
-    /// difference.
-    pub(crate) fn apply(&mut self, object: Arc<WatchedObject>) -> Option<Change> {
-        let slot = Slot { object: Arc::clone(&object), pass: self.pass };
-        let Some(previous) = self.objects.insert(object.shared_key(), slot) else {
-            return Some(Change::Added(object));
-        };
-        let old = previous.object;
-        if old.uid() != object.uid() {
-            return Some(Change::Replaced { old, new: object });
+    pub(crate) fn len(&self) -> usize {
+        self.objects.len()
+    }
+}
+
+// === impl Store: write ===
+
+impl Store {
+    /// Sets the state; a state of the same kind keeps its time.
+    pub(crate) fn set_status(&mut self, status: GvkStatus, attempts: u32, now: Instant) {
+        if std::mem::discriminant(&status) != std::mem::discriminant(&self.status.status) {
+            self.status.since = now;
         }
-        (old.resource_version() != object.resource_version()).then_some(Change::Updated(object))
+        self.status.status = status;
+        self.status.attempts = attempts;
+    }
+
+    pub(crate) fn set_synced(&mut self, synced: bool) {
+        self.synced = synced;
+    }
+
+    /// Notes that the server sent something.
+    pub(crate) fn contact(&mut self, now: Instant) {
+        self.status.last_contact = Some(now);
+    }
+
+    pub(crate) fn count_undecodable(&mut self) {
+        self.undecodable = self.undecodable.saturating_add(1);
+    }
+
+    /// A list starts, or starts again.
+    pub(crate) fn begin_list(&mut self) -> Pass {
+        self.passes = self.passes.wrapping_add(1);
+        Pass(self.passes)
+    }
+
+    /// Stores an object of a list, or one that the watch added or modified. An object that is stored already in
+    /// this form is no difference. Another uid means that the delete of the former object was missed.
+    pub(crate) fn apply(&mut self, object: Arc<WatchedObject>, pass: Pass) -> Vec<Change> {
+        let Some(slot) = self.objects.get_mut(object.key()) else {
+            return vec![self.insert(object, pass)];
+        };
+        if slot.object.uid() != object.uid() {
+            let deleted = self.objects.remove(object.key());
+            let deleted = deleted.map(|slot| Change::deleted(slot.id, &slot.object));
+            return deleted.into_iter().chain([self.insert(object, pass)]).collect();
+        }
+        slot.pass = pass;
+        if slot.object.is_same_version(&object) {
+            return Vec::new();
+        }
+        let old = std::mem::replace(&mut slot.object, Arc::clone(&object));
+        vec![Change::Updated { id: slot.id, old, new: object }]
+    }
+
+    fn insert(&mut self, object: Arc<WatchedObject>, pass: Pass) -> Change {
+        self.next_id = self.next_id.wrapping_add(1);
+        let id = ObjectId(self.next_id);
+        self.objects.insert(object.shared_key(), Slot { id, object: Arc::clone(&object), pass });
+        Change::Added { id, object }
     }
 
     /// The watch deleted the object; `last` is its final form.
     pub(crate) fn delete(&mut self, last: Arc<WatchedObject>) -> Option<Change> {
-        let old = self.objects.remove(last.key())?.object;
+        let Slot { id, object: old, .. } = self.objects.remove(last.key())?;
         // A delete that names another object than the stored one still ends the stored one, under its own
         // identity.
-        let gone = if old.uid() == last.uid() { last } else { old };
-        Some(Change::Deleted(gone))
+        let object = if old.uid() == last.uid() { last } else { Arc::clone(&old) };
+        Some(Change::Deleted { id, old, object })
     }
 
-    /// The list is complete: what it did not contain is gone.
-    pub(crate) fn finish_list(&mut self) -> Vec<Change> {
-        self.progress = Progress::Complete;
-        let pass = self.pass;
+    /// The list of `part` is complete: what it did not contain is gone.
+    pub(crate) fn finish_list(&mut self, part: &Part, pass: Pass) -> Vec<Change> {
+        self.remove_if(|slot| slot.pass != pass && is_in(&slot.object, part))
+    }
+
+    /// `part` is no longer served: its objects are gone.
+    pub(crate) fn clear(&mut self, part: &Part) -> Vec<Change> {
+        self.remove_if(|slot| is_in(&slot.object, part))
+    }
+
+    /// Removes the objects that no part watches any more.
+    pub(crate) fn retain<'a>(&mut self, parts: impl Iterator<Item = &'a Part> + Clone) -> Vec<Change> {
+        self.remove_if(|slot| !parts.clone().any(|part| is_in(&slot.object, part)))
+    }
+
+    fn remove_if(&mut self, mut gone: impl FnMut(&Slot) -> bool) -> Vec<Change> {
         self.objects
-            .extract_if(|_, slot| slot.pass != pass)
-            .map(|(_, slot)| Change::Deleted(slot.object))
+            .extract_if(|_, slot| gone(slot))
+            .map(|(_, slot)| Change::deleted(slot.id, &slot.object))
             .collect()
     }
 
-    /// The kind is no longer served: all its objects are gone.
-    pub(crate) fn clear(&mut self) -> Vec<Change> {
-        self.progress = Progress::Empty;
-        self.objects.drain().map(|(_, slot)| Change::Deleted(slot.object)).collect()
-    }
-
-    /// Nobody wants the kind: frees the objects and tells nobody.
+    /// Frees the objects. No registrar is left to be notified.
     pub(crate) fn close(&mut self) {
-        *self = Self { closed: true, ..Self::default() };
+        self.objects = HashMap::new();
+        self.synced = false;
+        self.closed = true;
     }
+}
+
+// === impl Change ===
+
+impl Change {
+    /// The end of an object whose final form is not known.
+    pub(crate) fn deleted(id: ObjectId, old: &Arc<WatchedObject>) -> Self {
+        Self::Deleted { id, old: Arc::clone(old), object: Arc::clone(old) }
+    }
+}
+
+fn is_in(object: &WatchedObject, part: &Part) -> bool {
+    part.as_deref().is_none_or(|namespace| object.namespace() == Some(namespace))
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! An API server in memory, for tests of code that watches: kinds are served and withdrawn, objects come and
-//! go, requests fail as told. It follows the rules that matter to a watch (resource versions, uids, pages,
-//! expired versions); it validates nothing and serves no HTTP.
+//! go, requests fail as ordered. It follows the rules that matter to a watch (resource versions, uids, generations,
+//! pages, selectors, expired versions); it validates nothing.
 //!
-//! Without the manager's own waiting rules there would be nothing to test, so this replaces the server and
-//! nothing else.
+//! It is a [`Source`], and with [`FakeApi::client`] a `kube::Client`, so that a controller that writes can be tested
+//! with it too.
 
+mod cursor;
 mod fault;
+mod http;
 mod kind;
 
 use std::collections::HashMap;
@@ -13,15 +15,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, stream};
+use futures::{FutureExt, StreamExt};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use self::cursor::Cursor;
 use self::fault::Faults;
-use self::kind::{Kind, ServedKind};
+use self::kind::Kind;
 use crate::event::Verb;
-use crate::source::{Frame, Frames, Listed, Page, Served, Source, SourceError};
+use crate::source::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, Target};
 
 pub use self::fault::Fault;
 
@@ -35,8 +38,9 @@ pub struct FakeApi {
 
 #[derive(Default)]
 struct State {
-    kinds: HashMap<GroupVersionKind, Kind>,
-    /// The server's one clock: every change takes the next version.
+    /// By group and kind.
+    kinds: HashMap<(String, String), Kind>,
+    /// Every change takes the next version.
     version: u64,
     uids: u64,
     latency: Duration,
@@ -47,7 +51,7 @@ struct State {
     open_watches: usize,
 }
 
-// === impl FakeApi: what exists ===
+// === impl FakeApi: kinds and objects ===
 
 impl FakeApi {
     /// A server that serves nothing.
@@ -69,26 +73,42 @@ impl FakeApi {
         let mut state = self.lock();
         let version = state.next_version();
         let resource = ApiResource::from_gvk_with_plural(gvk, plural);
-        state.kinds.insert(gvk.clone(), Kind::new(resource, missing, version));
+        state.kinds.insert(key(gvk), Kind::new(resource, missing, version));
         drop(state);
         self.tick.send_replace(());
     }
 
-    /// Withdraws the kind with all its objects. Open watches end without a word about them, as when the
-    /// definition of a custom resource is deleted while the watch is cut off.
-    pub fn unserve(&self, gvk: &GroupVersionKind) {
-        self.lock().kinds.remove(gvk);
+    /// Makes a served kind cluster-scoped. Kinds are namespaced at first, which only matters to requests for certain
+    /// namespaces and to [`client`](Self::client).
+    pub fn set_cluster_scoped(&self, gvk: &GroupVersionKind) {
+        if let Some(kind) = self.lock().kinds.get_mut(&key(gvk)) {
+            kind.namespaced = false;
+        }
+    }
+
+    /// Serves a kind in these versions, the preferred one first. The objects stay. Open watches end, as they do when
+    /// a CustomResourceDefinition changes.
+    pub fn set_versions(&self, gvk: &GroupVersionKind, versions: &[&str]) {
+        if let Some(kind) = self.lock().kinds.get_mut(&key(gvk)) {
+            kind.versions = versions.iter().map(|version| (*version).to_owned()).collect();
+            kind.interrupt(None);
+        }
         self.tick.send_replace(());
     }
 
-    /// Creates or replaces an object; needs `metadata.name`, fills in `uid` and `resourceVersion`. Returns
-    /// the version, or `None` if the kind is not served.
+    /// Withdraws the kind with all its objects. Open watches end without an event about them, as when the
+    /// definition of a custom resource is deleted while the watch is cut off.
+    pub fn unserve(&self, gvk: &GroupVersionKind) {
+        self.lock().kinds.remove(&key(gvk));
+        self.tick.send_replace(());
+    }
+
+    /// Creates or replaces an object; needs `metadata.name`, fills in `uid`, `resourceVersion` and
+    /// `generation`. Returns the version, or `None` if the kind is not served.
     pub fn apply(&self, gvk: &GroupVersionKind, object: Value) -> Option<u64> {
         let mut state = self.lock();
-        let version = state.next_version();
-        state.uids = state.uids.saturating_add(1);
-        let uid = format!("uid-{}", state.uids);
-        state.kinds.get_mut(gvk)?.apply(object, version, uid);
+        let (version, uid) = state.next_identity();
+        state.kinds.get_mut(&key(gvk))?.apply(object, version, uid);
         drop(state);
         self.tick.send_replace(());
         Some(version)
@@ -98,7 +118,10 @@ impl FakeApi {
     pub fn delete(&self, gvk: &GroupVersionKind, namespace: Option<&str>, name: &str) -> bool {
         let mut state = self.lock();
         let version = state.next_version();
-        let deleted = state.kinds.get_mut(gvk).is_some_and(|kind| kind.delete(namespace, name, version));
+        let deleted = state
+            .kinds
+            .get_mut(&key(gvk))
+            .is_some_and(|kind| kind.delete(namespace, name, version).is_some());
         drop(state);
         self.tick.send_replace(());
         deleted
@@ -108,7 +131,7 @@ impl FakeApi {
     pub fn send_garbage(&self, gvk: &GroupVersionKind) {
         let mut state = self.lock();
         let version = state.next_version();
-        if let Some(kind) = state.kinds.get_mut(gvk) {
+        if let Some(kind) = state.kinds.get_mut(&key(gvk)) {
             kind.garbage(version);
         }
         drop(state);
@@ -119,13 +142,13 @@ impl FakeApi {
     pub fn compact(&self, gvk: &GroupVersionKind) {
         let mut state = self.lock();
         let version = state.next_version();
-        if let Some(kind) = state.kinds.get_mut(gvk) {
+        if let Some(kind) = state.kinds.get_mut(&key(gvk)) {
             kind.compact(version);
         }
     }
 }
 
-// === impl FakeApi: what goes wrong ===
+// === impl FakeApi: faults ===
 
 impl FakeApi {
     /// The next request of this verb for `gvk` fails; repeated calls queue.
@@ -143,34 +166,34 @@ impl FakeApi {
         self.lock().faults.remove(&(gvk.clone(), verb));
     }
 
-    /// Ends the open watches of the kind: with an error, or politely without.
+    /// Ends the open watches of the kind: with an error, or without.
     pub fn interrupt(&self, gvk: &GroupVersionKind, fault: Option<Fault>) {
-        if let Some(kind) = self.lock().kinds.get_mut(gvk) {
+        if let Some(kind) = self.lock().kinds.get_mut(&key(gvk)) {
             kind.interrupt(fault);
         }
         self.tick.send_replace(());
     }
 
-    /// Every request takes so long.
+    /// Delays every answer.
     pub fn set_latency(&self, latency: Duration) {
         self.lock().latency = latency;
     }
 }
 
-// === impl FakeApi: what was asked ===
+// === impl FakeApi: counts ===
 
 impl FakeApi {
-    /// How many requests of this verb were made for `gvk`.
+    /// The number of requests of this verb for `gvk`.
     pub fn calls(&self, gvk: &GroupVersionKind, verb: Verb) -> usize {
         self.lock().calls.get(&(gvk.clone(), verb)).copied().unwrap_or_default()
     }
 
-    /// How many watches are open, of all kinds.
+    /// The number of open watches, of all kinds.
     pub fn open_watches(&self) -> usize {
         self.lock().open_watches
     }
 
-    /// The largest number of requests that were under way at once.
+    /// The largest number of requests that were in flight at once.
     pub fn most_in_flight(&self) -> usize {
         self.lock().most_in_flight
     }
@@ -183,7 +206,7 @@ impl FakeApi {
 // === impl FakeApi: the source ===
 
 impl FakeApi {
-    /// Counts the request and lets it take its time; the fault it meets, if any.
+    /// Counts the request and delays it; returns its fault, if any.
     async fn request(&self, gvk: &GroupVersionKind, verb: Verb) -> Option<Fault> {
         let (latency, fault) = {
             let mut state = self.lock();
@@ -197,97 +220,77 @@ impl FakeApi {
         if !latency.is_zero() {
             tokio::time::sleep(latency).await;
         }
+        if fault == Some(Fault::Hang) {
+            std::future::pending::<()>().await;
+        }
         fault
     }
 
-    /// What the server answers from its state.
+    /// An answer from the server's state.
     fn answer<T>(
         &self,
         resource: &ApiResource,
         answer: impl FnOnce(&mut Kind) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
         let mut state = self.lock();
-        let kind = state.kinds.get_mut(&gvk_of(resource)).filter(|kind| kind.is_at(resource));
+        let kind = state.kinds.get_mut(&key(&gvk_of(resource))).filter(|kind| kind.is_at(resource));
         answer(kind.ok_or(SourceError::NotServed)?)
     }
 
-    /// The next message of a watch; `None` at its end.
-    async fn frame(&self, cursor: &mut Cursor) -> Option<Result<Frame, SourceError>> {
-        let mut tick = self.tick.subscribe();
-        loop {
-            let next = {
-                let mut state = self.lock();
-                state.kinds.get_mut(&cursor.gvk).map_or(kind::Next::End, |kind| kind.next(&mut cursor.served))
-            };
-            match next {
-                kind::Next::Frame(frame) => return Some(Ok(frame)),
-                kind::Next::Error(error) => return Some(Err(error)),
-                kind::Next::End => return None,
-                kind::Next::Nothing => tick.changed().await.ok()?,
-            }
-        }
-    }
-
-    fn open(&self, gvk: GroupVersionKind, served: ServedKind) -> Frames {
-        let mut state = self.lock();
-        state.open_watches = state.open_watches.saturating_add(1);
-        drop(state);
-        let cursor = Cursor { api: self.clone(), gvk, served };
-        stream::unfold(cursor, async |mut cursor| {
-            let api = cursor.api.clone();
-            let frame = api.frame(&mut cursor).await?;
-            Some((frame, cursor))
-        })
-        .boxed()
+    /// Opens a watch, with a fault or without.
+    fn open(
+        &self,
+        target: &Target,
+        version: &str,
+        timeout: Duration,
+        fault: Option<Fault>,
+    ) -> Result<SourceEvents, SourceError> {
+        let position = self.answer(&target.resource, |kind| kind.watch(target, version))?;
+        let cursor = Cursor::open(self.clone(), gvk_of(&target.resource), position, fault);
+        let end = tokio::time::sleep(timeout);
+        Ok(cursor.into_stream().take_until(end).boxed())
     }
 }
 
 impl Source for FakeApi {
-    fn resolve<'a>(&'a self, gvk: &'a GroupVersionKind) -> BoxFuture<'a, Result<Served, SourceError>> {
+    fn resolve<'a>(
+        &'a self,
+        gvk: &'a GroupVersionKind,
+        _freshness: Freshness,
+    ) -> BoxFuture<'a, Result<Served, SourceError>> {
         async move {
             if let Some(fault) = self.request(gvk, Verb::Discover).await {
                 return Err(fault.into());
             }
-            self.lock().kinds.get(gvk).map(Kind::served).ok_or(SourceError::NotServed)
+            let state = self.lock();
+            state.kinds.get(&key(gvk)).and_then(|kind| kind.served(gvk)).ok_or(SourceError::NotServed)
         }
         .boxed()
     }
 
-    fn list<'a>(
-        &'a self,
-        resource: &'a ApiResource,
-        page: &'a Page,
-    ) -> BoxFuture<'a, Result<Listed, SourceError>> {
+    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
         async move {
-            if let Some(fault) = self.request(&gvk_of(resource), Verb::List).await {
+            if let Some(fault) = self.request(&gvk_of(&target.resource), Verb::List).await {
                 return Err(fault.into());
             }
             let version = self.lock().version;
-            self.answer(resource, |kind| kind.list(page, version))
+            self.answer(&target.resource, |kind| kind.list(target, page, version))
         }
         .boxed()
     }
 
     fn watch<'a>(
         &'a self,
-        resource: &'a ApiResource,
+        target: &'a Target,
         version: &'a str,
         timeout: Duration,
-    ) -> BoxFuture<'a, Result<Frames, SourceError>> {
+    ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {
         async move {
-            let gvk = gvk_of(resource);
-            match self.request(&gvk, Verb::Watch).await {
-                Some(Fault::ClosedAtOnce) => return Ok(stream::empty().boxed()),
-                Some(Fault::ExpiredAtOnce) => {
-                    return Ok(stream::iter([Err(SourceError::Expired)]).boxed());
-                }
-                Some(Fault::Silent) => return Ok(stream::pending().boxed()),
-                Some(fault) => return Err(fault.into()),
-                None => {}
+            let fault = self.request(&gvk_of(&target.resource), Verb::Watch).await;
+            match fault {
+                Some(fault) if !fault.opens() => Err(fault.into()),
+                fault => self.open(target, version, timeout, fault),
             }
-            let served = self.answer(resource, |kind| kind.watch(version))?;
-            let end = tokio::time::sleep(timeout);
-            Ok(self.open(gvk, served).take_until(end).boxed())
         }
         .boxed()
     }
@@ -301,27 +304,18 @@ impl State {
         self.version
     }
 
+    fn next_identity(&mut self) -> (u64, String) {
+        self.uids = self.uids.saturating_add(1);
+        (self.next_version(), format!("uid-{}", self.uids))
+    }
+
     fn fault(&mut self, gvk: &GroupVersionKind, verb: Verb) -> Option<Fault> {
         let faults = self.faults.get_mut(&(gvk.clone(), verb))?;
         faults.once.pop_front().or(faults.always)
     }
 }
 
-/// An open watch: where it stands. Dropping it closes the watch.
-struct Cursor {
-    api: FakeApi,
-    gvk: GroupVersionKind,
-    served: ServedKind,
-}
-
-impl Drop for Cursor {
-    fn drop(&mut self) {
-        let mut state = self.api.lock();
-        state.open_watches = state.open_watches.saturating_sub(1);
-    }
-}
-
-/// Takes one off a count of the state when it goes, also when a request is dropped half-way.
+/// Decrements a count of the state on drop, also when a request is dropped half-way.
 struct Leaving<'a> {
     api: &'a FakeApi,
     count: fn(&mut State) -> &mut usize,
@@ -337,4 +331,8 @@ impl Drop for Leaving<'_> {
 
 fn gvk_of(resource: &ApiResource) -> GroupVersionKind {
     GroupVersionKind::gvk(&resource.group, &resource.version, &resource.kind)
+}
+
+fn key(gvk: &GroupVersionKind) -> (String, String) {
+    (gvk.group.clone(), gvk.kind.clone())
 }

@@ -147,7 +147,7 @@ async fn a_client_without_access_says_what_it_may_not_and_starts_when_it_may() {
     let mut registrar = manager.registrar("r").unwrap();
     registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));
     let refused = status(&mut registrar, GvkStatus::is_stuck).await;
-    let GvkStatus::Forbidden { verb: Verb::List, error } = refused else { panic!("{refused:?}") };
+    let GvkStatus::Forbidden { verb: Verb::List, error, .. } = refused else { panic!("{refused:?}") };
     assert!(error.contains("\"watcher\" cannot list resource \"secrets\""), "{error}");
 
     allow(&admin, "watcher", "secrets", &["list"]).await;

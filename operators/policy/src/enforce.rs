@@ -2,8 +2,10 @@
 //!
 //! Knows no controllers: policies come through the handle, Namespaces through [`Namespaces`].
 
+mod label_guard;
 mod namespaces;
 mod webhook;
 
+pub use label_guard::{ExemptNamespaces, LabelGuard};
 pub use namespaces::{NamespaceError, Namespaces, NoNamespaces};
 pub use webhook::Webhook;

@@ -20,7 +20,7 @@ pub use args::{
 
 use crate::cli::StandardInput;
 use crate::controller::{InstallError, UninstallError};
-use crate::enforce::Webhook;
+use crate::enforce::{ExemptNamespaces, LabelGuard, Webhook};
 
 /// Every request has been answered when the process ends; threads beyond that have nobody to answer.
 const LAST_THREADS: Duration = Duration::from_secs(1);
@@ -78,6 +78,20 @@ pub enum RunError {
         /// Its name.
         name: String,
     },
+    /// Another program's Secret is where the certificate should be.
+    #[error(
+        "the Secret {name} was not written by webtroller and cannot be used: {reason}; renew it, delete it, or name \
+         another one with --cert-secret-name"
+    )]
+    ForeignSecret {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The files named by --cert-dir cannot be used.
+    #[error("a certificate file cannot be used: {0}; --cert-dir needs tls.crt, tls.key and ca.crt")]
+    CertificateFiles(String),
     /// There is no certificate to serve.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -125,6 +139,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stdout(),
             &mut std::io::stderr(),
         ))),
+        Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {
             match serve.standalone.clone() {
@@ -156,14 +171,16 @@ fn with_streams(command: impl FnOnce(StandardInput<'_>, &mut dyn Write, &mut dyn
 /// The time for a review without `?timeout=`: the webhook is registered with it.
 const ADMISSION_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// `/v1/admit`. Until `is_ready` nothing is judged: an answer from half a policy set would be a wrong one.
+/// `/v1/admit` and `/v1/admitlabel`. Until `is_ready` nothing is judged: an answer from half a policy set would be a wrong one.
 fn admission_routes(
     webhook: Webhook,
+    exempt: ExemptNamespaces,
     is_ready: impl Fn() -> bool + Send + Sync + 'static,
 ) -> AdmissionRoutes {
     let not_ready = || "not ready: the policies that existed at start are still being read".to_owned();
     AdmissionRoutes::new()
         .with_handler("/v1/admit", webhook)
+        .with_handler("/v1/admitlabel", LabelGuard(exempt))
         .with_readiness(move || is_ready().then_some(()).ok_or_else(not_ready))
         .with_timeout(ADMISSION_TIMEOUT)
 }

@@ -226,7 +226,7 @@ async fn the_form_of_a_rule_is_judged_as_the_server_judges_it() {
         (json!({"rule": "true", "optionalOldSelf": true}), Refused),
         (json!({"rule": "oldSelf.hasValue() || true", "optionalOldSelf": true}), Accepted),
         (json!({"rule": "true", "messageExpression": "'name is ' + self.name"}), Accepted),
-        (json!({"rule": "true", "messageExpression": "'size is ' + string(self.size)"}), Accepted),
+        (json!({"rule": "true", "messageExpression": "'size is ' + string(self.size)"}), Refused),
         (json!({"rule": "true", "messageExpression": " "}), Refused),
         (json!({"rule": "true", "messageExpression": "'a' +"}), Refused),
         (json!({"rule": "true", "messageExpression": "self.wrong"}), Refused),

@@ -10,6 +10,7 @@ use crate::{Edge, Finding, Rule, Source, edges};
 const FRAMEWORK: [&str; 3] = ["cel-compat", "rego-compat", "schema-merge"];
 const LANGUAGE: [&str; 2] = ["eval-budget", "go-compat"];
 const SCHEMA: [&str; 2] = ["cel-compat", "go-compat"];
+const DUCK: [&str; 1] = ["duck-types-derive"];
 
 /// Which packages of ours a package may use, or `None` when it may use all.
 fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
@@ -17,6 +18,7 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
         "crates/constraint-framework" => Some(&FRAMEWORK),
         "crates/cel-compat" | "crates/rego-compat" => Some(&LANGUAGE),
         "crates/schema-merge" => Some(&SCHEMA),
+        "crates/duck-types" => Some(&DUCK),
         folder if folder.starts_with("crates/") => Some(&[]),
         _ => None,
     }
@@ -26,7 +28,9 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
 /// package may name itself, to switch its own test features on.
 pub(crate) fn may_use(folder: &str, package: &str, used: &str, is_test: bool) -> bool {
     let Some(doors) = open_to(folder) else { return true };
-    doors.contains(&used) || used == package || (is_test && used == "control-plane")
+    // The examples of a derive macro need the crate it is for.
+    let own_crate = package.strip_suffix("-derive") == Some(used);
+    doors.contains(&used) || used == package || (is_test && (own_crate || used == "control-plane"))
 }
 
 /// The paths in a file that lead to packages of ours without a door. `ours` are package names.
@@ -102,5 +106,7 @@ mod tests {
         assert!(may_use("crates/pod-status", "pod-status", "control-plane", true));
         assert!(!may_use("crates/pod-status", "pod-status", "control-plane", false));
         assert!(!may_use("crates/pod-status", "pod-status", "watch-manager", true));
+        assert!(may_use("crates/duck-types-derive", "duck-types-derive", "duck-types", true));
+        assert!(!may_use("crates/duck-types-derive", "duck-types-derive", "duck-types", false));
     }
 }

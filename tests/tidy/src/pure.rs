@@ -5,14 +5,19 @@
 
 use crate::{Edge, Finding, Rule, Source, edges};
 
-const PURE: [&str; 7] = [
+const PURE: [&str; 12] = [
     "crates/pod-status/src/fold.rs",
     "crates/pod-status/src/name.rs",
     "crates/pod-status/src/roll.rs",
-    "crates/watch-manager/src/replay.rs",
-    "crates/watch-manager/src/roster.rs",
+    "crates/watch-manager/src/backlog.rs",
+    "crates/watch-manager/src/dispatcher.rs",
+    "crates/watch-manager/src/dispatcher/kind.rs",
+    "crates/watch-manager/src/intents.rs",
+    "crates/watch-manager/src/interest.rs",
     "crates/watch-manager/src/store.rs",
-    "crates/watch-manager/src/switchboard.rs",
+    "crates/watch-manager/src/watcher/machine.rs",
+    "crates/watch-manager/src/watcher/machine/failure.rs",
+    "crates/watch-manager/src/watcher/pace.rs",
 ];
 const IMPURE: [&str; 4] = ["futures", "hyper", "tokio", "tokio_util"];
 const CLIENT: [&str; 4] = ["Api", "Client", "client", "runtime"];

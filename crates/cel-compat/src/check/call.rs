@@ -68,8 +68,10 @@ impl Checker<'_> {
             self.check_format(expr.at, target, arguments);
         }
         self.lenient = self.lenient.saturating_sub(is_lenient);
+        let written = name;
+        let name = name.strip_prefix('.').unwrap_or(name);
         if !is_known(name) {
-            return self.issue(expr.at, undeclared(name));
+            return self.issue(expr.at, undeclared(written));
         }
         let candidates = overloads(name, target.is_some());
         let Some((result, fitting)) = self.resolve(candidates, &types) else {

@@ -25,8 +25,10 @@ impl Checker<'_> {
                 return;
             }
         };
-        for (verb, (_, value)) in verbs.iter().zip(values) {
-            self.check_part(*verb, value);
+        // cel-go stops at the first value that does not fit.
+        let is_fit = |(verb, (_, value)): (&char, &(bool, Expr))| self.check_part(*verb, value);
+        if !verbs.iter().zip(values).all(is_fit) {
+            return;
         }
         let (wanted, given) = (verbs.len(), values.len());
         if wanted < given {
@@ -38,26 +40,19 @@ impl Checker<'_> {
         }
     }
 
-    /// A value, and for `%s` the parts of a literal.
-    fn check_part(&mut self, verb: char, value: &Expr) {
+    /// Checks a value, and for `%s` the parts of a literal; false after the first issue.
+    fn check_part(&mut self, verb: char, value: &Expr) -> bool {
         let of = self.typed.get(&address(value)).map_or(Type::Dyn, |of| self.mapping.settle(of));
         if let Err(message) = admits(verb, &of, &self.printed_name(&of)) {
             self.found.literals.push(Issue::new(value.at, message));
-            return;
+            return false;
         }
         match &value.kind {
-            ExprKind::List(parts) if verb == 's' => {
-                for (_, part) in parts {
-                    self.check_part(verb, part);
-                }
-            }
+            ExprKind::List(parts) if verb == 's' => parts.iter().all(|(_, part)| self.check_part(verb, part)),
             ExprKind::Map(entries) if verb == 's' => {
-                for (_, key, part) in entries {
-                    self.check_part(verb, key);
-                    self.check_part(verb, part);
-                }
+                entries.iter().all(|(_, key, part)| self.check_part(verb, key) && self.check_part(verb, part))
             }
-            _ => {}
+            _ => true,
         }
     }
 }

@@ -1,10 +1,8 @@
 //! The macros of CEL and of Kubernetes: calls that bind names, recognised by name, target and number of arguments.
 
-use super::super::issue::Issue;
 use super::super::node::{Fold, Node, OptionalMap, Shape};
 use super::super::syntax::{Call, Expr, ExprKind};
 use super::super::types::Type;
-use super::super::value::Value;
 use super::{Checked, Checker};
 
 /// A macro in an expression.
@@ -56,12 +54,17 @@ pub(in super::super) fn form(function: &str, arguments: usize) -> Option<(Form, 
     })
 }
 
+/// The name that a macro binds; the parser has checked that it is one.
+pub(in super::super) fn bound(name: &Expr) -> String {
+    if let ExprKind::Name(name) = &name.kind { name.clone() } else { String::new() }
+}
+
 impl Checker<'_> {
     /// The call as a macro; `None` when it is not one.
     pub(super) fn expand(&mut self, at: usize, call: &Call) -> Option<Checked> {
         let Some(target) = &call.target else {
             return match (call.function.as_str(), call.arguments.as_slice()) {
-                ("has", [argument]) => Some(self.has(argument)),
+                ("has", [argument]) => self.has(at, argument),
                 _ => None,
             };
         };
@@ -74,46 +77,16 @@ impl Checker<'_> {
         Some(self.fold(&place, form, names, has_filter, bodies))
     }
 
-    /// An issue with the form of a macro, which cel-go finds when it parses.
-    fn macro_issue(&mut self, at: usize, message: impl Into<String>) -> Checked {
-        self.found.macros.push(Issue::new(at, message));
-        (Node::Constant(Value::Null), Type::Error)
-    }
-
-    fn has(&mut self, argument: &Expr) -> Checked {
-        let select = match &argument.kind {
-            ExprKind::Select(select) if !select.optional => select,
-            _ => return self.macro_issue(argument.at, "invalid argument to has() macro"),
-        };
+    fn has(&mut self, at: usize, argument: &Expr) -> Option<Checked> {
+        let ExprKind::Select(select) = &argument.kind else { return None };
         // A declared variable is always there; an undeclared one is an issue.
         if self.variable(argument.at, select).is_some() {
-            return (Node::Constant(true.into()), Type::Bool);
+            return Some((Node::Constant(true.into()), Type::Bool));
         }
         let (operand, of) = self.check(&select.operand);
-        self.field(argument.at, &of, &select.field);
+        self.field(at, &of, &select.field);
         let node = Node::Has { operand: Box::new(operand), field: select.field.clone() };
-        (node, Type::Bool)
-    }
-
-    /// The simple name that a macro binds.
-    fn bound(&mut self, function: &str, name: &Expr) -> String {
-        match &name.kind {
-            ExprKind::Name(name) if name != "__result__" => return name.clone(),
-            ExprKind::Name(_) => {
-                self.macro_issue(name.at, "iteration variable overwrites accumulator variable");
-            }
-            _ => {
-                let message = match function {
-                    "map" | "filter" | "sortBy" => "argument is not an identifier".to_owned(),
-                    "optMap" | "optFlatMap" => {
-                        format!("{function}() variable name must be a simple identifier")
-                    }
-                    _ => "argument must be a simple name".to_owned(),
-                };
-                self.macro_issue(name.at, message);
-            }
-        }
-        String::new()
+        Some((node, Type::Bool))
     }
 
     /// `target.hasValue() ? optional.of(body with target.value() as name) : optional.none()`
@@ -128,7 +101,7 @@ impl Checker<'_> {
             }
         }
         let slot = self.locals.len();
-        let bound = self.bound(place.function, name);
+        let bound = bound(name);
         let bound_to = self.mapping.settle(&bound_to);
         self.locals.push((bound, bound_to));
         let (body, result) = self.check(body);
@@ -157,17 +130,12 @@ impl Checker<'_> {
         let range_at = if form == Form::SortBy { place.at } else { place.target.at };
         let (first, second) = self.bound_types(range_at, &of, is_pair);
         let slot = self.locals.len();
-        let bound: Vec<_> = names.iter().map(|name| self.bound(place.function, name)).collect();
-        if let ([a, b], [_, second]) = (bound.as_slice(), names)
-            && a == b
-        {
-            self.macro_issue(second.at, format!("duplicate variable name: {a}"));
-        }
+        let bound: Vec<_> = names.iter().map(bound).collect();
         self.locals.extend(bound.into_iter().zip([first.clone(), second]));
         let (filter, body) = match bodies {
             [filter, body] if has_filter => (Some(self.check(filter)), body),
             [body, ..] => (None, body),
-            [] => return self.macro_issue(place.at, "missing argument"),
+            [] => return self.issue(place.at, "missing argument"),
         };
         let checked = self.check(body);
         let range_of = Range { of, first };
@@ -282,6 +250,6 @@ impl Checker<'_> {
             let given = [range.of.clone(), Type::list(by)];
             return self.no_overload(at, "@sortByAssociatedKeys", true, &given).1;
         }
-        if matches!(by, Type::Dyn | Type::Error) { Type::Dyn } else { elements }
+        if by == Type::Dyn { Type::Dyn } else { elements }
     }
 }

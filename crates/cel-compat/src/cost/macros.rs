@@ -12,7 +12,7 @@
 //!
 //! A name costs 1, a call 1 unless `cost/call` says otherwise, a new list 10, a new map 30.
 
-use super::super::check::{Form, form};
+use super::super::check::{Form, bound, form};
 use super::super::syntax::{Call, Expr, ExprKind};
 use super::super::types::Type;
 use super::path::Path;
@@ -105,15 +105,14 @@ impl Estimator<'_> {
         let is_list = entry.map_or(matches!(range.of, Type::List(_)), |entry| entry.is_list);
         let key = (if is_list { "@indices" } else { "@keys" }, entry.map(|entry| entry.key));
         let value = (if is_list { "@items" } else { "@values" }, entry.map(|entry| entry.value));
-        let bound = match names.len() {
+        let parts = match names.len() {
             1 if is_list => vec![value],
             1 => vec![key],
             _ => vec![key, value],
         };
-        for (name, (step, size)) in names.iter().zip(bound) {
+        for (name, (step, size)) in names.iter().zip(parts) {
             let path = range.path.with(step);
-            let name = if let ExprKind::Name(name) = &name.kind { name.clone() } else { String::new() };
-            self.locals.push((name, Local { path, size, entry: None }));
+            self.locals.push((bound(name), Local { path, size, entry: None }));
         }
     }
 
@@ -168,8 +167,7 @@ impl Estimator<'_> {
             _ => Type::Dyn,
         };
         let size = bound_of.is_scalar().then_some(Size::exactly(1));
-        let name = if let ExprKind::Name(name) = &name.kind { name.clone() } else { String::new() };
-        self.locals.push((name, Local { path: Path::none(), size, entry: None }));
+        self.locals.push((bound(name), Local { path: Path::none(), size, entry: None }));
         let mut body = self.cost(body);
         let body_size = self.size(&mut body);
         self.locals.pop();

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
+use crate::Place;
 
 #[derive(Debug, PartialEq, Deserialize)]
 struct Address {
@@ -22,9 +23,7 @@ struct Name {
 
 impl DuckType for Address {
     const NAME: &'static str = "Addressable";
-    fn path() -> DuckPath {
-        DuckPath::status().child("address")
-    }
+    const PLACE: Place = Place::At(crate::duck_path!("/status/address"));
 }
 
 #[track_caller]
@@ -99,10 +98,46 @@ fn a_number_is_a_field_name_and_not_a_position() {
     }
     impl DuckType for Zero {
         const NAME: &'static str = "Zero";
-        fn path() -> DuckPath {
-            DuckPath::spec().child("0")
-        }
+        const PLACE: Place = Place::At(crate::duck_path!("/spec/0"));
     }
     assert!(view::<Zero>(&json!({"spec": {"0": 7}})).is_ok());
     assert!(matches!(view::<Zero>(&json!({"spec": [7]})), Err(DuckError::Mismatch { .. })));
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Spanning {
+    #[serde(default)]
+    spec: Option<Part>,
+    #[serde(default)]
+    status: Option<Part>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Part {
+    size: u8,
+    other: Option<Value>,
+}
+
+impl DuckType for Spanning {
+    const NAME: &'static str = "Spanning";
+    const PLACE: Place = Place::Across(&[crate::duck_path!("/spec/size"), crate::duck_path!("/status/size")]);
+}
+
+#[test]
+fn several_paths_are_seen_and_nothing_else() {
+    let part = |size| Some(Part { size, other: None });
+    let read = |object: Value| view::<Spanning>(&object);
+    let both = json!({"spec": {"size": 1, "other": 1}, "status": {"size": 2}});
+    assert_eq!(read(both), Ok(Spanning { spec: part(1), status: part(2) }));
+    assert_eq!(read(json!({"status": {"size": 2}})), Ok(Spanning { spec: None, status: part(2) }));
+    assert!(read(json!({"spec": {"other": 1}})).unwrap_err().is_missing());
+    let text = |object: Value| read(object).unwrap_err().to_string();
+    assert_eq!(
+        text(json!({"spec": "x", "status": {"size": 2}})),
+        "Spanning does not have the expected shape at /spec: expected an object, found a string"
+    );
+    assert_eq!(
+        text(json!({"spec": {"size": "x"}})),
+        "Spanning does not have the expected shape at /spec/size: invalid type: string \"x\", expected u8"
+    );
 }

@@ -295,8 +295,11 @@ fn a_kind_that_is_not_enforced_is_ready_when_ingested() {
     assert_eq!(condition(&status, "Ready").status, "True");
 }
 
-/// The condition `Enforced` after each step, where a step is the members and their reports.
-fn steps(generation: i64, steps: &[(&[&str], &[(&str, i64, bool)])]) -> Vec<(String, String)> {
+/// The members, and the reports: id, generation, whether it was ingested.
+type Step<'a> = (&'a [&'a str], &'a [(&'a str, i64, bool)]);
+
+/// The condition `Enforced` after each step.
+fn steps(generation: i64, steps: &[Step<'_>]) -> Vec<(String, String)> {
     let mut status = Value::Null;
     let mut answers = Vec::new();
     for (members, reports) in steps {

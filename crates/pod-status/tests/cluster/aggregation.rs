@@ -4,7 +4,7 @@ use control_plane::{Component, ControlPlane};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::wait::{await_condition, conditions};
-use pod_status::{PodError, PodIdentity};
+use pod_status::PodError;
 use serde_json::json;
 use tokio::time::timeout;
 

@@ -4,5 +4,6 @@
 #![allow(unreachable_pub)]
 
 mod aggregation;
+mod figures;
 mod ownership;
 mod scene;

@@ -7,9 +7,13 @@ use control_plane::ControlPlane;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::client::Body;
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::wait::await_condition;
+use pod_status::ParentKey;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
-use crate::scene::{Scene, condition, enforced, ids};
+use crate::scene::{LONG, Scene, condition, enforced, ids, install, policies};
 
 /// The managers that own a field of the status, by the field's name.
 async fn owners(scene: &Scene, policy: &str, field: &str) -> Vec<String> {
@@ -80,7 +84,7 @@ async fn an_edited_status_is_repaired_when_the_host_says_that_the_parent_has_cha
     let (key, generation) = scene.policy("edited", json!({})).await;
     let (a, _a) = scene.reporter(&scene.pod("a", &["webhook"]).await).await;
     a.ingested(&key, generation, Ok(()), enforced());
-    let changes = scene.aggregator_with_changes("one");
+    let (changes, _aggregator) = scene.aggregator_with_changes("one");
     scene.status("edited", |status| condition(status, "Enforced").0 == "True").await;
 
     let mut policy = scene.policies.get("edited").await.unwrap();
@@ -124,7 +128,7 @@ async fn an_unchanged_status_is_not_sent_again() {
     a.ingested(&key, generation, Ok(()), enforced());
     let sent = Arc::new(AtomicUsize::new(0));
     let scene = Scene { client: counting(scene.client, "quiet", sent.clone()), ..scene };
-    let changes = scene.aggregator_with_changes("one");
+    let (changes, _aggregator) = scene.aggregator_with_changes("one");
     scene.status("quiet", |status| condition(status, "Enforced").0 == "True").await;
     let before = sent.load(Ordering::Relaxed);
     assert_ne!(before, 0, "the status that was seen has been sent");
@@ -171,4 +175,91 @@ async fn a_decision_about_an_outdated_parent_is_made_again() {
     let writes = status_writes(plane, "overtaken");
     let refused = writes.iter().filter(|code| **code == 409);
     assert_eq!(refused.count(), 1, "the first decision was refused: {writes:?}");
+}
+
+/// The kind `Ticket`, whose conditions are merged by type.
+async fn install_tickets(client: &kube::Client) -> ApiResource {
+    let text = json!({"type": "string"});
+    let condition = json!({
+        "type": "object", "required": ["type"],
+        "properties": {
+            "type": text, "status": text, "reason": text, "message": text, "lastTransitionTime": text,
+            "observedGeneration": {"type": "integer"},
+        },
+    });
+    let conditions = json!({
+        "type": "array", "items": condition,
+        "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+    });
+    let status = json!({
+        "type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"conditions": conditions},
+    });
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "tickets.test.webtroller.dev"},
+        "spec": {
+            "group": "test.webtroller.dev", "scope": "Cluster",
+            "names": {"kind": "Ticket", "plural": "tickets", "singular": "ticket"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": status}}},
+            }],
+        },
+    });
+    install(client, &crd).await;
+    ApiResource::from_gvk(&GroupVersionKind::gvk("test.webtroller.dev", "v1", "Ticket"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conditions_of_other_managers_stay_and_cause_no_writes() {
+    let scene = Scene::new(ControlPlane::shared().await.unwrap(), "conditions").await;
+    let tickets = install_tickets(&scene.client).await;
+    for (kind, resource) in [("Policy", policies()), ("Ticket", tickets)] {
+        let name = format!("conditions-{}", kind.to_lowercase());
+        let api: Api<DynamicObject> = Api::all_with(scene.client.clone(), &resource);
+        let body = json!({"apiVersion": "test.webtroller.dev/v1", "kind": kind, "metadata": {"name": name}});
+        let object = api.patch(&name, &PatchParams::apply("user"), &Patch::Apply(&body)).await.unwrap();
+        let other = json!({"type": "Audited", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let status = json!({
+            "apiVersion": "test.webtroller.dev/v1", "kind": kind, "metadata": {"name": name},
+            "status": {"conditions": [other]},
+        });
+        api.patch_status(&name, &PatchParams::apply("audit"), &Patch::Apply(&status)).await.unwrap();
+
+        let (a, _a) =
+            scene.reporter(&scene.pod(&format!("a-{}", kind.to_lowercase()), &["webhook"]).await).await;
+        let key = ParentKey::of(&object, &resource);
+        a.ingested(&key, 1, Ok(()), enforced());
+        timeout(LONG, a.flush()).await.unwrap().unwrap();
+        let (changes, aggregating) = scene.aggregator_with_changes(kind);
+        let types = |object: Option<&DynamicObject>| {
+            let conditions =
+                object.and_then(|o| o.data["status"]["conditions"].as_array().cloned()).unwrap_or_default();
+            conditions.iter().map(|c| c["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let is_complete = |object: Option<&DynamicObject>| {
+            let pods = object.map(|object| ids(&object.data["status"]).len());
+            types(object).len() == 4 && pods == Some(1)
+        };
+        let written = timeout(LONG, await_condition(api.clone(), &name, is_complete)).await.unwrap().unwrap();
+        assert!(types(written.as_ref()).contains(&"Audited".to_owned()), "{kind}");
+
+        // The same again: the foreign condition must not look like a difference.
+        let version = api.get(&name).await.unwrap().resource_version();
+        let (other, generation) = scene.policy("conditions-other", json!({"kind": kind})).await;
+        for round in 0..3 {
+            changes.changed(key.reference.clone());
+            a.ingested(&other, generation, Ok(()), json!({"enforced": true, "round": round}));
+            scene
+                .status("conditions-other", |status| {
+                    status["byPod"]
+                        .as_array()
+                        .is_some_and(|pods| pods.iter().any(|pod| pod["round"] == round))
+                })
+                .await;
+        }
+        assert_eq!(api.get(&name).await.unwrap().resource_version(), version, "{kind} was written again");
+        aggregating.abort();
+    }
 }

@@ -46,8 +46,13 @@ fn policy_crd() -> Value {
 }
 
 fn shape(parent: &ParentRef) -> Option<Shape> {
-    let shape = || Shape::new(policies(), "policyUID").latch("created").enforced_field("enforced");
-    (parent.kind == "Policy").then(|| shape().enforced_by(["webhook"]))
+    let resource = match parent.kind.as_str() {
+        "Policy" => policies(),
+        "Ticket" => ApiResource::from_gvk(&GroupVersionKind::gvk("test.webtroller.dev", "v1", "Ticket")),
+        _ => return None,
+    };
+    let shape = Shape::new(resource, "policyUID").latch("created").enforced_field("enforced");
+    Some(shape.enforced_by(["webhook"]))
 }
 
 pub struct Scene {
@@ -115,11 +120,11 @@ impl Scene {
         (shutdown, task)
     }
 
-    pub fn aggregator_with_changes(&self, holder: &str) -> ParentChanges {
+    pub fn aggregator_with_changes(&self, holder: &str) -> (ParentChanges, JoinHandle<()>) {
         let aggregator = self.idle_aggregator(holder);
         let changes = aggregator.parent_changes();
-        tokio::spawn(aggregator.run(CancellationToken::new()));
-        changes
+        let task = tokio::spawn(aggregator.run(CancellationToken::new()));
+        (changes, task)
     }
 
     fn idle_aggregator(&self, holder: &str) -> Aggregator {
@@ -155,7 +160,7 @@ impl Scene {
     }
 }
 
-async fn install(client: &kube::Client, crd: &Value) {
+pub async fn install(client: &kube::Client, crd: &Value) {
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = crd["metadata"]["name"].as_str().unwrap();
     crds.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(crd)).await.unwrap();

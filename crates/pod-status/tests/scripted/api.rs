@@ -119,6 +119,22 @@ impl Server {
             .collect()
     }
 
+    /// Another client creates or replaces an object.
+    pub fn put(&self, path: &str, object: Value) {
+        let mut state = self.state.lock().unwrap();
+        let old = state.objects.get(path).cloned();
+        state.store(path, object, old.as_ref());
+    }
+
+    /// Another client deletes an object.
+    pub fn delete(&self, path: &str) {
+        self.state.lock().unwrap().delete(|known, _| known == path);
+    }
+
+    pub fn get(&self, path: &str) -> Option<Value> {
+        self.state.lock().unwrap().objects.get(path).cloned()
+    }
+
     /// Another client deletes all reports.
     pub fn delete_reports(&self) {
         self.state.lock().unwrap().delete(|path, _| path.contains("podreports"));
@@ -231,7 +247,7 @@ impl State {
         if self.cut_off.iter().any(|name| name == client) {
             return Fault::Vanish;
         }
-        if self.is_overloaded && self.seen.len() % 5 != 0 {
+        if self.is_overloaded && !self.seen.len().is_multiple_of(5) {
             return Fault::Refuse(429, 1);
         }
         let matches = |part: &&String| path.contains(part.as_str());
@@ -271,7 +287,10 @@ impl State {
         let known = self.objects.get(path).cloned();
         match (verb, known) {
             (&Method::GET, Some(object)) => (200, object),
-            (&Method::GET, None) if path.ends_with("podreports") => (200, self.list(path, query)),
+            (&Method::GET, None) if path.ends_with("podreports") || path.ends_with("pods") => {
+                (200, self.list(path, query))
+            }
+            (&Method::PATCH, _) if path.ends_with("/status") => self.apply_status(path, &body),
             (&Method::POST, _) => {
                 let path = format!("{path}/{}", body["metadata"]["name"].as_str().unwrap());
                 if self.objects.contains_key(&path) {
@@ -300,6 +319,24 @@ impl State {
         }
     }
 
+    /// Replaces the fields that are applied, on the condition of the version.
+    fn apply_status(&mut self, path: &str, body: &Value) -> (u16, Value) {
+        let path = path.trim_end_matches("/status");
+        let Some(old) = self.objects.get(path).cloned() else { return (404, refusal(404, 0)) };
+        if body["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"] {
+            return (409, refusal(409, 0));
+        }
+        let mut new = old.clone();
+        for (field, value) in body["status"].as_object().unwrap() {
+            new["status"][field] = value.clone();
+        }
+        new["metadata"]["managedFields"] = json!([{
+            "manager": "pod-status-aggregator", "operation": "Apply", "subresource": "status",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {"f:conditions": {}}},
+        }]);
+        (200, self.store(path, new, Some(&old)))
+    }
+
     fn list(&self, path: &str, query: &str) -> Value {
         let items: Vec<&Value> = self
             .objects
@@ -314,8 +351,9 @@ impl State {
 
     fn store(&mut self, path: &str, mut object: Value, old: Option<&Value>) -> Value {
         self.version += 1;
-        let uid =
-            old.map_or_else(|| json!(format!("uid-{}", self.version)), |old| old["metadata"]["uid"].clone());
+        let given = object["metadata"]["uid"].clone();
+        let new = if given.is_null() { json!(format!("uid-{}", self.version)) } else { given };
+        let uid = old.map_or(new, |old| old["metadata"]["uid"].clone());
         object["metadata"]["uid"] = uid;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         self.objects.insert(path.to_owned(), object.clone());

@@ -5,6 +5,7 @@
 // In an integration test every module is private to the binary.
 #![allow(unreachable_pub)]
 
+mod aggregator;
 mod api;
 mod lease;
 mod reporter;

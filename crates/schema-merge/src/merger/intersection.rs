@@ -1,6 +1,13 @@
 //! The value validations of one node: equal where somebody is strict, intersected where everybody allows it.
 //!
 //! An intersection that leaves nothing is an error here. The API server would accept it and refuse every object.
+//!
+//! ```text
+//! minimum: 1, enum: [1, 2, 3], pattern: a      and  minimum: 2, enum: [2, 3, 4], pattern: b
+//! → minimum: 2, enum: [2, 3], allOf: [{pattern: a}, {pattern: b}]
+//!
+//! minimum: 5  and  maximum: 3                  → an error: no value is valid
+//! ```
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

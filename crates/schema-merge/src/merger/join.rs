@@ -2,6 +2,22 @@
 //!
 //! The keywords of one node are `agreement.rs` (what must be equal) and `intersection.rs` (value validations).
 //! The walk is over a set of contributions, not pairwise, so nothing depends on an order.
+//!
+//! Three fragments, the first two shared with intersection:
+//!
+//! ```text
+//! backup at /spec           type: object, properties: {keep: {type: integer, minimum: 1}}
+//! quota  at /spec           type: object, properties: {keep: {type: integer, maximum: 9}}
+//! labels at /spec/labels    type: object, additionalProperties: {type: string}
+//!
+//! node            described here    mounted below              joined
+//! /               nobody            all three, by "spec"       type: object
+//! /spec           backup, quota     labels, by "labels"        type: object
+//! /spec/keep      backup, quota     nothing                    type: integer, minimum: 1, maximum: 9
+//! /spec/labels    labels (mount)    nothing                    its schema as it stands
+//! ```
+//!
+//! If backup or quota were strict, `/spec/keep` would be two conflicts: of `minimum` and of `maximum`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,24 +6,27 @@ use serde_json::{Value, json};
 
 use super::*;
 
+const EVERYTHING: Keep = Keep { managed_fields: true, last_applied: true };
+const STRIPPED: Keep = Keep { managed_fields: false, last_applied: true };
+
 fn config_map() -> Arc<GroupVersionKind> {
     Arc::new(GroupVersionKind::gvk("", "v1", "ConfigMap"))
 }
 
-fn seal(text: &str, keep: Keep) -> Result<WatchedObject, serde_json::Error> {
-    WatchedObject::seal(&config_map(), &RawValue::from_string(text.to_owned())?, keep)
+fn decode(text: &str, keep: Keep) -> Result<WatchedObject, serde_json::Error> {
+    WatchedObject::from_raw(&config_map(), &RawValue::from_string(text.to_owned())?, keep)
 }
 
 #[track_caller]
 fn check_text(text: &str, keep: Keep, expected: &str) {
-    assert_eq!(seal(text, keep).unwrap().json(), expected);
+    assert_eq!(decode(text, keep).unwrap().json(), expected);
 }
 
 #[test]
 fn an_item_of_a_list_gets_the_kind_of_the_watch() {
     check_text(
         r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#,
-        Keep::Everything,
+        EVERYTHING,
         r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}}"#,
     );
 }
@@ -32,7 +35,7 @@ fn an_item_of_a_list_gets_the_kind_of_the_watch() {
 fn another_kind_in_the_text_is_replaced_even_when_it_is_escaped() {
     check_text(
         r#"{"kind":"PartialObjectMetadata","\u006bind":"x","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}"#,
-        Keep::Everything,
+        EVERYTHING,
         r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#,
     );
 }
@@ -42,17 +45,17 @@ fn managed_fields_are_kept_or_left_out_and_nothing_else_is_touched() {
     let text = r#"{"metadata":{"managedFields":[{"manager":"m"}],"name":"a","labels":{"managedFields":"x"}},"managedFields":1}"#;
     check_text(
         text,
-        Keep::WithoutManagedFields,
+        STRIPPED,
         r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"managedFields":"x"}},"managedFields":1}"#,
     );
-    assert!(seal(text, Keep::Everything).unwrap().json().contains(r#""manager":"m""#));
+    assert!(decode(text, EVERYTHING).unwrap().json().contains(r#""manager":"m""#));
 }
 
 #[test]
 fn identity_is_read_without_parsing_the_rest() {
-    let object = seal(
+    let object = decode(
         r#"{"metadata":{"name":"a\u0062","namespace":"n","uid":"u","resourceVersion":"7"},"data":12}"#,
-        Keep::Everything,
+        EVERYTHING,
     )
     .unwrap();
     assert_eq!(
@@ -66,32 +69,33 @@ fn identity_is_read_without_parsing_the_rest() {
 #[test]
 fn a_cluster_scoped_object_has_no_namespace() {
     for text in [r#"{"metadata":{"name":"a"}}"#, r#"{"metadata":{"name":"a","namespace":""}}"#] {
-        assert_eq!(seal(text, Keep::Everything).unwrap().namespace(), None);
+        assert_eq!(decode(text, EVERYTHING).unwrap().namespace(), None);
     }
 }
 
 #[test]
 fn what_is_no_object_is_refused() {
     for text in ["1", "[]", "{}", r#"{"metadata":{}}"#, r#"{"metadata":{"name":3}}"#, r#"{"metadata":[]}"#] {
-        assert!(seal(text, Keep::Everything).is_err(), "{text} was accepted");
+        assert!(decode(text, EVERYTHING).is_err(), "{text} was accepted");
     }
 }
 
 #[test]
 fn typed_dynamic_and_metadata_views_agree() {
     let text = r#"{"metadata":{"name":"a","namespace":"n","labels":{"app":"x"}},"data":{"k":"v"}}"#;
-    let object = seal(text, Keep::Everything).unwrap();
+    let object = decode(text, EVERYTHING).unwrap();
     let typed: ConfigMap = object.parse().unwrap();
     assert_eq!(typed.data.unwrap()["k"], "v");
     let dynamic = object.to_dynamic().unwrap();
     assert_eq!(dynamic.types.unwrap().kind, "ConfigMap");
-    assert_eq!(dynamic.metadata, *object.metadata());
+    assert_eq!(dynamic.metadata, object.metadata());
+    assert_eq!(object.labels()["app"], "x");
     assert_eq!(object.metadata().labels.as_ref().unwrap()["app"], "x");
 }
 
 #[test]
 fn impossible_metadata_leaves_the_identity() {
-    let object = seal(r#"{"metadata":{"name":"a","uid":"u","labels":7}}"#, Keep::Everything).unwrap();
+    let object = decode(r#"{"metadata":{"name":"a","uid":"u","labels":7}}"#, EVERYTHING).unwrap();
     assert_eq!(object.metadata().name.as_deref(), Some("a"));
     assert_eq!(object.metadata().uid.as_deref(), Some("u"));
     assert_eq!(object.metadata().labels, None);
@@ -100,7 +104,7 @@ fn impossible_metadata_leaves_the_identity() {
 #[test]
 fn an_object_nested_too_deeply_is_an_error_of_its_reader() {
     let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
-    let object = seal(&format!(r#"{{"metadata":{{"name":"a"}},"spec":{deep}}}"#), Keep::Everything).unwrap();
+    let object = decode(&format!(r#"{{"metadata":{{"name":"a"}},"spec":{deep}}}"#), EVERYTHING).unwrap();
     assert!(object.to_value().is_err());
     assert!(object.json().contains(&deep));
     assert_eq!(object.metadata().name.as_deref(), Some("a"));
@@ -108,8 +112,7 @@ fn an_object_nested_too_deeply_is_an_error_of_its_reader() {
 
 #[test]
 fn debug_output_says_which_object_and_not_what_is_in_it() {
-    let object =
-        seal(r#"{"metadata":{"name":"a"},"data":{"password":"hunter2"}}"#, Keep::Everything).unwrap();
+    let object = decode(r#"{"metadata":{"name":"a"},"data":{"password":"hunter2"}}"#, EVERYTHING).unwrap();
     let text = format!("{object:?}");
     assert!(text.contains("ConfigMap") && text.contains('a') && !text.contains("hunter2"), "{text}");
 }
@@ -148,8 +151,8 @@ proptest! {
         let mut original: serde_json::Map<_, _> = body.into_iter().collect();
         original.insert("metadata".into(), metadata.clone().into());
 
-        let keep = if strip { Keep::WithoutManagedFields } else { Keep::Everything };
-        let object = seal(&serde_json::to_string(&original).unwrap(), keep).unwrap();
+        let keep = if strip { STRIPPED } else { EVERYTHING };
+        let object = decode(&serde_json::to_string(&original).unwrap(), keep).unwrap();
 
         if strip {
             metadata.remove("managedFields");
@@ -159,4 +162,38 @@ proptest! {
         original.insert("kind".into(), json!("ConfigMap"));
         prop_assert_eq!(object.to_value().unwrap(), Value::Object(original));
     }
+}
+
+#[test]
+fn labels_annotations_and_the_generation_are_read_without_a_parse() {
+    let text = r#"{"metadata":{"name":"a","generation":4,"deletionTimestamp":"2024-01-01T00:00:00Z",
+        "labels":{"a\u0062":"c\n"},"annotations":{"x":"y"}},"spec":"not an object"}"#;
+    let object = decode(text, EVERYTHING).unwrap();
+    assert_eq!((object.generation(), object.is_deleting()), (Some(4), true));
+    assert_eq!(object.labels().into_iter().collect::<Vec<_>>(), [("ab".into(), "c\n".into())]);
+    assert_eq!(object.annotations()["x"], "y");
+    let bare = decode(r#"{"metadata":{"name":"a","deletionTimestamp":null}}"#, EVERYTHING).unwrap();
+    assert_eq!((bare.generation(), bare.is_deleting(), bare.labels().len()), (None, false, 0));
+}
+
+#[test]
+fn the_last_applied_configuration_is_left_out_on_request() {
+    let text = r#"{"metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","x":"y"}}}"#;
+    let keep = Keep { last_applied: false, managed_fields: false };
+    let object = decode(text, keep).unwrap();
+    assert_eq!(
+        object.json(),
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","annotations":{"x":"y"}}}"#
+    );
+    assert_eq!(decode(text, STRIPPED).unwrap().annotations().len(), 2);
+}
+
+#[test]
+fn a_transform_changes_what_is_stored() {
+    let transform: Transform = Arc::new(|_, value| {
+        value.as_object_mut().unwrap().remove("data");
+    });
+    let decoder = Decoder::new(config_map(), &Config::default(), Some(transform));
+    let raw = RawValue::from_string(r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#.to_owned()).unwrap();
+    assert_eq!(decoder.decode(&raw).unwrap().to_value().unwrap().get("data"), None);
 }

@@ -7,54 +7,82 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectList, Request, Resource, Status};
-use kube::discovery::{self, verbs};
+use kube::discovery::{self, ApiCapabilities, Scope, verbs};
 use kube::error::DiscoveryError;
 use kube::{Client, Error};
 use serde_json::value::RawValue;
 
-use super::{Frame, Frames, Listed, Page, Served, Source, SourceError};
+use super::discovery::DiscoveryCache;
+use super::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvent, SourceEvents, Target};
 use crate::event::Verb;
+use crate::interest::Selection;
 
-/// Lists and watches all namespaces through a kube [`Client`].
+/// Lists and watches through a kube [`Client`].
 #[derive(Clone)]
 pub struct KubeSource {
     client: Client,
+    discovery: DiscoveryCache,
 }
 
 // === impl KubeSource ===
 
 impl KubeSource {
-    /// Asks through `client`.
+    /// Sends its requests through `client`.
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, discovery: DiscoveryCache::default() }
+    }
+
+    /// The aggregated answer, unless the kind was just seen to change or the server has no aggregated discovery:
+    /// then the group version is asked for.
+    async fn find(
+        &self,
+        gvk: &GroupVersionKind,
+        freshness: Freshness,
+    ) -> Result<(ApiResource, ApiCapabilities), SourceError> {
+        if freshness == Freshness::Now {
+            self.discovery.forget().await;
+            if !gvk.version.is_empty() {
+                return discovery::pinned_kind(&self.client, gvk).await.map_err(sort);
+            }
+        }
+        match self.discovery.find(&self.client, gvk).await {
+            Ok(found) => found.ok_or(SourceError::NotServed),
+            // The server answered in another format: it has no aggregated discovery.
+            Err(Error::SerdeError(_)) if !gvk.version.is_empty() => {
+                discovery::pinned_kind(&self.client, gvk).await.map_err(sort)
+            }
+            Err(error) => Err(sort(error)),
+        }
     }
 }
 
 impl Source for KubeSource {
-    fn resolve<'a>(&'a self, gvk: &'a GroupVersionKind) -> BoxFuture<'a, Result<Served, SourceError>> {
+    fn resolve<'a>(
+        &'a self,
+        gvk: &'a GroupVersionKind,
+        freshness: Freshness,
+    ) -> BoxFuture<'a, Result<Served, SourceError>> {
         async move {
-            let (resource, capabilities) = discovery::pinned_kind(&self.client, gvk).await.map_err(sort)?;
+            let (resource, capabilities) = self.find(gvk, freshness).await?;
             let missing = [(verbs::LIST, Verb::List), (verbs::WATCH, Verb::Watch)]
                 .into_iter()
                 .find(|(name, _)| !capabilities.supports_operation(name))
                 .map(|(_, verb)| verb);
-            Ok(Served { resource, missing })
+            let namespaced = capabilities.scope == Scope::Namespaced;
+            Ok(Served { missing, ..Served::new(resource, namespaced) })
         }
         .boxed()
     }
 
-    fn list<'a>(
-        &'a self,
-        resource: &'a ApiResource,
-        page: &'a Page,
-    ) -> BoxFuture<'a, Result<Listed, SourceError>> {
+    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
         async move {
-            let params = ListParams {
-                limit: page.limit,
-                continue_token: page.continue_token.clone(),
-                ..ListParams::default()
+            let params = list_params(&target.selection, page);
+            let endpoint = endpoint(target);
+            let request = match target.selection.metadata_only {
+                true => endpoint.list_metadata(&params),
+                false => endpoint.list(&params),
             };
-            let request = endpoint(resource).list(&params).map_err(unavailable)?;
+            let request = request.map_err(unavailable)?;
             let list = self.client.request::<ObjectList<Box<RawValue>>>(request).await.map_err(sort)?;
             Ok(Listed {
                 items: list.items,
@@ -67,26 +95,54 @@ impl Source for KubeSource {
 
     fn watch<'a>(
         &'a self,
-        resource: &'a ApiResource,
+        target: &'a Target,
         version: &'a str,
         timeout: Duration,
-    ) -> BoxFuture<'a, Result<Frames, SourceError>> {
+    ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {
         async move {
-            let seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX);
-            let params = WatchParams { timeout: Some(seconds), bookmarks: true, ..WatchParams::default() };
-            let request = endpoint(resource).watch(&params, version).map_err(unavailable)?;
+            let params = watch_params(&target.selection, timeout);
+            let endpoint = endpoint(target);
+            let request = match target.selection.metadata_only {
+                true => endpoint.watch_metadata(&params, version),
+                false => endpoint.watch(&params, version),
+            };
+            let request = request.map_err(unavailable)?;
             let events = self.client.request_events::<Box<RawValue>>(request).await.map_err(sort)?;
-            Ok(events.map(frame).boxed())
+            Ok(events.map(decode).boxed())
         }
         .boxed()
     }
 }
 
-fn endpoint(resource: &ApiResource) -> Request {
-    Request::new(DynamicObject::url_path(resource, None))
+fn endpoint(target: &Target) -> Request {
+    Request::new(DynamicObject::url_path(&target.resource, target.namespace.as_deref()))
 }
 
-fn frame(event: Result<WatchEvent<Box<RawValue>>, Error>) -> Result<Frame, SourceError> {
+fn list_params(selection: &Selection, page: &Page) -> ListParams {
+    ListParams {
+        limit: page.limit,
+        continue_token: page.continue_token.clone(),
+        label_selector: labels(selection),
+        field_selector: selection.fields.as_deref().map(ToOwned::to_owned),
+        ..ListParams::default()
+    }
+}
+
+fn watch_params(selection: &Selection, timeout: Duration) -> WatchParams {
+    WatchParams {
+        timeout: Some(u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX)),
+        bookmarks: true,
+        label_selector: labels(selection),
+        field_selector: selection.fields.as_deref().map(ToOwned::to_owned),
+        ..WatchParams::default()
+    }
+}
+
+fn labels(selection: &Selection) -> Option<String> {
+    (!selection.labels.selects_all()).then(|| selection.labels.to_string())
+}
+
+fn decode(event: Result<WatchEvent<Box<RawValue>>, Error>) -> Result<SourceEvent, SourceError> {
     let event = event.map_err(|error| match error {
         // What kube cannot read as an event it reads as a Status, all of whose fields may be missing. Taken
         // for a failure, one such line would be met again after every reconnection.
@@ -94,9 +150,9 @@ fn frame(event: Result<WatchEvent<Box<RawValue>>, Error>) -> Result<Frame, Sourc
         other => sort(other),
     })?;
     match event {
-        WatchEvent::Added(object) | WatchEvent::Modified(object) => Ok(Frame::Applied(object)),
-        WatchEvent::Deleted(object) => Ok(Frame::Deleted(object)),
-        WatchEvent::Bookmark(bookmark) => Ok(Frame::Bookmark(bookmark.metadata.resource_version)),
+        WatchEvent::Added(object) | WatchEvent::Modified(object) => Ok(SourceEvent::Applied(object)),
+        WatchEvent::Deleted(object) => Ok(SourceEvent::Deleted(object)),
+        WatchEvent::Bookmark(bookmark) => Ok(SourceEvent::Bookmark(bookmark.metadata.resource_version)),
         WatchEvent::Error(status) => Err(sort_status(&status)),
     }
 }
@@ -117,8 +173,18 @@ fn sort_status(status: &Status) -> SourceError {
         403 => SourceError::Forbidden(status.message.clone()),
         404 => SourceError::NotServed,
         410 => SourceError::Expired,
+        429 => SourceError::Busy {
+            message: format!("{} (HTTP 429)", status.message),
+            retry_after: retry_after(status),
+        },
         code => SourceError::Unavailable(format!("{} (HTTP {code})", status.message)),
     }
+}
+
+/// The seconds are in the body, beside the header of the same name.
+fn retry_after(status: &Status) -> Duration {
+    let details = status.details.as_ref();
+    Duration::from_secs(details.map(|details| u64::from(details.retry_after_seconds)).unwrap_or_default())
 }
 
 /// The message alone: kube's errors repeat their sources in it.

@@ -1,10 +1,11 @@
-//! What goes wrong with a request by order of the test. `testing` looks it up; `feed` has to cope.
+//! Faults that a test orders. `testing` applies them to requests and open watches.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::source::SourceError;
 
-/// How a request fails.
+/// The failure of a request, or the misbehaviour of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -16,16 +17,34 @@ pub enum Fault {
     Expired,
     /// 503, or a connection that broke.
     Unavailable,
-    /// A watch that ends as soon as it is open. Only for [`Verb::Watch`](crate::Verb::Watch).
+    /// Another HTTP status.
+    Status(u16),
+    /// 429 with `Retry-After`.
+    TooManyRequests {
+        /// Seconds.
+        retry_after: u32,
+    },
+    /// No answer at all.
+    Hang,
+    /// A body that ends in the middle.
+    Truncated,
+    /// A watch that ends as soon as it is open. Only for [`Verb::Watch`](crate::Verb::Watch), like those below.
     ClosedAtOnce,
-    /// A watch that opens and then says that its version has expired, which is how API servers say it. Only
-    /// for [`Verb::Watch`](crate::Verb::Watch).
+    /// A watch that ends after this many events.
+    ClosedAfter(u32),
+    /// A watch that opens and then reports that its version has expired, which is how API servers report it.
     ExpiredAtOnce,
-    /// A watch that is open and never says anything. Only for [`Verb::Watch`](crate::Verb::Watch).
+    /// A watch that is open and never sends anything: a half-open connection.
     Silent,
+    /// A watch that sends each event twice.
+    Duplicates,
+    /// A watch that sends events in pairs, the later one first.
+    Reordered,
+    /// A watch that sends this many bookmarks before each event.
+    Bookmarks(u32),
 }
 
-/// What the next requests of one verb meet.
+/// The faults of the next requests of one verb.
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) once: VecDeque<Fault>,
@@ -34,15 +53,52 @@ pub(super) struct Faults {
 
 // === impl Fault ===
 
+impl Fault {
+    /// The status code of the answer; `None` if the fault is not one.
+    pub(super) fn code(self) -> Option<u16> {
+        match self {
+            Self::Forbidden => Some(403),
+            Self::NotFound => Some(404),
+            Self::Expired => Some(410),
+            Self::Unavailable => Some(503),
+            Self::Status(code) => Some(code),
+            Self::TooManyRequests { .. } => Some(429),
+            _ => None,
+        }
+    }
+
+    /// Whether the watch opens and misbehaves then.
+    pub(super) fn opens(self) -> bool {
+        use Fault::{Bookmarks, ClosedAfter, ClosedAtOnce, Duplicates, ExpiredAtOnce, Reordered, Silent};
+        matches!(
+            self,
+            ClosedAtOnce
+                | ClosedAfter(_)
+                | ExpiredAtOnce
+                | Silent
+                | Duplicates
+                | Reordered
+                | Bookmarks(_)
+                | Self::Truncated
+        )
+    }
+}
+
 impl From<Fault> for SourceError {
     fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Forbidden => Self::Forbidden("no access, by order of the test".to_owned()),
-            Fault::NotFound => Self::NotServed,
-            Fault::Expired => Self::Expired,
-            Fault::Unavailable | Fault::ClosedAtOnce | Fault::ExpiredAtOnce | Fault::Silent => {
-                Self::Unavailable("unavailable, by order of the test".to_owned())
+        match fault.code() {
+            Some(403) => Self::Forbidden("no access, by order of the test".to_owned()),
+            Some(404) => Self::NotServed,
+            Some(410) => Self::Expired,
+            Some(429) => {
+                let Fault::TooManyRequests { retry_after } = fault else {
+                    return Self::Busy { message: "HTTP 429".to_owned(), retry_after: Duration::ZERO };
+                };
+                let retry_after = Duration::from_secs(retry_after.into());
+                Self::Busy { message: "too many requests, by order of the test".to_owned(), retry_after }
             }
+            Some(code) => Self::Unavailable(format!("HTTP {code}, by order of the test")),
+            None => Self::Unavailable("unavailable, by order of the test".to_owned()),
         }
     }
 }

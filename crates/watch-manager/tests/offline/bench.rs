@@ -126,7 +126,7 @@ pub(crate) fn describe(event: &WatchEvent) -> String {
         EventKind::Status(GvkStatus::Stale { .. }) => "stale".to_owned(),
         EventKind::Status(GvkStatus::Degraded { .. }) => "degraded".to_owned(),
         EventKind::Status(GvkStatus::Forbidden { verb, .. }) => format!("forbidden {verb}"),
-        EventKind::Status(GvkStatus::Unwatchable { verb }) => format!("unwatchable {verb}"),
+        EventKind::Status(GvkStatus::Unwatchable { verb, .. }) => format!("unwatchable {verb}"),
         other => format!("{other:?}"),
     }
 }

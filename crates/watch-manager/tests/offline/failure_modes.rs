@@ -1,4 +1,4 @@
-//! What an API server can do to a watch, and what becomes of it: kinds come and go, versions expire,
+//! The failures that an API server can cause, one test each: kinds come and go, versions expire,
 //! connections break, access is refused. Time is virtual.
 
 use std::time::Duration;
@@ -157,7 +157,7 @@ async fn a_version_that_has_always_expired_is_listed_less_and_less() {
         bench.api.interrupt(&gvk("Gadget"), None);
         during(&mut registrar, 5 * MINUTE).await;
         let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
-        assert!((5..25).contains(&lists), "{fault:?}: {lists} lists in five minutes");
+        assert!((5..80).contains(&lists), "{fault:?}: {lists} lists in five minutes");
     }
 }
 
@@ -225,7 +225,7 @@ async fn a_server_that_closes_every_watch_at_once_is_not_hammered() {
     bench.api.interrupt(&gvk("Gadget"), None);
     during(&mut registrar, MINUTE).await;
     let watches = bench.api.calls(&gvk("Gadget"), Verb::Watch) - before;
-    assert!((3..15).contains(&watches), "{watches} watches in a minute");
+    assert!((3..20).contains(&watches), "{watches} watches in a minute");
 
     bench.api.heal(&gvk("Gadget"), Verb::Watch);
     bench.api.apply(&gvk("Gadget"), object("b")).unwrap();
@@ -242,7 +242,7 @@ async fn a_list_that_always_fails_is_asked_for_less_and_less() {
     registrar.add(gvk("Gadget"));
     assert_eq!(during(&mut registrar, 5 * MINUTE).await, ["degraded"]);
     let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
-    assert!((5..25).contains(&lists), "{lists} lists in five minutes");
+    assert!((5..80).contains(&lists), "{lists} lists in five minutes");
 }
 
 #[tokio::test(start_paused = true)]
@@ -288,14 +288,14 @@ async fn when_all_watches_break_they_return_a_few_at_a_time_and_without_object_e
         next(&mut registrar).await;
     }
     during(&mut registrar, Duration::from_secs(1)).await;
-    assert_eq!(bench.api.most_in_flight(), 16);
+    assert!(bench.api.most_in_flight() <= 32, "sixteen lists and sixteen watches");
 
     for kind in &kinds {
         bench.api.interrupt(kind, Some(Fault::Unavailable));
     }
     let said = during(&mut registrar, MINUTE).await;
     assert_eq!(bench.api.open_watches(), kinds.len());
-    assert_eq!(bench.api.most_in_flight(), 16);
+    assert!(bench.api.most_in_flight() <= 32);
     assert!(said.iter().all(|line| ["stale", "ready"].contains(&line.as_str())), "{said:?}");
     assert!(kinds.iter().all(|kind| registrar.status(kind) == Some(GvkStatus::Ready)));
 }
@@ -313,7 +313,7 @@ async fn a_forbidden_kind_says_so_is_asked_for_slowly_and_starts_when_allowed() 
     assert_eq!(during(&mut registrar, 10 * MINUTE).await, ["forbidden list"]);
     assert!(registrar.readiness().is_settled() && !registrar.readiness().is_ready());
     let lists = bench.api.calls(&gvk("Secret"), Verb::List);
-    assert!((3..8).contains(&lists), "{lists} lists in ten minutes");
+    assert!((6..13).contains(&lists), "{lists} lists in ten minutes");
 
     bench.api.heal(&gvk("Secret"), Verb::List);
     assert_eq!(until(&mut registrar, "ready").await, ["apply a", "synced", "ready"]);
@@ -364,4 +364,203 @@ async fn what_is_no_object_is_counted_and_skipped() {
     assert_eq!(bench.store("Gadget").undecodable(), 1);
     assert_eq!(bench.names("Gadget"), ["a", "b"]);
     assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::Watch), 1);
+}
+
+// --- One kind must not affect another.
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_hang_delay_no_other_kind() {
+    let bench = Bench::new();
+    let mut ready = bench.synced("Ready", &["a"]).await;
+    let hanging = bench.registrar("hanging");
+    for number in 0..40 {
+        let kind = gvk(&format!("Hanging{number}"));
+        bench.api.serve(&kind, "things");
+        bench.api.fail_always(&kind, Verb::List, Fault::Hang);
+        hanging.add(kind);
+    }
+    tokio::time::advance(Duration::from_secs(1)).await;
+
+    // A kind that is watched reconnects at once.
+    bench.api.interrupt(&gvk("Ready"), None);
+    bench.api.apply(&gvk("Ready"), object("b")).unwrap();
+    let begun = Instant::now();
+    assert_eq!(next(&mut ready).await, "apply b");
+    assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
+
+    // A new kind waits for those before it, five seconds for each sixteen.
+    bench.api.serve(&gvk("New"), "news");
+    let begun = Instant::now();
+    ready.add(gvk("New")).ready().await.unwrap();
+    assert!(begun.elapsed() <= Duration::from_secs(16), "{:?}", begun.elapsed());
+
+    // Later the hanging kinds are known, and a new kind does not wait at all.
+    during(&mut ready, 5 * MINUTE).await;
+    bench.api.serve(&gvk("Newer"), "newers");
+    let begun = Instant::now();
+    ready.add(gvk("Newer")).ready().await.unwrap();
+    assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
+    let status = hanging.status(&gvk("Hanging0")).unwrap();
+    assert!(status.to_string().contains("no answer to list within 30 s"), "{status}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn discovery_and_watches_that_hang_have_a_deadline() {
+    for verb in [Verb::Discover, Verb::Watch] {
+        let bench = Bench::new();
+        bench.api.serve(&gvk("Gadget"), "gadgets");
+        bench.api.fail_next(&gvk("Gadget"), verb, Fault::Hang);
+        let mut registrar = bench.registrar("r");
+        registrar.add(gvk("Gadget"));
+        let begun = Instant::now();
+        until(&mut registrar, "ready").await;
+        assert!(begun.elapsed() <= Duration::from_secs(33), "{verb}: {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_deleted_between_two_pages_takes_the_delivered_objects_with_it() {
+    let mut config = config();
+    config.page_size = 1;
+    let bench = Bench::with(config);
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    for name in ["a", "b"] {
+        bench.api.apply(&gvk("Gadget"), object(name)).unwrap();
+    }
+    bench.api.set_latency(Duration::from_secs(1));
+    let mut registrar = bench.registrar("r");
+    registrar.add(gvk("Gadget"));
+    assert_eq!(next(&mut registrar).await, "apply a");
+    bench.api.unserve(&gvk("Gadget"));
+    let said = until(&mut registrar, "pending").await;
+    assert_eq!(said, ["delete a", "pending"]);
+    assert!(bench.store("Gadget").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recovered_server_is_noticed_by_all_kinds_within_seconds() {
+    let bench = Bench::new();
+    let kinds: Vec<_> = (0..20).map(|number| gvk(&format!("Kind{number}"))).collect();
+    let registrar = bench.registrar("r");
+    for kind in &kinds {
+        bench.api.serve(kind, "things");
+        bench.api.fail_always(kind, Verb::List, Fault::Forbidden);
+        registrar.add(kind.clone());
+    }
+    // Long enough for delays of minutes.
+    tokio::time::sleep(10 * MINUTE).await;
+    for kind in &kinds {
+        bench.api.heal(kind, Verb::List);
+    }
+    bench.manager.rediscover(&kinds[0]);
+    let begun = Instant::now();
+    registrar.wait_until(watch_manager::Readiness::is_ready).await.unwrap();
+    assert!(begun.elapsed() <= Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_seconds_costs_seconds() {
+    // A restarting API server answers 403 until its RBAC cache has synced.
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a"]).await;
+    bench.api.fail_always(&gvk("Gadget"), Verb::Watch, Fault::Forbidden);
+    bench.api.interrupt(&gvk("Gadget"), Some(Fault::Unavailable));
+    during(&mut registrar, Duration::from_secs(8)).await;
+    bench.api.heal(&gvk("Gadget"), Verb::Watch);
+    let healed = Instant::now();
+    until(&mut registrar, "ready").await;
+    assert!(healed.elapsed() <= Duration::from_secs(8), "{:?}", healed.elapsed());
+}
+
+// --- The server misbehaves.
+
+#[tokio::test(start_paused = true)]
+async fn misbehaving_watches_end_in_the_state_of_the_server() {
+    for fault in [
+        Fault::Duplicates,
+        Fault::Reordered,
+        Fault::Bookmarks(1_000),
+        Fault::ClosedAfter(1),
+        Fault::Truncated,
+    ] {
+        let bench = Bench::new();
+        bench.api.serve(&gvk("Gadget"), "gadgets");
+        bench.api.fail_next(&gvk("Gadget"), Verb::Watch, fault);
+        let mut registrar = bench.registrar("r");
+        registrar.add(gvk("Gadget"));
+        until(&mut registrar, "ready").await;
+        for name in ["a", "b", "c"] {
+            bench.api.apply(&gvk("Gadget"), object(name)).unwrap();
+        }
+        bench.api.delete(&gvk("Gadget"), Some("default"), "b");
+        during(&mut registrar, 10 * MINUTE).await;
+        if fault == Fault::Reordered {
+            // Nothing tells a client that events are in the wrong order; a list corrects it.
+            bench.api.interrupt(&gvk("Gadget"), Some(Fault::Expired));
+            during(&mut registrar, MINUTE).await;
+        }
+        assert_eq!(bench.names("Gadget"), ["a", "c"], "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_server_says_when_to_come_back() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    bench.api.fail_next(&gvk("Gadget"), Verb::List, Fault::TooManyRequests { retry_after: 20 });
+    let registrar = bench.registrar("r");
+    let begun = Instant::now();
+    registrar.add(gvk("Gadget")).ready().await.unwrap();
+    let waited = begun.elapsed();
+    assert!(waited >= Duration::from_secs(20) && waited <= Duration::from_secs(22), "{waited:?}");
+}
+
+// --- Definitions are watched.
+
+fn definitions() -> watch_manager::GroupVersionKind {
+    watch_manager::GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_appears_makes_its_kind_start_at_once() {
+    let bench = Bench::new();
+    bench.api.serve(&definitions(), "customresourcedefinitions");
+    let registrar = bench.registrar("r");
+    let handle = registrar.add(gvk("Gadget"));
+    tokio::time::sleep(10 * MINUTE).await;
+    assert_eq!(bench.manager.watched(), [gvk("Gadget")], "the manager's own interest is not shown");
+
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    bench
+        .api
+        .apply(&definitions(), serde_json::json!({"metadata": {"name": "gadgets.example.com"}}))
+        .unwrap();
+    let begun = Instant::now();
+    handle.ready().await.unwrap();
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_preferred_version_is_followed() {
+    let bench = Bench::new();
+    bench.api.serve(&definitions(), "customresourcedefinitions");
+    let (v1, any) = (gvk("Gadget"), watch_manager::GroupVersionKind::gvk("example.com", "", "Gadget"));
+    bench.api.serve(&v1, "gadgets");
+    bench.api.apply(&v1, object("a")).unwrap();
+    let mut registrar = bench.registrar("r");
+    registrar.add(any.clone());
+    until(&mut registrar, "ready").await;
+    during(&mut registrar, MINUTE).await;
+    let version =
+        || bench.manager.store(&any).unwrap().get(Some("default"), "a").unwrap().gvk().version.clone();
+    assert_eq!(version(), "v1");
+
+    bench.api.set_versions(&v1, &["v2", "v1"]);
+    bench
+        .api
+        .apply(&definitions(), serde_json::json!({"metadata": {"name": "gadgets.example.com"}}))
+        .unwrap();
+    let said = during(&mut registrar, MINUTE).await;
+    assert!(said.contains(&"apply a".to_owned()) && !said.contains(&"delete a".to_owned()), "{said:?}");
+    assert_eq!(version(), "v2");
 }

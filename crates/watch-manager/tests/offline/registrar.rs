@@ -1,25 +1,30 @@
-//! What a consumer can rely on: rosters, snapshots, silence after removal, readers of any slowness, and the
-//! end of everything. Time is virtual.
+//! The promises to a consumer: kinds, snapshots, silence after removal, readers of any slowness, readiness and
+//! shutdown. Time is virtual.
 
 use std::time::Duration;
 
 use crate::bench::{Bench, describe, during, gvk, next, object, until};
 use futures::{FutureExt, StreamExt};
-use watch_manager::{Error, Readiness, Replaced, Verb};
+use watch_manager::{Error, Interest, NotReady, Readiness, Verb};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-// --- Rosters.
+// --- Kinds.
 
 #[tokio::test(start_paused = true)]
-async fn the_roster_says_what_a_call_changed() {
+async fn a_call_returns_what_it_changed() {
     let bench = Bench::new();
     let registrar = bench.registrar("r");
-    assert!(registrar.add(gvk("A")));
-    assert!(!registrar.add(gvk("A")));
+    registrar.add(gvk("A"));
+    let handle = registrar.handle(&gvk("A")).unwrap();
+    registrar.add(gvk("A"));
+    assert_eq!(handle.status(), Some(watch_manager::GvkStatus::Pending), "the same stay");
     let replaced = registrar.replace([gvk("B"), gvk("C")]);
     assert_eq!((replaced.added, replaced.removed), (vec![gvk("B"), gvk("C")], vec![gvk("A")]));
-    assert_eq!(registrar.replace([gvk("C"), gvk("B")]), Replaced::default());
+    assert_eq!(handle.status(), None);
+    let replaced = registrar.replace([gvk("C"), gvk("B")]);
+    assert!(replaced.is_empty());
+    assert_eq!(replaced.kept, [gvk("B"), gvk("C")]);
     assert!(registrar.remove(&gvk("B")));
     assert!(!registrar.remove(&gvk("B")));
     assert_eq!(registrar.status(&gvk("B")), None);
@@ -29,7 +34,8 @@ async fn the_roster_says_what_a_call_changed() {
 async fn a_name_is_taken_while_its_registrar_lives() {
     let bench = Bench::new();
     let first = bench.registrar("r");
-    assert_eq!(bench.manager.registrar("r").unwrap_err(), Error::DuplicateName { name: "r".to_owned() });
+    let taken = bench.manager.registrar("r").unwrap_err();
+    assert!(matches!(&taken, Error::DuplicateName { name, .. } if name == "r"), "{taken}");
     drop(first);
     assert_eq!(bench.registrar("r").name(), "r");
 }
@@ -217,7 +223,7 @@ async fn readiness_waits_for_the_complete_list() {
         bench.api.apply(&gvk("Gadget"), object(name)).unwrap();
     }
     let mut registrar = bench.registrar("r");
-    assert!(registrar.readiness().is_ready(), "an empty roster is ready");
+    assert!(registrar.readiness().is_ready(), "a registrar without kinds is ready");
     registrar.add(gvk("Gadget"));
     assert_eq!(until(&mut registrar, "apply a").await, ["apply a"]);
     assert!(!registrar.readiness().is_ready(), "one page is not a list");
@@ -322,4 +328,172 @@ async fn a_registrar_dropped_in_mid_replay_is_gone() {
     let said = until(&mut again, "synced").await;
     assert_eq!(said.iter().filter(|line| line.starts_with("apply")).count(), 3);
     assert_eq!(bench.manager.watched(), [gvk("Gadget")]);
+}
+
+// --- Handles, stores and scopes.
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_has_a_store_at_once_and_waits_until_it_is_complete() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
+    let registrar = bench.registrar("r");
+    let handle = registrar.add(gvk("Gadget"));
+    assert!(handle.store().is_empty());
+    assert_eq!(bench.manager.kind_status(&gvk("Gadget")).unwrap().attempts, 0);
+    handle.ready().await.unwrap();
+    let store = handle.store();
+    assert_eq!((store.len(), store.find(|object| object.name() == "a").is_some()), (1, true));
+    bench.manager.wait_until_ready([gvk("Gadget")]).await.unwrap();
+
+    registrar.remove(&gvk("Gadget"));
+    assert!(matches!(handle.ready().await, Err(NotReady::Removed { .. })));
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(handle.store().is_closed());
+    assert_eq!(bench.manager.wait_until_ready([gvk("Gadget")]).await, Err(Error::Closed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_gives_up_with_the_state_of_the_kind() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    bench.api.fail_always(&gvk("Gadget"), Verb::List, watch_manager::testing::Fault::Status(500));
+    let registrar = bench.registrar("r");
+    let error = registrar.add(gvk("Gadget")).ready_within(MINUTE).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Gadget is not ready in time: cannot start: HTTP 500, by order of the test"
+    );
+    let status = bench.manager.kind_status(&gvk("Gadget")).unwrap();
+    let lasted = tokio::time::Instant::now().into_std() - status.since;
+    assert!(status.attempts > 5 && lasted > MINUTE / 2, "{status:?}");
+    assert_eq!(status.last_contact, None);
+}
+
+fn labelled(name: &str, namespace: &str, app: &str) -> serde_json::Value {
+    serde_json::json!({"metadata": {"name": name, "namespace": namespace, "labels": {"app": app}}})
+}
+
+fn app(value: &str) -> kube::core::Selector {
+    kube::core::Expression::Equal("app".to_owned(), value.to_owned()).into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn registrars_with_different_selectors_share_a_watch_and_receive_their_parts() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    for (name, namespace, app) in [("a", "n", "x"), ("b", "n", "y"), ("c", "m", "x")] {
+        bench.api.apply(&gvk("Gadget"), labelled(name, namespace, app)).unwrap();
+    }
+    let mut narrow = bench.registrar("narrow");
+    narrow.add(Interest::new(gvk("Gadget")).labels(app("x")));
+    let mut said = until(&mut narrow, "ready").await;
+    said.retain(|line| line.starts_with("apply"));
+    said.sort();
+    assert_eq!(said, ["apply a", "apply c"]);
+    assert_eq!(bench.store("Gadget").len(), 2, "the server selects for a single registrar");
+
+    let wide = bench.registrar("wide");
+    wide.add(gvk("Gadget")).ready().await.unwrap();
+    assert_eq!(bench.store("Gadget").len(), 3);
+    assert_eq!(during(&mut narrow, MINUTE).await.into_iter().filter(|line| line.contains(' ')).count(), 0);
+    assert_eq!(bench.api.open_watches(), 1);
+
+    // An object that leaves the part is deleted for it, one that enters is applied.
+    bench.api.apply(&gvk("Gadget"), labelled("a", "n", "y")).unwrap();
+    assert_eq!(next(&mut narrow).await, "delete a");
+    bench.api.apply(&gvk("Gadget"), labelled("b", "n", "x")).unwrap();
+    assert_eq!(next(&mut narrow).await, "apply b");
+    bench.api.delete(&gvk("Gadget"), Some("n"), "a");
+    assert_eq!(during(&mut narrow, MINUTE).await, Vec::<String>::new());
+
+    drop(wide);
+    assert_eq!(during(&mut narrow, MINUTE).await.into_iter().filter(|line| line.contains(' ')).count(), 0);
+    assert_eq!(bench.names("Gadget"), ["b", "c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_have_a_watch_each_and_one_of_all_replaces_them() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    for (name, namespace) in [("a", "n"), ("b", "m"), ("c", "o")] {
+        bench.api.apply(&gvk("Gadget"), labelled(name, namespace, "x")).unwrap();
+    }
+    let mut some = bench.registrar("some");
+    some.add(Interest::new(gvk("Gadget")).namespaces(["n", "m"]));
+    let mut said = until(&mut some, "synced").await;
+    said.retain(|line| line.starts_with("apply"));
+    said.sort();
+    assert_eq!(said, ["apply a", "apply b"]);
+    until(&mut some, "ready").await;
+    during(&mut some, MINUTE).await;
+    assert_eq!(bench.api.open_watches(), 2);
+
+    let all = bench.registrar("all");
+    all.add(gvk("Gadget")).ready().await.unwrap();
+    assert_eq!(during(&mut some, MINUTE).await.into_iter().filter(|line| line.contains(' ')).count(), 0);
+    assert_eq!((bench.api.open_watches(), bench.names("Gadget").len()), (1, 3));
+    drop(all);
+    during(&mut some, MINUTE).await;
+    assert_eq!((bench.api.open_watches(), bench.names("Gadget")), (2, vec!["a".to_owned(), "b".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_suffices_until_somebody_wants_the_objects() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Gadget"), "gadgets");
+    bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
+    let registrar = bench.registrar("metadata");
+    registrar.add(Interest::new(gvk("Gadget")).metadata_only()).ready().await.unwrap();
+    let read = || bench.store("Gadget").get(Some("default"), "a").unwrap().to_value().unwrap();
+    assert_eq!((&read()["kind"], read().get("spec")), (&"Gadget".into(), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_lingers_for_a_registrar_that_returns() {
+    let mut config = crate::bench::config();
+    config.linger = Duration::from_secs(30);
+    let bench = Bench::with(config);
+    let registrar = bench.synced("Gadget", &["a"]).await;
+    drop(registrar);
+    tokio::time::advance(Duration::from_secs(20)).await;
+    let again = bench.registrar("again");
+    again.add(gvk("Gadget")).ready().await.unwrap();
+    assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::List), 1, "the watch was still there");
+
+    drop(again);
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert_eq!((bench.api.open_watches(), bench.manager.store(&gvk("Gadget")).is_none()), (0, true));
+
+    let last = bench.registrar("last");
+    last.add(gvk("Gadget")).ready().await.unwrap();
+    drop(last);
+    tokio::time::advance(Duration::from_millis(1)).await;
+    bench.manager.flush();
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert_eq!(bench.api.open_watches(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stalled_registrar_shows_in_depth_and_age() {
+    let bench = Bench::new();
+    let _reader = bench.synced("Gadget", &["a", "b"]).await;
+    let stalled = bench.registrar("stalled");
+    stalled.add(gvk("Gadget")).ready().await.unwrap();
+    tokio::time::advance(MINUTE).await;
+    let backlogs = bench.manager.backlogs();
+    let (_, stats) = backlogs.iter().find(|(name, _)| &**name == "stalled").unwrap();
+    assert_eq!(stats.depth, 4, "two objects, synced, ready");
+    assert!(stats.oldest.is_some());
+    assert_eq!(stalled.backlog(), *stats);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_what_is_queued() {
+    let bench = Bench::new();
+    let _first = bench.synced("Gadget", &["a", "b", "c"]).await;
+    let mut late = bench.registrar("late");
+    late.add(gvk("Gadget")).ready().await.unwrap();
+    assert_eq!(late.next_batch(2).await.len(), 2);
+    assert_eq!(late.next_batch(100).await.len(), 3, "an object, synced, ready");
 }

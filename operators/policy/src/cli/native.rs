@@ -207,7 +207,10 @@ impl BoundPolicy {
     }
 
     fn judge(&self, review: &Review, params: &Value) -> Vec<Violation> {
-        let Ok(parameters) = Json::from_value(params) else { return Vec::new() };
+        let parameters = match Json::from_value(params) {
+            Ok(parameters) => parameters,
+            Err(error) => return vec![self.violation(format!("the parameters cannot be read: {error}"))],
+        };
         let inventory = Inventory::default();
         let case = Case { review, parameters: &parameters, inventory: &inventory };
         match self.program.evaluate(&case, &Budget::default()) {
@@ -257,9 +260,23 @@ impl NativePolicies {
         }
         let request = admission_review(object.json());
         let request = request.get("request").map(Value::to_string).unwrap_or_default();
-        let Ok(mut review) = AdmissionTarget.request(&request) else { return Vec::new() };
-        review.namespace_object = namespace.cloned();
-        self.bound.iter().flat_map(|bound| bound.violations(&review, &self.plurals)).collect()
+        match AdmissionTarget.request(&request) {
+            Ok(mut review) if review.object.is_some() => {
+                review.namespace_object = namespace.cloned();
+                self.violations_of(&review)
+            }
+            // A policy must not pass because its object cannot be read.
+            outcome => {
+                let reason = outcome.err().map_or_else(String::new, |error| format!(": {error}"));
+                let message = format!("the object cannot be read{reason}");
+                self.bound.iter().map(|bound| bound.violation(message.clone())).collect()
+            }
+        }
+    }
+
+    /// The violations of a request.
+    pub(super) fn violations_of(&self, review: &Review) -> Vec<Violation> {
+        self.bound.iter().flat_map(|bound| bound.violations(review, &self.plurals)).collect()
     }
 }
 

@@ -4,6 +4,7 @@
 //! how is the `schema-merge` crate's. Touches no cluster.
 
 mod check;
+mod contract;
 mod diff;
 mod merge;
 mod report;
@@ -44,6 +45,31 @@ pub enum SchemaCommand {
     Merge(MergeArgs),
     /// Say whether stored objects and clients survive a change of schema.
     Diff(DiffArgs),
+    /// Check CRDs against a contract between controllers, or compare two contracts.
+    #[command(subcommand)]
+    Contract(ContractCommand),
+}
+
+/// What to do with contracts.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ContractCommand {
+    /// Check that CRDs keep the versions of the contract that their labels claim.
+    Check(ContractCheckArgs),
+    /// Compare two contracts, for those who provide them.
+    Diff(DiffArgs),
+}
+
+/// What to check against a contract.
+#[derive(Clone, Debug, Args)]
+pub struct ContractCheckArgs {
+    /// The contract, as YAML or JSON.
+    pub contract: PathBuf,
+    /// CRDs, as YAML or JSON; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How to print findings.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
 }
 
 /// How findings are printed.
@@ -138,6 +164,17 @@ pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err:
         }
         SchemaCommand::Diff(args) => {
             diff::run(args, input).and_then(|report| print(&report, args.output, out))
+        }
+        SchemaCommand::Contract(ContractCommand::Check(args)) => {
+            contract::check(args, input).and_then(|report| {
+                let done = print(&report, args.output, out);
+                // A reader that is gone cannot be told anything.
+                let _ = mention(&report, err);
+                done
+            })
+        }
+        SchemaCommand::Contract(ContractCommand::Diff(args)) => {
+            contract::diff(args, input).and_then(|report| print(&report, args.output, out))
         }
         SchemaCommand::Merge(args) => match merge::run(args, input) {
             Ok(merge::Outcome::Merged(schema)) => write_schema(&schema, out).map(|()| CLEAN),

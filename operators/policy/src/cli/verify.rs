@@ -23,6 +23,7 @@ mod coverage;
 mod engine;
 mod export;
 mod filter;
+mod native;
 mod report;
 mod strict;
 

@@ -1,22 +1,15 @@
 //! Constraints as ducks: every kind that a template creates carries the same `spec`, whatever else it is.
 
 use constraint_framework::api::{Constraint, ConstraintRef, ObjectMeta};
-use duck_types::{DuckError, DuckPath, DuckType, view};
+use duck_types::{DuckError, DuckType, view};
 use serde::Deserialize;
 use serde_json::Value;
 use watch_manager::WatchedObject;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, DuckType)]
 #[serde(transparent)]
+#[duck(name = "Constraint", path = "/spec")]
 struct ConstraintDuck(Value);
-
-impl DuckType for ConstraintDuck {
-    const NAME: &'static str = "Constraint";
-
-    fn path() -> DuckPath {
-        DuckPath::spec()
-    }
-}
 
 /// Reads a constraint of any kind.
 ///

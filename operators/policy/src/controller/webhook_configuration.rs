@@ -31,6 +31,9 @@ const NOT_OWN_CRDS: &str = "request.resource.group != 'apiextensions.k8s.io' || 
 /// Namespaces with this label are never sent to the webhook.
 const IGNORE_LABEL: &str = "admission.gatekeeper.sh/ignore";
 
+/// The path of the validating webhook.
+const PATH: &str = "/v1/admit";
+
 /// How the API server reaches the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookClient {
@@ -77,7 +80,7 @@ impl WebhookConfiguration {
             "metadata": {"name": self.name, "labels": {"gatekeeper.sh/system": "yes"}},
             "webhooks": [{
                 "name": "validation.gatekeeper.sh",
-                "clientConfig": self.client_config(),
+                "clientConfig": self.client_config(PATH),
                 "failurePolicy": self.failure_policy,
                 "matchPolicy": "Exact",
                 "sideEffects": "None",
@@ -93,17 +96,45 @@ impl WebhookConfiguration {
                     "operations": self.operations,
                     "apiGroups": ["*"], "apiVersions": ["*"], "resources": resources, "scope": "*"
                 }]
+            }, self.label_guard()]
+        })
+    }
+
+    /// Asks for Namespaces that carry the ignore label, and for no others: while no pod answers, these alone cannot be
+    /// written. The operator's own is never asked for.
+    fn label_guard(&self) -> Value {
+        let labelled = format!("has(object.metadata.labels) && '{IGNORE_LABEL}' in object.metadata.labels");
+        json!({
+            "name": "check-ignore-label.gatekeeper.sh",
+            "clientConfig": self.client_config("/v1/admitlabel"),
+            "failurePolicy": "Fail",
+            "matchPolicy": "Exact",
+            "sideEffects": "None",
+            "timeoutSeconds": 3,
+            "admissionReviewVersions": ["v1", "v1beta1"],
+            "objectSelector": {},
+            "namespaceSelector": {},
+            "matchConditions": [
+                {"name": "carries-the-ignore-label", "expression": labelled},
+                {"name": "not-the-operators-own", "expression": format!("request.name != '{}'", self.namespace)}
+            ],
+            "rules": [{
+                "operations": ["CREATE", "UPDATE"],
+                "apiGroups": [""], "apiVersions": ["*"], "resources": ["namespaces"], "scope": "*"
             }]
         })
     }
 
-    fn client_config(&self) -> Value {
+    fn client_config(&self, path: &str) -> Value {
         let authority = ByteString(self.authority.clone().into_bytes());
         match &self.client {
-            WebhookClient::Url(url) => json!({"caBundle": authority, "url": url}),
+            WebhookClient::Url(url) => {
+                let base = url.strip_suffix(PATH).unwrap_or(url);
+                json!({"caBundle": authority, "url": format!("{base}{path}")})
+            }
             WebhookClient::Service { namespace, name } => json!({
                 "caBundle": authority,
-                "service": {"namespace": namespace, "name": name, "path": "/v1/admit", "port": 443}
+                "service": {"namespace": namespace, "name": name, "path": path, "port": 443}
             }),
         }
     }

@@ -1,15 +1,18 @@
 //! The command line as people type it. Values are handed down; no room reads a flag.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use admission_server::{RotationTimes, TlsVersion, parse_duration};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::cli::{
-    BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, RegoArgs,
-    SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
+    BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, ModelArgs,
+    RegoArgs, SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
 };
+use crate::enforce::ExemptNamespaces;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +29,7 @@ Guide: docs/cli.md. `webtroller <COMMAND> --help` has examples for each command.
 
 /// Enforce Gatekeeper's templates and constraints in a cluster, and write, test and debug them without one.
 #[derive(Debug, Parser)]
-#[command(name = "webtroller", version, about, after_help = EXAMPLES, subcommand_required = true)]
+#[command(name = "webtroller", version, after_help = EXAMPLES, subcommand_required = true)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -49,7 +52,7 @@ pub enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Enforce policies: in a cluster, or from a folder with --standalone.
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Take the webhook out of the cluster and stop the operator's pods, in the order in which no write is refused.
     Uninstall(UninstallArgs),
     /// Judge objects in files by the templates and constraints beside them.
@@ -75,6 +78,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Evaluate, check and test Rego, as `opa` does; touches no cluster.
     Rego(Box<RegoArgs>),
+    /// Predict availability and the time until all pods enforce a change; touches no cluster.
+    Model(ModelArgs),
     /// Print what makes a shell complete commands and flags.
     Completion {
         /// The shell.
@@ -133,6 +138,83 @@ pub struct ServeArgs {
     /// Where the API server reaches the webhook.
     #[command(flatten)]
     pub webhook: WebhookArgs,
+    /// What the webhook's connections are secured with.
+    #[command(flatten)]
+    pub certificates: CertificateArgs,
+}
+
+/// Where the webhook's certificate comes from, and what clients must speak and show.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CertificateArgs {
+    /// Secret with the certificate, in this process's namespace. It is made and rotated unless another program wrote
+    /// it.
+    #[arg(long, default_value = "gatekeeper-webhook-server-cert")]
+    pub cert_secret_name: String,
+    /// Take the certificate from the files tls.crt, tls.key and ca.crt of --cert-dir, which another program renews.
+    #[arg(long)]
+    pub disable_cert_rotation: bool,
+    /// Folder of certificate files.
+    #[arg(long, default_value = "/certs")]
+    pub cert_dir: PathBuf,
+    /// Life of a certificate, as in 8760h; a new one is announced when a quarter of it is left.
+    #[arg(long, default_value = "8760h", value_parser = duration)]
+    pub cert_lifetime: Duration,
+    /// Time between the announcement of a certificate and its use, as in 5m.
+    #[arg(long, default_value = "5m", value_parser = duration)]
+    pub cert_overlap: Duration,
+    /// Oldest version of TLS that is accepted.
+    #[arg(long, value_enum, default_value_t = TlsMinVersion::V1_3)]
+    pub tls_min_version: TlsMinVersion,
+    /// File in --cert-dir with the authority that must have signed the certificates of clients; without it clients
+    /// need none.
+    #[arg(long, value_name = "FILE")]
+    pub client_ca_name: Option<String>,
+    /// Common name that the certificates of clients must have; only with --client-ca-name.
+    #[arg(long, default_value = "kube-apiserver")]
+    pub client_cn_name: String,
+}
+
+impl CertificateArgs {
+    /// The folder of certificate files, where they are used.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.disable_cert_rotation.then_some(self.cert_dir.as_path())
+    }
+
+    /// The file with the authority of clients.
+    pub(super) fn client_authority(&self) -> Option<PathBuf> {
+        let name = self.client_ca_name.as_ref().filter(|name| !name.is_empty())?;
+        Some(self.cert_dir.join(name))
+    }
+
+    pub(super) fn times(&self) -> RotationTimes {
+        RotationTimes::new(self.cert_lifetime, self.cert_overlap)
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "not a duration such as 90s, 5m or 8760h".to_owned())
+}
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TlsMinVersion {
+    /// TLS 1.2.
+    #[value(name = "1.2")]
+    V1_2,
+    /// TLS 1.3.
+    #[value(name = "1.3")]
+    V1_3,
+}
+
+impl From<TlsMinVersion> for TlsVersion {
+    fn from(version: TlsMinVersion) -> Self {
+        match version {
+            TlsMinVersion::V1_2 => Self::V1_2,
+            TlsMinVersion::V1_3 => Self::V1_3,
+        }
+    }
 }
 
 /// The objects to remove.
@@ -171,6 +253,26 @@ pub struct WebhookArgs {
     /// Operations to intercept.
     #[arg(long, value_delimiter = ',', default_value = "CREATE,UPDATE", value_parser = ["CREATE", "UPDATE", "DELETE", "CONNECT"])]
     pub webhook_operations: Vec<String>,
+    /// Namespace that may carry the label admission.gatekeeper.sh/ignore; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub exempt_namespace: Vec<String>,
+    /// Beginning of the names of such Namespaces; may be repeated.
+    #[arg(long, value_name = "PREFIX")]
+    pub exempt_namespace_prefix: Vec<String>,
+    /// End of the names of such Namespaces; may be repeated.
+    #[arg(long, value_name = "SUFFIX")]
+    pub exempt_namespace_suffix: Vec<String>,
+}
+
+impl WebhookArgs {
+    /// The Namespaces that may take themselves out of enforcement.
+    pub(super) fn exempt_namespaces(&self) -> ExemptNamespaces {
+        ExemptNamespaces {
+            names: self.exempt_namespace.clone(),
+            prefixes: self.exempt_namespace_prefix.clone(),
+            suffixes: self.exempt_namespace_suffix.clone(),
+        }
+    }
 }
 
 /// What happens to requests while the webhook cannot be reached.

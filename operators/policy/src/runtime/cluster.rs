@@ -1,5 +1,6 @@
 //! `serve` in a cluster: the controllers, the webhook and the reports, put together.
 
+mod certificates;
 mod client;
 mod identity;
 mod namespace_store;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission_server::{Limits, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
+use admission_server::{Limits, Server, ServingCertificate, Shutdown, Tls};
 use constraint_framework::driver::Budget;
 use pod_status::readiness::{OnError, Policy, ReadinessTracker};
 use pod_status::{Aggregator, AggregatorConfig, PodIdentity, ReporterConfig, StatusReporter};
@@ -31,7 +32,9 @@ use super::health_routes::OperatorHealth;
 use super::supervisor::Supervisor;
 use super::{RunError, admission_routes, concurrency};
 
+use certificates::{Effects, tls_options};
 use namespace_store::NamespaceStore;
+use secret::Hosts;
 
 /// Reports are stored within a moment; when the API server is away they are not worth delaying the end for.
 const LAST_REPORTS: Duration = Duration::from_secs(5);
@@ -110,14 +113,17 @@ impl Cluster {
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
         let mut crds = OwnCrds::new([serde_json::json!(pod_status::ReportKind::default().crd())])?;
-        let certificate = self.prepare(args, &mut crds).await?;
+        let certificates = self.prepare(args, &mut crds).await?;
         let (manager, driver) = WatchManager::builder(self.client.clone()).build();
         self.supervisor.background("watch manager", driver);
         self.stop_at_drain(manager.clone());
         let reporter = self.start_reports().await?;
         let ready = self.ready_flag(&tracker);
-        let configuration = self.webhook_configuration(args, &certificate, address);
-        let registration = self.register(configuration, ready.clone());
+        let tls = Tls::new(&certificates.serving, tls_options(&args.certificates).await?)?;
+        let configuration =
+            watch::Sender::new(self.webhook_configuration(args, &certificates.serving, address));
+        let registration = self.register(configuration.subscribe(), ready.clone());
+        self.keep_certificates(args, certificates, Effects { tls: tls.clone(), configuration });
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
         let upkeep = Upkeep {
             client: self.client.clone(),
@@ -129,8 +135,7 @@ impl Cluster {
         let policies = self.ingest(manager, &reporter, registration, &tracker)?;
 
         let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
-        let routes = admission_routes(webhook, move || *ready.borrow());
-        let tls = Tls::new(&certificate, TlsOptions::default())?;
+        let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), move || *ready.borrow());
         let server = Server::new(webhook_listener, routes).with_tls(tls);
         self.supervisor.serve("webhook server", server.run(self.shutdown.clone()));
         self.starting.send_replace(None);
@@ -169,17 +174,13 @@ impl Cluster {
     /// Keeps the webhook registered once this process can answer.
     fn register(
         &self,
-        configuration: WebhookConfiguration,
+        configuration: watch::Receiver<WebhookConfiguration>,
         ready: watch::Receiver<bool>,
     ) -> watch::Receiver<Option<String>> {
-        let (sender, configuration) = watch::channel(configuration);
         let (registration, state) =
             Registration::new(self.client.clone(), configuration, self.repairs.clone());
         let drain = self.shutdown.drain.clone();
-        self.supervisor.background("webhook registration", async move {
-            registration.run(ready, drain).await;
-            drop(sender);
-        });
+        self.supervisor.background("webhook registration", registration.run(ready, drain));
         state
     }
 
@@ -284,10 +285,15 @@ async fn listen(host: Option<IpAddr>, port: u16) -> Result<(TcpListener, SocketA
 }
 
 /// The names by which API servers may call the webhook.
-fn hosts(args: &ServeArgs, identity: &PodIdentity) -> Vec<String> {
+fn hosts(args: &ServeArgs, identity: &PodIdentity) -> Hosts {
     let service = format!("{}.{}.svc", args.webhook.cert_service_name, identity.namespace);
-    let url_host = args.webhook.webhook_url_host.as_deref().map(|host| host_and_port(host).0.to_owned());
-    url_host.into_iter().chain([format!("{service}.cluster.local"), service]).collect()
+    let url_host = args.webhook.webhook_url_host.as_deref();
+    let url_host = url_host.map(|host| host_and_port(host).0.trim_matches(['[', ']']).to_owned());
+    let required = url_host.clone().unwrap_or_else(|| service.clone());
+    Hosts {
+        required,
+        all: url_host.into_iter().chain([format!("{service}.cluster.local"), service]).collect(),
+    }
 }
 
 /// Splits `HOST[:PORT]`; an IPv6 address with a port is in brackets.

@@ -85,7 +85,7 @@ fn server(
 ) -> Result<Server, RunError> {
     let webhook = Webhook::new(handle, Arc::new(NoNamespaces), Budget::default(), concurrency(args));
     // The first reading is published before the address is printed.
-    let routes = admission_routes(webhook, || true);
+    let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), || true);
     Ok(Server::new(listener, routes).with_tls(Tls::new(certificate, TlsOptions::default())?))
 }
 

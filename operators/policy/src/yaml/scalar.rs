@@ -137,7 +137,7 @@ fn as_json(number: f64) -> Option<String> {
         return None;
     }
     let size = number.abs();
-    if size != 0.0 && (size < 1e-6 || size >= 1e21) {
+    if size != 0.0 && !(1e-6..1e21).contains(&size) {
         return Some(format!("{number:e}"));
     }
     Some(format!("{number}"))

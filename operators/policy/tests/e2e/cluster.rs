@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use control_plane::ControlPlane;
 use tokio::io::AsyncWriteExt;
+use tokio::time::{interval, timeout};
 
-use crate::operator::Operator;
+use crate::operator::{Operator, PATIENCE};
 
 pub(crate) const NAMESPACE: &str = "gatekeeper-system";
 const POD: &str = "webtroller-0";
@@ -71,6 +73,18 @@ impl Cluster {
     pub(crate) async fn get(&self, what: &[&str], jsonpath: &str) -> String {
         let format = format!("jsonpath={jsonpath}");
         self.must(&[&["get"], what, &["-o", &format]].concat()).await
+    }
+
+    /// Reads an object until the part at `jsonpath` is as `expected`; it may be absent meanwhile.
+    pub(crate) async fn until(&self, what: &[&str], jsonpath: &str, expected: &str) {
+        let format = format!("jsonpath={jsonpath}");
+        let reading = async {
+            let mut ticks = interval(Duration::from_millis(100));
+            while self.kubectl(&[&["get"], what, &["-o", &format]].concat()).await.stdout != expected {
+                ticks.tick().await;
+            }
+        };
+        timeout(PATIENCE, reading).await.unwrap_or_else(|_| panic!("{what:?} never had {expected}"));
     }
 
     /// `kubectl apply` of a text; it must succeed.

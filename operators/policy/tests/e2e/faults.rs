@@ -104,7 +104,7 @@ async fn a_pod_without_rights_is_not_ready_and_says_which_and_a_broken_registrat
 
     // What others change is restored: a deletion, a foreign webhook, another authority.
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
-    let stale = r#"[{"op": "add", "path": "/webhooks/-", "value": {"name": "check-ignore-label.gatekeeper.sh",
+    let stale = r#"[{"op": "add", "path": "/webhooks/-", "value": {"name": "leftover.gatekeeper.sh",
         "clientConfig": {"url": "https://127.0.0.1:1/v1/admitlabel"}, "admissionReviewVersions": ["v1"],
         "sideEffects": "None", "failurePolicy": "Fail", "rules": [{"operations": ["*"], "apiGroups": [""],
         "apiVersions": ["v1"], "resources": ["namespaces"]}]}}]"#;
@@ -114,14 +114,13 @@ async fn a_pod_without_rights_is_not_ready_and_says_which_and_a_broken_registrat
         &["patch", CONFIGURATION, "--type=json", "-p", stale],
         &["patch", CONFIGURATION, "--type=json", "-p", authority],
     ];
+    let parts = "{.webhooks[*].name} {.webhooks[0].clientConfig.caBundle}";
+    let good = cluster.get(&[CONFIGURATION], parts).await;
     for (count, edit) in edits.into_iter().enumerate() {
         cluster.must(edit).await;
         let restored = format!("object=\"webhook configuration\"}} {}\n", count + 1);
         operator.until_metrics(|text| text.contains(&restored)).await;
-        cluster.must(&["wait", "--for=create", CONFIGURATION]).await;
-        cluster
-            .must(&["wait", "--for=jsonpath={.webhooks[*].name}=validation.gatekeeper.sh", CONFIGURATION])
-            .await;
+        cluster.until(&[CONFIGURATION], parts, &good).await;
         cluster.enforced(constraint).await;
         let refused = cluster.kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()]).await;
         assert!(refused.stderr.contains("[three-to-ten-replicas]"), "{}", refused.stderr);

@@ -30,6 +30,8 @@ struct Backend {
     webhook: String,
     health: String,
     ready: bool,
+    /// Ends the connections to a pod whose health port does not answer at all.
+    cut: CancellationToken,
 }
 
 /// Sends each connection to one of the ready pods in turn, as a Service does.
@@ -52,13 +54,15 @@ impl Balancer {
 
     fn set(&self, operators: &[&Operator]) {
         let mut backends = self.backends.lock().unwrap();
-        let ready = |operator: &Operator| {
-            backends.iter().any(|known| known.webhook == operator.webhook && known.ready)
-        };
-        let backend = |operator: &&Operator| Backend {
-            webhook: operator.webhook.clone(),
-            health: operator.health.clone(),
-            ready: ready(operator),
+        let known = |operator: &Operator| backends.iter().find(|known| known.webhook == operator.webhook);
+        let backend = |operator: &&Operator| {
+            let fresh = || Backend {
+                webhook: operator.webhook.clone(),
+                health: operator.health.clone(),
+                ready: false,
+                cut: CancellationToken::new(),
+            };
+            known(operator).cloned().unwrap_or_else(fresh)
         };
         *backends = operators.iter().map(backend).collect();
     }
@@ -76,7 +80,10 @@ async fn balance(listener: TcpListener, backends: Arc<Mutex<Vec<Backend>>>) {
         connections.spawn(async move {
             if let Ok(mut server) = TcpStream::connect(&backend.webhook).await {
                 // Ignore the error: either side may go at any time.
-                let _ = copy_bidirectional(&mut client, &mut server).await;
+                tokio::select! {
+                    _ = copy_bidirectional(&mut client, &mut server) => {}
+                    () = backend.cut.cancelled() => {}
+                }
             }
         });
     }
@@ -90,9 +97,13 @@ async fn check(backends: Arc<Mutex<Vec<Backend>>>) {
         let all = backends.lock().unwrap().clone();
         let probes = all.iter().map(|known| timeout(Duration::from_millis(500), readyz(&known.health)));
         for (known, probe) in all.iter().zip(join_all(probes).await) {
-            let ready = matches!(probe, Ok(Some((200, _))));
             let mut now = backends.lock().unwrap();
-            now.iter_mut().filter(|other| other.webhook == known.webhook).for_each(|now| now.ready = ready);
+            for now in now.iter_mut().filter(|other| other.webhook == known.webhook) {
+                now.ready = matches!(probe, Ok(Some((200, _))));
+                if probe.is_err() {
+                    std::mem::take(&mut now.cut).cancel();
+                }
+            }
         }
     }
 }
@@ -172,16 +183,20 @@ impl Fleet {
     }
 }
 
+/// Whether an event of the audit log is of an operator.
+pub(crate) fn is_operator(event: &Value) -> bool {
+    let agent = event["userAgent"].as_str().unwrap_or_default();
+    !["kubectl", "kube-controller-manager", "kube-apiserver"].iter().any(|other| agent.starts_with(other))
+}
+
 /// How many writes of the operators there were to objects of `resource`, by name.
 fn writes(cluster: &Cluster, resource: &str) -> std::collections::BTreeMap<String, usize> {
     let mut counts = std::collections::BTreeMap::new();
-    let others = ["kubectl", "kube-controller-manager", "kube-apiserver"];
     for event in cluster.plane.audit_log().unwrap() {
-        let agent = event["userAgent"].as_str().unwrap_or_default();
         let is_write = ["create", "update", "patch", "delete"].iter().any(|verb| event["verb"] == **verb);
         let of_resource =
             event["objectRef"]["resource"] == resource && event["objectRef"]["subresource"] == Value::Null;
-        if is_write && of_resource && !others.iter().any(|other| agent.starts_with(other)) {
+        if is_write && of_resource && is_operator(&event) {
             let name = event["objectRef"]["name"].as_str().unwrap_or_default().to_owned();
             *counts.entry(name).or_default() += 1;
         }

@@ -9,8 +9,10 @@
 )]
 
 mod bad_input;
+mod certificates;
 mod cluster;
 mod endings;
+mod exemptions;
 mod faults;
 mod fleet;
 mod https;
@@ -21,4 +23,5 @@ mod prober;
 mod proxy;
 mod quickstart;
 mod standalone;
+mod start;
 mod trial;

@@ -33,18 +33,33 @@ pub(crate) fn webtroller() -> Command {
 impl Operator {
     /// Starts `serve` against the cluster of `kubeconfig`, as the pod in `identity` (name, namespace, uid).
     pub(crate) async fn start(kubeconfig: impl AsRef<Path>, identity: [&str; 3]) -> Self {
-        let mut operator = Self::launch(kubeconfig, identity, "127.0.0.1").await;
+        Self::start_with(kubeconfig, identity, &[]).await
+    }
+
+    /// As [`Operator::start`], with more arguments.
+    pub(crate) async fn start_with(kubeconfig: impl AsRef<Path>, identity: [&str; 3], more: &[&str]) -> Self {
+        let mut operator = Self::launch_with(kubeconfig, identity, "127.0.0.1", more).await;
         operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
         operator
     }
 
     /// Starts `serve`, registered by URL at `host`, up to the moment when its health port answers.
     pub(crate) async fn launch(kubeconfig: impl AsRef<Path>, identity: [&str; 3], host: &str) -> Self {
+        Self::launch_with(kubeconfig, identity, host, &[]).await
+    }
+
+    async fn launch_with(
+        kubeconfig: impl AsRef<Path>,
+        identity: [&str; 3],
+        host: &str,
+        more: &[&str],
+    ) -> Self {
         let mut command = webtroller();
         command
             .args(["serve", "--log", "info", "--log-format", "json", "--host", "127.0.0.1", "--port", "0"])
             .args(["--health-port", "0", "--webhook-url-host", host, "--failure-policy", "fail"])
             .args(["--shutdown-delay", "1", "--webhook-operations", "CREATE,UPDATE,DELETE"])
+            .args(more)
             .env("KUBECONFIG", kubeconfig.as_ref())
             .envs([("POD_NAME", identity[0]), ("POD_NAMESPACE", identity[1]), ("POD_UID", identity[2])])
             .stderr(Stdio::piped());

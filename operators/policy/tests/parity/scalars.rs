@@ -221,7 +221,8 @@ fn read(text: &str) -> Result<Value, String> {
 
 /// Numbers by their text: 1 and 1.0 are different JSON.
 fn same(ours: &Value, theirs: &Value) -> bool {
-    ours.to_string() == theirs.to_string()
+    let (ours, theirs) = (ours.to_string(), theirs.to_string());
+    ours == theirs
 }
 
 #[test]

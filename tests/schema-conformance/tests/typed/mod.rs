@@ -181,7 +181,7 @@ fn condition(r: &mut Random, depth: usize, bound: &mut Vec<(String, Kind)>) -> S
             "self.name.find(self.other) != ''",
             "dyn(self.list).size() > 1",
             "self.labels.all(k, self.labels[k] == k)",
-            "type(self.port) == int",
+            "(type(self.port) == int)",
             "self == oldSelf",
             "self.labels.?a.optMap(x, x + self.name).orValue('') == ''",
             "self.data == b'x'",
@@ -270,16 +270,16 @@ fn over(
 
 /// A field, a bound name or a literal.
 fn leaf(r: &mut Random, kind: Kind, bound: &[(String, Kind)]) -> String {
-    if let Some((name, of)) = bound.iter().rev().find(|(_, of)| *of == kind || *of == Any) {
-        if r.chance(60) {
-            let field = match kind {
-                Text => ".id",
-                Texts => ".tags",
-                Int => ".count",
-                _ => return name.clone(),
-            };
-            return if *of == Any { format!("{name}{field}") } else { name.clone() };
-        }
+    if let Some((name, of)) = bound.iter().rev().find(|(_, of)| *of == kind || *of == Any)
+        && r.chance(60)
+    {
+        let field = match kind {
+            Text => ".id",
+            Texts => ".tags",
+            Int => ".count",
+            _ => return name.clone(),
+        };
+        return if *of == Any { format!("{name}{field}") } else { name.clone() };
     }
     let leaves: &[&str] = match kind {
         Bool => &["self.flag", "true", "has(self.list)"],

@@ -23,8 +23,11 @@ fn answering(status: u16, body: &str) -> (KubeSource, Arc<Mutex<Vec<String>>>) {
     (KubeSource::new(Client::new(service, "default")), requests)
 }
 
-fn gadgets() -> ApiResource {
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Gadget"), "gadgets")
+fn gadgets() -> Target {
+    Target::all(ApiResource::from_gvk_with_plural(
+        &GroupVersionKind::gvk("example.com", "v1", "Gadget"),
+        "gadgets",
+    ))
 }
 
 fn status(code: u16, message: &str) -> String {
@@ -75,7 +78,8 @@ async fn answers_are_told_apart_by_what_to_do_about_them() {
 async fn a_kind_that_its_group_lacks_is_not_served() {
     let body = r#"{"kind":"APIResourceList","groupVersion":"example.com/v1","resources":[]}"#;
     let (source, _) = answering(200, body);
-    let resolved = source.resolve(&GroupVersionKind::gvk("example.com", "v1", "Gadget")).await;
+    let resolved =
+        source.resolve(&GroupVersionKind::gvk("example.com", "v1", "Gadget"), Freshness::Now).await;
     assert!(matches!(resolved, Err(SourceError::NotServed)), "{resolved:?}");
 }
 
@@ -85,7 +89,8 @@ async fn a_kind_is_resolved_with_its_plural_and_what_it_lacks() {
         {"name":"gadgetoj","singularName":"gadget","namespaced":true,"kind":"Gadget","verbs":["get","list"]},
         {"name":"gadgetoj/status","singularName":"","namespaced":true,"kind":"Gadget","verbs":["get"]}]}"#;
     let (source, _) = answering(200, body);
-    let served = source.resolve(&GroupVersionKind::gvk("example.com", "v1", "Gadget")).await.unwrap();
+    let served =
+        source.resolve(&GroupVersionKind::gvk("example.com", "v1", "Gadget"), Freshness::Now).await.unwrap();
     assert_eq!((served.resource.plural.as_str(), served.missing), ("gadgetoj", Some(Verb::Watch)));
 }
 
@@ -104,9 +109,9 @@ async fn a_watch_begins_where_it_is_told_and_survives_nonsense() {
     let frames = source.watch(&gadgets(), "7", Duration::from_secs(290)).await.unwrap();
     let seen: Vec<String> = frames
         .map(|frame| match frame {
-            Ok(Frame::Applied(raw)) => format!("apply {raw}"),
-            Ok(Frame::Deleted(raw)) => format!("delete {raw}"),
-            Ok(Frame::Bookmark(version)) => format!("bookmark {version}"),
+            Ok(SourceEvent::Applied(raw)) => format!("apply {raw}"),
+            Ok(SourceEvent::Deleted(raw)) => format!("delete {raw}"),
+            Ok(SourceEvent::Bookmark(version)) => format!("bookmark {version}"),
             Err(SourceError::Undecodable(_)) => "nonsense".to_owned(),
             Err(SourceError::Expired) => "expired".to_owned(),
             Err(other) => format!("{other:?}"),

@@ -76,11 +76,13 @@ impl MatchResources {
         })
     }
 
-    /// Whether a creation is one for this. A namespace selector matches where the Namespace is not known: a policy must not
+    /// Whether a request is one for this. A namespace selector matches where the Namespace is not known: a policy must not
     /// pass because something was missing.
     pub(super) fn matches(&self, review: &Review, plurals: &Plurals) -> bool {
         let Some(object) = &review.object else { return false };
-        let listed = |rules: &[Rule]| rules.iter().any(|rule| rule.matches(object, &plurals.get(object)));
+        let listed = |rules: &[Rule]| {
+            rules.iter().any(|rule| rule.matches(object, &plurals.get(object), &review.operation))
+        };
         (self.included.is_empty() || listed(&self.included))
             && !listed(&self.excluded)
             && self.selectors.matches(review).unwrap_or(true)
@@ -88,13 +90,13 @@ impl MatchResources {
 }
 
 impl Rule {
-    fn matches(&self, object: &Document, resource: &str) -> bool {
+    fn matches(&self, object: &Document, resource: &str, operation: &str) -> bool {
         let lists = |words: &[String], word: &str| words.iter().any(|listed| listed == "*" || listed == word);
         let names = self.resource_names.as_deref().unwrap_or_default();
         let scope = self.scope.as_deref().unwrap_or("*");
         lists(&self.api_groups, object.group())
             && lists(&self.api_versions, object.version())
-            && lists(&self.operations, "CREATE")
+            && lists(&self.operations, operation)
             && (lists(&self.resources, resource) || self.resources.iter().any(|listed| listed == "*/*"))
             && (names.is_empty() || lists(names, object.name()))
             && (scope != "Cluster" || object.namespace().is_empty())

@@ -77,6 +77,12 @@ pub(super) enum SourceError {
     /// The schemas that are compared are not of one kind.
     #[error("a CustomResourceDefinition cannot be compared with a bare schema")]
     Mixed,
+    /// The document is not a contract.
+    #[error("{file}: not a contract: {source}")]
+    Contract { file: String, source: serde_json::Error },
+    /// A contract is about CRDs.
+    #[error("{file}: a bare schema keeps no contract: give a CustomResourceDefinition")]
+    Bare { file: String },
     /// The output is gone.
     #[error("cannot write: {0}")]
     Write(std::io::Error),
@@ -89,6 +95,8 @@ impl SourceError {
             Self::Read { file, .. }
             | Self::Syntax { file, .. }
             | Self::Empty { file }
+            | Self::Contract { file, .. }
+            | Self::Bare { file }
             | Self::Count { file, .. } => Some((file, 1)),
             Self::Kind { file, line, .. } => Some((file, *line)),
             Self::Twice | Self::Mount(_) | Self::Mixed | Self::Write(_) => None,
@@ -110,7 +118,7 @@ pub(super) struct Reading {
 /// Reads all documents of a file; `-` is `input`. What cannot be read keeps nothing else from being read.
 pub(super) fn read(path: &Path, input: &mut Standard<'_>) -> Reading {
     let mut reading = Reading::default();
-    let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
+    let file = file_name(path);
     let documents = match documents(path, &file, input) {
         Ok(documents) => documents,
         Err(error) => {
@@ -138,6 +146,19 @@ pub(super) fn read(path: &Path, input: &mut Standard<'_>) -> Reading {
         reading.unread.append(&mut reading.foreign);
     }
     reading
+}
+
+fn file_name(path: &Path) -> String {
+    if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
+}
+
+/// Reads the documents of a file that holds neither CRDs nor schemas, and names the file.
+pub(super) fn documents_of(
+    path: &Path,
+    input: &mut Standard<'_>,
+) -> Result<(String, Vec<Placed>), SourceError> {
+    let file = file_name(path);
+    documents(path, &file, input).map(|documents| (file, documents))
 }
 
 fn documents(path: &Path, file: &str, input: &mut Standard<'_>) -> Result<Vec<Placed>, SourceError> {

@@ -13,14 +13,14 @@ struct Line {
     args: SchemaArgs,
 }
 
-struct Ran {
-    code: u8,
-    out: String,
-    err: String,
+pub(super) struct Ran {
+    pub(super) code: u8,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
 /// Runs a command line in a folder with these files; `-` reads `input`.
-fn run(files: &[(&str, &str)], line: &[&str], input: &str) -> Ran {
+pub(super) fn run(files: &[(&str, &str)], line: &[&str], input: &str) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
         std::fs::write(folder.path().join(name), content).unwrap();

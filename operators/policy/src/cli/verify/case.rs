@@ -21,6 +21,7 @@ use crate::cli::suite::{Case, Test};
 
 use super::Manner;
 use super::engine::compilers;
+use super::native::{self, NativeTest};
 use super::report::Outcome;
 use super::strict::unknown_fields;
 
@@ -33,17 +34,29 @@ pub(super) fn run_test(folder: &Path, test: &Test, manner: &Manner<'_>) -> Outco
         Ok(SetUp::Refused) => outcome.refused = true,
         Ok(SetUp::Accepted(policy)) => {
             outcome.warnings = policy.warnings();
-            for case in &test.cases {
-                let skipped = case.skip || !manner.filter.selects_case(test, case);
-                let run = || policy.run_case(folder, case, manner);
-                manner.printed();
-                let ran = if skipped { Outcome::skipped(&case.name) } else { timed(&case.name, run) };
-                outcome.cases.push(Outcome { printed: manner.printed(), ..ran });
-            }
+            outcome.cases = run_cases(test, manner, &|case| policy.run_case(folder, case, manner));
+        }
+        Ok(SetUp::Native(native)) => {
+            outcome.cases = run_cases(test, manner, &|case| native.run_case(folder, case));
         }
     }
     outcome.elapsed = started.elapsed();
     outcome
+}
+
+fn run_cases(
+    test: &Test,
+    manner: &Manner<'_>,
+    run: &dyn Fn(&Case) -> Result<Judged, String>,
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for case in &test.cases {
+        let skipped = case.skip || !manner.filter.selects_case(test, case);
+        manner.printed();
+        let ran = if skipped { Outcome::skipped(&case.name) } else { timed(&case.name, || run(case)) };
+        outcomes.push(Outcome { printed: manner.printed(), ..ran });
+    }
+    outcomes
 }
 
 fn timed(name: &str, run: impl FnOnce() -> Result<Judged, String>) -> Outcome {
@@ -57,9 +70,22 @@ fn timed(name: &str, run: impl FnOnce() -> Result<Judged, String>) -> Outcome {
     Outcome { error, diff, trace, elapsed: started.elapsed(), ..Outcome::new(name) }
 }
 
+/// What the assertions of a case say about a verdict.
+pub(super) fn judged(case: &Case, verdict: &Verdict) -> Result<Judged, String> {
+    if case.assertions.is_empty() {
+        return Err("invalid Case: assertions must be non-empty".to_owned());
+    }
+    let mut judged = Judged::default();
+    for mismatch in case.assertions.iter().filter_map(|assertion| assertion.check(verdict).err()) {
+        judged.failures.push(mismatch.summary);
+        judged.diff.extend(mismatch.diff);
+    }
+    Ok(judged)
+}
+
 /// What came of a case that could be judged.
 #[derive(Default)]
-struct Judged {
+pub(super) struct Judged {
     failures: Vec<String>,
     /// What was wanted and what was found instead.
     diff: Vec<String>,
@@ -71,6 +97,8 @@ struct Judged {
 enum SetUp {
     /// Both are accepted, by every compiler.
     Accepted(Box<Policy>),
+    /// The test is about one of Kubernetes' own policies.
+    Native(NativeTest),
     /// The constraint is refused, which is what the test is about.
     Refused,
     /// The template has no code for the engine asked for.
@@ -96,8 +124,20 @@ struct Ready {
     implied: Vec<(Resultant, Review)>,
 }
 
+fn set_up_native(folder: &Path, test: &Test) -> Result<SetUp, String> {
+    match (NativeTest::read(folder, test), test.invalid) {
+        (Ok(native), false) => Ok(SetUp::Native(native)),
+        (Err(_), true) => Ok(SetUp::Refused),
+        (Ok(_), true) => Err("the binding should have been refused, and was accepted".to_owned()),
+        (Err(reason), false) => Err(reason),
+    }
+}
+
 fn set_up(folder: &Path, test: &Test, manner: &Manner<'_>) -> Result<SetUp, String> {
     let mut template = required(folder, test.template.as_deref(), "template")?;
+    if native::is_policy(&template) {
+        return set_up_native(folder, test);
+    }
     manner.cel.apply_to(&mut template);
     let constraint = required(folder, test.constraint.as_deref(), "constraint")?;
     let expansion = expansion(folder, test.expansion.as_deref())?;
@@ -147,17 +187,12 @@ impl Policy {
 
     /// Judges a case by each engine, and where there are several, compares them.
     fn run_case(&self, folder: &Path, case: &Case, manner: &Manner<'_>) -> Result<Judged, String> {
-        if case.assertions.is_empty() {
-            return Err("invalid Case: assertions must be non-empty".to_owned());
-        }
         let mut judged = Judged::default();
         for compiler in &self.compilers {
             let ready = self.ready(compiler.clone(), folder, case)?;
-            let verdict = ready.verdict();
-            for mismatch in case.assertions.iter().filter_map(|assertion| assertion.check(&verdict).err()) {
-                judged.failures.push(mismatch.summary);
-                judged.diff.extend(mismatch.diff);
-            }
+            let own = self::judged(case, &ready.verdict())?;
+            judged.failures.extend(own.failures);
+            judged.diff.extend(own.diff);
             if let Some(coverage) = manner.coverage {
                 self.explanations(compiler, &ready).for_each(|found| coverage.add(&self.path, &found));
             }
@@ -282,12 +317,12 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn is_admission_review(object: &Value) -> bool {
+pub(super) fn is_admission_review(object: &Value) -> bool {
     text(object, "/kind") == "AdmissionReview" && text(object, "/apiVersion").starts_with("admission.k8s.io/")
 }
 
 /// The review of the request that an AdmissionReview holds.
-fn request(review: &Value) -> Result<Review, String> {
+pub(super) fn request(review: &Value) -> Result<Review, String> {
     let unknown = unknown_fields(review);
     if !unknown.is_empty() {
         return Err(format!("invalid AdmissionReview: unknown fields: {}", unknown.join(", ")));
@@ -309,7 +344,7 @@ fn request(review: &Value) -> Result<Review, String> {
 }
 
 /// A test must not depend on which of two values of a key counts.
-fn read(folder: &Path, path: &str) -> Result<Vec<Manifest>, String> {
+pub(super) fn read(folder: &Path, path: &str) -> Result<Vec<Manifest>, String> {
     let manifests = load_file(&folder.join(path)).map_err(|error| error.to_string())?;
     match manifests.iter().find_map(|manifest| manifest.duplicate.as_ref()) {
         Some(duplicate) => Err(format!("{path}: {duplicate}")),
@@ -317,7 +352,7 @@ fn read(folder: &Path, path: &str) -> Result<Vec<Manifest>, String> {
     }
 }
 
-fn required(folder: &Path, path: Option<&str>, what: &str) -> Result<Value, String> {
+pub(super) fn required(folder: &Path, path: Option<&str>, what: &str) -> Result<Value, String> {
     let path = path.ok_or_else(|| format!("must define {what}"))?;
     let mut manifests = read(folder, path).map_err(|error| format!("reading {what}: {error}"))?;
     match (manifests.pop(), manifests.is_empty()) {

@@ -453,3 +453,49 @@ fn bodies_that_no_case_violates_are_named() {
     assert!(code == 1 && text.contains("template.yaml:12:7: no case violates it\n"), "{text}");
     assert_eq!(ran(without, 50.0).0, 0);
 }
+
+#[test]
+fn policies_of_kubernetes_are_tested_with_their_bindings() {
+    let suite = r"
+apiVersion: test.gatekeeper.sh/v1alpha1
+kind: Suite
+tests:
+- name: native
+  template: policy.yaml
+  constraint: binding.yaml
+  cases:
+  - {name: bad, object: bad.yaml, assertions: [{violations: 1, message: ^no label bad$}]}
+  - {name: good, object: good.yaml, assertions: [{violations: no}]}
+  - {name: updated, object: update.yaml, assertions: [{violations: no}]}
+";
+    let folder = folder(suite);
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "policy.yaml",
+        "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p}, spec: {matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}, validations: [{expression: \"!has(object.metadata.labels) || !('bad' in object.metadata.labels)\", message: no label bad}]}}",
+    );
+    write(
+        "binding.yaml",
+        "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: p, validationActions: [Deny]}}",
+    );
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {bad: x}}}";
+    write(
+        "update.yaml",
+        &format!(
+            "{{apiVersion: admission.k8s.io/v1, kind: AdmissionReview, request: {{operation: UPDATE, object: {pod}, oldObject: {pod}}}}}"
+        ),
+    );
+    let report = report_of(&folder.path().join("suite.yaml"));
+    assert!(report.passed() && report.tests[0].cases.len() == 3, "{report:?}");
+    write(
+        "binding.yaml",
+        "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: p}}",
+    );
+    assert!(
+        report_of(&folder.path().join("suite.yaml")).tests[0]
+            .error
+            .as_ref()
+            .unwrap()
+            .contains("validationActions")
+    );
+}

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use admission_server::ServingCertificate;
+use admission_server::CertificateSet;
 
 use crate::controller::{InstallError, OwnCrds, reason};
 use crate::runtime::RunError;
 use crate::runtime::args::ServeArgs;
 
-use super::{Cluster, hosts, identity, secret};
+use super::{Cluster, identity};
 
 /// The first wait before another try, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
@@ -23,7 +23,7 @@ impl Cluster {
         &self,
         args: &ServeArgs,
         crds: &mut OwnCrds,
-    ) -> Result<ServingCertificate, RunError> {
+    ) -> Result<CertificateSet, RunError> {
         let (mut wait, longest) = RETRY;
         loop {
             let error = match self.try_to_prepare(args, crds).await {
@@ -42,15 +42,11 @@ impl Cluster {
         }
     }
 
-    async fn try_to_prepare(
-        &self,
-        args: &ServeArgs,
-        crds: &mut OwnCrds,
-    ) -> Result<ServingCertificate, RunError> {
+    async fn try_to_prepare(&self, args: &ServeArgs, crds: &mut OwnCrds) -> Result<CertificateSet, RunError> {
         let namespace = &self.identity.namespace;
         identity::ensure_namespace(&self.client, namespace).await.map_err(RunError::Cluster)?;
         crds.install(&self.client).await?;
-        secret::ensure(&self.client, namespace, &hosts(args, &self.identity)).await
+        self.certificates(args).await
     }
 }
 

@@ -1,0 +1,109 @@
+//! The derive macro of the `duck-types` crate, which re-exports it.
+//!
+//! ```
+//! use duck_types::{DuckType, Place};
+//!
+//! #[derive(serde::Deserialize, DuckType)]
+//! #[duck(path = "/status/address")]
+//! struct Addressable {
+//!     url: String,
+//! }
+//!
+//! assert_eq!(Addressable::PLACE.paths()[0].to_string(), "/status/address");
+//! ```
+//!
+//! | attribute | meaning |
+//! |---|---|
+//! | `path = "/status/address"` | one sub-tree, which the type describes |
+//! | `paths("/spec/sink", "/status/sinkUri")` | several; the type has the shape of the object |
+//! | `name = "Addressable"` | the name in messages; by default that of the type |
+//! | `list_map("/containers", "name")` | a list whose elements are identified by these fields; `""` is the duck itself |
+//! | `crate = "path"` | the path of `duck-types`, for crates that re-export it |
+//!
+//! The paths are checked at compile time by `duck-types` itself, in a constant. Paths that overlap are refused:
+//!
+//! ```compile_fail
+//! #[derive(serde::Deserialize, duck_types::DuckType)]
+//! #[duck(path = "status/address")] // no leading slash
+//! struct Addressable {}
+//! ```
+//!
+//! ```compile_fail
+//! #[derive(serde::Deserialize, duck_types::DuckType)]
+//! #[duck(path = "/metadata/uid")] // belongs to the API server
+//! struct Uid {}
+//! ```
+//!
+//! ```compile_fail
+//! #[derive(serde::Deserialize, duck_types::DuckType)]
+//! #[duck(path = "/spec/a~2")] // not an escape
+//! struct Escape {}
+//! ```
+//!
+//! ```compile_fail
+//! #[derive(serde::Deserialize, duck_types::DuckType)]
+//! #[duck(paths("/spec", "/spec/sink"))] // the second lies in the first
+//! struct Overlap {}
+//! ```
+//!
+//! ```compile_fail
+//! #[derive(serde::Deserialize, duck_types::DuckType)]
+//! struct Nowhere {} // no path
+//! ```
+//!
+//! What it does not do: derive `Deserialize` and `Serialize`, which the type needs as well.
+
+mod attribute;
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use quote::quote_spanned;
+use syn::DeriveInput;
+
+use attribute::{Attribute, Paths};
+
+/// Derives `duck_types::DuckType`. The attribute `#[duck(…)]` is described on the crate's page.
+#[proc_macro_derive(DuckType, attributes(duck))]
+pub fn duck_type(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
+    let Attribute { krate, name, paths, list_maps } = Attribute::of(input)?;
+    let path = |literal: &syn::LitStr| {
+        quote_spanned! {literal.span()=> #krate::DuckPath::from_static(#literal) }
+    };
+    let place = match &paths {
+        Paths::One(literal) => {
+            let path = path(literal);
+            quote_spanned! {literal.span()=> #krate::Place::At(#path) }
+        }
+        Paths::Several(literals) => {
+            let paths = literals.iter().map(path);
+            quote_spanned! {input.ident.span()=> {
+                const PATHS: &[#krate::DuckPath] = &[#(#paths),*];
+                #krate::Place::Across(PATHS)
+            } }
+        }
+    };
+    let lists = list_maps.iter().map(|(path, keys)| {
+        quote_spanned! {path.span()=> #krate::ListMap { path: #path, keys: &[#(#keys),*] } }
+    });
+    let ident = &input.ident;
+    let (generics, arguments, bounds) = input.generics.split_for_impl();
+    let literals = paths.literals();
+    Ok(quote_spanned! {ident.span()=>
+        // A constant of a generic type is evaluated where it is used; this one always is.
+        const _: &[#krate::DuckPath] = &[#(#krate::DuckPath::from_static(#literals)),*];
+
+        impl #generics #krate::DuckType for #ident #arguments #bounds {
+            const NAME: &'static str = #name;
+            const PLACE: #krate::Place = #place;
+            const LIST_MAPS: &'static [#krate::ListMap] = &[#(#lists),*];
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

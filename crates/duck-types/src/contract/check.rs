@@ -1,0 +1,122 @@
+//! Compares the fields of a contract with one version of a CustomResourceDefinition.
+
+use serde_json::Value;
+
+use super::compare::{Comparison, Direction, Place};
+use super::report::{Problem, Report, Unverified, Violation};
+use super::schema::{Additional, Node};
+use super::{FieldSpec, Shape};
+use crate::Endpoint;
+
+/// Compares `version` of the CustomResourceDefinition `crd` (v1, as JSON) with `fields`, before an object ever
+/// disagrees.
+///
+/// A field that is *read* must hold only values that the reader understands; a field that is *written* must accept
+/// all values that the writer may send, and must not be pruned. Through `x-kubernetes-preserve-unknown-fields` and
+/// validations that are not compared (`anyOf`, CEL rules) the verdict is unverified.
+#[must_use]
+pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let served = served(crd);
+    let name = |version: &Value| version.get("name").and_then(Value::as_str).map(str::to_owned);
+    let found = versions.iter().position(|candidate| name(candidate).as_deref() == Some(version));
+    let found = found.filter(|_| served.iter().any(|name| name == version));
+    let Some((index, found)) = found.and_then(|index| Some((index, versions.get(index)?))) else {
+        let problem = Problem::NotServed { version: version.to_owned(), served };
+        let violation = Violation { at: String::new(), schema: "/spec/versions".to_owned(), problem };
+        return Report { violations: vec![violation], unverified: Vec::new() };
+    };
+    let has_status = found.pointer("/subresources/status").is_some();
+    let schema_at = format!("/spec/versions/{index}/schema/openAPIV3Schema");
+    let schema = found.pointer("/schema/openAPIV3Schema");
+    let mut report = Report::default();
+    for field in fields {
+        if field.write.is_some() && field.path.endpoint() == Endpoint::Status && !has_status {
+            report.violations.push(Violation {
+                at: field.path.to_string(),
+                schema: format!("/spec/versions/{index}/subresources"),
+                problem: Problem::NoStatusSubresource,
+            });
+        }
+        let Some(schema) = schema else {
+            let reason = "the version has no schema".to_owned();
+            let at = field.path.to_string();
+            report.unverified.push(Unverified { at, schema: schema_at.clone(), reason });
+            continue;
+        };
+        report.extend(check_field(schema, &schema_at, field));
+    }
+    report
+}
+
+/// The names of the versions that a definition serves.
+pub(crate) fn served(crd: &Value) -> Vec<String> {
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
+    served.filter_map(|version| version.get("name")?.as_str().map(str::to_owned)).collect()
+}
+
+fn check_field(schema: &Value, schema_at: &str, field: &FieldSpec) -> Report {
+    let directions = [(Direction::Read, &field.read), (Direction::Write, &field.write)];
+    let mut report = Report::default();
+    for (direction, shape) in directions {
+        let Some(shape) = shape else { continue };
+        let keys =
+            |at: &str| field.list_maps.iter().find(|list| list.path == at).map(|list| list.keys.clone());
+        let mut comparison = Comparison { direction, keys: &keys, report: Report::default() };
+        walk(&mut comparison, Node::root(schema), schema_at, field, shape);
+        report.extend(comparison.report);
+    }
+    report
+}
+
+/// Walks from the root of the object to the field.
+fn walk(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldSpec, shape: &Shape) {
+    // The API server declares metadata itself.
+    if field.path.first() == "metadata" {
+        return;
+    }
+    let mut at = Place { schema: schema_at.to_owned(), ..Place::default() };
+    let mut node = root;
+    let mut rest = field.path.segments();
+    while let Some(segment) = rest.next() {
+        if to.direction == Direction::Write && node.text("x-kubernetes-map-type") == Some("atomic") {
+            to.violate(&at, Problem::Atomic);
+        }
+        let declared = node.property(&segment).map(|next| (next, "properties"));
+        let next = declared.or_else(|| match node.additional() {
+            Additional::Each(next) => Some((next, "additionalProperties")),
+            _ => None,
+        });
+        let Some((next, keyword)) = next else {
+            let here = at.undeclared(&segment);
+            return match node.additional() {
+                Additional::Any(_) if rest.len() == 0 => to.any_value(Node::root(shape.schema()), &here),
+                Additional::Any(_) if to.direction == Direction::Write => to.violate(&here, Problem::Pruned),
+                _ if node.preserves() => {
+                    let reason = "x-kubernetes-preserve-unknown-fields: the schema does not declare it";
+                    to.unverified(&here, reason);
+                }
+                _ => undeclared(to, node, &at, &here, field),
+            };
+        };
+        at = at.member(&segment, keyword);
+        node = next;
+    }
+    at.field = String::new();
+    to.node(node, Node::root(shape.schema()), &at, true);
+}
+
+fn undeclared(to: &mut Comparison<'_>, node: Node<'_>, at: &Place, here: &Place, field: &FieldSpec) {
+    match node.types() {
+        Some(types) if !types.contains("object") => {
+            let schema = types.into_iter().collect::<Vec<_>>().join(" or ");
+            to.violate(at, Problem::Type { contract: "object".to_owned(), schema });
+        }
+        _ if to.direction == Direction::Read && field.optional => {}
+        _ => to.violate(here, Problem::Missing),
+    }
+}
+
+#[cfg(test)]
+mod tests;

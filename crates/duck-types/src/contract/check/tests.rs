@@ -1,0 +1,362 @@
+//! Contracts against small CustomResourceDefinitions (K8).
+
+use serde_json::json;
+
+use super::*;
+use crate::DuckPath;
+use crate::contract::{FieldType, Verdict};
+
+fn crd(status: Value) -> Value {
+    let version = |name: &str, served: bool, subresources: Value| {
+        let properties = json!({"spec": {"type": "object"}, "status": status});
+        let schema = json!({"openAPIV3Schema": {"type": "object", "properties": properties}});
+        json!({"name": name, "served": served, "subresources": subresources, "schema": schema})
+    };
+    json!({"spec": {"scope": "Namespaced", "versions": [
+        version("v1alpha1", false, json!({})),
+        version("v1beta1", true, json!({})),
+        version("v1", true, json!({"status": {}})),
+    ]}})
+}
+
+fn path(text: &str) -> DuckPath {
+    text.parse().unwrap()
+}
+
+fn object(properties: Value) -> Value {
+    json!({"type": "object", "properties": properties})
+}
+
+fn field(direction: &str, shape: Value) -> FieldSpec {
+    let (path, shape) = (path("/status/f"), Shape::from_schema(shape));
+    if direction == "read" { FieldSpec::read(path, shape) } else { FieldSpec::write(path, shape) }
+}
+
+fn texts(report: &Report) -> Vec<String> {
+    let violations = report.violations.iter().map(ToString::to_string);
+    violations.chain(report.unverified.iter().map(ToString::to_string)).collect()
+}
+
+/// Compares the schema of `/status/f` with the shape of a field there.
+#[track_caller]
+fn check(direction: &str, schema: Value, shape: Value, expected: &[&str]) {
+    let report = check_crd(&crd(object(json!({"f": schema}))), "v1", &[field(direction, shape.clone())]);
+    assert_eq!(texts(&report), expected, "{direction} {shape} from {schema}");
+    let pointers = report.violations.iter().map(|violation| &violation.schema);
+    for pointer in pointers {
+        let document = crd(object(json!({"f": schema})));
+        assert!(document.pointer(pointer).is_some(), "{pointer} leads nowhere");
+    }
+}
+
+#[test]
+fn a_version_must_be_served() {
+    for version in ["v1alpha1", "v2"] {
+        let report = check_crd(&crd(object(json!({}))), version, &[]);
+        assert_eq!(texts(&report), [format!("version {version} is not served; served: v1beta1, v1")]);
+    }
+    assert_eq!(texts(&check_crd(&json!({}), "v1", &[])), ["version v1 is not served; served: "]);
+}
+
+#[test]
+fn equal_shapes_satisfy_both_directions() {
+    for shape in [
+        json!({"type": "string"}),
+        json!({"type": "integer", "format": "int32"}),
+        json!({"type": "array", "items": {"type": "string"}}),
+        json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "enum": ["x"]}}}),
+        json!({"x-kubernetes-int-or-string": true}),
+    ] {
+        for direction in ["read", "write"] {
+            check(direction, shape.clone(), shape.clone(), &[]);
+        }
+    }
+    let report = check_crd(&crd(object(json!({}))), "v1", &[]);
+    assert_eq!(report.verdict(), Verdict::Satisfied);
+}
+
+#[test]
+fn a_missing_field_is_dropped_when_written_and_absent_when_read() {
+    let missing = "/status/f: not in the schema: declare it, or the API server drops it";
+    let status = object(json!({"other": {"type": "string"}}));
+    for direction in ["read", "write"] {
+        let report = check_crd(&crd(status.clone()), "v1", &[field(direction, json!({"type": "string"}))]);
+        assert_eq!(texts(&report), [missing]);
+    }
+    let optional = field("read", json!({"type": "string"})).optional();
+    assert_eq!(check_crd(&crd(status), "v1", &[optional]).verdict(), Verdict::Satisfied);
+    let on_the_way = FieldSpec::read(path("/status/f/g"), FieldType::String);
+    let report = check_crd(&crd(object(json!({"f": {"type": "string"}}))), "v1", &[on_the_way]);
+    assert_eq!(texts(&report), ["/status/f: the contract says object, and the schema says string"]);
+}
+
+#[test]
+fn reading_tolerates_less_and_writing_tolerates_more() {
+    let (integer, number) = (json!({"type": "integer"}), json!({"type": "number"}));
+    let either = json!({"x-kubernetes-int-or-string": true});
+    let text = json!({"type": "string"});
+    let differ = |ours: &str, theirs: &str| {
+        format!("/status/f: the contract says {ours}, and the schema says {theirs}")
+    };
+    check("read", integer.clone(), number.clone(), &[]);
+    check("write", integer.clone(), number.clone(), &[&differ("number", "integer")]);
+    check("write", number.clone(), integer.clone(), &[]);
+    check("read", number, integer.clone(), &[&differ("integer", "number")]);
+    check("write", either.clone(), text.clone(), &[]);
+    check("read", either.clone(), text, &[&differ("string", "integer or string")]);
+    check("read", integer, either, &[]);
+    check("write", json!({"type": "string"}), json!(true), &[&differ("anything", "string")]);
+    check("read", json!({"type": "string"}), json!(true), &[]);
+}
+
+#[test]
+fn narrower_bounds_and_enums_are_violations_in_one_direction() {
+    let int32 = json!({"type": "integer", "format": "int32"});
+    let above = "/status/f: the contract reads only values with minimum -2147483648";
+    let below = "/status/f: the contract reads only values with maximum 2147483647";
+    check("read", json!({"type": "integer"}), int32.clone(), &[above, below]);
+    check("write", json!({"type": "integer"}), int32.clone(), &[]);
+    check("read", json!({"type": "integer", "minimum": 0, "maximum": 9}), int32.clone(), &[]);
+    let exclusive = json!({"type": "integer", "minimum": 0, "exclusiveMinimum": true});
+    let zero = json!({"type": "integer", "minimum": 0});
+    check(
+        "write",
+        exclusive.clone(),
+        zero.clone(),
+        &["/status/f: the schema accepts only values with minimum 0"],
+    );
+    check("read", exclusive, zero, &[]);
+    let short = json!({"type": "string", "maxLength": 3});
+    check(
+        "write",
+        short.clone(),
+        json!({"type": "string"}),
+        &["/status/f: the schema accepts only values with maxLength 3"],
+    );
+    check("read", short, json!({"type": "string"}), &[]);
+    let (one, two) =
+        (json!({"type": "string", "enum": ["a"]}), json!({"type": "string", "enum": ["a", "b"]}));
+    check("read", one.clone(), two.clone(), &[]);
+    check("write", one.clone(), two.clone(), &["/status/f: the schema accepts only \"a\", and not \"b\""]);
+    check("read", two, one.clone(), &["/status/f: the contract reads only \"a\", and not \"b\""]);
+    check("read", json!({"type": "string"}), one, &["/status/f: the contract reads only \"a\""]);
+    let pattern = json!({"type": "string", "pattern": "^a"});
+    check(
+        "write",
+        pattern.clone(),
+        json!({"type": "string"}),
+        &["/status/f: the schema accepts only strings that match \"^a\""],
+    );
+    let other = json!({"type": "string", "pattern": "^b"});
+    check(
+        "write",
+        pattern,
+        other,
+        &["/status/f: not verified: the patterns differ, and patterns are not compared"],
+    );
+    let time = json!({"type": "string", "format": "date-time"});
+    check(
+        "read",
+        json!({"type": "string"}),
+        time,
+        &["/status/f: the contract reads only strings of format date-time"],
+    );
+}
+
+#[test]
+fn null_and_absence_are_compared() {
+    let nullable = json!({"type": "string", "nullable": true});
+    let option = json!({"type": ["string", "null"]});
+    check(
+        "read",
+        nullable.clone(),
+        json!({"type": "string"}),
+        &["/status/f: nullable in the schema, and the reader refuses null"],
+    );
+    check("read", nullable, option.clone(), &[]);
+    check("write", json!({"type": "string"}), option.clone(), &[]);
+    let list = |items: &Value| json!({"type": "array", "items": items});
+    check(
+        "write",
+        list(&json!({"type": "string"})),
+        list(&option),
+        &["/status/f/*: null may be written, and the schema refuses it"],
+    );
+    let needs = json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}});
+    let may = object(json!({"a": {"type": "string"}}));
+    check(
+        "read",
+        may.clone(),
+        needs.clone(),
+        &["/status/f/a: the reader needs it: require it in the schema, or give it a default"],
+    );
+    check("read", object(json!({"a": {"type": "string", "default": "x"}})), needs.clone(), &[]);
+    check(
+        "write",
+        needs,
+        may,
+        &["/status/f/a: required by the schema, and the contract does not always write it"],
+    );
+}
+
+#[test]
+fn items_and_maps_are_compared() {
+    let list = |name: &str| json!({"type": "array", "items": {"type": name}});
+    check(
+        "read",
+        list("string"),
+        list("integer"),
+        &["/status/f/*: the contract says integer, and the schema says string"],
+    );
+    let map = |each: Value| json!({"type": "object", "additionalProperties": each});
+    let strings = map(json!({"type": "string"}));
+    check(
+        "write",
+        map(json!({"type": "integer"})),
+        strings.clone(),
+        &["/status/f/*: the contract says string, and the schema says integer"],
+    );
+    let pruned = |at: &str| {
+        format!(
+            "{at}: objects here lose their fields: declare them or set x-kubernetes-preserve-unknown-fields"
+        )
+    };
+    check("write", json!({"type": "object"}), strings.clone(), &[&pruned("/status/f")]);
+    let structs = map(object(json!({"a": {"type": "string"}})));
+    let missing = "/status/f/*/a: not in the schema: declare it, or the API server drops it";
+    check("write", map(json!({"type": "object"})), structs.clone(), &[missing]);
+    check("write", map(json!(true)), structs, &[&pruned("/status/f/*")]);
+    check("write", map(json!(true)), strings.clone(), &[]);
+    check(
+        "read",
+        map(json!(true)),
+        strings,
+        &["/status/f/*: not verified: additionalProperties: true accepts any value"],
+    );
+    check("write", map(json!({"type": "object"})), json!({"type": "object"}), &[&pruned("/status/f/*")]);
+    check(
+        "write",
+        json!({"type": "array", "items": {"type": "object"}}),
+        json!({"type": "array"}),
+        &[&pruned("/status/f/*")],
+    );
+    check("write", json!({"type": "object"}), json!({"type": "object"}), &[&pruned("/status/f")]);
+}
+
+#[test]
+fn a_write_below_additional_properties_true_is_pruned() {
+    let status = json!({"type": "object", "additionalProperties": true});
+    let check = |at: &str, expected: &[&str]| {
+        let report = check_crd(&crd(status.clone()), "v1", &[FieldSpec::write(path(at), FieldType::String)]);
+        let found: Vec<_> =
+            report.violations.iter().map(|violation| (&*violation.at, &violation.problem)).collect();
+        let expected: Vec<_> = expected.iter().map(|at| (*at, &Problem::Pruned)).collect();
+        assert_eq!(found, expected, "{at}");
+    };
+    check("/status/f", &[]);
+    check("/status/f/g", &["/status/f"]);
+}
+
+#[test]
+fn what_a_schema_leaves_open_is_unverified() {
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let declared = "x-kubernetes-preserve-unknown-fields: the schema does not declare it";
+    let below = FieldSpec::write(path("/status/f/g"), FieldType::String);
+    let report = check_crd(&crd(object(json!({"f": open}))), "v1", &[below]);
+    assert!(
+        matches!(report.verdict(), Verdict::Unverified([found]) if found.at == "/status/f/g" && found.reason == declared)
+    );
+    let any = json!({"x-kubernetes-preserve-unknown-fields": true});
+    let accepts =
+        "/status/f: not verified: x-kubernetes-preserve-unknown-fields: the schema accepts anything here";
+    for direction in ["read", "write"] {
+        check(direction, any.clone(), json!({"type": "string"}), &[accepts]);
+    }
+    let members =
+        "/status/f: not verified: x-kubernetes-preserve-unknown-fields: the schema accepts any member";
+    check("write", open, json!({"type": "object"}), &[members]);
+    let rule = json!({"type": "string", "x-kubernetes-validations": [{"rule": "self != ''"}]});
+    let restricted = "/status/f: not verified: the schema restricts the value by x-kubernetes-validations, which is not compared";
+    check("write", rule.clone(), json!({"type": "string"}), &[restricted]);
+    check("read", rule, json!({"type": "string"}), &[]);
+    let choice = json!({"oneOf": [{"type": "object"}, {"type": "string"}]});
+    check(
+        "read",
+        json!({"type": "string"}),
+        choice,
+        &["/status/f: not verified: the contract uses oneOf, which is not compared"],
+    );
+    let bare = json!({"spec": {"versions": [{"name": "v1", "served": true}]}});
+    let report = check_crd(&bare, "v1", &[field("read", json!({"type": "string"}))]);
+    assert_eq!(texts(&report), ["/status/f: not verified: the version has no schema"]);
+}
+
+#[test]
+fn lists_merge_as_the_contract_says() {
+    let items = object(json!({"type": {"type": "string"}}));
+    let list = |kind: &str| json!({"type": "array", "items": items, "x-kubernetes-list-type": kind});
+    let mut map = list("map");
+    map["x-kubernetes-list-map-keys"] = json!(["type"]);
+    let shape = json!({"type": "array", "items": items});
+    let keyed = |schema: &Value| {
+        let field = field("write", shape.clone()).list_map("", ["type"]);
+        texts(&check_crd(&crd(object(json!({"f": schema}))), "v1", &[field]))
+    };
+    assert_eq!(keyed(&map), [""; 0]);
+    assert_eq!(
+        keyed(&list("atomic")),
+        ["/status/f: the list must have x-kubernetes-list-type map with keys type, and is atomic"]
+    );
+    check("write", list("atomic"), shape.clone(), &[]);
+    check(
+        "write",
+        map,
+        shape.clone(),
+        &["/status/f: the list is written as a whole, and its x-kubernetes-list-type is map of type"],
+    );
+    check(
+        "write",
+        list("set"),
+        shape,
+        &["/status/f: the list is written as a whole, and its x-kubernetes-list-type is set"],
+    );
+    let unique = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true});
+    let set = json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"});
+    check("write", set, unique, &[]);
+}
+
+#[test]
+fn an_atomic_object_on_the_way_is_taken_as_a_whole() {
+    let mut status = object(json!({"f": {"type": "string"}}));
+    status["x-kubernetes-map-type"] = json!("atomic");
+    let report = check_crd(&crd(status.clone()), "v1", &[field("write", json!({"type": "string"}))]);
+    assert_eq!(
+        texts(&report),
+        ["/status: atomic: an apply of a part of it would take the whole; make it granular"]
+    );
+    let read = check_crd(&crd(status), "v1", &[field("read", json!({"type": "string"}))]);
+    assert_eq!(read.verdict(), Verdict::Satisfied);
+}
+
+#[test]
+fn a_status_can_be_written_only_through_its_subresource() {
+    let status = object(json!({"f": {"type": "string"}}));
+    let fields = [field("write", json!({"type": "string"})), field("read", json!({"type": "string"}))];
+    let report = check_crd(&crd(status), "v1beta1", &fields);
+    assert_eq!(texts(&report), ["/status/f: written, but the version has no status subresource: enable it"]);
+}
+
+#[test]
+fn metadata_is_declared_by_the_api_server() {
+    let field = FieldSpec::write(path("/metadata/finalizers"), FieldType::Array);
+    assert_eq!(check_crd(&crd(object(json!({}))), "v1", &[field]).verdict(), Verdict::Satisfied);
+}
+
+#[test]
+fn every_violation_is_reported_in_the_order_of_the_fields() {
+    let fields = ["/status/b", "/status/a", "/spec/c"].map(|at| FieldSpec::read(path(at), FieldType::String));
+    let report = check_crd(&crd(object(json!({}))), "v1", &fields);
+    let places: Vec<&str> = report.violations.iter().map(|violation| violation.at.as_str()).collect();
+    assert_eq!(places, ["/status/b", "/status/a", "/spec/c"]);
+}

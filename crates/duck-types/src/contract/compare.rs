@@ -1,0 +1,352 @@
+//! Compares the shape of a field with the schema that a CustomResourceDefinition serves for it.
+//!
+//! The direction decides which side must contain the other. Reading: every value that the server may hold must be
+//! one that the reader understands. Writing: every value that the writer may send must be one that the server
+//! accepts and keeps. An `integer` without a format, read into an `i32`, is a violation; written from one, it is not.
+
+use serde_json::Value;
+
+use super::report::{Problem, Report, Unverified, Violation};
+use super::schema::{Additional, BOUNDS, Node};
+use crate::path::pointer;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// The place of a comparison: in the object, with `*` for any element, and in the document of the schema.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) object: String,
+    pub(crate) schema: String,
+    /// Pointer from the field, for the keys of lists.
+    pub(crate) field: String,
+}
+
+impl Place {
+    pub(crate) fn member(&self, name: &str, keyword: &str) -> Self {
+        let step = pointer([name]);
+        let schema = match keyword {
+            "properties" => format!("{}/properties{step}", self.schema),
+            keyword => format!("{}/{keyword}", self.schema),
+        };
+        Self { object: format!("{}{step}", self.object), schema, field: format!("{}{step}", self.field) }
+    }
+
+    /// A member that the schema does not declare: the pointer in the schema is that of the object.
+    pub(crate) fn undeclared(&self, name: &str) -> Self {
+        Self { schema: self.schema.clone(), ..self.member(name, "properties") }
+    }
+
+    fn element(&self) -> Self {
+        Self {
+            object: format!("{}/*", self.object),
+            schema: format!("{}/items", self.schema),
+            field: format!("{}/*", self.field),
+        }
+    }
+}
+
+/// Collects the findings of one comparison.
+pub(crate) struct Comparison<'k> {
+    pub(crate) direction: Direction,
+    /// The keys of the list at a pointer from the field.
+    pub(crate) keys: &'k dyn Fn(&str) -> Option<Vec<String>>,
+    pub(crate) report: Report,
+}
+
+impl Comparison<'_> {
+    pub(crate) fn violate(&mut self, at: &Place, problem: Problem) {
+        let violation = Violation { at: at.object.clone(), schema: at.schema.clone(), problem };
+        self.report.violations.push(violation);
+    }
+
+    pub(crate) fn unverified(&mut self, at: &Place, reason: &str) {
+        let (pointer, schema, reason) = (at.object.clone(), at.schema.clone(), reason.to_owned());
+        self.report.unverified.push(Unverified { at: pointer, schema, reason });
+    }
+
+    fn is_write(&self) -> bool {
+        self.direction == Direction::Write
+    }
+
+    /// The side that must be contained, and the side that must contain it.
+    fn sides<'n>(&self, crd: Node<'n>, ours: Node<'n>) -> (Node<'n>, Node<'n>) {
+        if self.is_write() { (ours, crd) } else { (crd, ours) }
+    }
+
+    /// Compares two nodes. `is_member`: the value belongs to an object, so a writer leaves a null out.
+    pub(crate) fn node(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place, is_member: bool) {
+        if let Some(keyword) = ours.incomparable() {
+            return self.unverified(at, &format!("the contract uses {keyword}, which is not compared"));
+        }
+        if crd.preserves() && !crd.has("type") {
+            let reason = "x-kubernetes-preserve-unknown-fields: the schema accepts anything here";
+            return self.unverified(at, reason);
+        }
+        if let Some(keyword) = crd.incomparable().filter(|keyword| self.is_write() || *keyword == "recursion")
+        {
+            self.unverified(
+                at,
+                &format!("the schema restricts the value by {keyword}, which is not compared"),
+            );
+        }
+        if !self.types(crd, ours, at) {
+            return;
+        }
+        let (inner, outer) = self.sides(crd, ours);
+        if inner.is_nullable() && !outer.is_nullable() && !(self.is_write() && is_member) {
+            self.violate(at, Problem::Nullable { written: self.is_write() });
+        }
+        self.values(inner, outer, at);
+        let both = crd.types().unwrap_or_default();
+        if both.contains("array") {
+            self.list(crd, ours, at);
+        }
+        if both.contains("object") {
+            self.object(crd, ours, at);
+        }
+    }
+
+    /// Returns true if the values can be compared any further.
+    fn types(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place) -> bool {
+        let describe = |node: Node<'_>| {
+            let types: Vec<&str> = node.types().unwrap_or_default().into_iter().collect();
+            if types.is_empty() { "anything".to_owned() } else { types.join(" or ") }
+        };
+        let (inner, outer) = self.sides(crd, ours);
+        let fits = match (inner.types(), outer.types()) {
+            (_, None) => self.direction == Direction::Read,
+            (None, Some(_)) => false,
+            (Some(inner), Some(outer)) => {
+                inner.iter().all(|one| outer.contains(one) || (*one == "integer" && outer.contains("number")))
+            }
+        };
+        if !fits {
+            self.violate(at, Problem::Type { contract: describe(ours), schema: describe(crd) });
+        }
+        fits && ours.types().is_some()
+    }
+
+    fn values(&mut self, inner: Node<'_>, outer: Node<'_>, at: &Place) {
+        let known = inner.values();
+        if let Some(allowed) = outer.values() {
+            let extra: Vec<Value> = match &known {
+                Some(known) => known
+                    .iter()
+                    .filter(|value| !allowed.contains(value))
+                    .map(|value| (*value).clone())
+                    .collect(),
+                None => vec![],
+            };
+            if known.is_none() || !extra.is_empty() {
+                let allowed = allowed.into_iter().cloned().collect();
+                self.violate(at, Problem::Values { allowed, extra, written: self.is_write() });
+            }
+            return;
+        }
+        if known.is_some() {
+            let bounded = BOUNDS.iter().any(|(low, high)| outer.has(low) || outer.has(high));
+            if bounded || outer.has("pattern") {
+                self.unverified(at, "enumerated values are not compared with bounds and patterns");
+            }
+            return;
+        }
+        for (low, high) in BOUNDS {
+            self.bound(inner, outer, low, at, |inner, outer| inner < outer);
+            self.bound(inner, outer, high, at, |inner, outer| inner > outer);
+        }
+        self.strings(inner, outer, at);
+    }
+
+    fn bound(
+        &mut self,
+        inner: Node<'_>,
+        outer: Node<'_>,
+        keyword: &'static str,
+        at: &Place,
+        exceeds: impl Fn(f64, f64) -> bool,
+    ) {
+        let Some((limit, excluded)) = outer.bound(keyword) else { return };
+        let bounded: &[&str] = match keyword {
+            "minLength" | "maxLength" => &["string"],
+            "minItems" | "maxItems" => &["array"],
+            "minProperties" | "maxProperties" => &["object"],
+            _ => &["integer", "number"],
+        };
+        if !inner.types().is_none_or(|types| bounded.iter().any(|name| types.contains(name))) {
+            return;
+        }
+        // Zero is the lower bound of every length.
+        if keyword.starts_with("min") && keyword != "minimum" && limit <= 0.0 {
+            return;
+        }
+        let fits = inner.bound(keyword).is_some_and(|(value, also_excluded)| {
+            !exceeds(value, limit) && (value != limit || !excluded || also_excluded)
+        });
+        if !fits {
+            self.violate(at, Problem::Bound { keyword, limit, written: self.is_write() });
+        }
+    }
+
+    fn strings(&mut self, inner: Node<'_>, outer: Node<'_>, at: &Place) {
+        if !inner.types().is_some_and(|types| types.contains("string")) {
+            return;
+        }
+        match (inner.text("pattern"), outer.text("pattern")) {
+            (_, None) => {}
+            (inner, Some(outer)) if inner == Some(outer) => {}
+            (Some(_), Some(_)) => self.unverified(at, "the patterns differ, and patterns are not compared"),
+            (None, Some(pattern)) => {
+                self.violate(at, Problem::Pattern { pattern: pattern.to_owned(), written: self.is_write() });
+            }
+        }
+        match (inner.text("format"), outer.text("format")) {
+            (_, None) => {}
+            (inner, Some(outer)) if inner == Some(outer) => {}
+            (_, Some(format)) => {
+                self.violate(at, Problem::Format { format: format.to_owned(), written: self.is_write() });
+            }
+        }
+    }
+
+    fn list(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place) {
+        if self.is_write() {
+            self.list_type(crd, ours, at);
+        }
+        let Some(held) = crd.items() else {
+            return self.unverified(at, "the schema does not say what the list holds");
+        };
+        let at = at.element();
+        match ours.items() {
+            Some(ours) => self.node(held, ours, &at, false),
+            None if self.is_write() && held.drops_everything() => self.violate(&at, Problem::Pruned),
+            None => {}
+        }
+    }
+
+    fn list_type(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place) {
+        let mut found = crd.strings("x-kubernetes-list-map-keys");
+        found.sort_unstable();
+        let kind = crd.text("x-kubernetes-list-type").unwrap_or("atomic");
+        let mut wanted = (self.keys)(&at.field).unwrap_or_default();
+        wanted.sort_unstable();
+        let fits = match kind {
+            "map" => found == wanted,
+            "set" => wanted.is_empty() && ours.flag("uniqueItems"),
+            _ => wanted.is_empty(),
+        };
+        if !fits {
+            let found = if kind == "map" { format!("map of {}", found.join(", ")) } else { kind.to_owned() };
+            self.violate(at, Problem::ListType { keys: wanted, found });
+        }
+    }
+
+    fn object(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place) {
+        for (name, ours_below) in ours.properties() {
+            self.member(crd, ours, name, ours_below, at);
+        }
+        let missing = crd.strings("required").into_iter().filter(|name| {
+            let ours_below = ours.property(name);
+            let always =
+                ours.strings("required").contains(name) && ours_below.is_some_and(|node| !node.is_nullable());
+            !always && !crd.property(name).is_some_and(|node| node.has("default"))
+        });
+        if self.is_write() && ours.has("properties") {
+            for name in missing {
+                self.violate(&at.member(name, "properties"), Problem::Mandatory);
+            }
+        }
+        self.undeclared(crd, ours, at);
+    }
+
+    /// Compares one member that the contract names.
+    fn member(&mut self, crd: Node<'_>, ours: Node<'_>, name: &str, below: Node<'_>, at: &Place) {
+        let required = ours.strings("required").contains(&name);
+        let Some(found) = crd.property(name) else {
+            let here = at.undeclared(name);
+            let map = at.member(name, "additionalProperties");
+            return match crd.additional() {
+                Additional::Each(each) => self.node(each, below, &map, true),
+                Additional::Any(_) => self.any_value(below, &map),
+                _ if crd.preserves() => {
+                    self.unverified(
+                        &here,
+                        "x-kubernetes-preserve-unknown-fields: the schema does not declare it",
+                    );
+                }
+                _ if self.is_write() || required => self.violate(&here, Problem::Missing),
+                _ => {}
+            };
+        };
+        let here = at.member(name, "properties");
+        let mandatory = required && !crd.strings("required").contains(&name) && !found.has("default");
+        if !self.is_write() && mandatory {
+            self.violate(&here, Problem::Optional);
+        }
+        self.node(found, below, &here, true);
+    }
+
+    /// A value below `additionalProperties: true`: scalars are kept, every object in it is pruned to `{}`.
+    pub(crate) fn any_value(&mut self, ours: Node<'_>, at: &Place) {
+        if self.is_write() && ours.may_hold_objects() {
+            self.violate(at, Problem::Pruned);
+        } else if !self.is_write() {
+            self.unverified(at, "additionalProperties: true accepts any value");
+        }
+    }
+
+    /// Compares the members that the contract does not name: those of maps.
+    fn undeclared(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place) {
+        let every = at.member("*", "additionalProperties");
+        let each = match ours.additional() {
+            Additional::Each(each) | Additional::Any(each) => each,
+            Additional::None => {
+                let unknown = crd.properties().find(|(name, _)| ours.property(name).is_none());
+                if let Some((name, _)) = unknown.filter(|_| !self.is_write()) {
+                    self.violate(&at.member(name, "properties"), Problem::Unknown);
+                }
+                return;
+            }
+            Additional::Unstated => {
+                if self.is_write() && !ours.has("properties") {
+                    self.content_of_any_object(crd, at);
+                }
+                return;
+            }
+        };
+        if !self.is_write() {
+            for (name, declared) in crd.properties().filter(|(name, _)| ours.property(name).is_none()) {
+                self.node(declared, each, &at.member(name, "properties"), true);
+            }
+        }
+        match crd.additional() {
+            Additional::Each(found) => self.node(found, each, &every, false),
+            Additional::Any(_) => self.any_value(each, &every),
+            _ if crd.preserves() => {
+                self.unverified(
+                    &every,
+                    "x-kubernetes-preserve-unknown-fields: the schema accepts any member",
+                );
+            }
+            _ if self.is_write() => self.violate(at, Problem::Pruned),
+            _ => {}
+        }
+    }
+
+    fn content_of_any_object(&mut self, crd: Node<'_>, at: &Place) {
+        match crd.additional() {
+            _ if crd.preserves() => {
+                self.unverified(at, "x-kubernetes-preserve-unknown-fields: the schema accepts any member");
+            }
+            Additional::Any(_) => self.violate(at, Problem::Pruned),
+            Additional::Each(each) if each.drops_everything() => {
+                self.violate(&at.member("*", "additionalProperties"), Problem::Pruned);
+            }
+            _ if crd.drops_everything() => self.violate(at, Problem::Pruned),
+            _ => {}
+        }
+    }
+}

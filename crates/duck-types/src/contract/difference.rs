@@ -1,0 +1,139 @@
+//! Changes between two contracts, seen by those who provide it with a CustomResourceDefinition.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::compare::{Comparison, Direction, Place};
+use super::report::Report;
+use super::schema::Node;
+use super::{ContractSpec, FieldSpec, Scope, Shape};
+
+/// The effect of a change on definitions that keep the old contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Effect {
+    /// They keep the new one too.
+    Compatible,
+    /// It cannot be told.
+    Unverified,
+    /// Some no longer do.
+    Breaking,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ContractChange {
+    /// The contract version.
+    pub version: String,
+    /// Pointer in the object; empty for the contract itself.
+    pub at: String,
+    /// The effect on providers.
+    pub effect: Effect,
+    /// The change.
+    pub message: String,
+}
+
+impl fmt::Display for ContractChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let effect = match self.effect {
+            Effect::Compatible => "compatible",
+            Effect::Unverified => "unverified",
+            Effect::Breaking => "breaking",
+        };
+        let at = if self.at.is_empty() { "" } else { " " };
+        write!(f, "{effect}: {}{at}{}: {}", self.version, self.at, self.message)
+    }
+}
+
+pub(super) fn diff(old: &ContractSpec, new: &ContractSpec) -> Vec<ContractChange> {
+    let mut changes = Vec::new();
+    let change = |version: &str, effect, message: String| ContractChange {
+        version: version.to_owned(),
+        at: String::new(),
+        effect,
+        message,
+    };
+    if old.label_prefix != new.label_prefix {
+        let message = format!("the label is {}/… instead of {}/…", new.label_prefix, old.label_prefix);
+        changes.push(change("all", Effect::Breaking, message));
+    }
+    if old.scope != new.scope {
+        let effect = if new.scope == Scope::Any { Effect::Compatible } else { Effect::Breaking };
+        changes.push(change(
+            "all",
+            effect,
+            format!("the scope is {:?} instead of {:?}", new.scope, old.scope),
+        ));
+    }
+    for before in &old.versions {
+        match new.versions.iter().find(|version| version.name == before.name) {
+            None => changes.push(change(&before.name, Effect::Breaking, "the version is gone".to_owned())),
+            Some(after) => fields(&before.name, &before.fields, &after.fields, &mut changes),
+        }
+    }
+    let known = |name: &str| old.versions.iter().any(|version| version.name == name);
+    for version in new.versions.iter().filter(|version| !known(&version.name)) {
+        changes.push(change(&version.name, Effect::Compatible, "the version is new".to_owned()));
+    }
+    changes
+}
+
+fn fields(version: &str, old: &[FieldSpec], new: &[FieldSpec], changes: &mut Vec<ContractChange>) {
+    let mut push = |at: String, effect, message: String| {
+        changes.push(ContractChange { version: version.to_owned(), at, effect, message });
+    };
+    for field in old.iter().filter(|field| !new.iter().any(|other| other.path == field.path)) {
+        push(field.path.to_string(), Effect::Compatible, "no longer part of the contract".to_owned());
+    }
+    for field in new {
+        let Some(before) = old.iter().find(|other| other.path == field.path) else {
+            let harmless = field.optional && field.write.is_none();
+            let effect = if harmless { Effect::Compatible } else { Effect::Breaking };
+            push(field.path.to_string(), effect, "newly part of the contract".to_owned());
+            continue;
+        };
+        if before == field {
+            continue;
+        }
+        let mut report = Report::default();
+        let mut more = false;
+        for (direction, old, new) in
+            [(Direction::Read, &before.read, &field.read), (Direction::Write, &before.write, &field.write)]
+        {
+            match (old, new) {
+                (None, Some(_)) => {
+                    more = true;
+                    let verb = if direction == Direction::Read { "read" } else { "written" };
+                    push(field.path.to_string(), Effect::Breaking, format!("now {verb} as well"));
+                }
+                (Some(old), Some(new)) => report.extend(shapes(direction, old, new, field)),
+                (_, None) => {}
+            }
+        }
+        let all_fine = !more && report.violations.is_empty() && report.unverified.is_empty();
+        for violation in report.violations {
+            push(violation.at, Effect::Breaking, violation.problem.to_string());
+        }
+        for unverified in report.unverified {
+            push(unverified.at, Effect::Unverified, unverified.reason);
+        }
+        if before.optional && !field.optional {
+            push(field.path.to_string(), Effect::Breaking, "must be declared now".to_owned());
+        } else if before.list_maps != field.list_maps {
+            push(field.path.to_string(), Effect::Breaking, "lists have other keys".to_owned());
+        } else if all_fine {
+            push(field.path.to_string(), Effect::Compatible, "asks for no more than before".to_owned());
+        }
+    }
+}
+
+/// A definition that keeps the old shape admits, at best, exactly that shape: so the old shape takes the place of
+/// the schema.
+fn shapes(direction: Direction, old: &Shape, new: &Shape, field: &FieldSpec) -> Report {
+    let keys = |_: &str| None;
+    let mut comparison = Comparison { direction, keys: &keys, report: Report::default() };
+    let at = Place { object: field.path.to_string(), ..Place::default() };
+    comparison.node(Node::root(old.schema()), Node::root(new.schema()), &at, true);
+    comparison.report
+}

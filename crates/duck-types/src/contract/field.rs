@@ -1,0 +1,199 @@
+//! The fields of a contract: where they are, which way they go, and the shape of their values.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::DuckPath;
+
+/// The JSON type of a field, as OpenAPI names it, for contracts that say nothing about the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldType {
+    /// `object`, including maps.
+    Object,
+    /// `array`
+    Array,
+    /// `string`
+    String,
+    /// `integer`
+    Integer,
+    /// `number`; an integer is one.
+    Number,
+    /// `boolean`
+    Boolean,
+    /// `x-kubernetes-int-or-string`
+    IntOrString,
+}
+
+/// The shape of a value: a JSON schema, in the dialect of schemars (2020-12) or of OpenAPI 3.0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Shape(Value);
+
+impl Shape {
+    /// A shape from a JSON schema.
+    #[must_use]
+    pub fn from_schema(schema: Value) -> Self {
+        Self(schema)
+    }
+
+    /// The values that `T` can read: its schema for deserialisation.
+    #[cfg(feature = "schemars")]
+    #[must_use]
+    pub fn read_by<T: schemars::JsonSchema>() -> Self {
+        Self::generate::<T>(schemars::generate::SchemaSettings::draft2020_12().for_deserialize())
+    }
+
+    /// The values that `T` writes: its schema for serialisation.
+    #[cfg(feature = "schemars")]
+    #[must_use]
+    pub fn written_by<T: schemars::JsonSchema>() -> Self {
+        Self::generate::<T>(schemars::generate::SchemaSettings::draft2020_12().for_serialize())
+    }
+
+    #[cfg(feature = "schemars")]
+    fn generate<T: schemars::JsonSchema>(settings: schemars::generate::SchemaSettings) -> Self {
+        Self(settings.into_generator().into_root_schema_for::<T>().to_value())
+    }
+
+    pub(crate) fn schema(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl From<FieldType> for Shape {
+    fn from(found: FieldType) -> Self {
+        Self(match found {
+            FieldType::Object => json!({"type": "object"}),
+            FieldType::Array => json!({"type": "array"}),
+            FieldType::String => json!({"type": "string"}),
+            FieldType::Integer => json!({"type": "integer"}),
+            FieldType::Number => json!({"type": "number"}),
+            FieldType::Boolean => json!({"type": "boolean"}),
+            FieldType::IntOrString => json!({"x-kubernetes-int-or-string": true}),
+        })
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One field of a contract. A field that is both read and written has two shapes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FieldSpec {
+    pub(crate) path: DuckPath,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) read: Option<Shape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) write: Option<Shape>,
+    /// A field that is only read and may be missing from the schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) optional: bool,
+    /// The lists at and below the field whose elements have keys: pointer from the field, names of the keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) list_maps: Vec<ListKeys>,
+}
+
+/// A list with keys, as [`crate::ListMap`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListKeys {
+    pub(crate) path: String,
+    pub(crate) keys: Vec<String>,
+}
+
+impl FieldSpec {
+    /// The contract reads values of this shape at `path`.
+    #[must_use]
+    pub fn read(path: DuckPath, shape: impl Into<Shape>) -> Self {
+        let read = Some(shape.into());
+        Self { path, read, write: None, optional: false, list_maps: Vec::new() }
+    }
+
+    /// The contract writes values of this shape at `path`.
+    #[must_use]
+    pub fn write(path: DuckPath, shape: impl Into<Shape>) -> Self {
+        let write = Some(shape.into());
+        Self { path, read: None, write, optional: false, list_maps: Vec::new() }
+    }
+
+    /// The field of the duck `T`, which has one path, as the contract reads it.
+    #[cfg(feature = "schemars")]
+    #[must_use]
+    pub fn read_as<T: crate::DuckType + schemars::JsonSchema>() -> Vec<Self> {
+        Self::of::<T>(Self::read, &Shape::read_by::<T>())
+    }
+
+    /// The field of the duck `T`, which has one path, as the contract writes it.
+    #[cfg(feature = "schemars")]
+    #[must_use]
+    pub fn written_as<T: crate::DuckType + schemars::JsonSchema>() -> Vec<Self> {
+        Self::of::<T>(Self::write, &Shape::written_by::<T>())
+    }
+
+    #[cfg(feature = "schemars")]
+    fn of<T: crate::DuckType>(new: impl Fn(DuckPath, Shape) -> Self, shape: &Shape) -> Vec<Self> {
+        let lists = T::LIST_MAPS.iter().map(|list| ListKeys {
+            path: list.path.to_owned(),
+            keys: list.keys.iter().map(|key| (*key).to_owned()).collect(),
+        });
+        let lists: Vec<ListKeys> = lists.collect();
+        let below = |list: &ListKeys, path: &DuckPath| match T::PLACE {
+            crate::Place::At(_) => Some(list.clone()),
+            crate::Place::Across(_) => {
+                let below = list.path.strip_prefix(&path.to_string())?;
+                Some(ListKeys { path: below.to_owned(), keys: list.keys.clone() })
+            }
+        };
+        let field = |path: &DuckPath| {
+            let schema = match T::PLACE {
+                crate::Place::At(_) => shape.clone(),
+                crate::Place::Across(_) => super::schema::at_path(shape.schema(), path).map(Shape)?,
+            };
+            let mut field = new(path.clone(), schema);
+            field.list_maps = lists.iter().filter_map(|list| below(list, path)).collect();
+            Some(field)
+        };
+        T::PLACE.paths().iter().filter_map(field).collect()
+    }
+
+    /// Also reads values of this shape.
+    #[must_use]
+    pub fn and_read(mut self, shape: impl Into<Shape>) -> Self {
+        self.read = Some(shape.into());
+        self
+    }
+
+    /// Also writes values of this shape.
+    #[must_use]
+    pub fn and_write(mut self, shape: impl Into<Shape>) -> Self {
+        self.write = Some(shape.into());
+        self
+    }
+
+    /// The schema need not declare the field as long as nothing writes it.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+
+    /// The list at `path` below the field (empty for the field itself) must be a map by these keys.
+    #[must_use]
+    pub fn list_map<'a>(mut self, path: &str, keys: impl IntoIterator<Item = &'a str>) -> Self {
+        let keys = keys.into_iter().map(str::to_owned).collect();
+        self.list_maps.push(ListKeys { path: path.to_owned(), keys });
+        self
+    }
+
+    /// The place of the field.
+    #[must_use]
+    pub fn path(&self) -> &DuckPath {
+        &self.path
+    }
+}

@@ -1,0 +1,244 @@
+//! The result of a check: satisfied, violated at these places, or not verifiable for these reasons.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Scope;
+
+/// The findings of a check.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The places where the definition breaks the contract.
+    pub violations: Vec<Violation>,
+    /// The places of which the schema says too little.
+    pub unverified: Vec<Unverified>,
+}
+
+/// The verdict of a [`Report`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict<'a> {
+    /// Every object that the definition admits keeps the contract.
+    Satisfied,
+    /// It does not.
+    Violations(&'a [Violation]),
+    /// Nothing is known to be broken, but the schema cannot vouch for all of it.
+    Unverified(&'a [Unverified]),
+}
+
+/// A place where a definition breaks a contract. Its `Display` says what to do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Violation {
+    /// Pointer in the object, with `*` for any element of a list and any member of a map.
+    pub at: String,
+    /// JSON pointer in the CustomResourceDefinition.
+    pub schema: String,
+    /// The kind of the violation.
+    #[serde(serialize_with = "as_text")]
+    pub problem: Problem,
+}
+
+/// A place that cannot be verified.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Unverified {
+    /// Pointer in the object.
+    pub at: String,
+    /// JSON pointer in the CustomResourceDefinition.
+    pub schema: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The kind of a violation.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Problem {
+    /// The version does not exist or has `served: false`.
+    NotServed {
+        /// The version that was asked for.
+        version: String,
+        /// The versions that are served.
+        served: Vec<String>,
+    },
+    /// The objects of the kind have another scope.
+    Scope {
+        /// The scope of the contract.
+        wanted: Scope,
+        /// The scope of the definition.
+        found: String,
+    },
+    /// The schema does not declare the field, so the API server drops it.
+    Missing,
+    /// The types differ.
+    Type {
+        /// The types in the contract.
+        contract: String,
+        /// The types in the schema.
+        schema: String,
+    },
+    /// The content of objects there is not declared, so the API server drops it.
+    Pruned,
+    /// A field of `status` is written but the version has no status subresource.
+    NoStatusSubresource,
+    /// Null is possible on one side only.
+    Nullable {
+        /// True if null is written, false if it is read.
+        written: bool,
+    },
+    /// The reader needs the field, and the schema does not require it.
+    Optional,
+    /// The schema requires the field, and the writer may leave it out.
+    Mandatory,
+    /// One side enumerates values, and the other has more.
+    Values {
+        /// The enumerated values.
+        allowed: Vec<Value>,
+        /// The values beyond, if the other side is enumerated too.
+        extra: Vec<Value>,
+        /// True if the values are written, false if they are read.
+        written: bool,
+    },
+    /// A bound of one side is exceeded on the other.
+    Bound {
+        /// The keyword, such as `maximum`.
+        keyword: &'static str,
+        /// The bound.
+        limit: f64,
+        /// True if values are written, false if they are read.
+        written: bool,
+    },
+    /// One side restricts strings by a pattern.
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// True if values are written, false if they are read.
+        written: bool,
+    },
+    /// One side restricts strings by a format.
+    Format {
+        /// The format.
+        format: String,
+        /// True if values are written, false if they are read.
+        written: bool,
+    },
+    /// The list merges in another way than the contract says.
+    ListType {
+        /// The keys in the contract; empty for a list that is replaced as a whole.
+        keys: Vec<String>,
+        /// The list type in the schema.
+        found: String,
+    },
+    /// An object or list on the way is atomic, so an apply takes the whole of it.
+    Atomic,
+    /// The reader refuses fields that it does not know, and the schema declares one.
+    Unknown,
+}
+
+impl Report {
+    /// The verdict: violations outweigh what is unverified.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict<'_> {
+        match (self.violations.as_slice(), self.unverified.as_slice()) {
+            ([], []) => Verdict::Satisfied,
+            ([], unverified) => Verdict::Unverified(unverified),
+            (violations, _) => Verdict::Violations(violations),
+        }
+    }
+
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.violations.extend(other.violations);
+        self.unverified.extend(other.unverified);
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.at.is_empty() { self.problem.fmt(f) } else { write!(f, "{}: {}", self.at, self.problem) }
+    }
+}
+
+impl fmt::Display for Unverified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: not verified: {}", self.at, self.reason)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotServed { version, served } => {
+                write!(f, "version {version} is not served; served: {}", served.join(", "))
+            }
+            Self::Scope { wanted, found } => write!(f, "the scope must be {wanted:?}, and is {found}"),
+            Self::Missing => f.write_str("not in the schema: declare it, or the API server drops it"),
+            Self::Type { contract, schema } => {
+                write!(f, "the contract says {contract}, and the schema says {schema}")
+            }
+            Self::Pruned => f.write_str(
+                "objects here lose their fields: declare them or set x-kubernetes-preserve-unknown-fields",
+            ),
+            Self::NoStatusSubresource => {
+                f.write_str("written, but the version has no status subresource: enable it")
+            }
+            Self::Nullable { written: true } => f.write_str("null may be written, and the schema refuses it"),
+            Self::Nullable { written: false } => {
+                f.write_str("nullable in the schema, and the reader refuses null")
+            }
+            Self::Optional => {
+                f.write_str("the reader needs it: require it in the schema, or give it a default")
+            }
+            Self::Mandatory => {
+                f.write_str("required by the schema, and the contract does not always write it")
+            }
+            Self::Unknown => {
+                f.write_str("declared in the schema, and the reader refuses fields it does not know")
+            }
+            Self::Atomic => {
+                f.write_str("atomic: an apply of a part of it would take the whole; make it granular")
+            }
+            other => other.fmt_restriction(f),
+        }
+    }
+}
+
+impl Problem {
+    fn fmt_restriction(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = |written: &bool| if *written { "the schema accepts" } else { "the contract reads" };
+        match self {
+            Self::Values { allowed, extra, written } => {
+                write!(f, "{} only {}", side(written), list(allowed))?;
+                if extra.is_empty() { Ok(()) } else { write!(f, ", and not {}", list(extra)) }
+            }
+            Self::Bound { keyword, limit, written } => {
+                write!(f, "{} only values with {keyword} {limit}", side(written))
+            }
+            Self::Pattern { pattern, written } => {
+                write!(f, "{} only strings that match {pattern:?}", side(written))
+            }
+            Self::Format { format, written } => {
+                write!(f, "{} only strings of format {format}", side(written))
+            }
+            Self::ListType { keys, found } if keys.is_empty() => {
+                write!(f, "the list is written as a whole, and its x-kubernetes-list-type is {found}")
+            }
+            Self::ListType { keys, found } => write!(
+                f,
+                "the list must have x-kubernetes-list-type map with keys {}, and is {found}",
+                keys.join(", ")
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn list(values: &[Value]) -> String {
+    values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn as_text<S: serde::Serializer>(problem: &Problem, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(problem)
+}

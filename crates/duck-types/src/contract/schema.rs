@@ -1,0 +1,265 @@
+//! One node of a JSON schema or OpenAPI schema, in the form that both dialects have in common.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// References followed before a schema counts as recursive.
+const REFERENCES: usize = 32;
+
+/// A node, with references followed and nullability told apart from the type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node<'a> {
+    value: &'a Value,
+    root: &'a Value,
+    nullable: bool,
+    /// The branches of an `anyOf` or `oneOf` that is an enumeration.
+    branches: Option<&'a [Value]>,
+    depth: usize,
+}
+
+/// Bounds of a value: keyword of the lower bound, of the upper bound.
+pub(crate) const BOUNDS: [(&str, &str); 4] = [
+    ("minimum", "maximum"),
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+];
+
+static ANYTHING: Value = Value::Bool(true);
+
+impl<'a> Node<'a> {
+    pub(crate) fn root(schema: &'a Value) -> Self {
+        Self { value: schema, root: schema, nullable: false, branches: None, depth: 0 }.resolved()
+    }
+
+    pub(crate) fn below(&self, value: &'a Value) -> Self {
+        let depth = self.depth.saturating_add(1);
+        Self { value, root: self.root, nullable: false, branches: None, depth }.resolved()
+    }
+
+    /// Follows references, single branches and `anyOf: [T, null]`.
+    fn resolved(mut self) -> Self {
+        for _ in 0..REFERENCES {
+            if let Some(reference) = self.value.get("$ref").and_then(Value::as_str) {
+                let target = reference.strip_prefix('#').and_then(|at| self.root.pointer(at));
+                self.value = target.unwrap_or(self.value);
+                if target.is_none() {
+                    break;
+                }
+                continue;
+            }
+            let Some(branches) = self.branches_of() else { break };
+            let mut others = branches.iter().filter(|branch| !is_null(branch));
+            self.nullable |= branches.iter().any(is_null);
+            match (others.next(), others.next()) {
+                (Some(only), None) => self.value = only,
+                _ if branches.iter().all(|branch| is_null(branch) || values(branch).is_some()) => {
+                    self.branches = Some(branches);
+                    break;
+                }
+                _ => break,
+            }
+        }
+        self
+    }
+
+    fn branches_of(&self) -> Option<&'a [Value]> {
+        if self.flag("x-kubernetes-int-or-string") || self.value.get("type").is_some() {
+            return None;
+        }
+        ["anyOf", "oneOf", "allOf"].iter().find_map(|key| self.value.get(*key)?.as_array().map(Vec::as_slice))
+    }
+
+    /// The types of the value without null; nothing means any type.
+    pub(crate) fn types(&self) -> Option<BTreeSet<&'a str>> {
+        if self.flag("x-kubernetes-int-or-string") {
+            return Some(BTreeSet::from(["integer", "string"]));
+        }
+        if let Some(values) = self.values().filter(|_| self.value.get("type").is_none()) {
+            return Some(values.into_iter().filter(|value| !value.is_null()).map(type_of).collect());
+        }
+        match self.value.get("type")? {
+            Value::String(one) => Some(BTreeSet::from([one.as_str()])),
+            Value::Array(several) => {
+                Some(several.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect())
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_nullable(&self) -> bool {
+        let listed = |key: &str| self.value.get(key).and_then(Value::as_array);
+        self.nullable
+            || self.flag("nullable")
+            || is_null(self.value)
+            || listed("type").is_some_and(|types| types.iter().any(|name| name == "null"))
+            || listed("enum").is_some_and(|values| values.iter().any(Value::is_null))
+    }
+
+    /// The only values, if they are enumerated.
+    pub(crate) fn values(&self) -> Option<Vec<&'a Value>> {
+        match self.branches {
+            Some(branches) => Some(branches.iter().filter_map(values).flatten().collect()),
+            None => values(self.value),
+        }
+    }
+
+    /// The keyword that makes the node incomparable, if there is one.
+    pub(crate) fn incomparable(&self) -> Option<&'static str> {
+        if self.depth > REFERENCES {
+            return Some("recursion");
+        }
+        let int_or_string = self.flag("x-kubernetes-int-or-string");
+        ["anyOf", "oneOf", "allOf", "not", "if", "prefixItems", "x-kubernetes-validations", "$ref"]
+            .into_iter()
+            .find(|key| self.value.get(*key).is_some() && self.branches.is_none())
+            .filter(|key| !(int_or_string && matches!(*key, "anyOf" | "allOf")))
+    }
+
+    /// A lower or upper bound, and true if the bound itself is excluded. Integer formats are bounds.
+    pub(crate) fn bound(&self, keyword: &str) -> Option<(f64, bool)> {
+        let number = |key: &str| self.value.get(key).and_then(Value::as_f64);
+        let exclusive = match keyword {
+            "minimum" => "exclusiveMinimum",
+            "maximum" => "exclusiveMaximum",
+            _ => "",
+        };
+        // OpenAPI 3.0 has a flag beside the bound, 2020-12 another bound.
+        let stated = number(exclusive)
+            .map(|bound| (bound, true))
+            .or_else(|| Some((number(keyword)?, self.flag(exclusive))));
+        stated.or_else(|| self.format_bound(keyword))
+    }
+
+    fn format_bound(&self, keyword: &str) -> Option<(f64, bool)> {
+        if !self.types()?.contains("integer") {
+            return None;
+        }
+        let (low, high) = match self.text("format").unwrap_or("int64") {
+            "int8" => (f64::from(i8::MIN), f64::from(i8::MAX)),
+            "int16" => (f64::from(i16::MIN), f64::from(i16::MAX)),
+            "int32" => (f64::from(i32::MIN), f64::from(i32::MAX)),
+            "uint8" => (0.0, f64::from(u8::MAX)),
+            "uint16" => (0.0, f64::from(u16::MAX)),
+            "uint32" => (0.0, f64::from(u32::MAX)),
+            // Every integer of the API server is an int64.
+            "uint" | "uint64" => (0.0, i64::MAX as f64),
+            _ => (i64::MIN as f64, i64::MAX as f64),
+        };
+        match keyword {
+            "minimum" => Some((low, false)),
+            "maximum" => Some((high, false)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
+        self.value.get(key)?.as_str()
+    }
+
+    pub(crate) fn flag(&self, key: &str) -> bool {
+        self.value.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.value.get(key).is_some()
+    }
+
+    pub(crate) fn strings(&self, key: &str) -> Vec<&'a str> {
+        let list = self.value.get(key).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).collect()
+    }
+
+    pub(crate) fn preserves(&self) -> bool {
+        self.flag("x-kubernetes-preserve-unknown-fields") || self.flag("x-kubernetes-embedded-resource")
+    }
+
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&'a String, Self)> {
+        let fields = self.value.get("properties").and_then(Value::as_object).into_iter().flatten();
+        fields.map(|(name, value)| (name, self.below(value)))
+    }
+
+    pub(crate) fn property(&self, name: &str) -> Option<Self> {
+        self.value.get("properties")?.get(name).map(|value| self.below(value))
+    }
+
+    pub(crate) fn items(&self) -> Option<Self> {
+        self.value.get("items").map(|value| self.below(value))
+    }
+
+    pub(crate) fn additional(&self) -> Additional<'a> {
+        match self.value.get("additionalProperties") {
+            None => Additional::Unstated,
+            Some(Value::Bool(false)) => Additional::None,
+            Some(Value::Bool(true)) => Additional::Any(self.below(&ANYTHING)),
+            Some(schema) => Additional::Each(self.below(schema)),
+        }
+    }
+
+    /// Returns true if values may be or hold objects, which the API server prunes below `additionalProperties: true`.
+    pub(crate) fn may_hold_objects(&self) -> bool {
+        match self.types() {
+            None => true,
+            Some(types) if types.contains("object") => true,
+            Some(types) => {
+                types.contains("array") && self.items().is_none_or(|items| items.may_hold_objects())
+            }
+        }
+    }
+
+    /// An object that declares no field at all: the API server prunes all of its content.
+    pub(crate) fn drops_everything(&self) -> bool {
+        self.types().is_some_and(|types| types.contains("object"))
+            && !self.preserves()
+            && !self.has("properties")
+            && matches!(self.additional(), Additional::Unstated | Additional::None)
+    }
+}
+
+/// The schema of undeclared members.
+#[derive(Clone, Copy)]
+pub(crate) enum Additional<'a> {
+    Unstated,
+    None,
+    /// `true`: any value in JSON schema; in a CustomResourceDefinition objects in it lose their content.
+    Any(Node<'a>),
+    Each(Node<'a>),
+}
+
+fn is_null(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|name| name == "null") || schema.get("const").is_some_and(Value::is_null)
+}
+
+fn values(schema: &Value) -> Option<Vec<&Value>> {
+    if let Some(only) = schema.get("const") {
+        return Some(vec![only]);
+    }
+    schema.get("enum")?.as_array().map(|values| values.iter().collect())
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The schema of the field at a path, with the definitions of the whole, for ducks that span several paths.
+#[cfg(feature = "schemars")]
+pub(crate) fn at_path(schema: &Value, path: &crate::DuckPath) -> Option<Value> {
+    let mut node = Node::root(schema);
+    for segment in path.segments() {
+        node = node.property(&segment)?;
+    }
+    let mut found = node.value.clone();
+    if let (Some(fields), Some(definitions)) = (found.as_object_mut(), schema.get("$defs")) {
+        fields.insert("$defs".to_owned(), definitions.clone());
+    }
+    Some(found)
+}

@@ -1,0 +1,231 @@
+//! Predicts availability and the time to enforcement of a number of pods.
+//!
+//! A change is enforced when the slowest pod enforces it: the time is the maximum of `N` samples of a single
+//! pod's delay. Not the mean but the tail of that delay decides, because a large `N` samples the tail. Measure
+//! one pod, pass its samples as [`Law::Empirical`], and compare the prediction with what `N` pods did.
+//!
+//! ```
+//! use pod_status::sim::{Law, Simulation, unavailability};
+//!
+//! // The mean of the maximum of N exponential delays is mean · (1 + 1/2 + … + 1/N).
+//! let prediction = Simulation::new(3, Law::Exponential { mean: 0.5 }).run();
+//! assert!((prediction.mean() - 0.917).abs() < 0.02);
+//! // One pod in a hundred is down; one failure in twenty hits all pods at once.
+//! assert!((unavailability(0.01, 0.05, 3, 1) - 5.0e-4).abs() < 1e-5);
+//! ```
+
+mod law;
+mod plot;
+
+pub use law::{Law, ParseLawError};
+pub use plot::{svg, table};
+
+use law::Random;
+
+/// A change of one parent, and pods that learn of it. Times are in seconds.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Simulation {
+    /// The number of pods.
+    pub pods: u32,
+    /// The delay from the write of a parent until one pod enforces it: watch, queue and compilation.
+    pub delay: Law,
+    /// The share of the delay's variation that hits all pods together, such as a stall of the API server.
+    pub common: f64,
+    /// The delay from the slowest pod's enforcement until the status says so.
+    pub report: Law,
+    /// Requests per second, for the number that is judged by the old generation.
+    pub rate: f64,
+    /// Changes that are simulated.
+    pub samples: u32,
+    /// The same seed gives the same prediction.
+    pub seed: u64,
+}
+
+impl Simulation {
+    /// `pods` that are independent, 200,000 changes, and a status that is visible at once.
+    pub fn new(pods: u32, delay: Law) -> Self {
+        Self { pods, delay, common: 0.0, report: Law::Constant(0.0), rate: 1.0, samples: 200_000, seed: 1 }
+    }
+
+    /// Sets the share of changes in which all pods have the same delay.
+    #[must_use]
+    pub fn common(mut self, share: f64) -> Self {
+        self.common = share.clamp(0.0, 1.0);
+        self
+    }
+
+    /// Sets the delay until the status says so.
+    #[must_use]
+    pub fn report(mut self, report: Law) -> Self {
+        self.report = report;
+        self
+    }
+
+    /// Sets the number of changes.
+    #[must_use]
+    pub fn samples(mut self, samples: u32) -> Self {
+        self.samples = samples.max(1);
+        self
+    }
+
+    /// Simulates the changes.
+    pub fn run(&self) -> Prediction {
+        let mut random = Random::new(self.seed);
+        let (mut enforced, mut visible, mut exposure) = (Vec::new(), Vec::new(), 0.0);
+        for _ in 0..self.samples {
+            let pods = self.pods.max(1);
+            let is_common = random.uniform() < self.common;
+            let first = self.delay.sample(&mut random);
+            let (mut slowest, mut sum) = (first, first);
+            for _ in 1..pods {
+                let delay = if is_common { first } else { self.delay.sample(&mut random) };
+                (slowest, sum) = (slowest.max(delay), sum + delay);
+            }
+            enforced.push(slowest);
+            visible.push(slowest + self.report.sample(&mut random));
+            exposure += sum / f64::from(pods);
+        }
+        enforced.sort_by(f64::total_cmp);
+        visible.sort_by(f64::total_cmp);
+        let exposed_requests = self.rate * exposure / f64::from(self.samples.max(1));
+        Prediction { pods: self.pods, enforced, visible, exposed_requests }
+    }
+}
+
+/// The simulated changes, sorted.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Prediction {
+    /// The number of pods.
+    pub pods: u32,
+    /// The times until all pods enforced a change.
+    pub enforced: Vec<f64>,
+    /// The times until the status said so.
+    pub visible: Vec<f64>,
+    /// Requests that pods judge by the old generation, per change, with uniform routing.
+    pub exposed_requests: f64,
+}
+
+impl Prediction {
+    /// The mean time until all pods enforce a change.
+    pub fn mean(&self) -> f64 {
+        let count = u32::try_from(self.enforced.len()).unwrap_or(u32::MAX);
+        self.enforced.iter().sum::<f64>() / f64::from(count.max(1))
+    }
+
+    /// The time within which this share of changes is enforced by all pods.
+    pub fn quantile(&self, share: f64) -> f64 {
+        quantile(&self.enforced, share)
+    }
+
+    /// The share of changes that all pods enforce within `seconds`.
+    pub fn probability(&self, seconds: f64) -> f64 {
+        let within = self.enforced.partition_point(|time| *time <= seconds);
+        let share = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        share(within) / share(self.enforced.len()).max(1.0)
+    }
+}
+
+/// The value below which `share` of the sorted `samples` are; not a number if there are none.
+pub fn quantile(samples: &[f64], share: f64) -> f64 {
+    let last = u32::try_from(samples.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    let rank = (f64::from(last) * share.clamp(0.0, 1.0)).round();
+    // A whole number between 0 and `last`.
+    samples.get(rank as usize).copied().unwrap_or(f64::NAN)
+}
+
+/// The probability that fewer than `needed` of `pods` are up, where each is down with `probability` and the
+/// share `common` of failures takes all down at once.
+pub fn unavailability(probability: f64, common: f64, pods: u32, needed: u32) -> f64 {
+    let own = (1.0 - common) * probability;
+    let up = 1.0 - own;
+    let term = |running: u32| {
+        let (running, down) = (f64::from(running), f64::from(pods.saturating_sub(running)));
+        binomial(pods, running) * up.powf(running) * own.powf(down)
+    };
+    let too_few: f64 = (0..needed.min(pods.saturating_add(1))).map(term).sum();
+    (common * probability + too_few).min(1.0)
+}
+
+fn binomial(n: u32, k: f64) -> f64 {
+    let mut result = 1.0;
+    let mut index = 0.0;
+    while index < k {
+        result *= (f64::from(n) - index) / (index + 1.0);
+        index += 1.0;
+    }
+    result
+}
+
+/// The probability that one of `requests`, routed at random, meets a pod that does not enforce yet, while
+/// `enforcing` of `pods` do.
+pub fn leak(enforcing: u32, pods: u32, requests: i32) -> f64 {
+    1.0 - (f64::from(enforcing) / f64::from(pods.max(1))).powi(requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_near(value: f64, expected: f64, share: f64) -> bool {
+        (value - expected).abs() <= expected * share
+    }
+
+    #[test]
+    fn the_maximum_of_exponential_delays_has_its_closed_form() {
+        for pods in [1, 3, 5, 10, 20, 60] {
+            let harmonic: f64 = (1..=pods).map(|n| 1.0 / f64::from(n)).sum();
+            let prediction = Simulation::new(pods, Law::Exponential { mean: 0.5 }).run();
+            assert!(is_near(prediction.mean(), 0.5 * harmonic, 0.01), "{} pods: {}", pods, prediction.mean());
+            for share in [0.5, 0.9, 0.99] {
+                // P(max ≤ t) = (1 − e^(−t/μ))^N, solved for t.
+                let exact = -0.5 * (1.0 - f64::powf(share, 1.0 / f64::from(pods))).ln();
+                assert!(is_near(prediction.quantile(share), exact, 0.02), "{pods} pods, quantile {share}");
+                assert!(is_near(prediction.probability(exact), share, 0.01));
+            }
+        }
+    }
+
+    #[test]
+    fn the_tail_decides() {
+        let broken = Law::Uniform { from: 5.0, to: 30.0 };
+        let law = Law::Mixture(vec![(0.98, Law::Exponential { mean: 0.3 }), (0.02, broken)]);
+        let means = [(1, 0.65), (3, 1.55), (10, 3.97), (60, 14.4)];
+        for (pods, mean) in means {
+            let prediction = Simulation::new(pods, law.clone()).run();
+            assert!(is_near(prediction.mean(), mean, 0.03), "{pods} pods: {}", prediction.mean());
+        }
+    }
+
+    #[test]
+    fn pods_that_stall_together_are_as_slow_as_one() {
+        let law = Law::LogNormal { median: 0.5, sigma: 0.8 };
+        let one = Simulation::new(1, law.clone()).run().mean();
+        let together = Simulation::new(20, law.clone()).common(1.0).run().mean();
+        assert!(is_near(together, one, 0.02));
+        assert!(is_near(one, 0.69, 0.02));
+        assert!(is_near(Simulation::new(20, law).run().mean(), 2.46, 0.02));
+    }
+
+    #[test]
+    fn more_than_three_replicas_do_not_help_against_common_causes() {
+        for (pods, expected) in [(1, 1.0e-2), (2, 5.9e-4), (3, 5.0e-4), (5, 5.0e-4)] {
+            assert!(is_near(unavailability(0.01, 0.05, pods, 1), expected, 0.01));
+        }
+        assert!(is_near(unavailability(0.01, 0.0, 3, 2), 3.0e-4, 0.01));
+        assert!(is_near(unavailability(0.01, 0.0, 5, 3), 1.0e-5, 0.02));
+        assert!(is_near(leak(2, 3, 1), 0.33, 0.02));
+        assert!(is_near(leak(2, 3, 3), 0.70, 0.01));
+    }
+
+    #[test]
+    fn a_prediction_repeats_and_follows_measured_samples() {
+        let samples: Vec<f64> = (1..=100).map(|n| f64::from(n) / 100.0).collect();
+        let simulation = Simulation::new(3, Law::Empirical(samples)).report(Law::Constant(1.0));
+        let prediction = simulation.run();
+        assert_eq!(prediction, simulation.run());
+        assert!(is_near(prediction.quantile(0.5), 0.5f64.powf(1.0 / 3.0), 0.02));
+        assert!(is_near(quantile(&prediction.visible, 0.5), 1.0 + prediction.quantile(0.5), 0.001));
+    }
+}

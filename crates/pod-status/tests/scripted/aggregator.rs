@@ -1,0 +1,236 @@
+//! The aggregator: that it goes on whatever fails, and whom it waits for.
+
+use std::time::Duration;
+
+use kube::core::{ApiResource, GroupVersionKind};
+use pod_status::{Aggregator, AggregatorConfig, ParentRef, PodIdentity, Shape};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{Fault, Server};
+
+fn shape(_: &ParentRef) -> Option<Shape> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("test", "v1", "Policy"));
+    Some(Shape::new(resource, "policyUID").enforced_by(["webhook"]))
+}
+
+fn parent(name: &str) -> ParentRef {
+    ParentRef::new("test", "Policy", name)
+}
+
+fn policy_path(name: &str) -> String {
+    format!("/apis/test/v1/policies/{name}")
+}
+
+fn put_policy(server: &Server, name: &str, generation: i64) {
+    let metadata = json!({"name": name, "uid": format!("{name}-uid"), "generation": generation});
+    server.put(&policy_path(name), json!({"apiVersion": "test/v1", "kind": "Policy", "metadata": metadata}));
+}
+
+fn update_policy(server: &Server, name: &str, generation: i64) {
+    server.edit(&policy_path(name), |policy| policy["metadata"]["generation"] = generation.into());
+}
+
+fn put_pod(server: &Server, id: &str) {
+    let metadata = json!({"name": id, "uid": format!("{id}-uid")});
+    let path = format!("/api/v1/namespaces/ns/pods/{id}");
+    server.put(&path, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}));
+}
+
+/// A report object. Shard 0 is the registration; the other holds one entry for each policy.
+fn put_report(server: &Server, run: &Value, shard: u32, policies: &[&str], generation: i64) {
+    let name = format!("{}-{shard}", run["id"].as_str().unwrap());
+    let entries: Vec<Value> = policies
+        .iter()
+        .map(|name| {
+            json!({
+                "group": "test", "kind": "Policy", "name": name, "uid": format!("{name}-uid"),
+                "generation": generation, "sequence": generation,
+            })
+        })
+        .collect();
+    let report = json!({
+        "apiVersion": "status.webtroller.dev/v1alpha1", "kind": "PodReport",
+        "metadata": {"name": name, "labels": {"status.webtroller.dev/shard": shard.to_string()}},
+        "pod": run, "shard": shard, "entries": entries,
+    });
+    server.put(&format!("/apis/status.webtroller.dev/v1alpha1/namespaces/ns/podreports/{name}"), report);
+}
+
+fn run(id: &str) -> Value {
+    json!({"id": id, "uid": format!("{id}-uid"), "incarnation": "i1", "operations": ["webhook"]})
+}
+
+/// A pod that exists, is registered, and reports about these policies.
+fn put_member(server: &Server, run: &Value, policies: &[&str], generation: i64) {
+    put_pod(server, run["id"].as_str().unwrap());
+    put_report(server, run, 0, &[], 0);
+    put_report(server, run, 1, policies, generation);
+}
+
+/// An aggregator whose host knows these policies.
+fn start(server: &Server, name: &str, policies: &[&str]) -> tokio::task::JoinHandle<()> {
+    let identity = PodIdentity::detached("ns", name, ["status"]);
+    let aggregator = Aggregator::new(server.client(name), AggregatorConfig::new(&identity, shape));
+    let changes = aggregator.parent_changes();
+    for policy in policies {
+        changes.changed(parent(policy));
+    }
+    tokio::spawn(aggregator.run(CancellationToken::new()))
+}
+
+/// The status and the reason of the condition `Enforced`.
+fn enforced(server: &Server, name: &str) -> (String, String) {
+    let policy = server.get(&policy_path(name)).unwrap();
+    let conditions = policy["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions.into_iter().find(|condition| condition["type"] == "Enforced").unwrap_or_default();
+    let word = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+    (word("status"), word("reason"))
+}
+
+fn is_true(server: &Server, name: &str) -> bool {
+    enforced(server, name).0 == "True"
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_never_answered_does_not_stop_the_aggregator() {
+    for ordinal in 0..12 {
+        let server = Server::default();
+        put_policy(&server, "p", 1);
+        put_member(&server, &run("a"), &["p"], 1);
+        server.script(std::iter::repeat_n(Fault::None, ordinal).chain([Fault::Vanish]));
+        let _aggregator = start(&server, "one", &["p"]);
+        sleep(Duration::from_secs(90)).await;
+        assert!(is_true(&server, "p"), "request {ordinal} was not answered");
+        put_report(&server, &run("a"), 1, &["p"], 2);
+        update_policy(&server, "p", 2);
+        put_report(&server, &run("a"), 1, &["p", "q"], 2);
+        sleep(Duration::from_secs(90)).await;
+        assert!(is_true(&server, "p"), "request {ordinal} was not answered");
+        assert_eq!(server.get(&policy_path("p")).unwrap()["status"]["observedGeneration"], 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_term_decides_about_parents_whose_reporters_have_all_vanished() {
+    let server = Server::default();
+    put_policy(&server, "p", 1);
+    put_member(&server, &run("a"), &["p"], 1);
+    let killed = start(&server, "one", &["p"]);
+    sleep(Duration::from_secs(10)).await;
+    assert!(is_true(&server, "p"));
+    killed.abort();
+    server.delete("/api/v1/namespaces/ns/pods/a");
+    server.delete_reports();
+    update_policy(&server, "p", 2);
+    // It knew the policy before its term began.
+    let _second = start(&server, "two", &["p"]);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(enforced(&server, "p"), ("Unknown".into(), "NoPods".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn statuses_are_written_by_a_slow_api_server() {
+    let server = Server::default();
+    let names: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.iter().for_each(|name| put_policy(&server, name, 1));
+    for id in ["a", "b", "c"] {
+        put_member(&server, &run(id), &names, 1);
+    }
+    server.set_latency(Duration::from_secs(2));
+    let _aggregators = ["one", "two", "three"].map(|name| start(&server, name, &names));
+    sleep(Duration::from_secs(60)).await;
+    let missing: Vec<&&str> = names.iter().filter(|name| !is_true(&server, name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_is_dead_stays_dead_although_its_reports_cannot_be_deleted() {
+    let server = Server::default();
+    put_policy(&server, "p", 1);
+    put_member(&server, &run("a"), &["p"], 1);
+    let dead = json!({
+        "id": "laptop", "incarnation": "i1", "operations": ["webhook"], "ttlSeconds": 60, "heartbeat": 7,
+    });
+    put_report(&server, &dead, 0, &[], 0);
+    server.refuse("laptop", 500, true);
+    let _aggregator = start(&server, "one", &["p"]);
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(enforced(&server, "p"), ("Unknown".into(), "WaitingForPods".into()));
+    sleep(Duration::from_secs(60)).await;
+    // A new generation each time, because one that is proven stays so.
+    for generation in 2..20 {
+        update_policy(&server, "p", generation);
+        put_report(&server, &run("a"), 1, &["p"], generation);
+        sleep(Duration::from_secs(30)).await;
+        assert!(is_true(&server, "p"), "generation {generation} waits for a process that is dead");
+    }
+    assert!(server.get("/apis/status.webtroller.dev/v1alpha1/namespaces/ns/podreports/laptop-0").is_some());
+}
+
+/// Seconds until `Enforced` is true for a generation that pod `b` has not reported, or nothing in 3 minutes.
+async fn waits_for(server: &Server, generation: i64) -> Option<u64> {
+    update_policy(server, "p", generation);
+    put_report(server, &run("a"), 1, &["p"], generation);
+    for second in 0..180 {
+        sleep(Duration::from_secs(1)).await;
+        let policy = server.get(&policy_path("p")).unwrap();
+        if policy["status"]["observedGeneration"] == generation && is_true(server, "p") {
+            return Some(second);
+        }
+    }
+    None
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_waited_for_until_it_has_ended_or_fenced_itself() {
+    let fenced = json!({
+        "id": "b", "uid": "b-uid", "incarnation": "i1", "operations": ["webhook"], "ttlSeconds": 30, "heartbeat": 1,
+    });
+    let mut stopped = run("b");
+    stopped["stopped"] = true.into();
+    let terminating = |server: &Server| {
+        let path = "/api/v1/namespaces/ns/pods/b";
+        server.edit(path, |pod| pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into());
+    };
+    let deleted = |server: &Server| server.delete("/api/v1/namespaces/ns/pods/b");
+    let stops = |server: &Server| put_report(server, &stopped, 0, &[], 0);
+    type Change<'a> = &'a dyn Fn(&Server);
+    let cases: [(&str, Value, &[Change<'_>], std::ops::RangeInclusive<u64>); 6] = [
+        ("terminating, and may serve", run("b"), &[&terminating], 181..=181),
+        ("terminating, and has stopped", run("b"), &[&terminating, &stops], 0..=5),
+        ("deleted", run("b"), &[&deleted], 0..=5),
+        ("deleted by force, with a fence", fenced.clone(), &[&deleted], 25..=40),
+        ("silent, with a fence", fenced.clone(), &[], 25..=40),
+        ("silent, without a fence", run("b"), &[], 181..=181),
+    ];
+    for (name, member, changes, expected) in cases {
+        let server = Server::default();
+        put_policy(&server, "p", 1);
+        put_member(&server, &run("a"), &["p"], 1);
+        put_member(&server, &member, &["p"], 1);
+        let _aggregator = start(&server, "one", &["p"]);
+        sleep(Duration::from_secs(3)).await;
+        assert!(is_true(&server, "p"), "{name}");
+        changes.iter().for_each(|change| change(&server));
+        let waited = waits_for(&server, 2).await.unwrap_or(181);
+        assert!(expected.contains(&waited), "{name}: {waited} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_reports_are_all_deleted_is_still_waited_for() {
+    let server = Server::default();
+    put_policy(&server, "p", 1);
+    for id in ["a", "b"] {
+        put_member(&server, &run(id), &["p"], 1);
+    }
+    let _aggregator = start(&server, "one", &["p"]);
+    sleep(Duration::from_secs(3)).await;
+    for shard in 0..2 {
+        server.delete(&format!("/apis/status.webtroller.dev/v1alpha1/namespaces/ns/podreports/b-{shard}"));
+    }
+    assert_eq!(waits_for(&server, 2).await, None, "it still runs and may serve generation 1");
+}

@@ -1,0 +1,389 @@
+//! The undelivered events of one registrar: a snapshot of each kind it joins, then every change, with no gap, no
+//! duplicate and nothing stale after new. Pure; `queue` puts a lock and a wake-up around it.
+//!
+//! An object has at most one item, its latest state, so a registrar that never reads costs at most the live
+//! objects plus the deletes that it has not been given, and delays no other registrar.
+//!
+//! Items lie in one queue, oldest first. A superseded item becomes a hole; holes are removed when they are the
+//! larger part, so each event costs constant time. Worked example: apply `a` v1, apply `b`, delete `a` before
+//! anything is read: `[a1] [a1 b] [- b]`. The reader was never given `a`, so it is not told of its end.
+
+mod index;
+mod report;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use kube::core::GroupVersionKind;
+
+use self::index::Index;
+pub(crate) use self::report::Wanted;
+pub use self::report::{BacklogStats, Replaced};
+use crate::event::{EventKind, GvkStatus, WatchEvent};
+use crate::intents::{Epoch, Gvk, Stay};
+use crate::interest::{Interest, Scope};
+use crate::object::WatchedObject;
+use crate::store::{Change, ObjectId};
+
+/// Holes that are tolerated before the queue is compacted.
+const HOLES: usize = 64;
+
+/// The kinds of one registrar and its undelivered events.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Backlog {
+    slots: HashMap<Gvk, usize>,
+    kinds: Vec<Option<KindQueue>>,
+    items: VecDeque<Item>,
+    /// The sequence number of the first item.
+    first: u64,
+    holes: usize,
+    next_epoch: u64,
+}
+
+/// One kind of a registrar.
+#[derive(Debug, Clone)]
+struct KindQueue {
+    gvk: Gvk,
+    epoch: Epoch,
+    scope: Scope,
+    status: GvkStatus,
+    /// The status that the reader was given last.
+    reported: GvkStatus,
+    /// Whether the end of the snapshot was queued.
+    synced: bool,
+    /// Sequence numbers of the queued items.
+    objects: Index,
+    status_at: Option<u64>,
+    synced_at: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+struct Item {
+    since: Instant,
+    content: Content,
+}
+
+#[derive(Debug, Clone)]
+enum Content {
+    /// Superseded.
+    Hole,
+    Object {
+        slot: usize,
+        id: ObjectId,
+        /// Whether the reader was given the object.
+        held: bool,
+        gone: bool,
+        object: Arc<WatchedObject>,
+    },
+    Status(usize),
+    Synced(usize),
+}
+
+// === impl Backlog: the registrar's side ===
+
+impl Backlog {
+    /// Asks for a kind. Another scope than before restarts it.
+    pub(crate) fn want(&mut self, gvk: &Gvk, scope: &Scope) -> Wanted {
+        let rescoped = match self.kind(gvk) {
+            Some(kind) if kind.scope == *scope => return Wanted::Already,
+            Some(_) => self.unwant(gvk),
+            None => false,
+        };
+        self.next_epoch = self.next_epoch.wrapping_add(1);
+        let kind = KindQueue::new(gvk, Epoch(self.next_epoch), scope);
+        let free = self.kinds.iter().position(Option::is_none).unwrap_or(self.kinds.len());
+        match self.kinds.get_mut(free) {
+            Some(slot) => *slot = Some(kind),
+            None => self.kinds.push(Some(kind)),
+        }
+        self.slots.insert(Arc::clone(gvk), free);
+        if rescoped { Wanted::Rescoped } else { Wanted::Added }
+    }
+
+    /// Removes the kind and its undelivered events. Whether it was asked for.
+    pub(crate) fn unwant(&mut self, gvk: &GroupVersionKind) -> bool {
+        let Some(slot) = self.slots.remove(gvk) else {
+            return false;
+        };
+        if let Some(kind) = self.kinds.get_mut(slot).and_then(Option::take) {
+            for at in kind.objects.values().chain(kind.status_at).chain(kind.synced_at) {
+                self.cancel(at);
+            }
+        }
+        self.compact();
+        true
+    }
+
+    /// Makes `interests` the only kinds.
+    pub(crate) fn want_only(&mut self, interests: impl IntoIterator<Item = Interest>) -> Replaced {
+        let desired: HashMap<_, _> = interests.into_iter().map(Interest::into_parts).collect();
+        let removed = self.slots.keys().filter(|gvk| !desired.contains_key(&***gvk));
+        let removed = removed.map(|gvk| (**gvk).clone()).collect();
+        let mut replaced = Replaced { removed, ..Replaced::default() };
+        for gvk in &replaced.removed {
+            self.unwant(gvk);
+        }
+        for (gvk, scope) in desired {
+            let list = match self.want(&Arc::new(gvk.clone()), &scope) {
+                Wanted::Added => &mut replaced.added,
+                Wanted::Rescoped => &mut replaced.rescoped,
+                Wanted::Already => &mut replaced.kept,
+            };
+            list.push(gvk);
+        }
+        replaced.sort();
+        replaced
+    }
+
+    /// The kinds that are asked for.
+    pub(crate) fn intents(&self) -> HashMap<Gvk, Stay> {
+        let stay = |(gvk, slot): (&Gvk, &usize)| {
+            let kind = self.kinds.get(*slot)?.as_ref()?;
+            let stay = Stay { epoch: kind.epoch, slot: *slot, scope: kind.scope.clone() };
+            Some((Arc::clone(gvk), stay))
+        };
+        self.slots.iter().filter_map(stay).collect()
+    }
+
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &Gvk> {
+        self.slots.keys()
+    }
+
+    pub(crate) fn epoch(&self, gvk: &GroupVersionKind) -> Option<Epoch> {
+        self.kind(gvk).map(|kind| kind.epoch)
+    }
+
+    pub(crate) fn status(&self, gvk: &GroupVersionKind) -> Option<&GvkStatus> {
+        self.kind(gvk).map(|kind| &kind.status)
+    }
+
+    pub(crate) fn is_synced(&self, gvk: &GroupVersionKind) -> bool {
+        self.kind(gvk).is_some_and(|kind| kind.synced)
+    }
+
+    /// The kinds whose snapshot has not been queued completely.
+    pub(crate) fn unsynced(&self) -> impl Iterator<Item = (&Gvk, &GvkStatus)> {
+        self.kinds.iter().flatten().filter(|kind| !kind.synced).map(|kind| (&kind.gvk, &kind.status))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.len() == self.holes
+    }
+
+    pub(crate) fn stats(&self) -> BacklogStats {
+        let oldest = self.items.iter().find(|item| !matches!(item.content, Content::Hole));
+        let depth = self.items.len().saturating_sub(self.holes);
+        BacklogStats { depth, oldest: oldest.map(|item| item.since) }
+    }
+
+    /// Removes and returns the oldest event.
+    pub(crate) fn pop(&mut self) -> Option<WatchEvent> {
+        loop {
+            let item = self.items.pop_front()?;
+            self.first = self.first.wrapping_add(1);
+            let (slot, kind) = match item.content {
+                Content::Hole => {
+                    self.holes = self.holes.saturating_sub(1);
+                    continue;
+                }
+                Content::Object { slot, id, gone, object, .. } => {
+                    self.queue(slot)?.objects.remove(id);
+                    (slot, if gone { EventKind::Deleted(object) } else { EventKind::Applied(object) })
+                }
+                Content::Status(slot) => (slot, EventKind::Status(self.queue(slot)?.take_status())),
+                Content::Synced(slot) => {
+                    self.queue(slot)?.synced_at = None;
+                    (slot, EventKind::Synced)
+                }
+            };
+            return Some(WatchEvent { gvk: Arc::clone(&self.queue(slot)?.gvk), kind });
+        }
+    }
+
+    fn kind(&self, gvk: &GroupVersionKind) -> Option<&KindQueue> {
+        self.kinds.get(*self.slots.get(gvk)?)?.as_ref()
+    }
+
+    fn queue(&mut self, slot: usize) -> Option<&mut KindQueue> {
+        self.kinds.get_mut(slot)?.as_mut()
+    }
+}
+
+// === impl Backlog: the dispatcher's side ===
+
+impl Backlog {
+    /// Makes room for a snapshot.
+    pub(crate) fn reserve(&mut self, slot: usize, epoch: Epoch, objects: usize) {
+        if let Some(kind) = self.staying(slot, epoch) {
+            kind.objects.reserve(objects);
+            self.items.reserve(objects);
+        }
+    }
+
+    /// Queues a difference of the store. Ignored if the kind is not asked for in this epoch, which keeps a removed
+    /// kind silent.
+    pub(crate) fn offer(&mut self, slot: usize, epoch: Epoch, since: Instant, change: &Change) {
+        match change {
+            Change::Added { id, object } => self.offer_added(slot, epoch, since, *id, object),
+            Change::Updated { id, new, .. } => self.offer_one(slot, epoch, since, *id, new, (true, false)),
+            Change::Deleted { id, object, .. } => {
+                self.offer_one(slot, epoch, since, *id, object, (true, true))
+            }
+        }
+    }
+
+    /// Queues an object that the reader was not given yet.
+    pub(crate) fn offer_added(
+        &mut self,
+        slot: usize,
+        epoch: Epoch,
+        since: Instant,
+        id: ObjectId,
+        object: &Arc<WatchedObject>,
+    ) {
+        self.offer_one(slot, epoch, since, id, object, (false, false));
+    }
+
+    fn offer_one(
+        &mut self,
+        slot: usize,
+        epoch: Epoch,
+        since: Instant,
+        id: ObjectId,
+        object: &Arc<WatchedObject>,
+        (held, gone): (bool, bool),
+    ) {
+        let next = self.next();
+        let Some(kind) = self.staying(slot, epoch) else { return };
+        let Some(at) = kind.objects.get(id) else {
+            kind.objects.insert(id, next);
+            let content = Content::Object { slot, id, held, gone, object: Arc::clone(object) };
+            self.items.push_back(Item { since, content });
+            return;
+        };
+        // A delete of an object that the reader was never given is not mentioned.
+        if gone && !self.is_held(at) {
+            if let Some(kind) = self.staying(slot, epoch) {
+                kind.objects.remove(id);
+            }
+            self.cancel(at);
+            self.compact();
+        } else if let Some(Content::Object { gone: was_gone, object: queued, .. }) = self.content(at) {
+            (*was_gone, *queued) = (gone, Arc::clone(object));
+        }
+    }
+
+    /// Queues the end of the snapshot, once.
+    pub(crate) fn offer_synced(&mut self, slot: usize, epoch: Epoch, since: Instant) {
+        let next = self.next();
+        let Some(kind) = self.staying(slot, epoch).filter(|kind| !kind.synced) else { return };
+        kind.synced = true;
+        kind.synced_at = Some(next);
+        self.items.push_back(Item { since, content: Content::Synced(slot) });
+    }
+
+    /// The kind is no longer served: the next complete list is a new snapshot.
+    pub(crate) fn unsync(&mut self, slot: usize, epoch: Epoch) {
+        let Some(kind) = self.staying(slot, epoch) else { return };
+        kind.synced = false;
+        if let Some(at) = kind.synced_at.take() {
+            self.cancel(at);
+        }
+    }
+
+    /// Queues a change of state, behind the objects that it is about. Only the latest is delivered, and none if
+    /// the reader was given it already.
+    pub(crate) fn offer_status(&mut self, slot: usize, epoch: Epoch, since: Instant, status: &GvkStatus) {
+        let Some(kind) = self.staying(slot, epoch).filter(|kind| kind.status != *status) else { return };
+        kind.status = status.clone();
+        let (former, news) = (kind.status_at.take(), kind.status != kind.reported);
+        if let Some(at) = former {
+            self.cancel(at);
+            self.compact();
+        }
+        if news {
+            let next = self.next();
+            if let Some(kind) = self.staying(slot, epoch) {
+                kind.status_at = Some(next);
+                self.items.push_back(Item { since, content: Content::Status(slot) });
+            }
+        }
+    }
+
+    fn staying(&mut self, slot: usize, epoch: Epoch) -> Option<&mut KindQueue> {
+        self.queue(slot).filter(|kind| kind.epoch == epoch)
+    }
+
+    /// The sequence number of the next item.
+    fn next(&self) -> u64 {
+        self.first.wrapping_add(self.items.len() as u64)
+    }
+
+    fn content(&mut self, at: u64) -> Option<&mut Content> {
+        let position = usize::try_from(at.wrapping_sub(self.first)).ok()?;
+        self.items.get_mut(position).map(|item| &mut item.content)
+    }
+
+    fn is_held(&mut self, at: u64) -> bool {
+        matches!(self.content(at), Some(Content::Object { held: true, .. }))
+    }
+
+    fn cancel(&mut self, at: u64) {
+        if let Some(content) = self.content(at) {
+            *content = Content::Hole;
+            self.holes = self.holes.saturating_add(1);
+        }
+    }
+
+    /// Removes the holes once they are more than the items. The items before a hole keep their number; those
+    /// behind it get new ones.
+    fn compact(&mut self) {
+        if self.holes <= HOLES || self.holes.saturating_mul(2) <= self.items.len() {
+            return;
+        }
+        self.items.retain(|item| !matches!(item.content, Content::Hole));
+        self.holes = 0;
+        for (at, item) in (self.first..).zip(&self.items) {
+            let (Content::Object { slot, .. } | Content::Status(slot) | Content::Synced(slot)) =
+                &item.content
+            else {
+                continue;
+            };
+            let Some(kind) = self.kinds.get_mut(*slot).and_then(Option::as_mut) else { continue };
+            match &item.content {
+                Content::Object { id, .. } => kind.objects.insert(*id, at),
+                Content::Status(_) => kind.status_at = Some(at),
+                Content::Synced(_) => kind.synced_at = Some(at),
+                Content::Hole => {}
+            }
+        }
+    }
+}
+
+// === impl KindQueue ===
+
+impl KindQueue {
+    fn new(gvk: &Gvk, epoch: Epoch, scope: &Scope) -> Self {
+        Self {
+            gvk: Arc::clone(gvk),
+            epoch,
+            scope: scope.clone(),
+            status: GvkStatus::Pending,
+            reported: GvkStatus::Pending,
+            synced: false,
+            objects: Index::default(),
+            status_at: None,
+            synced_at: None,
+        }
+    }
+
+    fn take_status(&mut self) -> GvkStatus {
+        self.status_at = None;
+        self.reported = self.status.clone();
+        self.status.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! Tests of `replay`: a reader of any slowness ends up with the store, and is told nothing it cannot use.
+
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fixture::{gvk, object};
+use crate::intents::sort_key;
+
+// === impl Backlog: for the tests of the crate ===
+
+impl Backlog {
+    /// The events that a reader would get, and what the backlog remembers, without the numbers that only grow.
+    pub(crate) fn picture(&self) -> String {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        let mut kinds: Vec<_> = self.kinds.iter().flatten().collect();
+        kinds.sort_by(|a, b| sort_key(&a.gvk).cmp(&sort_key(&b.gvk)));
+        for KindQueue { gvk, status, reported, synced, .. } in kinds {
+            write!(text, "[{} {status} {reported} {synced}]", gvk.kind).unwrap();
+        }
+        let kind = |slot: &usize| &self.kinds[*slot].as_ref().unwrap().gvk.kind;
+        for item in &self.items {
+            match &item.content {
+                Content::Hole => {}
+                Content::Status(slot) => write!(text, " status {}", kind(slot)).unwrap(),
+                Content::Synced(slot) => write!(text, " synced {}", kind(slot)).unwrap(),
+                Content::Object { slot, held, gone, object, .. } => {
+                    let (uid, version) = (object.uid(), object.resource_version());
+                    let (key, kind) = (object.key(), kind(slot));
+                    write!(text, " {kind} {key} {uid}v{version} {held} {gone}").unwrap();
+                }
+            }
+        }
+        text
+    }
+
+    /// Panics when an item lacks its place in the index, or the index leads to another item.
+    pub(crate) fn check(&self) {
+        let holes = self.items.iter().filter(|item| matches!(item.content, Content::Hole)).count();
+        assert_eq!(holes, self.holes);
+        let mut expected = 0;
+        for (at, item) in (self.first..).zip(&self.items) {
+            let (slot, found) = match &item.content {
+                Content::Hole => continue,
+                Content::Object { slot, id, .. } => {
+                    (slot, self.kinds[*slot].as_ref().unwrap().objects.get(*id))
+                }
+                Content::Status(slot) => (slot, self.kinds[*slot].as_ref().unwrap().status_at),
+                Content::Synced(slot) => (slot, self.kinds[*slot].as_ref().unwrap().synced_at),
+            };
+            assert_eq!(found, Some(at), "the item of slot {slot} is not where the index says");
+            expected += 1;
+        }
+        let places =
+            |kind: &KindQueue| kind.objects.values().chain(kind.status_at).chain(kind.synced_at).count();
+        assert_eq!(self.kinds.iter().flatten().map(places).sum::<usize>(), expected);
+        assert!(self.holes <= HOLES || self.holes * 2 <= self.items.len() + 2, "holes pile up");
+    }
+}
+
+fn drain(backlog: &mut Backlog) -> Vec<String> {
+    std::iter::from_fn(|| backlog.pop()).map(|event| describe(&event)).collect()
+}
+
+fn describe(event: &WatchEvent) -> String {
+    match &event.kind {
+        EventKind::Applied(object) => format!("apply {}/{}", object.uid(), object.resource_version()),
+        EventKind::Deleted(object) => format!("delete {}/{}", object.uid(), object.resource_version()),
+        EventKind::Synced => "synced".to_owned(),
+        EventKind::Status(status) => format!("status {status}"),
+    }
+}
+
+fn wanting(kind: &Gvk) -> (Backlog, usize, Epoch) {
+    let mut backlog = Backlog::default();
+    let (slot, epoch) = want(&mut backlog, kind);
+    (backlog, slot, epoch)
+}
+
+fn want(backlog: &mut Backlog, kind: &Gvk) -> (usize, Epoch) {
+    backlog.want(kind, &Scope::default());
+    let stay = &backlog.intents()[kind];
+    (stay.slot, stay.epoch)
+}
+
+fn added(id: u64, uid: u64, version: u64) -> Change {
+    Change::Added { id: ObjectId(id), object: object(&gvk("A"), "a", uid, version) }
+}
+
+fn updated(id: u64, uid: u64, version: u64) -> Change {
+    let (old, new) = (object(&gvk("A"), "a", uid, version - 1), object(&gvk("A"), "a", uid, version));
+    Change::Updated { id: ObjectId(id), old, new }
+}
+
+fn deleted(id: u64, uid: u64, version: u64) -> Change {
+    Change::deleted(ObjectId(id), &object(&gvk("A"), "a", uid, version))
+}
+
+#[track_caller]
+fn check_delivery(changes: &[Change], expected: &[&str]) {
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    for change in changes {
+        backlog.offer(slot, epoch, Instant::now(), change);
+        backlog.check();
+    }
+    assert_eq!(drain(&mut backlog), expected);
+    assert!(backlog.is_empty());
+}
+
+#[test]
+fn a_slow_reader_gets_the_latest_form_once() {
+    check_delivery(&[added(1, 1, 1), updated(1, 1, 2)], &["apply 1/2"]);
+}
+
+#[test]
+fn an_object_that_came_and_went_unseen_is_not_mentioned() {
+    check_delivery(&[added(1, 1, 1), deleted(1, 1, 2)], &[]);
+}
+
+#[test]
+fn the_end_of_a_known_object_comes_before_its_successor() {
+    check_delivery(&[deleted(1, 1, 2), added(2, 2, 3)], &["delete 1/2", "apply 2/3"]);
+}
+
+#[test]
+fn an_object_that_left_the_scope_and_came_back_is_an_update() {
+    check_delivery(&[deleted(1, 1, 2), added(1, 1, 3)], &["apply 1/3"]);
+}
+
+#[test]
+fn a_successor_that_went_unseen_leaves_one_delete() {
+    let changes = [deleted(1, 1, 2), added(2, 2, 3), deleted(2, 2, 4), added(3, 3, 5), deleted(3, 3, 6)];
+    check_delivery(&changes, &["delete 1/2"]);
+}
+
+#[test]
+fn synced_follows_the_snapshot_and_is_said_once() {
+    let now = Instant::now();
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.offer(slot, epoch, now, &added(1, 1, 1));
+    backlog.offer_synced(slot, epoch, now);
+    backlog.offer_synced(slot, epoch, now);
+    backlog.offer(slot, epoch, now, &added(2, 2, 2));
+    backlog.offer(slot, epoch, now, &updated(1, 1, 3));
+    assert_eq!(drain(&mut backlog), ["apply 1/3", "synced", "apply 2/2"]);
+}
+
+#[test]
+fn a_kind_that_went_away_is_synced_anew() {
+    let now = Instant::now();
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.offer_synced(slot, epoch, now);
+    backlog.unsync(slot, epoch);
+    assert_eq!(drain(&mut backlog), Vec::<String>::new());
+    backlog.offer_synced(slot, epoch, now);
+    assert_eq!(drain(&mut backlog), ["synced"]);
+}
+
+#[test]
+fn only_the_latest_status_is_said() {
+    let now = Instant::now();
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Pending);
+    assert!(backlog.is_empty(), "the reader knows that a kind begins as pending");
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Listing);
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Ready);
+    assert_eq!(drain(&mut backlog), ["status ready"]);
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Stale { error: "cut".into() });
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Ready);
+    assert!(backlog.is_empty(), "the reader did not see that it was ever otherwise");
+    backlog.check();
+}
+
+#[test]
+fn a_status_follows_what_it_is_about() {
+    let now = Instant::now();
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Listing);
+    backlog.offer(slot, epoch, now, &added(1, 1, 1));
+    backlog.offer_synced(slot, epoch, now);
+    backlog.offer_status(slot, epoch, now, &GvkStatus::Ready);
+    assert_eq!(drain(&mut backlog), ["apply 1/1", "synced", "status ready"]);
+}
+
+#[test]
+fn a_removed_kind_is_silent_and_its_former_stay_stays_out() {
+    let now = Instant::now();
+    let (a, b) = (gvk("A"), gvk("B"));
+    let (mut backlog, slot, former) = wanting(&a);
+    let (other_slot, other) = want(&mut backlog, &b);
+    backlog.offer(slot, former, now, &added(1, 1, 1));
+    backlog.offer(other_slot, other, now, &added(1, 2, 2));
+    backlog.offer_status(slot, former, now, &GvkStatus::Ready);
+    backlog.offer_synced(slot, former, now);
+    assert!(backlog.unwant(&a));
+    backlog.check();
+    assert_eq!(drain(&mut backlog), ["apply 2/2"]);
+
+    let (again, _) = want(&mut backlog, &a);
+    assert_eq!(again, slot, "the slot is used again");
+    backlog.offer(slot, former, now, &added(1, 1, 1));
+    backlog.offer_synced(slot, former, now);
+    backlog.offer_status(slot, former, now, &GvkStatus::Ready);
+    assert_eq!(drain(&mut backlog), Vec::<String>::new());
+}
+
+#[test]
+fn want_only_touches_what_differs() {
+    let (a, b, c) = (gvk("A"), gvk("B"), gvk("C"));
+    let interest = |gvk: &Gvk| Interest::new((**gvk).clone());
+    let mut backlog = Backlog::default();
+    want(&mut backlog, &a);
+    let before = want(&mut backlog, &b);
+    let replaced = backlog.want_only([interest(&b), interest(&c), interest(&c)]);
+    assert_eq!(replaced.added, [(*c).clone()]);
+    assert_eq!(replaced.removed, [(*a).clone()]);
+    assert_eq!(replaced.kept, [(*b).clone()]);
+    assert_eq!(want(&mut backlog, &b), before, "a kept kind keeps its stay");
+    assert!(backlog.want_only([interest(&b), interest(&c)]).is_empty());
+    let narrower = backlog.want_only([interest(&b).namespaces(["n"]), interest(&c)]);
+    assert_eq!(narrower.rescoped, [(*b).clone()]);
+}
+
+#[test]
+fn depth_and_age_are_those_of_the_undelivered_events() {
+    let start = Instant::now();
+    let at = |seconds| start + std::time::Duration::from_secs(seconds);
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    assert_eq!(backlog.stats(), BacklogStats::default());
+    backlog.offer(slot, epoch, at(1), &added(1, 1, 1));
+    backlog.offer(slot, epoch, at(2), &added(2, 2, 2));
+    backlog.offer(slot, epoch, at(3), &updated(2, 2, 3));
+    assert_eq!((backlog.stats().depth, backlog.stats().oldest), (2, Some(at(1))));
+    backlog.offer(slot, epoch, at(4), &deleted(1, 1, 4));
+    assert_eq!((backlog.stats().depth, backlog.stats().oldest), (1, Some(at(2))));
+}
+
+#[derive(Debug, Clone)]
+enum Action {
+    /// The store gets this object, whatever that means.
+    Put {
+        name: usize,
+        new_uid: bool,
+    },
+    Delete(usize),
+    Pop,
+}
+
+fn any_action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        4 => (0..4usize, any::<bool>()).prop_map(|(name, new_uid)| Action::Put { name, new_uid }),
+        3 => (0..4usize).prop_map(Action::Delete),
+        4 => Just(Action::Pop),
+    ]
+}
+
+type View = BTreeMap<String, (String, u64)>;
+
+/// Folds an event into what the reader holds; panics when it makes no sense to the reader.
+fn fold(view: &mut View, event: &WatchEvent) {
+    match &event.kind {
+        EventKind::Applied(new) => {
+            let version = new.resource_version().parse().unwrap();
+            if let Some((uid, before)) = view.insert(new.name().to_owned(), (new.uid().to_owned(), version)) {
+                assert_eq!(uid, new.uid(), "another object without a delete in between");
+                assert!(before < version, "older after newer");
+            }
+        }
+        EventKind::Deleted(old) => {
+            let (uid, _) = view.remove(old.name()).expect("a delete of what the reader does not hold");
+            assert_eq!(uid, old.uid());
+        }
+        other => panic!("{other:?} was not offered"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_reader_of_any_slowness_ends_up_with_the_store(
+        actions in prop::collection::vec(any_action(), 1..400),
+    ) {
+        let kind = gvk("A");
+        let (mut backlog, slot, epoch) = wanting(&kind);
+        let mut store = crate::store::Store::new(Instant::now());
+        let pass = store.begin_list();
+        let mut view = View::new();
+        let mut uids: HashMap<usize, u64> = HashMap::new();
+        for (clock, action) in (1u64..).zip(actions) {
+            let changes = match action {
+                Action::Put { name, new_uid } => {
+                    let uid = *uids.entry(name).and_modify(|uid| if new_uid { *uid = clock }).or_insert(clock);
+                    store.apply(object(&kind, &format!("o{name}"), uid, clock), pass)
+                }
+                Action::Delete(name) => {
+                    let deleted = uids.remove(&name).and_then(|uid| store.delete(object(&kind, &format!("o{name}"), uid, clock)));
+                    deleted.into_iter().collect()
+                }
+                Action::Pop => {
+                    if let Some(event) = backlog.pop() {
+                        fold(&mut view, &event);
+                    }
+                    Vec::new()
+                }
+            };
+            for change in changes {
+                backlog.offer(slot, epoch, Instant::now(), &change);
+            }
+            backlog.check();
+            // Live objects, and deletes of what the reader holds: nothing else may take room.
+            prop_assert!(backlog.stats().depth <= store.objects().count() + view.len());
+        }
+        while let Some(event) = backlog.pop() {
+            fold(&mut view, &event);
+        }
+        let truth: View = store
+            .objects()
+            .map(|object| {
+                let version = object.resource_version().parse().unwrap();
+                (object.name().to_owned(), (object.uid().to_owned(), version))
+            })
+            .collect();
+        prop_assert_eq!(view, truth);
+    }
+}

@@ -1,0 +1,167 @@
+//! The requests of the handles to the driver. They are sets and not queues: a registrar that changes its kinds a
+//! thousand times before the driver looks is noted once, so every call is immediate and nothing grows without
+//! bound.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kube::core::GroupVersionKind;
+use tokio::sync::Notify;
+
+use crate::error::Error;
+use crate::intents::{Gvk, RegistrarId, sort_key};
+use crate::queue::EventQueue;
+use crate::store::Stores;
+
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    state: Mutex<State>,
+    notify: Notify,
+    stores: Arc<Stores>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    names: HashMap<Arc<str>, RegistrarId>,
+    registrars: BTreeMap<RegistrarId, (Arc<str>, Arc<EventQueue>)>,
+    next_id: u64,
+    /// Registrars that the driver knows, and has to be told of when they go.
+    known: BTreeSet<RegistrarId>,
+    requests: Requests,
+}
+
+/// The requests since the driver looked last.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    pub(crate) changed: BTreeMap<RegistrarId, Arc<EventQueue>>,
+    pub(crate) dropped: BTreeSet<RegistrarId>,
+    /// Kinds to discover at once.
+    pub(crate) hints: HashSet<GroupVersionKind>,
+    pub(crate) flush: bool,
+    pub(crate) over: bool,
+}
+
+// === impl Control: the handles' side ===
+
+impl Control {
+    pub(crate) fn stores(&self) -> &Arc<Stores> {
+        &self.stores
+    }
+
+    pub(crate) fn register(&self, name: &Arc<str>) -> Result<(RegistrarId, Arc<EventQueue>), Error> {
+        let mut state = self.lock();
+        if state.requests.over {
+            return Err(Error::ShutDown);
+        }
+        if state.names.contains_key(name) {
+            return Err(Error::DuplicateName { name: name.to_string() });
+        }
+        state.next_id = state.next_id.saturating_add(1);
+        let id = RegistrarId(state.next_id);
+        let queue = Arc::new(EventQueue::default());
+        state.names.insert(Arc::clone(name), id);
+        state.registrars.insert(id, (Arc::clone(name), Arc::clone(&queue)));
+        Ok((id, queue))
+    }
+
+    /// The registrar is gone; its name is free.
+    pub(crate) fn unregister(&self, id: RegistrarId, name: &str) {
+        let mut state = self.lock();
+        state.names.remove(name);
+        state.registrars.remove(&id);
+        state.requests.changed.remove(&id);
+        if state.known.remove(&id) {
+            state.requests.dropped.insert(id);
+        }
+        drop(state);
+        self.notify.notify_one();
+    }
+
+    /// The registrar's kinds changed.
+    pub(crate) fn post(&self, id: RegistrarId) {
+        let mut state = self.lock();
+        if let Some(queue) = state.registrars.get(&id).map(|(_, queue)| Arc::clone(queue)) {
+            state.requests.changed.insert(id, queue);
+        }
+        drop(state);
+        self.notify.notify_one();
+    }
+
+    /// Only a kind that is asked for has use for the hint.
+    pub(crate) fn hint(&self, gvk: &GroupVersionKind) {
+        if self.stores.get(gvk).is_some() {
+            self.lock().requests.hints.insert(gvk.clone());
+            self.notify.notify_one();
+        }
+    }
+
+    pub(crate) fn flush(&self) {
+        self.lock().requests.flush = true;
+        self.notify.notify_one();
+    }
+
+    pub(crate) fn end(&self) {
+        self.lock().requests.over = true;
+        self.notify.notify_one();
+    }
+
+    /// The registrars by name.
+    pub(crate) fn registrars(&self) -> Vec<(Arc<str>, Arc<EventQueue>)> {
+        self.lock().registrars.values().cloned().collect()
+    }
+
+    /// The kinds that registrars ask for.
+    pub(crate) fn intended(&self) -> Vec<Gvk> {
+        let queues = self.registrars();
+        let kinds = queues
+            .iter()
+            .flat_map(|(_, queue)| queue.look(|backlog| backlog.kinds().cloned().collect::<Vec<_>>()));
+        let mut kinds: Vec<_> = kinds.collect::<HashSet<_>>().into_iter().collect();
+        kinds.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+        kinds
+    }
+}
+
+// === impl Control: the driver's side ===
+
+impl Control {
+    /// Waits for a request. Cancel-safe.
+    pub(crate) async fn notified(&self) {
+        self.notify.notified().await;
+    }
+
+    pub(crate) fn take(&self) -> Requests {
+        let mut state = self.lock();
+        let over = state.requests.over;
+        let requests = std::mem::take(&mut state.requests);
+        state.requests.over = over;
+        state.known.extend(requests.changed.keys());
+        requests
+    }
+
+    /// Closes the stores of kinds that were removed before the driver saw them. A store of a kind that is asked
+    /// for in this moment is kept.
+    pub(crate) fn prune(&self, runs: impl Fn(&Gvk) -> bool) {
+        let intended: HashSet<_> = self.intended().into_iter().collect();
+        let state = self.lock();
+        if state.requests.changed.is_empty() {
+            self.stores.retain(|gvk| runs(gvk) || intended.contains(gvk));
+        }
+    }
+
+    /// The driver has ended: every stream ends, every store closes, nothing can be made any more.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.requests = Requests { over: true, ..Requests::default() };
+        let queues: Vec<_> = state.registrars.values().map(|(_, queue)| Arc::clone(queue)).collect();
+        drop(state);
+        for queue in queues {
+            queue.finish();
+        }
+        self.stores.retain(|_| false);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,160 @@
+//! Drives a `kube::runtime::Controller` from a registrar: no second watch, and no second copy of the objects.
+//!
+//! ```no_run
+//! # use std::{sync::Arc, time::Duration};
+//! # use futures::StreamExt;
+//! # use kube::core::{ApiResource, GroupVersionKind};
+//! # use kube::runtime::controller::{Action, Controller};
+//! # use watch_manager::controller::{SharedObject, shared_stream};
+//! # async fn reconcile(object: Arc<SharedObject>, _: Arc<()>) -> Result<Action, std::io::Error> {
+//! #     Ok(Action::await_change())
+//! # }
+//! # async fn run(manager: watch_manager::WatchManager) -> Result<(), watch_manager::Error> {
+//! let gadgets = GroupVersionKind::gvk("example.com", "v1", "Gadget");
+//! let registrar = manager.registrar("controller")?;
+//! registrar.add(gadgets.clone());
+//! let resource = ApiResource::from_gvk_with_plural(&gadgets, "gadgets");
+//! let (triggers, store) = shared_stream(registrar.events(), resource.clone());
+//! Controller::for_shared_stream_with(triggers, store, resource)
+//!     .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(()))
+//!     .for_each(|_| async {})
+//!     .await;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use kube::core::{ApiResource, DynamicResourceScope};
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{Lookup, ObjectRef, Store};
+use kube::runtime::watcher::Event;
+
+use crate::event::{EventKind, WatchEvent};
+use crate::object::WatchedObject;
+
+/// A watched object as a `kube::Resource`. Holds its identity and shares the rest with the manager's store.
+#[derive(Debug, Clone)]
+pub struct SharedObject {
+    /// Name, namespace, uid, resourceVersion and generation.
+    identity: ObjectMeta,
+    object: Arc<WatchedObject>,
+}
+
+// === impl SharedObject ===
+
+impl SharedObject {
+    fn new(object: &Arc<WatchedObject>) -> Self {
+        let identity = ObjectMeta {
+            name: Some(object.name().to_owned()),
+            namespace: object.namespace().map(ToOwned::to_owned),
+            uid: Some(object.uid().to_owned()),
+            resource_version: Some(object.resource_version().to_owned()),
+            generation: object.generation(),
+            ..ObjectMeta::default()
+        };
+        Self { identity, object: Arc::clone(object) }
+    }
+
+    /// The object.
+    pub fn object(&self) -> &Arc<WatchedObject> {
+        &self.object
+    }
+}
+
+/// `meta` has the identity only; labels and the rest are in [`SharedObject::object`].
+impl Resource for SharedObject {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.identity
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.identity
+    }
+}
+
+/// The input of `Controller::for_shared_stream_with`, from the events of a registrar with one kind.
+///
+/// A deleted object triggers no reconciliation, as with kube's own streams: it is removed from the store.
+pub fn shared_stream(
+    events: impl Stream<Item = WatchEvent>,
+    resource: ApiResource,
+) -> (impl Stream<Item = Arc<SharedObject>>, Store<SharedObject>) {
+    let mut writer = Writer::new(resource);
+    let store = writer.as_reader();
+    writer.apply_watcher_event(&Event::Init);
+    // Objects deleted while the snapshot is delivered: the store replaces its contents at the end of it.
+    let mut init = Some(HashMap::new());
+    let triggers = events.filter_map(move |event| {
+        let mut trigger = None;
+        match (event.kind, &mut init) {
+            (EventKind::Applied(object), init) => {
+                let shared = SharedObject::new(&object);
+                trigger = Some(Arc::new(shared.clone()));
+                let event = match init {
+                    Some(deleted) => {
+                        deleted.remove(object.key());
+                        Event::InitApply(shared)
+                    }
+                    None => Event::Apply(shared),
+                };
+                writer.apply_watcher_event(&event);
+            }
+            (EventKind::Deleted(object), Some(deleted)) => {
+                deleted.insert(object.key().clone(), SharedObject::new(&object));
+            }
+            (EventKind::Deleted(object), None) => {
+                writer.apply_watcher_event(&Event::Delete(SharedObject::new(&object)));
+            }
+            (EventKind::Synced, Some(_)) => {
+                writer.apply_watcher_event(&Event::InitDone);
+                for (_, object) in init.take().unwrap_or_default() {
+                    writer.apply_watcher_event(&Event::Delete(object));
+                }
+            }
+            (EventKind::Synced, None) | (EventKind::Status(_), _) => {}
+        }
+        std::future::ready(trigger)
+    });
+    (triggers, store)
+}
+
+/// The input of `Controller::reconcile_on`: a reference to `K` for each event that `map` derives one from, for
+/// instance the owner of a changed object. Never an error, which would pause all triggers of the controller.
+pub fn reconcile_on<K: Lookup>(
+    events: impl Stream<Item = WatchEvent>,
+    mut map: impl FnMut(&WatchedObject) -> Vec<ObjectRef<K>>,
+) -> impl Stream<Item = ObjectRef<K>> {
+    events.flat_map(move |event| {
+        let references = event.kind.object().map(|object| map(object)).unwrap_or_default();
+        futures::stream::iter(references)
+    })
+}

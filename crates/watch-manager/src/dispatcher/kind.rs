@@ -1,0 +1,289 @@
+//! One kind: its store, its watches (one, or one per namespace), and the registrars that joined it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Effect, Incarnation, Step, WatchId};
+use crate::event::GvkStatus;
+use crate::intents::{Epoch, Gvk, RegistrarId, Stay};
+use crate::interest::{Filter, Part, Scope, Selection};
+use crate::queue::EventQueue;
+use crate::store::{Change, Pass, StoreHandle};
+
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(super) store: StoreHandle,
+    pub(super) watches: BTreeMap<Part, Watch>,
+    /// In the order in which they joined.
+    pub(super) subscribers: Vec<Subscriber>,
+    /// Set while the kind has no registrars and lingers.
+    pub(super) idle: Option<Incarnation>,
+}
+
+/// One watch of the kind.
+#[derive(Debug, Clone)]
+pub(super) struct Watch {
+    pub(super) incarnation: Incarnation,
+    pub(super) selection: Selection,
+    status: GvkStatus,
+    attempts: u32,
+    pass: Pass,
+    /// A list of this incarnation is complete and none is under way.
+    complete: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Subscriber {
+    pub(super) id: RegistrarId,
+    pub(super) epoch: Epoch,
+    pub(super) slot: usize,
+    pub(super) queue: Arc<EventQueue>,
+    scope: Scope,
+    /// `None` if the scope is all objects.
+    filter: Option<Filter>,
+}
+
+/// The consequences of one step.
+#[derive(Debug, Default)]
+struct Update {
+    changes: Vec<Change>,
+    status: bool,
+    /// A list is complete, or the kind is not served any more.
+    synced: Option<bool>,
+}
+
+// === impl Kind: registrars and watches ===
+
+impl Kind {
+    pub(super) fn new(store: StoreHandle) -> Self {
+        Self { store, watches: BTreeMap::new(), subscribers: Vec::new(), idle: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.subscribers.is_empty()
+    }
+
+    pub(super) fn into_parts(self) -> impl Iterator<Item = Part> {
+        self.watches.into_keys()
+    }
+
+    pub(super) fn leave(&mut self, id: RegistrarId) {
+        self.subscribers.retain(|subscriber| subscriber.id != id);
+    }
+
+    pub(super) fn join(&mut self, id: RegistrarId, queue: Arc<EventQueue>, stay: Stay) {
+        self.idle = None;
+        let Stay { epoch, slot, scope } = stay;
+        self.subscribers.push(Subscriber { id, epoch, slot, queue, scope, filter: None });
+    }
+
+    /// Makes the watches the union of the scopes. A watch whose selection changes starts again, on the same store.
+    pub(super) fn reconcile(&mut self, gvk: &Gvk, counter: &mut u64) -> Vec<Effect> {
+        let union = Scope::union(self.subscribers.iter().map(|subscriber| &subscriber.scope));
+        for subscriber in &mut self.subscribers {
+            subscriber.filter = subscriber.scope.filter(&union);
+        }
+        let id = |part: &Part| WatchId { gvk: Arc::clone(gvk), part: part.clone() };
+        let mut effects = Vec::new();
+        self.watches.retain(|part, watch| {
+            let current = union.get(part) == Some(&watch.selection);
+            if !current {
+                effects.push(Effect::Stop(id(part)));
+            }
+            current
+        });
+        for (part, selection) in union {
+            if let Entry::Vacant(vacant) = self.watches.entry(part) {
+                *counter = counter.wrapping_add(1);
+                let incarnation = Incarnation(*counter);
+                effects.push(Effect::Start(id(vacant.key()), incarnation, selection.clone()));
+                vacant.insert(Watch::new(incarnation, selection));
+            }
+        }
+        if !effects.is_empty() {
+            let mut store = self.store.write();
+            // No registrar wants what no watch covers, so there is nothing to report.
+            store.retain(self.watches.keys());
+            store.set_synced(self.watches.values().all(|watch| watch.complete));
+        }
+        effects
+    }
+
+    /// Queues the state so far for a registrar that joins. What follows reaches it like the others: the caller
+    /// holds the dispatcher, so nothing comes in between.
+    pub(super) fn replay(&self, now: Instant, id: RegistrarId) {
+        let watches = &self.watches;
+        let Some(subscriber) = self.subscribers.iter().find(|subscriber| subscriber.id == id) else {
+            return;
+        };
+        let synced = subscriber.is_covered(watches);
+        let status = subscriber.status(watches);
+        let store = self.store.read();
+        let Subscriber { epoch, slot, filter, .. } = subscriber;
+        subscriber.queue.deliver(|backlog| {
+            backlog.reserve(*slot, *epoch, if filter.is_none() { store.len() } else { 0 });
+            for (id, object) in store.snapshot() {
+                if filter.as_ref().is_none_or(|filter| filter.accepts(object)) {
+                    backlog.offer_added(*slot, *epoch, now, id, object);
+                }
+            }
+            if synced {
+                backlog.offer_synced(*slot, *epoch, now);
+            }
+            backlog.offer_status(*slot, *epoch, now, &status);
+        });
+        subscriber.queue.announce();
+    }
+}
+
+// === impl Kind: steps ===
+
+impl Kind {
+    /// Brings the store up to date and queues the consequences for every registrar.
+    pub(super) fn step(&mut self, now: Instant, part: &Part, incarnation: Incarnation, step: Step) {
+        let Some(watch) = self.watches.get_mut(part).filter(|watch| watch.incarnation == incarnation) else {
+            return;
+        };
+        let update = watch.apply(&self.store, now, part, step);
+        if update.status || update.synced.is_some() {
+            self.update_store(now);
+        }
+        for subscriber in &self.subscribers {
+            subscriber.offer(now, part, &self.watches, &update);
+        }
+    }
+
+    /// Brings the state of the store up to date with its watches.
+    fn update_store(&self, now: Instant) {
+        let mut store = self.store.write();
+        store.set_synced(self.watches.values().all(|watch| watch.complete));
+        let attempts = self.watches.values().map(|watch| watch.attempts).max().unwrap_or_default();
+        store.set_status(GvkStatus::worst(self.watches.values().map(|watch| &watch.status)), attempts, now);
+        drop(store);
+        self.store.notify();
+    }
+}
+
+// === impl Watch ===
+
+impl Watch {
+    fn new(incarnation: Incarnation, selection: Selection) -> Self {
+        let (status, pass) = (GvkStatus::Pending, Pass::default());
+        Self { incarnation, selection, status, attempts: 0, pass, complete: false }
+    }
+
+    fn apply(&mut self, handle: &StoreHandle, now: Instant, part: &Part, step: Step) -> Update {
+        let mut store = handle.write();
+        if !matches!(step, Step::Status(..) | Step::Gone | Step::ListStarted) {
+            store.contact(now);
+        }
+        match step {
+            Step::Status(status, attempts) => {
+                self.attempts = attempts;
+                self.status = status;
+                Update { status: true, ..Update::default() }
+            }
+            Step::Contact => Update::default(),
+            Step::ListStarted => {
+                self.pass = store.begin_list();
+                self.complete = false;
+                store.set_synced(false);
+                Update::default()
+            }
+            Step::Listed(objects) => {
+                let changes = objects.into_iter().flat_map(|object| store.apply(object, self.pass));
+                Update::of(changes.collect())
+            }
+            Step::ListDone => {
+                self.complete = true;
+                Update { synced: Some(true), ..Update::of(store.finish_list(part, self.pass)) }
+            }
+            Step::Applied(object) => Update::of(store.apply(object, self.pass)),
+            Step::Deleted(object) => Update::of(store.delete(object).into_iter().collect()),
+            Step::Undecodable => {
+                store.count_undecodable();
+                Update::default()
+            }
+            Step::Gone => {
+                self.complete = false;
+                Update { synced: Some(false), ..Update::of(store.clear(part)) }
+            }
+        }
+    }
+}
+
+// === impl Subscriber ===
+
+impl Subscriber {
+    /// Whether every watch that serves the scope is complete.
+    fn is_covered(&self, watches: &BTreeMap<Part, Watch>) -> bool {
+        watches.iter().all(|(part, watch)| watch.complete || !self.scope.uses(part))
+    }
+
+    fn status(&self, watches: &BTreeMap<Part, Watch>) -> GvkStatus {
+        let mine = watches.iter().filter(|(part, _)| self.scope.uses(part));
+        GvkStatus::worst(mine.map(|(_, watch)| &watch.status))
+    }
+
+    /// Changes first: the end of a snapshot follows its objects.
+    fn offer(&self, now: Instant, part: &Part, watches: &BTreeMap<Part, Watch>, update: &Update) {
+        if !self.scope.uses(part) {
+            return;
+        }
+        let covered = update.synced == Some(true) && self.is_covered(watches);
+        let status = update.status.then(|| self.status(watches));
+        let Self { slot, epoch, filter, .. } = self;
+        self.queue.deliver(|backlog| {
+            for change in &update.changes {
+                match filter {
+                    None => backlog.offer(*slot, *epoch, now, change),
+                    Some(filter) => change
+                        .seen_through(filter)
+                        .iter()
+                        .for_each(|change| backlog.offer(*slot, *epoch, now, change)),
+                }
+            }
+            if covered {
+                backlog.offer_synced(*slot, *epoch, now);
+            } else if update.synced == Some(false) {
+                backlog.unsync(*slot, *epoch);
+            }
+            if let Some(status) = &status {
+                backlog.offer_status(*slot, *epoch, now, status);
+            }
+        });
+        if update.synced.is_some() || status.is_some() {
+            self.queue.announce();
+        }
+    }
+}
+
+// === impl Update ===
+
+impl Update {
+    fn of(changes: Vec<Change>) -> Self {
+        Self { changes, ..Self::default() }
+    }
+}
+
+// === impl Change ===
+
+impl Change {
+    /// The change for a registrar that sees only a part. An object that enters the part is added, one that
+    /// leaves it is deleted. The final form of a deleted object may be outside the part, because the update that
+    /// removes the last finalizer may change labels too: what the registrar holds decides.
+    fn seen_through(&self, filter: &Filter) -> Option<Self> {
+        match self {
+            Self::Added { object, .. } => filter.accepts(object).then(|| self.clone()),
+            Self::Deleted { old, .. } => filter.accepts(old).then(|| self.clone()),
+            Self::Updated { id, old, new } => match (filter.accepts(old), filter.accepts(new)) {
+                (true, true) => Some(self.clone()),
+                (false, true) => Some(Self::Added { id: *id, object: Arc::clone(new) }),
+                (true, false) => Some(Self::deleted(*id, old)),
+                (false, false) => None,
+            },
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Tests of `dispatcher`: every interleaving of what registrars, readers, watches and a server can do, up to a
+//! depth. The watches are the real state machines of `watcher`, the server answers page by page and is withdrawn,
+//! redefined, compacted and cut off at every point.
+
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
+
+mod server;
+mod world;
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use self::world::{Action, Actors, Limits, World};
+
+/// Walks breadth-first from a world, checking every state that it meets; returns their number.
+fn explore(name: &str, start: World, depth: usize) -> usize {
+    let mut seen = HashSet::new();
+    seen.insert(fingerprint(&start));
+    let mut edge = vec![start];
+    for level in 0..depth {
+        eprintln!("{name}, depth {level}: {} states", seen.len());
+        let mut next = Vec::new();
+        for world in &edge {
+            for action in world.possible() {
+                let mut after = world.fork();
+                after.act(&action);
+                if seen.insert(fingerprint(&after)) {
+                    after.check();
+                    next.push(after);
+                }
+            }
+        }
+        edge = next;
+    }
+    eprintln!("{name}, depth {depth}: {} states", seen.len());
+    seen.len()
+}
+
+fn fingerprint(world: &World) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    world.picture().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A longer run goes deeper.
+fn depth(default: isize) -> usize {
+    let extra: isize = std::env::var("WATCH_MANAGER_EXTRA_DEPTH").map_or(0, |text| text.parse().unwrap());
+    usize::try_from(default + extra).unwrap()
+}
+
+/// Two registrars ask for both kinds; each kind has three objects, and its first page is requested next.
+fn two_by_two_by_three(actors: Actors) -> World {
+    let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 5, actors };
+    let mut world = World::new(&limits);
+    for kind in 0..2 {
+        (0..3).for_each(|name| world.act(&Action::Put(kind, name)));
+    }
+    for registrar in 0..2 {
+        world.act(&Action::Make(registrar));
+        (0..2).for_each(|kind| world.act(&Action::Add(registrar, kind)));
+        world.act(&Action::Grant(registrar));
+    }
+    (0..2).for_each(|kind| world.act(&Action::Answer(kind)));
+    world
+}
+
+#[test]
+fn two_registrars_two_kinds_and_three_objects_with_a_server_that_fails_between_all_pages() {
+    let states = explore("server", two_by_two_by_three(Actors::Server), depth(6));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
+}
+
+#[test]
+fn two_registrars_two_kinds_and_three_objects_with_registrars_that_come_and_go() {
+    let states = explore("registrars", two_by_two_by_three(Actors::Registrars), depth(6));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
+}
+
+#[test]
+fn everything_at_once_from_nothing() {
+    let limits = Limits { registrars: 2, kinds: 1, names: 1, changes: 3, actors: Actors::All };
+    let states = explore("everything", World::new(&limits), depth(9));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
+}
+
+/// Long runs through the large world, by a seed.
+mod long {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(
+            std::env::var("WATCH_MANAGER_CASES").map_or(8, |text| text.parse().unwrap())
+        ))]
+        #[test]
+        fn random_walks_of_two_hundred_steps(choices in proptest::collection::vec(any::<u32>(), 200)) {
+            let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 1_000, actors: Actors::All };
+            let mut world = World::new(&limits);
+            for choice in choices {
+                let actions = world.possible();
+                world.act(&actions[choice as usize % actions.len()]);
+                world.check();
+            }
+        }
+    }
+}

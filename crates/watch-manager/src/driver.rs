@@ -1,0 +1,188 @@
+//! Runs everything: one future owns the dispatcher and the watches and takes one command at a time. Handles reach it
+//! through `control` only. It spawns nothing, and dropping it drops every watch.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::{AbortHandle, Abortable, BoxStream, FuturesUnordered, SelectAll};
+use futures::{FutureExt, StreamExt, stream};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+use tracing::Instrument;
+
+use crate::control::{Control, Requests};
+use crate::definitions::Definitions;
+use crate::dispatcher::{Command, Dispatcher, Effect, Incarnation, Step, WatchId};
+use crate::intents::Gvk;
+use crate::interest::Selection;
+use crate::object::{Decoder, Transform};
+use crate::telemetry;
+use crate::watcher::{Machine, Shared, Watcher};
+
+type Steps = Abortable<BoxStream<'static, (WatchId, Incarnation, Step)>>;
+
+/// The state of the driver.
+pub(crate) struct Run {
+    shared: Shared,
+    transform: Option<Transform>,
+    dispatcher: Dispatcher,
+    watches: SelectAll<Steps>,
+    running: HashMap<WatchId, Running>,
+    /// Kinds whose linger time runs.
+    lingering: FuturesUnordered<BoxFuture<'static, (Gvk, Incarnation)>>,
+    definitions: Definitions,
+    /// Last, so that the watches are gone when the streams end.
+    closing: Closing,
+}
+
+struct Running {
+    stop: AbortHandle,
+    hint: Arc<Notify>,
+}
+
+/// Closes the handles when the driver ends, and also when it is dropped, polled or not.
+struct Closing {
+    control: Arc<Control>,
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.control.close();
+    }
+}
+
+// === impl Run ===
+
+impl Run {
+    pub(crate) fn new(control: Arc<Control>, shared: Shared, transform: Option<Transform>) -> Self {
+        let linger = !shared.config.linger.is_zero();
+        Self {
+            dispatcher: Dispatcher::new(Arc::clone(control.stores()), linger),
+            definitions: Definitions::new(shared.config.watch_definitions),
+            shared,
+            transform,
+            watches: SelectAll::new(),
+            running: HashMap::new(),
+            lingering: FuturesUnordered::new(),
+            closing: Closing { control },
+        }
+    }
+
+    pub(crate) async fn drive(mut self) {
+        let control = Arc::clone(&self.closing.control);
+        let definitions = Arc::clone(self.definitions.queue());
+        loop {
+            tokio::select! {
+                // Requests first: what is removed need not be worked on.
+                biased;
+                () = control.notified() => {
+                    let requests = control.take();
+                    if requests.over {
+                        return;
+                    }
+                    self.grant(requests);
+                }
+                Some((gvk, token)) = self.lingering.next() => self.command(Command::Expire(gvk, token)),
+                Some(event) = definitions.next() => {
+                    if let Some(group) = Definitions::group(&event) {
+                        self.hint(|watch| watch.gvk.group == group);
+                    }
+                }
+                Some((watch, incarnation, step)) = self.watches.next() => self.on_step(watch, incarnation, step),
+            }
+            // A long list must not keep other tasks of the runtime's thread waiting.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    fn grant(&mut self, requests: Requests) {
+        for id in requests.dropped {
+            self.command(Command::Drop(id));
+        }
+        for (id, queue) in requests.changed {
+            self.command(Command::Assign(id, queue));
+        }
+        self.hint(|watch| requests.hints.contains(&*watch.gvk));
+        if requests.flush {
+            for (gvk, token) in self.dispatcher.idle() {
+                self.command(Command::Expire(gvk, token));
+            }
+        }
+        let control = &self.closing.control;
+        control.prune(|gvk| self.dispatcher.contains(gvk));
+        telemetry::kinds(self.running.len(), || control.intended().len());
+    }
+
+    fn on_step(&mut self, watch: WatchId, incarnation: Incarnation, step: Step) {
+        if matches!(step, Step::Undecodable) {
+            telemetry::undecodable(&watch.gvk);
+        }
+        if let Some(command) = self.definitions.on_step(&watch.gvk, &step) {
+            self.command(command);
+        }
+        self.command(Command::Step(watch, incarnation, step));
+    }
+
+    /// Discovers the kinds that `is_meant` accepts at once.
+    fn hint(&self, is_meant: impl Fn(&WatchId) -> bool) {
+        for (_, running) in self.running.iter().filter(|(watch, _)| is_meant(watch)) {
+            running.hint.notify_one();
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        for effect in self.dispatcher.run(Instant::now().into_std(), command) {
+            match effect {
+                Effect::Start(watch, incarnation, selection) => self.start(watch, incarnation, selection),
+                Effect::Stop(watch) => {
+                    if let Some(running) = self.running.remove(&watch) {
+                        running.stop.abort();
+                    }
+                }
+                Effect::Linger(gvk, token) => {
+                    let expired = sleep(self.shared.config.linger).map(move |()| (gvk, token));
+                    self.lingering.push(expired.boxed());
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, watch: WatchId, incarnation: Incarnation, selection: Selection) {
+        telemetry::started(&watch.gvk);
+        let (config, hint) = (Arc::clone(&self.shared.config), Arc::new(Notify::new()));
+        let decoder = Decoder::new(Arc::clone(&watch.gvk), &config, self.transform.clone());
+        let machine = Machine::new(config, decoder, watch.part.clone(), selection);
+        let watcher = Watcher::new(
+            self.shared.clone(),
+            watch.clone(),
+            machine,
+            Arc::clone(&hint),
+            incarnation.spread(),
+        );
+        let gvk = &watch.gvk;
+        let span = tracing::info_span!("watch", group = %gvk.group, version = %gvk.version, kind = %gvk.kind,
+            namespace = watch.part.as_deref(), incarnation = incarnation.0);
+        let id = watch.clone();
+        let steps = stream::unfold(watcher, move |mut watcher| {
+            let (id, span) = (id.clone(), span.clone());
+            let step = async move {
+                let step = watcher.step().await;
+                Some(((id, incarnation, step), watcher))
+            };
+            step.instrument(span)
+        });
+        let (steps, stop) = stream::abortable(steps.boxed());
+        self.watches.push(steps);
+        self.running.insert(watch, Running { stop, hint });
+    }
+}
+
+// === impl Incarnation ===
+
+impl Incarnation {
+    /// The place among the watches that return when the server is back, between 0 and 1.
+    fn spread(self) -> f64 {
+        f64::from(u32::try_from(self.0 % 97).unwrap_or_default()) / 97.0
+    }
+}

@@ -1,0 +1,81 @@
+//! The handle of one kind of one registrar: its state, its store, and its readiness as a future.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::core::GroupVersionKind;
+use tokio::time::timeout;
+
+use crate::error::NotReady;
+use crate::event::GvkStatus;
+use crate::intents::{Epoch, Gvk};
+use crate::queue::EventQueue;
+use crate::store::{StoreHandle, Stores};
+
+/// One kind that a registrar asks for. Dropping the handle does not remove the kind.
+///
+/// A handle belongs to one stay of the kind: after the kind was removed and added again it reports
+/// [`NotReady::Removed`].
+#[derive(Clone)]
+pub struct WatchHandle {
+    gvk: Gvk,
+    epoch: Epoch,
+    queue: Arc<EventQueue>,
+    stores: Arc<Stores>,
+    /// The store at the time of the call that made the handle.
+    store: StoreHandle,
+}
+
+// === impl WatchHandle ===
+
+impl WatchHandle {
+    pub(crate) fn new(gvk: Gvk, epoch: Epoch, queue: Arc<EventQueue>, stores: Arc<Stores>) -> Self {
+        let store = stores.open(&gvk);
+        Self { gvk, epoch, queue, stores, store }
+    }
+
+    /// The kind, as it was asked for.
+    pub fn gvk(&self) -> &GroupVersionKind {
+        &self.gvk
+    }
+
+    /// The state of the kind for this registrar; `None` if it was removed.
+    pub fn status(&self) -> Option<GvkStatus> {
+        let stays = |backlog: &crate::backlog::Backlog| backlog.epoch(&self.gvk) == Some(self.epoch);
+        self.queue.look(|backlog| backlog.status(&self.gvk).filter(|_| stays(backlog)).cloned())
+    }
+
+    /// The objects of the kind. The store exists as soon as the kind is asked for, empty at first; closed if no
+    /// registrar asks for the kind any more.
+    pub fn store(&self) -> StoreHandle {
+        self.stores.get(&self.gvk).unwrap_or_else(|| self.store.clone())
+    }
+
+    /// Waits until every object that existed when the kind was listed is queued for the registrar. A kind that is
+    /// not served, or forbidden, becomes ready when that changes: use [`ready_within`](Self::ready_within) to give
+    /// up with its state. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`NotReady::Removed`] when the registrar removes the kind, [`NotReady::ShutDown`] when the driver ends.
+    pub async fn ready(&self) -> Result<(), NotReady> {
+        self.queue.wait_synced(&self.gvk, self.epoch).await
+    }
+
+    /// [`ready`](Self::ready) with a deadline.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready), and [`NotReady::TimedOut`] with the state of the kind.
+    pub async fn ready_within(&self, limit: Duration) -> Result<(), NotReady> {
+        timeout(limit, self.ready()).await.unwrap_or_else(|_| {
+            let status = self.status().unwrap_or_default();
+            Err(NotReady::TimedOut { kind: self.gvk.kind.clone(), status })
+        })
+    }
+}
+
+impl fmt::Debug for WatchHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchHandle").field("gvk", &self.gvk).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,325 @@
+//! The objects that a registrar asks for: a kind, and optionally a part of its objects. Also the union of several
+//! scopes, which decides what is requested from the server, and the filter that gives each registrar its part.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::core::{GroupVersionKind, Selector, SelectorExt};
+
+use crate::object::WatchedObject;
+
+/// A kind and the part of its objects that a registrar asks for. A [`GroupVersionKind`] converts into an interest
+/// in all its objects.
+///
+/// ```
+/// use watch_manager::{GroupVersionKind, Interest};
+/// # use watch_manager::Scope;
+/// let pods = GroupVersionKind::gvk("", "v1", "Pod");
+/// let mine = Interest::new(pods.clone()).namespaces(["team-a", "team-b"]).fields("spec.nodeName=node-1");
+/// assert_eq!(Interest::from(pods), Interest::new(GroupVersionKind::gvk("", "v1", "Pod")));
+/// # assert_ne!(*mine.scope(), Scope::default());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interest {
+    gvk: GroupVersionKind,
+    scope: Scope,
+}
+
+/// A part of the objects of a kind. The default is all of them.
+///
+/// Registrars of one kind share one store. Where their scopes differ, the watch requests the union, and each
+/// registrar receives its own part of it:
+///
+/// - all namespaces and some namespaces: one watch of all namespaces;
+/// - only lists of namespaces: one watch per namespace, so that namespaced RBAC suffices;
+/// - different label or field selectors: a watch without that selector, filtered by the client;
+/// - metadata only and complete objects: complete objects for both.
+///
+/// When the union changes, the kind is listed again in the new scope. Registrars whose own scope did not change
+/// receive no event from that.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    namespaces: Option<BTreeSet<Box<str>>>,
+    selection: Selection,
+}
+
+/// The selectors of one list and watch request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Selection {
+    /// Label selector.
+    pub labels: Selector,
+    /// Field selector, in the API server's syntax.
+    pub fields: Option<Box<str>>,
+    /// Requests `PartialObjectMetadata` instead of the objects.
+    pub metadata_only: bool,
+}
+
+/// The namespace of one watch; `None` for all namespaces.
+pub(crate) type Part = Option<Box<str>>;
+
+/// The client-side test of one registrar's scope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Filter {
+    namespaces: Option<BTreeSet<Box<str>>>,
+    labels: Option<Selector>,
+    fields: Vec<FieldTest>,
+}
+
+/// `path=value` or `path!=value` of a field selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FieldTest {
+    pointer: String,
+    equal: bool,
+    value: String,
+}
+
+// === impl Interest ===
+
+impl Interest {
+    /// All objects of a kind.
+    ///
+    /// An empty version follows the version that the API server prefers: when the preference changes, the objects
+    /// are delivered again in the new version. Events carry the kind as it was asked for, objects the version in
+    /// which they were read.
+    pub fn new(gvk: GroupVersionKind) -> Self {
+        Self { gvk, scope: Scope::default() }
+    }
+
+    /// Only objects of these namespaces. Works with Roles of these namespaces; no ClusterRole is needed. An empty
+    /// list means all namespaces. A cluster-scoped kind gets the status
+    /// [`NotNamespaced`](crate::GvkStatus::NotNamespaced).
+    pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let namespaces: BTreeSet<Box<str>> =
+            namespaces.into_iter().map(|namespace| namespace.into().into_boxed_str()).collect();
+        self.scope.namespaces = (!namespaces.is_empty()).then_some(namespaces);
+        self
+    }
+
+    /// Only objects with these labels.
+    pub fn labels(mut self, selector: impl Into<Selector>) -> Self {
+        self.scope.selection.labels = selector.into();
+        self
+    }
+
+    /// Only objects with these fields, in the API server's syntax (`spec.nodeName=node-1,status.phase!=Failed`).
+    ///
+    /// If registrars of a kind have different field selectors, the client compares the JSON text of the fields.
+    /// Fields that the server computes, such as `source` of an Event, match nothing then.
+    pub fn fields(mut self, selector: impl Into<String>) -> Self {
+        self.scope.selection.fields = Some(selector.into().into_boxed_str()).filter(|text| !text.is_empty());
+        self
+    }
+
+    /// Only metadata: about a tenth of the memory. Another registrar that asks for complete objects of the kind
+    /// makes them complete for both.
+    pub fn metadata_only(mut self) -> Self {
+        self.scope.selection.metadata_only = true;
+        self
+    }
+
+    /// The kind.
+    pub fn gvk(&self) -> &GroupVersionKind {
+        &self.gvk
+    }
+
+    /// The part of its objects.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn into_parts(self) -> (GroupVersionKind, Scope) {
+        (self.gvk, self.scope)
+    }
+}
+
+impl From<GroupVersionKind> for Interest {
+    fn from(gvk: GroupVersionKind) -> Self {
+        Self::new(gvk)
+    }
+}
+
+// === impl Scope ===
+
+impl Scope {
+    /// The watches that a union of scopes needs, and what each requests.
+    pub(crate) fn union<'a>(scopes: impl Iterator<Item = &'a Self> + Clone) -> BTreeMap<Part, Selection> {
+        if scopes.clone().any(|scope| scope.namespaces.is_none()) {
+            let merged = scopes.map(|scope| &scope.selection).fold(None, Selection::merge);
+            return merged.map(|selection| (None, selection)).into_iter().collect();
+        }
+        let mut parts: BTreeMap<Part, Selection> = BTreeMap::new();
+        for scope in scopes {
+            for namespace in scope.namespaces.iter().flatten() {
+                let part = Some(namespace.clone());
+                let merged = Selection::merge(parts.remove(&part), &scope.selection);
+                parts.extend(merged.map(|selection| (part, selection)));
+            }
+        }
+        parts
+    }
+
+    /// Whether the watch of `part` brings objects of this scope.
+    pub(crate) fn uses(&self, part: &Part) -> bool {
+        match (&self.namespaces, part) {
+            (_, None) | (None, _) => true,
+            (Some(namespaces), Some(part)) => namespaces.contains(part),
+        }
+    }
+
+    /// The test that separates this scope from the union; `None` if it is all objects. Fields that the server
+    /// filters already are not tested again.
+    pub(crate) fn filter(&self, union: &BTreeMap<Part, Selection>) -> Option<Filter> {
+        let mut parts = union.iter().filter(|(part, _)| self.uses(part));
+        let served = parts.all(|(_, selection)| selection.fields == self.selection.fields);
+        let fields =
+            self.selection.fields.as_deref().filter(|_| !served).map(parse_fields).unwrap_or_default();
+        let labels = Some(&self.selection.labels).filter(|labels| !labels.selects_all()).cloned();
+        let filter = Filter { namespaces: self.namespaces.clone(), labels, fields };
+        (filter.namespaces.is_some() || filter.labels.is_some() || !filter.fields.is_empty())
+            .then_some(filter)
+    }
+}
+
+// === impl Selection ===
+
+impl Selection {
+    /// The narrowest selection that contains both.
+    fn merge(merged: Option<Self>, other: &Self) -> Option<Self> {
+        let Some(mut merged) = merged else { return Some(other.clone()) };
+        if merged.labels != other.labels {
+            merged.labels = Selector::default();
+        }
+        if merged.fields != other.fields {
+            merged.fields = None;
+        }
+        merged.metadata_only &= other.metadata_only;
+        Some(merged)
+    }
+}
+
+// === impl Filter ===
+
+impl Filter {
+    /// Whether an object is in the scope. Parses the labels, and the object only for field tests.
+    pub(crate) fn accepts(&self, object: &WatchedObject) -> bool {
+        self.accepts_namespace(object) && self.accepts_labels(object) && self.accepts_fields(object)
+    }
+
+    fn accepts_namespace(&self, object: &WatchedObject) -> bool {
+        let Some(namespaces) = &self.namespaces else { return true };
+        object.namespace().is_some_and(|namespace| namespaces.contains(namespace))
+    }
+
+    fn accepts_labels(&self, object: &WatchedObject) -> bool {
+        let Some(selector) = &self.labels else { return true };
+        let labels = object.labels().into_iter();
+        selector.matches(&labels.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
+    }
+
+    fn accepts_fields(&self, object: &WatchedObject) -> bool {
+        if self.fields.is_empty() {
+            return true;
+        }
+        object.to_value().is_ok_and(|value| self.fields.iter().all(|test| test.accepts(&value)))
+    }
+}
+
+impl FieldTest {
+    /// A missing field is an empty string, as for the API server.
+    fn accepts(&self, object: &serde_json::Value) -> bool {
+        let found = match object.pointer(&self.pointer) {
+            None | Some(serde_json::Value::Null) => String::new(),
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        (found == self.value) == self.equal
+    }
+}
+
+/// `a.b=c,d!=e` as tests of `/a/b` and `/d`.
+fn parse_fields(selector: &str) -> Vec<FieldTest> {
+    let terms = selector.split(',').filter_map(|term| {
+        let (path, value, equal) = match term.split_once("!=") {
+            Some((path, value)) => (path, value, false),
+            None => term.split_once("==").or_else(|| term.split_once('=')).map(|(p, v)| (p, v, true))?,
+        };
+        let pointer = format!("/{}", path.trim().replace('.', "/"));
+        Some(FieldTest { pointer, equal, value: value.trim().to_owned() })
+    });
+    terms.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Expression;
+    use serde_json::json;
+
+    use super::*;
+
+    fn interest() -> Interest {
+        Interest::new(GroupVersionKind::gvk("", "v1", "Pod"))
+    }
+
+    fn labelled(value: &str) -> Interest {
+        interest().labels(Expression::Equal("app".to_owned(), value.to_owned()))
+    }
+
+    /// The union in words: `namespace labels fields metadata`.
+    fn union(interests: &[Interest]) -> Vec<String> {
+        let union = Scope::union(interests.iter().map(Interest::scope));
+        let describe = |(part, selection): (&Part, &Selection)| {
+            let Selection { labels, fields, metadata_only } = selection;
+            let (part, fields) = (part.as_deref().unwrap_or("*"), fields.as_deref().unwrap_or("-"));
+            format!("{part} {labels} {fields} {metadata_only}")
+        };
+        union.iter().map(describe).collect()
+    }
+
+    #[test]
+    fn equal_selectors_are_sent_and_different_ones_are_not() {
+        assert_eq!(union(&[labelled("a"), labelled("a")]), ["* app=a - false"]);
+        assert_eq!(union(&[labelled("a"), labelled("b")]), ["*  - false"]);
+        let (one, other) = (interest().fields("spec.nodeName=a"), interest().fields("spec.nodeName=b"));
+        assert_eq!(union(&[one.clone(), one.clone()]), ["*  spec.nodeName=a false"]);
+        assert_eq!(union(&[one, other]), ["*  - false"]);
+    }
+
+    #[test]
+    fn namespaces_have_a_watch_each_until_somebody_wants_all() {
+        let (ab, bc) = (interest().namespaces(["a", "b"]), labelled("x").namespaces(["b", "c"]));
+        assert_eq!(union(&[ab.clone(), bc.clone()]), ["a  - false", "b  - false", "c app=x - false"]);
+        assert_eq!(union(&[ab, bc, interest()]), ["*  - false"]);
+    }
+
+    #[test]
+    fn metadata_suffices_only_if_it_does_for_all() {
+        let metadata = interest().metadata_only();
+        assert_eq!(union(&[metadata.clone(), metadata.clone()]), ["*  - true"]);
+        assert_eq!(union(&[metadata, interest()]), ["*  - false"]);
+    }
+
+    #[test]
+    fn a_filter_accepts_what_the_server_would_have_sent() {
+        let gvk = GroupVersionKind::gvk("", "v1", "Pod");
+        let pod = json!({"metadata": {"name": "p", "namespace": "a", "labels": {"app": "x"}},
+            "spec": {"nodeName": "n", "priority": 3}});
+        let pod = WatchedObject::from_value(&gvk, &pod).unwrap();
+        let accepts = |interest: Interest| {
+            let union = BTreeMap::from([(None, Selection::default())]);
+            interest.scope().filter(&union).is_none_or(|filter| filter.accepts(&pod))
+        };
+        for (interest, expected) in [
+            (interest(), true),
+            (interest().namespaces(["a"]), true),
+            (interest().namespaces(["b"]), false),
+            (labelled("x"), true),
+            (labelled("y"), false),
+            (interest().fields("spec.nodeName=n"), true),
+            (interest().fields("spec.nodeName==n,spec.priority=3"), true),
+            (interest().fields("spec.nodeName!=n"), false),
+            (interest().fields("spec.missing="), true),
+        ] {
+            assert_eq!(accepts(interest.clone()), expected, "{interest:?}");
+        }
+    }
+}

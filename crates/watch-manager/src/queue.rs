@@ -1,0 +1,194 @@
+//! The backlog of one registrar under a lock, with a wake-up for its consumer. The driver fills it, the registrar
+//! empties it.
+
+use std::collections::HashMap;
+#[cfg(test)]
+use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kube::core::GroupVersionKind;
+use tokio::sync::{Notify, watch};
+
+use crate::backlog::{Backlog, BacklogStats};
+use crate::error::{Error, NotReady};
+use crate::event::{GvkStatus, WatchEvent};
+use crate::intents::{Epoch, Gvk, Stay};
+use crate::ready::Readiness;
+
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    state: Mutex<State>,
+    notify: Notify,
+    /// Sends when a status or the readiness of a kind changes.
+    status: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    backlog: Backlog,
+    /// No event will be added any more.
+    finished: bool,
+}
+
+enum Next {
+    Event(WatchEvent),
+    Wait,
+    End,
+}
+
+// === impl EventQueue: the driver's side ===
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self { state: Mutex::default(), notify: Notify::new(), status: watch::Sender::new(()) }
+    }
+}
+
+impl EventQueue {
+    pub(crate) fn intents(&self) -> HashMap<Gvk, Stay> {
+        self.lock().backlog.intents()
+    }
+
+    /// Changes the backlog and wakes the consumer.
+    pub(crate) fn deliver(&self, fill: impl FnOnce(&mut Backlog)) {
+        let mut state = self.lock();
+        fill(&mut state.backlog);
+        let waiting = !state.backlog.is_empty();
+        drop(state);
+        if waiting {
+            self.notify.notify_one();
+        }
+    }
+
+    /// Wakes those who wait for a status.
+    pub(crate) fn announce(&self) {
+        if self.status.receiver_count() > 0 {
+            self.status.send_replace(());
+        }
+    }
+
+    /// No event will be added; those that are queued are still delivered.
+    pub(crate) fn finish(&self) {
+        self.lock().finished = true;
+        self.notify.notify_one();
+        self.announce();
+    }
+}
+
+// === impl EventQueue: the registrar's side ===
+
+impl EventQueue {
+    /// Changes the kinds that are asked for.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Backlog) -> T) -> T {
+        let result = change(&mut self.lock().backlog);
+        self.announce();
+        result
+    }
+
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Backlog) -> T) -> T {
+        look(&self.lock().backlog)
+    }
+
+    pub(crate) fn stats(&self) -> BacklogStats {
+        self.look(Backlog::stats)
+    }
+
+    /// No event will be added, and none is delivered any more.
+    pub(crate) fn discard(&self) {
+        *self.lock() = State { backlog: Backlog::default(), finished: true };
+        self.notify.notify_one();
+        self.announce();
+    }
+
+    /// Waits until `accept` returns something. Cancel-safe.
+    pub(crate) async fn wait_for<T>(
+        &self,
+        mut accept: impl FnMut(&Backlog) -> Option<T>,
+    ) -> Result<T, Error> {
+        let mut changes = self.status.subscribe();
+        loop {
+            let (accepted, finished) = {
+                let state = self.lock();
+                (accept(&state.backlog), state.finished)
+            };
+            if let Some(accepted) = accepted {
+                return Ok(accepted);
+            }
+            if finished || changes.changed().await.is_err() {
+                return Err(Error::ShutDown);
+            }
+        }
+    }
+
+    /// Waits until the snapshot of this stay of the kind is queued.
+    pub(crate) async fn wait_synced(&self, gvk: &GroupVersionKind, epoch: Epoch) -> Result<(), NotReady> {
+        let synced = self.wait_for(|backlog| match backlog.epoch(gvk) {
+            Some(now) if now == epoch => backlog.is_synced(gvk).then_some(Ok(())),
+            _ => Some(Err(NotReady::Removed { kind: gvk.kind.clone() })),
+        });
+        synced.await.unwrap_or(Err(NotReady::ShutDown))
+    }
+
+    pub(crate) fn status(&self, gvk: &GroupVersionKind) -> Option<GvkStatus> {
+        self.look(|backlog| backlog.status(gvk).cloned())
+    }
+
+    pub(crate) fn readiness(&self) -> Readiness {
+        self.look(Readiness::of)
+    }
+
+    /// The next event; `None` at the end. Cancel-safe.
+    pub(crate) async fn next(&self) -> Option<WatchEvent> {
+        loop {
+            match self.try_next() {
+                Next::Event(event) => return Some(event),
+                Next::End => return None,
+                Next::Wait => self.notify.notified().await,
+            }
+        }
+    }
+
+    /// At least one and at most `limit` events, as many as are there; empty at the end. Cancel-safe.
+    pub(crate) async fn next_batch(&self, limit: usize) -> Vec<WatchEvent> {
+        let Some(first) = self.next().await else { return Vec::new() };
+        let mut state = self.lock();
+        let mut events = Vec::with_capacity(limit.min(state.backlog.stats().depth.saturating_add(1)));
+        events.push(first);
+        while events.len() < limit
+            && let Some(event) = state.backlog.pop()
+        {
+            events.push(event);
+        }
+        events
+    }
+
+    fn try_next(&self) -> Next {
+        let mut state = self.lock();
+        let event = state.backlog.pop();
+        // One notification wakes one waiting stream, which passes it on while there is more.
+        let more = state.finished || !state.backlog.is_empty();
+        let end = state.finished;
+        drop(state);
+        if more {
+            self.notify.notify_one();
+        }
+        match event {
+            Some(event) => Next::Event(event),
+            None if end => Next::End,
+            None => Next::Wait,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn fork(&self) -> Arc<Self> {
+        let (backlog, finished) = {
+            let state = self.lock();
+            (state.backlog.clone(), state.finished)
+        };
+        Arc::new(Self { state: Mutex::new(State { backlog, finished }), ..Self::default() })
+    }
+}

@@ -1,0 +1,158 @@
+//! The routes of the API: what a method and a path ask for.
+
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{Method, header};
+use kube::core::{Expression, GroupVersionKind, Selector};
+
+use crate::source::Page;
+
+/// A request.
+pub(super) enum Route {
+    /// `/api`
+    Core,
+    /// `/apis`
+    Groups,
+    Version {
+        group: String,
+        version: String,
+    },
+    List(Resource),
+    Watch(Resource, String, Duration),
+    Get(Resource, String),
+    Write(Resource, Write),
+}
+
+/// A request that changes an object.
+pub(super) enum Write {
+    Create,
+    Replace { name: String, status: bool },
+    Patch { name: String, status: bool },
+    Delete { name: String },
+}
+
+/// The resource of a path, and the parameters of a list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Resource {
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) plural: String,
+    pub(super) namespace: Option<Box<str>>,
+    pub(super) labels: Selector,
+    pub(super) fields: Option<Box<str>>,
+    pub(super) metadata_only: bool,
+    pub(super) page: Page,
+}
+
+// === impl Route ===
+
+impl Route {
+    pub(super) fn parse(request: &Parts) -> Option<Self> {
+        let segments: Vec<&str> = request.uri.path().split('/').filter(|part| !part.is_empty()).collect();
+        let (group, version, rest) = match segments.as_slice() {
+            ["api"] => return Some(Self::Core),
+            ["apis"] => return Some(Self::Groups),
+            ["api", version, rest @ ..] => ("", version, rest),
+            ["apis", group, version, rest @ ..] => (*group, version, rest),
+            _ => return None,
+        };
+        let (group, version) = (group.to_owned(), (*version).to_owned());
+        let (namespace, rest) = match rest {
+            [] => return Some(Self::Version { group, version }),
+            ["namespaces", namespace, plural, rest @ ..] if *plural != "status" => {
+                (Some(*namespace), [&[*plural], rest].concat())
+            }
+            rest => (None, rest.to_vec()),
+        };
+        let (plural, rest) = rest.split_first()?;
+        let mut resource = Resource { group, version, plural: (*plural).to_owned(), ..Resource::default() };
+        resource.namespace = namespace.map(Into::into);
+        let parameters = parameters(request.uri.query().unwrap_or_default());
+        resource.read(&parameters, request);
+        Self::of(request.method.clone(), resource, rest, &parameters)
+    }
+
+    fn of(
+        method: Method,
+        resource: Resource,
+        rest: &[&str],
+        parameters: &[(String, String)],
+    ) -> Option<Self> {
+        let find = |name| parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let name = rest.first().map(|name| (*name).to_owned());
+        let status = rest.get(1) == Some(&"status");
+        Some(match (method, name) {
+            (Method::GET, None) if matches!(find("watch"), Some("true" | "1")) => {
+                let timeout = find("timeoutSeconds").and_then(|text| text.parse().ok()).unwrap_or(290);
+                let version = find("resourceVersion").unwrap_or_default().to_owned();
+                Self::Watch(resource, version, Duration::from_secs(timeout))
+            }
+            (Method::GET, None) => Self::List(resource),
+            (Method::GET, Some(name)) => Self::Get(resource, name),
+            (Method::POST, None) => Self::Write(resource, Write::Create),
+            (Method::PUT, Some(name)) => Self::Write(resource, Write::Replace { name, status }),
+            (Method::PATCH, Some(name)) => Self::Write(resource, Write::Patch { name, status }),
+            (Method::DELETE, Some(name)) => Self::Write(resource, Write::Delete { name }),
+            _ => return None,
+        })
+    }
+}
+
+// === impl Resource ===
+
+impl Resource {
+    pub(super) fn gvk(&self, kind: &str) -> GroupVersionKind {
+        GroupVersionKind::gvk(&self.group, &self.version, kind)
+    }
+
+    fn read(&mut self, parameters: &[(String, String)], request: &Parts) {
+        for (name, value) in parameters.iter().filter(|(_, value)| !value.is_empty()) {
+            match name.as_str() {
+                "labelSelector" => self.labels = labels(value),
+                "fieldSelector" => self.fields = Some(value.as_str().into()),
+                "limit" => self.page.limit = value.parse().ok(),
+                "continue" => self.page.continue_token = Some(value.clone()),
+                _ => {}
+            }
+        }
+        let accept = request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        self.metadata_only = accept.is_some_and(|accept| accept.contains("as=PartialObjectMetadata"));
+    }
+}
+
+/// The name and value pairs of a query.
+fn parameters(query: &str) -> Vec<(String, String)> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
+}
+
+/// `%41+b` as `A b`.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+        match byte {
+            b'+' => bytes.push(b' '),
+            b'%' => {
+                let (high, low) = (digit(rest.next()), digit(rest.next()));
+                let code = high.zip(low).map(|(high, low)| high.wrapping_mul(16).wrapping_add(low));
+                bytes.extend(code.and_then(|code| u8::try_from(code).ok()));
+            }
+            other => bytes.push(other),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A label selector of equalities; other terms are ignored.
+fn labels(text: &str) -> Selector {
+    let terms = text.split(',').filter_map(|term| match term.split_once("!=") {
+        Some((key, value)) => Some(Expression::NotEqual(key.to_owned(), value.to_owned())),
+        None => term
+            .split_once('=')
+            .map(|(key, value)| Expression::Equal(key.to_owned(), value.trim_start_matches('=').to_owned())),
+    });
+    terms.collect()
+}

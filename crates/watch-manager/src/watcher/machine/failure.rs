@@ -1,0 +1,125 @@
+//! What follows a failed request: the status to report, the delay, and the point from which to begin again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+
+use super::super::phase::{Listing, Phase};
+use super::Machine;
+use crate::dispatcher::Step;
+use crate::event::{GvkStatus, Verb};
+use crate::object::WatchedObject;
+use crate::source::{Freshness, Page, SourceError, Target};
+
+// === impl Machine ===
+
+impl Machine {
+    /// A watch that could not be opened, or broke.
+    pub(super) fn disconnect(&mut self, now: Instant, target: Target, version: String, error: &SourceError) {
+        let again = match error {
+            SourceError::Expired => Phase::List(self.listing(target)),
+            _ => Phase::Connect { target, version },
+        };
+        self.interrupt(now, Verb::Watch, error, again);
+    }
+
+    /// A kind that is not where it was may be gone, or served elsewhere. The first time it is discovered at once,
+    /// because that is how the end of a kind shows.
+    pub(super) fn interrupt(&mut self, now: Instant, verb: Verb, error: &SourceError, again: Phase) {
+        if !matches!(error, SourceError::NotServed) {
+            return self.fail(now, verb, error, again);
+        }
+        if self.retrying.is_fresh() {
+            self.retrying.next_delay();
+            self.phase = Phase::start(Freshness::Now);
+        } else {
+            self.fail(now, verb, error, Phase::start(Freshness::Now));
+        }
+    }
+
+    /// The kind is not served. A version of it seen so far says nothing about the kind that may come back.
+    pub(super) fn on_absent(&mut self, now: Instant) {
+        if std::mem::take(&mut self.listed) {
+            self.complete = false;
+            self.discovering.reset();
+            self.steps.push_back(Step::Gone);
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        self.report(GvkStatus::Pending);
+        let delay = self.discovering.next_delay();
+        self.wait(now, delay, false, Phase::start(Freshness::Recent));
+    }
+
+    pub(super) fn refuse(&mut self, now: Instant, status: GvkStatus) {
+        self.attempts = self.attempts.saturating_add(1);
+        self.report(status);
+        let delay = self.refused.next_delay();
+        self.wait(now, delay, false, Phase::start(Freshness::Recent));
+    }
+
+    /// Reports a failure and waits before `then`.
+    pub(super) fn fail(&mut self, now: Instant, verb: Verb, error: &SourceError, then: Phase) {
+        self.attempts = self.attempts.saturating_add(1);
+        if let SourceError::Forbidden(message) = error {
+            self.report(GvkStatus::Forbidden { verb, error: message.as_str().into() });
+            let delay = self.refused.next_delay();
+            return self.wait(now, delay, true, then);
+        }
+        let message: Arc<str> = error.to_string().into();
+        self.report(match self.complete {
+            true => GvkStatus::Stale { error: message },
+            false => GvkStatus::Degraded { error: message },
+        });
+        let delay = self.retrying.next_delay();
+        match error {
+            SourceError::Busy { retry_after, .. } => self.wait(now, delay.max(*retry_after), false, then),
+            _ => self.wait(now, delay, true, then),
+        }
+    }
+
+    fn wait(&mut self, now: Instant, delay: Duration, recoverable: bool, then: Phase) {
+        let until = now.checked_add(delay).unwrap_or(now);
+        self.phase = Phase::Wait { until, recoverable, then: Box::new(then) };
+    }
+
+    pub(super) fn begin_list(&mut self, target: Target) {
+        if !self.complete {
+            self.report(GvkStatus::Listing);
+        }
+        self.phase = Phase::List(self.listing(target));
+    }
+
+    pub(super) fn listing(&self, target: Target) -> Listing {
+        Listing { target, page: Page::first(Some(self.config.page_size)), expired: 0 }
+    }
+
+    /// Queues the state if it or the number of attempts changed.
+    pub(super) fn report(&mut self, status: GvkStatus) {
+        let news = self.reported != status;
+        if news && status.is_stuck() {
+            tracing::warn!(%status, "cannot watch the kind");
+        } else if news {
+            tracing::debug!(%status, attempts = self.attempts, "the watch changed state");
+        }
+        if news || self.attempts > 0 {
+            self.reported = status.clone();
+            self.steps.push_back(Step::Status(status, self.attempts));
+        }
+    }
+
+    pub(super) fn decode(&mut self, raw: &RawValue) -> Option<Arc<WatchedObject>> {
+        match self.decoder.decode(raw) {
+            Ok(object) => Some(Arc::new(object)),
+            Err(error) => {
+                self.skip(&error);
+                None
+            }
+        }
+    }
+
+    pub(super) fn skip(&mut self, error: &dyn std::error::Error) {
+        tracing::warn!(%error, "skipped a message that is not a Kubernetes object");
+        self.steps.push_back(Step::Undecodable);
+    }
+}

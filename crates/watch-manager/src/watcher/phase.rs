@@ -1,0 +1,53 @@
+//! The phases of a watch, and the requests that it asks for. `machine` moves from one to the next; there are no
+//! decisions here.
+
+use std::time::{Duration, Instant};
+
+use crate::source::{Freshness, Page, Target};
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Phase {
+    /// `resume` is the watch to continue if the kind is still served in the same way.
+    Discover {
+        freshness: Freshness,
+        resume: Option<(Target, String)>,
+    },
+    List(Listing),
+    Connect {
+        target: Target,
+        version: String,
+    },
+    Follow(Following),
+    /// `recoverable` if the wait ends early when the server is seen to be back.
+    Wait {
+        until: Instant,
+        recoverable: bool,
+        then: Box<Phase>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Listing {
+    pub(super) target: Target,
+    pub(super) page: Page,
+    /// Pages whose continue token had expired.
+    pub(super) expired: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Following {
+    pub(super) target: Target,
+    pub(super) version: String,
+    pub(super) since: Instant,
+}
+
+/// The next action of a watch.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    Discover(Freshness),
+    List(Target, Page),
+    Connect(Target, String),
+    /// Read the next message of the open watch.
+    Read,
+    Sleep(Duration),
+}

@@ -1,0 +1,100 @@
+//! An admission controller: one webhook refuses, one changes, and the certificate is rotated while both serve.
+//!
+//! The API server of `$KUBECONFIG` must reach this process at 127.0.0.1, as that of `cargo run -p control-plane` does.
+
+use std::error::Error;
+
+use admission_server::{
+    AdmissionRequest, AdmissionRoutes, Server, ServingCertificate, Shutdown, Tls, TlsOptions, mutate,
+    validate,
+};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
+use serde_json::{Value, json};
+
+const NAME: &str = "admission-example";
+
+fn needs_owner(request: &AdmissionRequest) -> Result<(), String> {
+    let object: Value = request.object().map_err(|error| error.to_string())?.unwrap_or_default();
+    let owner = object.pointer("/data/owner");
+    owner.map(drop).ok_or_else(|| format!("ConfigMap {} needs data.owner", request.name))
+}
+
+fn add_team(_: &AdmissionRequest, object: &mut Value) -> Result<(), String> {
+    let metadata = object.pointer_mut("/metadata").and_then(Value::as_object_mut).ok_or("no metadata")?;
+    metadata.insert("labels".to_owned(), json!({"team": "shop"}));
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let client = kube::Client::try_default().await?;
+    let hosts = ["127.0.0.1".to_owned()];
+    let first = ServingCertificate::generate(&hosts)?;
+    let tls = Tls::new(&first, TlsOptions::default())?;
+    let routes = AdmissionRoutes::new()
+        .with_handler("/validate", validate(needs_owner))
+        .with_handler("/mutate", mutate(add_team));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("https://{}", listener.local_addr()?);
+    let shutdown = Shutdown::default();
+    let server = tokio::spawn(Server::new(listener, routes).with_tls(tls.clone()).run(shutdown.clone()));
+
+    register(&client, &url, Some(&first.authority)).await?;
+    // A dry run tells when the API server has learnt of the registration.
+    while create(&client, "waiting", json!({}), true).await.starts_with("created") {}
+    println!("{}", create(&client, "without-owner", json!({}), false).await);
+    println!("{}", create(&client, "with-owner", json!({"owner": "ann"}), false).await);
+
+    // Trust the next certificate, then serve it, then no longer trust the former one.
+    let next = ServingCertificate::generate(&hosts)?;
+    register(&client, &url, Some(&format!("{}{}", first.authority, next.authority))).await?;
+    tls.replace(&next)?;
+    let owned = || json!({"owner": "ann"});
+    while create(&client, "waiting", owned(), true).await.contains("failed calling webhook") {}
+    register(&client, &url, Some(&next.authority)).await?;
+    println!("rotated: {}", create(&client, "after-rotation", owned(), false).await);
+
+    register(&client, &url, None).await?;
+    shutdown.drain.cancel();
+    Ok(server.await?)
+}
+
+/// Registers both webhooks for ConfigMaps in `default`, or removes them where there is no authority to trust.
+async fn register(client: &kube::Client, url: &str, authority: Option<&str>) -> kube::Result<()> {
+    for (kind, path) in
+        [("MutatingWebhookConfiguration", "/mutate"), ("ValidatingWebhookConfiguration", "/validate")]
+    {
+        let gvk = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&gvk));
+        let Some(authority) = authority else {
+            api.delete(NAME, &DeleteParams::default()).await?;
+            continue;
+        };
+        let configuration = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": NAME},
+            "webhooks": [{
+                "name": "example.webtroller.dev", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                "clientConfig": {"url": format!("{url}{path}"), "caBundle": ByteString(authority.as_bytes().to_vec())},
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+                "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]
+            }]
+        });
+        api.patch(NAME, &PatchParams::apply(NAME), &Patch::Apply(configuration)).await?;
+    }
+    Ok(())
+}
+
+/// Creates a ConfigMap and returns what the API server says.
+async fn create(client: &kube::Client, name: &str, data: Value, dry_run: bool) -> String {
+    let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let object = serde_json::from_value(json!({"metadata": {"name": name}, "data": data}));
+    let parameters = PostParams { dry_run, ..PostParams::default() };
+    match api.create(&parameters, &object.unwrap_or_default()).await {
+        Ok(created) => format!("created {name} with {:?}", created.metadata.labels.unwrap_or_default()),
+        Err(error) => error.to_string(),
+    }
+}

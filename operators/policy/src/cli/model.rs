@@ -1,0 +1,154 @@
+//! `webtroller model`: predicts how long a policy change takes to be enforced by all pods, and how often none is up.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use pod_status::sim::{Law, Simulation, svg, table, unavailability};
+
+const EXAMPLES: &str = "\
+Examples:
+  # Three replicas, or ten? One watch in fifty breaks and is opened again after 5 to 30 s
+  webtroller model --pods 3,10 --delay '0.98*exp:0.3+0.02*uniform:5,30'
+
+  # From measured delays of one pod, as a plot
+  webtroller model --samples delays.txt -o svg > plot.svg";
+
+/// Predict availability and time to enforcement; touches no cluster.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ModelArgs {
+    /// Numbers of pods to compare.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 3, 5, 10, 20, 60])]
+    pub pods: Vec<u32>,
+    /// Delay of one pod from the write of a policy until it enforces it, in seconds: `constant:S`, `exp:MEAN`,
+    /// `lognormal:MEDIAN,SIGMA`, `uniform:FROM,TO`, or several as `0.98*exp:0.3+0.02*uniform:5,30`.
+    #[arg(long, default_value = "exp:0.5", conflicts_with = "samples")]
+    pub delay: Law,
+    /// File with measured delays of one pod in seconds, one per line, in place of `--delay`.
+    #[arg(long)]
+    pub samples: Option<PathBuf>,
+    /// Delay from the slowest pod's enforcement until the status says so.
+    #[arg(long, default_value = "constant:0.6")]
+    pub report: Law,
+    /// Share of changes in which all pods have the same delay, 0 to 1.
+    #[arg(long, default_value_t = 0.0)]
+    pub common: f64,
+    /// Probability that one pod is down.
+    #[arg(long, default_value_t = 0.01)]
+    pub down: f64,
+    /// Share of failures that take all pods down at once.
+    #[arg(long, default_value_t = 0.05)]
+    pub down_together: f64,
+    /// Output format.
+    #[arg(long, short, value_enum, default_value_t = ModelOutput::Table)]
+    pub output: ModelOutput,
+}
+
+/// Output formats of `webtroller model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModelOutput {
+    /// Lines for people.
+    Table,
+    /// A plot of the share of changes that are enforced within a time.
+    Svg,
+}
+
+/// Predicts and prints. Returns the exit code: 2 if the samples cannot be read, 1 if the output is closed.
+pub fn model(args: &ModelArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let delay = match law(args) {
+        Ok(delay) => delay,
+        Err(message) => {
+            // Ignore write errors: stderr may be closed.
+            let _ = writeln!(err, "webtroller: {message}");
+            return 2;
+        }
+    };
+    let predict = |pods: &u32| {
+        let simulation = Simulation::new(*pods, delay.clone()).report(args.report.clone());
+        simulation.common(args.common).samples(50_000).run()
+    };
+    let predictions: Vec<_> = args.pods.iter().map(predict).collect();
+    let text = match args.output {
+        ModelOutput::Svg => svg(&predictions),
+        ModelOutput::Table => format!("{}\n{}", table(&predictions), availability(args)),
+    };
+    u8::from(out.write_all(text.as_bytes()).is_err())
+}
+
+fn availability(args: &ModelArgs) -> String {
+    let line = |pods: &u32| {
+        let none = unavailability(args.down, args.down_together, *pods, 1);
+        format!("{pods:4}   {none:.1e}\n")
+    };
+    let lines: String = args.pods.iter().map(line).collect();
+    format!("pods   probability that none is up\n{lines}")
+}
+
+fn law(args: &ModelArgs) -> Result<Law, String> {
+    let Some(path) = &args.samples else {
+        return Ok(args.delay.clone());
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut samples = Vec::new();
+    for (line, text) in (1u32..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+        match text.trim().parse::<f64>() {
+            Ok(sample) if sample.is_finite() && sample >= 0.0 => samples.push(sample),
+            _ => {
+                return Err(format!(
+                    "{}:{line}: `{}` is not a number of seconds",
+                    path.display(),
+                    text.trim()
+                ));
+            }
+        }
+    }
+    if samples.is_empty() {
+        return Err(format!("{}: no samples; write one number of seconds per line", path.display()));
+    }
+    Ok(Law::Empirical(samples))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: ModelArgs,
+    }
+
+    fn run(words: &[&str]) -> (u8, String, String) {
+        let args = Command::try_parse_from([&["model"], words].concat()).unwrap().args;
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = model(&args, &mut out, &mut err);
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn a_table_and_a_plot() {
+        let (code, out, _) = run(&["--pods", "1,3"]);
+        assert_eq!(code, 0);
+        let rows: Vec<&str> = out.lines().collect();
+        assert!(rows[2].trim_start().starts_with("3   0.9"), "{out}");
+        assert!(out.contains("   1   1.0e-2\n   3   5.0e-4\n"), "{out}");
+        let (_, svg, _) = run(&["--pods", "3", "--delay", "0.98*exp:0.3+0.02*uniform:5,30", "-o", "svg"]);
+        assert!(svg.starts_with("<svg"));
+    }
+
+    #[test]
+    fn samples_that_cannot_be_read_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("delays");
+        std::fs::write(&file, "0.5\n\nsoon\n").unwrap();
+        let (code, _, err) = run(&["--samples", file.to_str().unwrap()]);
+        assert_eq!(code, 2);
+        assert!(err.contains("delays:3: `soon` is not a number of seconds"), "{err}");
+        std::fs::write(&file, "0.5\n0.5\n").unwrap();
+        let (code, out, _) = run(&["--samples", file.to_str().unwrap(), "--pods", "60"]);
+        assert_eq!((code, out.lines().nth(1).unwrap().contains("0.50s")), (0, true));
+    }
+}

@@ -1,0 +1,91 @@
+//! The commands as a provider's CI uses them.
+
+use super::super::tests::run;
+
+const CONTRACT: &str = "
+name: machine
+labelPrefix: machines.example.com
+scope: Namespaced
+versions:
+- name: v1beta1
+  fields:
+  - path: /status/ready
+    read: {type: boolean}
+";
+
+fn crd(ready: &str) -> String {
+    format!(
+        "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: boxes.example.com, labels: {{machines.example.com/v1beta1: v1}}}}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {{plural: boxes, kind: Box}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {{status: {{}}}}
+    schema: {{openAPIV3Schema: {{type: object, properties: {{status: {{type: object, properties: {{ready: {ready}}}}}}}}}}}
+"
+    )
+}
+
+#[test]
+fn a_definition_is_satisfied_violated_or_unverified() {
+    for (ready, code, out) in [
+        ("{type: boolean}", 0, ""),
+        (
+            "{type: string}",
+            1,
+            "crd.yaml: error: /status/ready: the contract says boolean, and the schema says string\n",
+        ),
+        (
+            "{x-kubernetes-preserve-unknown-fields: true}",
+            1,
+            "crd.yaml: warning: /status/ready: not verified: \
+             x-kubernetes-preserve-unknown-fields: the schema accepts anything here\n",
+        ),
+    ] {
+        let crd = crd(ready);
+        let files = [("contract.yaml", CONTRACT), ("crd.yaml", crd.as_str())];
+        let ran = run(&files, &["contract", "check", "contract.yaml", "crd.yaml"], "");
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (code, out, ""));
+    }
+}
+
+#[test]
+fn a_json_report_points_into_the_definition() {
+    let crd = crd("{type: string}");
+    let files = [("contract.yaml", CONTRACT), ("crd.yaml", crd.as_str())];
+    let ran = run(&files, &["contract", "check", "contract.yaml", "crd.yaml", "-o", "json"], "");
+    let notes: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(
+        notes[0]["pointer"],
+        "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/ready"
+    );
+}
+
+#[test]
+fn a_change_of_the_contract_is_judged_for_its_providers() {
+    let narrower = CONTRACT.replace("{type: boolean}", "{type: boolean, enum: [true]}");
+    let files = [("old.yaml", CONTRACT), ("new.yaml", narrower.as_str())];
+    let ran = run(&files, &["contract", "diff", "old.yaml", "new.yaml"], "");
+    let expected = "new.yaml: v1beta1: error: /status/ready: the contract reads only true\n\
+                    providers do not keep the new contract: 1 changes break it\n";
+    assert_eq!((ran.code, ran.out.as_str()), (1, expected));
+    let ran = run(&files, &["contract", "diff", "new.yaml", "old.yaml"], "");
+    assert_eq!(ran.code, 0, "{}", ran.out);
+}
+
+#[test]
+fn unreadable_input_is_told_apart() {
+    let files = [("contract.yaml", "name: x\n"), ("crd.yaml", "type: object\n")];
+    let ran = run(&files, &["contract", "check", "contract.yaml", "crd.yaml"], "");
+    assert_eq!((ran.code, ran.err.contains("not a contract")), (2, true), "{}", ran.err);
+    let files = [("contract.yaml", CONTRACT), ("crd.yaml", "type: object\n")];
+    let ran = run(&files, &["contract", "check", "contract.yaml", "crd.yaml"], "");
+    assert_eq!((ran.code, ran.err.contains("a bare schema keeps no contract")), (2, true), "{}", ran.err);
+}

@@ -1,0 +1,72 @@
+//! Tests whose template is a ValidatingAdmissionPolicy and whose constraint is its binding; parameters stand in the
+//! binding's file, or in the inventory of a case.
+
+use std::path::Path;
+
+use constraint_framework::review::{Document, Verdict};
+use serde_json::Value;
+
+use crate::cli::load::Manifest;
+use crate::cli::native::{KIND, ReadPolicies};
+use crate::cli::suite::{Case, Test};
+
+use super::case::{Judged, is_admission_review, judged, read, request, required};
+
+/// A policy, its bindings and what stands beside them.
+pub(super) struct NativeTest {
+    manifests: Vec<Manifest>,
+}
+
+/// Whether a template is one of Kubernetes' own policies.
+pub(super) fn is_policy(template: &Value) -> bool {
+    template.get("kind").and_then(Value::as_str) == Some(KIND)
+}
+
+impl NativeTest {
+    /// Reads the policy and the binding of a test.
+    ///
+    /// # Errors
+    /// Everything that keeps the policy from judging.
+    pub(super) fn read(folder: &Path, test: &Test) -> Result<Self, String> {
+        let mut manifests = Vec::new();
+        for path in [&test.template, &test.constraint] {
+            let path = path.as_deref().ok_or("must define template and constraint")?;
+            manifests.extend(read(folder, path)?);
+        }
+        let test = Self { manifests };
+        test.policies(&[])?;
+        Ok(test)
+    }
+
+    fn policies(&self, more: &[Manifest]) -> Result<ReadPolicies, String> {
+        let all: Vec<&Manifest> = self.manifests.iter().chain(more).collect();
+        let read = ReadPolicies::of(&all);
+        match read.problems.as_slice() {
+            [] => Ok(read),
+            problems => Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        }
+    }
+
+    /// Judges a case: an object as if it were created, or the request of an AdmissionReview.
+    pub(super) fn run_case(&self, folder: &Path, case: &Case) -> Result<Judged, String> {
+        let mut inventory = Vec::new();
+        for path in &case.inventory {
+            inventory.extend(read(folder, path)?);
+        }
+        let policies = self.policies(&inventory)?.policies;
+        let path = case.object.as_deref().ok_or("invalid Case: must define object")?;
+        let object = required(folder, Some(path), "object")?;
+        let violations = if is_admission_review(&object) {
+            policies.violations_of(&request(&object)?)
+        } else {
+            let document =
+                Document::from_value(&object).map_err(|error| format!("not a Kubernetes object: {error}"))?;
+            let namespaces =
+                inventory.iter().filter_map(|manifest| Document::from_value(&manifest.object).ok());
+            let mut namespaces = namespaces.filter(Document::is_namespace);
+            let own = namespaces.find(|namespace| namespace.name() == document.namespace());
+            policies.violations(&document, own.as_ref())
+        };
+        judged(case, &Verdict::new(violations))
+    }
+}

@@ -1,0 +1,326 @@
+//! Keeps the certificates of all pods the same, and rotates them before they expire.
+//!
+//! The Secret is the one source: each pod watches it, serves what it holds and registers its authorities. Any pod takes
+//! the next step of a rotation, by a write on the condition that the Secret is as it was read. A Secret that is deleted
+//! or damaged is written again with the certificates that the pods have, so their authority stays the same.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use admission_server::{CertificateSet, RotationTimes, ServingCertificate, Tls, TlsOptions};
+use futures::StreamExt;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::controller::WebhookConfiguration;
+use crate::runtime::RunError;
+use crate::runtime::args::{CertificateArgs, ServeArgs};
+
+use super::secret::{self, Hosts, RENEW, Stored};
+use super::{Cluster, hosts};
+
+/// The API server ends each watch after so many seconds, which bounds how long a dead connection goes unnoticed.
+const WATCH_SECONDS: u32 = 60;
+/// The longest time between two checks of the clock.
+const CHECK: Duration = Duration::from_secs(60);
+/// The shortest time between two writes of this pod.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Another program's certificate that expires sooner than this is reported in the log.
+const EXPIRES_SOON: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+impl Cluster {
+    /// Returns the certificates of the Secret, which may be made for it, or those of the files.
+    pub(super) async fn certificates(&self, args: &ServeArgs) -> Result<CertificateSet, RunError> {
+        let (hosts, certificates) = (hosts(args, &self.identity), &args.certificates);
+        match certificates.folder() {
+            None => {
+                let name = &certificates.cert_secret_name;
+                secret::ensure(&self.secrets(), name, &hosts, &certificates.times()).await
+            }
+            Some(folder) => FileKeeper::read(folder, &hosts.required)
+                .await
+                .map(CertificateSet::new)
+                .map_err(RunError::CertificateFiles),
+        }
+    }
+
+    /// Starts following the Secret, or the files.
+    pub(super) fn keep_certificates(&self, args: &ServeArgs, set: CertificateSet, effects: Effects) {
+        let (hosts, drain) = (hosts(args, &self.identity), self.shutdown.drain.clone());
+        if let Some(folder) = args.certificates.folder() {
+            let (folder, host, serving) = (folder.to_owned(), hosts.required, set.serving);
+            let keeper = FileKeeper { folder, host, effects, serving };
+            return self.supervisor.background("certificate files", keeper.run(drain));
+        }
+        let keeper = SecretKeeper {
+            client: self.client.clone(),
+            secrets: self.secrets(),
+            name: args.certificates.cert_secret_name.clone(),
+            times: args.certificates.times(),
+            hosts,
+            effects,
+            set,
+        };
+        self.supervisor.background("certificates", keeper.run(drain));
+    }
+
+    fn secrets(&self) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), &self.identity.namespace)
+    }
+}
+
+/// What clients must speak and show.
+pub(super) async fn tls_options(args: &CertificateArgs) -> Result<TlsOptions, RunError> {
+    let mut options = TlsOptions::default();
+    options.min_version = args.tls_min_version.into();
+    if let Some(path) = args.client_authority() {
+        let read = tokio::fs::read_to_string(&path).await;
+        let failed =
+            |error: std::io::Error| RunError::CertificateFiles(format!("{}: {error}", path.display()));
+        options.client_authority = Some(read.map_err(failed)?);
+        options.client_name = Some(args.client_cn_name.clone());
+    }
+    Ok(options)
+}
+
+/// The places where certificates take effect in this process.
+#[derive(Clone, Debug)]
+pub(super) struct Effects {
+    pub(super) tls: Tls,
+    pub(super) configuration: watch::Sender<WebhookConfiguration>,
+}
+
+impl Effects {
+    /// Registers the authorities, and serves the certificate from the next handshake on.
+    fn apply(&self, certificate: &ServingCertificate) {
+        self.configuration.send_if_modified(|configuration| {
+            let changed = configuration.authority != certificate.authority;
+            configuration.authority.clone_from(&certificate.authority);
+            changed
+        });
+        if let Err(error) = self.tls.replace(certificate) {
+            tracing::error!(%error, "the certificate cannot be served; the former one stays");
+        }
+    }
+}
+
+/// Follows the Secret.
+pub(super) struct SecretKeeper {
+    pub(super) client: kube::Client,
+    pub(super) secrets: Api<Secret>,
+    pub(super) name: String,
+    pub(super) hosts: Hosts,
+    pub(super) times: RotationTimes,
+    pub(super) effects: Effects,
+    /// The certificates that this process serves.
+    pub(super) set: CertificateSet,
+}
+
+impl SecretKeeper {
+    /// Runs until `shutdown`.
+    pub(super) async fn run(mut self, shutdown: CancellationToken) {
+        tokio::select! {
+            () = self.keep() => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    async fn keep(&mut self) {
+        let config = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
+        let mut events =
+            watcher(self.secrets.clone(), config.timeout(WATCH_SECONDS)).default_backoff().boxed();
+        let half = self.times.overlap.checked_div(2).unwrap_or(CHECK);
+        let mut clock = interval(half.clamp(PAUSE, CHECK));
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut stored, mut listed, mut written) = (None, false, None::<Instant>);
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    None => return,
+                    Some(Ok(Event::Init)) => (stored, listed) = (None, false),
+                    Some(Ok(Event::InitApply(secret) | Event::Apply(secret))) => stored = Some(secret),
+                    Some(Ok(Event::InitDone)) => listed = true,
+                    Some(Ok(Event::Delete(_))) => stored = None,
+                    Some(Err(error)) => tracing::warn!(%error, secret = self.name, "cannot be watched, will retry"),
+                },
+                _ = clock.tick() => {}
+            }
+            let Some(next) = listed.then(|| self.follow(stored.as_ref())).flatten() else { continue };
+            let next = match next {
+                Step::Write(set) => Some(set),
+                Step::Rotate => self.rotate(stored.as_ref()).await,
+            };
+            if let Some(set) = next.filter(|_| written.is_none_or(|last| last.elapsed() >= PAUSE)) {
+                written = Some(Instant::now());
+                self.write(stored.as_ref(), &set).await;
+            }
+        }
+    }
+
+    /// Applies what is stored, and returns what is to be done about it.
+    fn follow(&mut self, stored: Option<&Secret>) -> Option<Step> {
+        let now = SystemTime::now();
+        match stored.map(|secret| secret::read(secret, &self.hosts, now)) {
+            None => self.restore(stored, "deleted", now),
+            Some(Stored::Empty) => self.restore(stored, "empty", now),
+            Some(Stored::Broken { is_own: true, reason }) => self.restore(stored, &reason, now),
+            Some(Stored::Broken { is_own: false, reason }) => {
+                tracing::error!(
+                    secret = self.name,
+                    reason,
+                    "cannot be used and was not written by webtroller: renew it, or delete it to get a new one"
+                );
+                None
+            }
+            Some(Stored::Own(set)) => {
+                self.adopt(set);
+                Some(Step::Rotate)
+            }
+            Some(Stored::Foreign(certificate)) => {
+                let soon = now.checked_add(EXPIRES_SOON).unwrap_or(now);
+                if certificate.expires().is_ok_and(|expires| expires < soon) {
+                    tracing::warn!(
+                        secret = self.name,
+                        "expires within 30 days and is not renewed by webtroller"
+                    );
+                }
+                self.adopt(CertificateSet::new(certificate));
+                None
+            }
+        }
+    }
+
+    fn adopt(&mut self, set: CertificateSet) {
+        if set == self.set {
+            return;
+        }
+        self.effects.apply(&set.serving);
+        let phase = if set.next.is_some() { "the next one is announced" } else { "in use" };
+        tracing::info!(secret = self.name, phase, "certificates changed");
+        self.set = set;
+    }
+
+    fn restore(&self, stored: Option<&Secret>, reason: &str, now: SystemTime) -> Option<Step> {
+        tracing::warn!(secret = self.name, reason, "is restored");
+        if self.set.serving.verify(&self.hosts.required, now).is_ok() {
+            return Some(Step::Write(self.set.clone()));
+        }
+        match secret::fresh(stored, &self.hosts, &self.times, now) {
+            Ok(set) => Some(Step::Write(set)),
+            Err(error) => {
+                tracing::error!(%error, "no certificate can be made");
+                None
+            }
+        }
+    }
+
+    async fn rotate(&self, stored: Option<&Secret>) -> Option<CertificateSet> {
+        let is_trusted = self.set.next.is_some() && self.is_registered().await;
+        let renew = stored.is_some_and(|secret| secret::annotation(secret, RENEW).is_some());
+        let step = self.set.step(SystemTime::now(), &self.times, &self.hosts.all, is_trusted, renew);
+        step.unwrap_or_else(|error| {
+            tracing::error!(%error, "the certificate cannot be renewed");
+            None
+        })
+    }
+
+    /// The API server has all authorities of the present state; without a registration nobody calls.
+    async fn is_registered(&self) -> bool {
+        let api: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
+        let name = self.effects.configuration.borrow().name.clone();
+        let bundle_of = |configuration: ValidatingWebhookConfiguration| {
+            let webhooks = configuration.webhooks.unwrap_or_default();
+            webhooks
+                .into_iter()
+                .map(|webhook| webhook.client_config.ca_bundle.unwrap_or_default().0)
+                .collect()
+        };
+        let bundles: Vec<Vec<u8>> = match api.get_opt(&name).await {
+            Ok(configuration) => configuration.map(bundle_of).unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(%error, "the webhook configuration cannot be read, will retry");
+                return false;
+            }
+        };
+        let end = "-----END CERTIFICATE-----";
+        let wanted: Vec<_> = self.set.serving.authority.split_inclusive(end).map(str::trim).collect();
+        bundles.iter().all(|bundle| {
+            let bundle = String::from_utf8_lossy(bundle);
+            wanted.iter().all(|certificate| bundle.contains(certificate))
+        })
+    }
+
+    async fn write(&self, stored: Option<&Secret>, set: &CertificateSet) {
+        match secret::write(&self.secrets, &self.name, stored, set, &self.hosts).await {
+            Ok(()) => {}
+            // Another pod was faster; the watch brings what it wrote.
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {}
+            Err(error) => tracing::warn!(%error, secret = self.name, "cannot be written, will retry"),
+        }
+    }
+}
+
+/// What is to be done about the Secret.
+enum Step {
+    Write(CertificateSet),
+    /// Nothing is wrong with it: see whether a rotation is due.
+    Rotate,
+}
+
+/// Follows the files of a mounted Secret: `tls.crt`, `tls.key` and `ca.crt`, which another program renews.
+pub(super) struct FileKeeper {
+    pub(super) folder: PathBuf,
+    pub(super) host: String,
+    pub(super) effects: Effects,
+    pub(super) serving: ServingCertificate,
+}
+
+impl FileKeeper {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// The reason for which they cannot be served.
+    pub(super) async fn read(folder: &std::path::Path, host: &str) -> Result<ServingCertificate, String> {
+        let text = async |name: &str| {
+            let path = folder.join(name);
+            tokio::fs::read_to_string(&path).await.map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let certificate = ServingCertificate {
+            authority: text("ca.crt").await?,
+            certificate: text("tls.crt").await?,
+            key: text("tls.key").await?,
+        };
+        certificate
+            .verify(host, SystemTime::now())
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(certificate)
+    }
+
+    /// Runs until `shutdown`.
+    pub(super) async fn run(mut self, shutdown: CancellationToken) {
+        let mut clock = interval(PAUSE.saturating_mul(5));
+        loop {
+            tokio::select! {
+                _ = clock.tick() => {}
+                () = shutdown.cancelled() => return,
+            }
+            match Self::read(&self.folder, &self.host).await {
+                Ok(read) if read != self.serving => {
+                    tracing::info!(folder = %self.folder.display(), "certificates changed");
+                    self.effects.apply(&read);
+                    self.serving = read;
+                }
+                Ok(_) => {}
+                Err(reason) => {
+                    tracing::warn!(reason, "the certificate files cannot be used; the former ones stay")
+                }
+            }
+        }
+    }
+}
