@@ -23,7 +23,7 @@ pub struct ExemptNamespaces {
 impl ExemptNamespaces {
     /// Returns whether a Namespace of this name may carry the label. Empty entries match nothing.
     pub fn contains(&self, name: &str) -> bool {
-        self.names.iter().any(|exempt| exempt == name)
+        self.names.iter().any(|exempt| !exempt.is_empty() && exempt == name)
             || self.prefixes.iter().any(|prefix| !prefix.is_empty() && name.starts_with(prefix.as_str()))
             || self.suffixes.iter().any(|suffix| !suffix.is_empty() && name.ends_with(suffix.as_str()))
     }
