@@ -8,6 +8,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::parser::RESERVED;
 use crate::types::Type;
 
 /// The largest request that the API server takes, in bytes.
@@ -228,30 +229,8 @@ fn string_length(max_length: Option<u64>) -> u64 {
     max_length.map_or(LARGEST_REQUEST.saturating_sub(2), |length| length.saturating_mul(4))
 }
 
-/// Names that are words of the language.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+/// Words of the language besides the parser's reserved names.
+const WORDS: [&str; 4] = ["true", "false", "null", "in"];
 
 /// A property's name as expressions have to write it; `None` for a name that no expression can write.
 ///
@@ -263,7 +242,7 @@ pub fn escaped(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if WORDS.contains(&name) || RESERVED.contains(&name) {
         return Some(format!("__{name}__"));
     }
     if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/')) {

@@ -22,7 +22,7 @@ const DEEPEST: usize = 200;
 const MOST_BRACKETS: usize = 100;
 
 /// Names that CEL keeps for later use; they may be fields, but not names of their own.
-const RESERVED: [&str; 17] = [
+pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
