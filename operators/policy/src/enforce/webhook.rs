@@ -20,12 +20,16 @@ use super::Namespaces;
 /// The part of the time to the deadline that is kept for writing the answer.
 const ANSWER: Duration = Duration::from_millis(100);
 
+/// Says whether an answer may leave, or why not.
+type AnswerGuard = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// The handler of `/v1/admit`.
 pub struct Webhook {
     policies: PolicyHandle,
     namespaces: Arc<dyn Namespaces>,
     budget: Budget,
     permits: Arc<Semaphore>,
+    guard: AnswerGuard,
 }
 
 impl std::fmt::Debug for Webhook {
@@ -42,10 +46,31 @@ impl Webhook {
         budget: Budget,
         concurrency: usize,
     ) -> Self {
-        Self { policies, namespaces, budget, permits: Arc::new(Semaphore::new(concurrency.max(1))) }
+        Self {
+            policies,
+            namespaces,
+            budget,
+            permits: Arc::new(Semaphore::new(concurrency.max(1))),
+            guard: Box::new(|| Ok(())),
+        }
+    }
+
+    /// Asks `guard` after each decision, before the answer leaves; where it refuses, the webhook's `failurePolicy`
+    /// decides. After the decision: a process that was frozen in between must not answer with what it decided then.
+    #[must_use]
+    pub fn guarded_by(self, guard: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self { guard: Box::new(guard), ..self }
     }
 
     async fn answer(&self, request: AdmissionRequest) -> AdmissionResponse {
+        let response = self.decide(request).await;
+        match (self.guard)() {
+            Ok(()) => response,
+            Err(reason) => AdmissionResponse::unavailable(reason),
+        }
+    }
+
+    async fn decide(&self, request: AdmissionRequest) -> AdmissionResponse {
         let deadline = request.deadline.checked_sub(ANSWER).unwrap_or(request.deadline);
         let namespace = match self.namespace(&request).await {
             Ok(namespace) => namespace,

@@ -14,6 +14,7 @@ mod cluster;
 mod endings;
 mod exemptions;
 mod faults;
+mod fencing;
 mod fleet;
 mod https;
 mod operator;

@@ -48,7 +48,7 @@ impl Operator {
         Self::launch_with(kubeconfig, identity, host, &[]).await
     }
 
-    async fn launch_with(
+    pub(crate) async fn launch_with(
         kubeconfig: impl AsRef<Path>,
         identity: [&str; 3],
         host: &str,
