@@ -255,6 +255,7 @@ async fn what_is_said_to_be_enforced_is_what_every_pod_answers_whatever_fails() 
     for change in 1..=changes() {
         let index = usize::try_from(change).unwrap() % PODS;
         let frozen = change % 6 == 1;
+        println!("change {change}");
         match change % 6 {
             1 => {
                 fleet.pods[index].2.signal("-STOP");

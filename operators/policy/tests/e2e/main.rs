@@ -16,6 +16,7 @@ mod exemptions;
 mod faults;
 mod fencing;
 mod fleet;
+mod guards;
 mod https;
 mod operator;
 mod ownership;
