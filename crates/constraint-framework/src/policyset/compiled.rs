@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::{
     Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, Operations,
 };
-use crate::driver::{CompileError, Program};
+use crate::driver::{CelDriver, CompileError, Driver, Program};
 use crate::error::IngestError;
 use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
@@ -113,6 +113,11 @@ impl CompiledTemplate {
                 legacy_schema: template.legacy_schema(),
             },
         }))
+    }
+
+    /// Whether its code is in CEL.
+    pub fn is_in_cel(&self) -> bool {
+        self.0.programs.deciding.0 == CelDriver.engine()
     }
 
     /// The kind of its constraints.

@@ -57,7 +57,16 @@ impl Operator {
         let mut command = webtroller();
         command
             .args(["serve", "--log", "info", "--log-format", "json", "--host", "127.0.0.1", "--port", "0"])
-            .args(["--health-port", "0", "--webhook-url-host", host, "--failure-policy", "fail"])
+            .args([
+                "--health-port",
+                "0",
+                "--prometheus-port",
+                "0",
+                "--webhook-url-host",
+                host,
+                "--failure-policy",
+                "fail",
+            ])
             .args(["--shutdown-delay", "1", "--webhook-operations", "CREATE,UPDATE,DELETE"])
             .args(more)
             .env("KUBECONFIG", kubeconfig.as_ref())
