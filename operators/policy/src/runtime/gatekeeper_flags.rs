@@ -40,6 +40,7 @@ const EXTERNAL_DATA: &str =
 const VAP: &str = "this release generates no ValidatingAdmissionPolicies";
 const EXPORT: &str = "this release exports no violations to a connection; use logs or metrics";
 const STACKDRIVER: &str = "metrics are offered to Prometheus";
+const STDERR: &str = "logs go to standard error";
 const EVENTS: &str = "this release makes no Events; --log-denies logs each violation";
 
 /// Every flag of Gatekeeper 3.23's manager, by name.
@@ -53,6 +54,7 @@ pub const FLAGS: &[Flag] = &[
         OffOnly("only the operator's own configuration is kept"),
     ),
     flag("admission-events-involved-namespace", NoEffect(EVENTS)),
+    flag("alsologtostderr", NoEffect(STDERR)),
     flag("api-cache-dir", NoEffect("the audit keeps nothing on disk")),
     flag("audit-channel", OffOnly(EXPORT)),
     flag("audit-chunk-size", NoEffect(AUDIT)),
@@ -85,7 +87,6 @@ pub const FLAGS: &[Flag] = &[
     ),
     flag("emit-admission-events", NoEffect(EVENTS)),
     flag("emit-audit-events", NoEffect(EVENTS)),
-    flag("enable-admission-violation-export", OffOnly(EXPORT)),
     flag("enable-external-data", NoEffect(EXTERNAL_DATA)),
     flag(
         "enable-generator-resource-expansion",
@@ -109,20 +110,24 @@ pub const FLAGS: &[Flag] = &[
     flag("host", Translated { flag: "host", value: host }),
     flag("kubeconfig", OffOnly("set KUBECONFIG instead")),
     flag("log-denies", SameSwitch),
-    flag("log-file", OffOnly("logs go to standard error")),
+    flag("log-file", OffOnly(STDERR)),
     flag("log-level", Translated { flag: "log", value: log_level }),
     flag("log-level-encoder", NoEffect("log levels are upper-case words")),
     flag("log-level-key", NoEffect("the key of the level is `level`")),
     flag("log-mutations", NoEffect(MUTATION)),
     flag("log-stats-admission", NoEffect("durations are in the metrics, and in `webtroller bench`")),
     flag("log-stats-audit", NoEffect(AUDIT)),
-    flag("logtostderr", NoEffect("logs go to standard error")),
+    flag("log_backtrace_at", NoEffect(STDERR)),
+    flag("log_dir", OffOnly(STDERR)),
+    flag("log_link", NoEffect(STDERR)),
+    flag("logbuflevel", NoEffect(STDERR)),
+    flag("logtostderr", NoEffect(STDERR)),
     flag("max-serving-threads", Translated { flag: "max-serving-threads", value: threads }),
     flag("metrics-addr", NoEffect("metrics are at --prometheus-port and at --health-port")),
     flag("metrics-backend", Translated { flag: "prometheus-port", value: backend }),
     flag("mutating-webhook-configuration-name", NoEffect(MUTATION)),
     flag("mutation-annotations", NoEffect(MUTATION)),
-    flag("operation", Translated { flag: "operation", value: operation }),
+    flag("operation", NoEffect("each pod does everything that this release does")),
     flag("otlp-endpoint", OffOnly(STACKDRIVER)),
     flag("otlp-metric-interval", NoEffect(STACKDRIVER)),
     flag("port", Same),
@@ -132,9 +137,12 @@ pub const FLAGS: &[Flag] = &[
     flag("shutdown-delay", Same),
     flag("stackdriver-metric-interval", NoEffect(STACKDRIVER)),
     flag("stackdriver-only-when-available", NoEffect(STACKDRIVER)),
+    flag("stderrthreshold", NoEffect(STDERR)),
     flag("sync-vap-enforcement-scope", NoEffect(VAP)),
     flag("tls-min-version", Same),
+    flag("v", NoEffect("--log-level chooses what is logged")),
     flag("validating-webhook-configuration-name", Same),
+    flag("vmodule", NoEffect("--log chooses what is logged, as in `webtroller=debug,kube=warn`")),
 ];
 
 const AUDIT: &str = "this release runs no audit in the cluster";
@@ -206,7 +214,7 @@ fn takes_next(flag: &Flag) -> bool {
     ];
     let is_switch = SWITCHES.iter().any(|start| flag.name.starts_with(start))
         || flag.name.ends_with("-involved-namespace")
-        || ["logtostderr", "sync-vap-enforcement-scope"].contains(&flag.name);
+        || ["alsologtostderr", "logtostderr", "sync-vap-enforcement-scope"].contains(&flag.name);
     !is_switch && !matches!(flag.meaning, SameSwitch)
 }
 
@@ -273,22 +281,6 @@ fn backend(name: &str) -> Result<Option<String>, String> {
     }
 }
 
-fn operation(names: &str) -> Result<Option<String>, String> {
-    const OPERATIONS: [&str; 7] = [
-        "audit",
-        "generate",
-        "mutation-controller",
-        "mutation-status",
-        "mutation-webhook",
-        "status",
-        "webhook",
-    ];
-    match names.split(',').find(|name| !OPERATIONS.contains(name)) {
-        Some(unknown) => Err(format!("must be one of {}, not {unknown:?}", OPERATIONS.join(", "))),
-        None => Ok(Some(names.to_owned())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,12 +318,11 @@ mod tests {
                 "--prometheus-port=8888",
                 "--log=info",
                 "--exempt-namespace=gatekeeper-system",
-                "--operation=webhook",
                 "--disable-cert-rotation"
             ]
         );
-        assert_eq!(notes.len(), 3, "{notes:?}");
-        assert!(notes[1].starts_with("--enable-external-data has no effect: "), "{notes:?}");
+        assert_eq!(notes.len(), 4, "{notes:?}");
+        assert!(notes[2].starts_with("--enable-external-data has no effect: "), "{notes:?}");
     }
 
     #[test]
@@ -352,9 +343,8 @@ mod tests {
 
     #[test]
     fn all_refusals_are_told_at_once_and_other_commands_are_left_alone() {
-        let refused =
-            read(&["--enable-pprof", "--metrics-backend=stackdriver", "--operation=webhok"]).unwrap_err();
-        assert_eq!(refused.len(), 3, "{refused:?}");
+        let refused = read(&["--enable-pprof", "--metrics-backend=stackdriver"]).unwrap_err();
+        assert_eq!(refused.len(), 2, "{refused:?}");
         let other = translate(["webtroller", "test", "--enable-pprof"].map(OsString::from)).unwrap();
         assert_eq!(other.args.len(), 3);
     }
