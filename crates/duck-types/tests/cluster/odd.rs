@@ -153,3 +153,117 @@ async fn ducks_of_the_metadata_are_written_by_every_kind_of_patch() {
         kept.apply(&finalizers, write, |list| list.remove("example.com/keep")).await.unwrap();
     }
 }
+
+/// A kind whose schema has what schemas seldom have.
+async fn oddity() -> (kube::Client, Value, ApiResource, String) {
+    let plane = ControlPlane::shared().await.unwrap();
+    let client = plane.client().unwrap();
+    let group = "oddities.test.webtroller.dev";
+    let name = format!("ponds.{group}");
+    let text = json!({"type": "string"});
+    let object = |properties: Value| json!({"type": "object", "properties": properties});
+    let mut needy = object(json!({"a": text, "b": text}));
+    needy["required"] = json!(["b"]);
+    let mut cared_for = needy.clone();
+    cared_for["properties"]["b"]["default"] = json!("x");
+    let mut embedded = object(json!({"spec": object(json!({"a": text}))}));
+    embedded["x-kubernetes-embedded-resource"] = json!(true);
+    let mut open = object(json!({"a": text}));
+    open["properties"]["deep"] = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let spec = object(json!({
+        "either": {"x-kubernetes-int-or-string": true},
+        "fives": {"type": "integer", "multipleOf": 5},
+        "maybe": {"type": "string", "nullable": true},
+        "never": text,
+        "needy": needy, "caredFor": cared_for, "embedded": embedded, "open": open,
+        "choice": {"type": "string", "anyOf": [{"pattern": "^a"}, {"pattern": "^b"}]},
+        "short": {"type": "string", "maxLength": 3}, "few": {"type": "array", "maxItems": 1, "items": text},
+        "texts": {"type": "object", "additionalProperties": text},
+        "structs": {"type": "object", "additionalProperties": object(json!({"a": text}))},
+        "level": {"type": "string", "enum": ["low", "high"]},
+    }));
+    let mut crd = crd();
+    crd["metadata"] = json!({"name": name});
+    crd["spec"]["group"] = json!(group);
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = object(json!({"spec": spec}));
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    crds.patch(&name, &PatchParams::apply("test").force(), &Patch::Apply(crd.clone())).await.unwrap();
+    timeout(LONG, await_condition(crds, &name, is_crd_established())).await.unwrap().unwrap();
+    let namespace = plane.namespace("oddity").await.unwrap();
+    (client, crd, ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", "Pond")), namespace)
+}
+
+/// A contract that is satisfied is kept by the API server for a value of its shape, and one that is violated is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_check_says_of_odd_schemas_what_the_server_does() {
+    use duck_types::contract::{Shape, Verdict};
+
+    let (client, crd, resource, namespace) = oddity().await;
+    let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &resource);
+    let text = || json!({"type": "string"});
+    let one = |name: &str, shape: Value| json!({"type": "object", "properties": {name: shape}});
+    for (index, (path, shape, value, verdict)) in [
+        ("/spec/either", json!({"x-kubernetes-int-or-string": true}), json!("25%"), "satisfied"),
+        ("/spec/either", json!({"type": "integer"}), json!(7), "satisfied"),
+        ("/spec/either", json!({"type": "number"}), json!(0.5), "violated"),
+        ("/spec/fives", json!({"type": "integer"}), json!(7), "unverified"),
+        ("/spec/fives", json!({"type": "integer", "multipleOf": 5}), json!(10), "satisfied"),
+        ("/spec/needy/a", text(), json!("x"), "unverified"),
+        ("/spec/caredFor/a", text(), json!("x"), "satisfied"),
+        ("/spec/embedded/other", text(), json!("x"), "violated"),
+        ("/spec/embedded", one("spec", one("a", text())), json!({"spec": {"a": "x"}}), "violated"),
+        ("/spec/open/deep/any", text(), json!("x"), "unverified"),
+        ("/spec/open/other", text(), json!("x"), "violated"),
+        ("/spec/choice", text(), json!("c"), "unverified"),
+        ("/spec/short", text(), json!("long enough"), "violated"),
+        ("/spec/short", json!({"type": "string", "maxLength": 2}), json!("ab"), "satisfied"),
+        ("/spec/few", json!({"type": "array", "items": text()}), json!(["a", "b"]), "violated"),
+        ("/spec/texts/x", text(), json!("x"), "satisfied"),
+        ("/spec/texts/x", json!({"type": "integer"}), json!(1), "violated"),
+        ("/spec/structs/x/a", text(), json!("x"), "satisfied"),
+        ("/spec/structs/x/b", text(), json!("x"), "violated"),
+        (
+            "/spec/structs",
+            json!({"type": "object", "additionalProperties": one("b", text())}),
+            json!({"k": {"b": "x"}}),
+            "violated",
+        ),
+        ("/spec/level", text(), json!("middle"), "violated"),
+        ("/spec/level", json!({"type": "string", "enum": ["low"]}), json!("low"), "satisfied"),
+        ("/metadata/annotations/x", text(), json!("x"), "satisfied"),
+        ("/metadata/annotations/x", json!({"type": "boolean"}), json!(true), "violated"),
+        (
+            "/metadata/finalizers",
+            json!({"type": "array", "items": {"type": "integer"}}),
+            json!([1]),
+            "violated",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let field = FieldSpec::write(path.parse().unwrap(), Shape::from_schema(shape));
+        let report = check_crd(&crd, "v1", &[field]);
+        let found = match report.verdict() {
+            Verdict::Satisfied => "satisfied",
+            Verdict::Violations(_) => "violated",
+            Verdict::Unverified(_) => "unverified",
+        };
+        assert_eq!(found, verdict, "{path}: {report:?}");
+        let mut whole = json!({"apiVersion": resource.api_version, "kind": "Pond", "metadata": {"name": format!("odd-{index}")}});
+        let mut at = &mut whole;
+        for segment in path.split('/').skip(1) {
+            at = &mut at[segment];
+        }
+        *at = value.clone();
+        let whole: Value = whole;
+        let patch = Patch::Apply(&whole);
+        let stored = api.patch(&format!("odd-{index}"), &PatchParams::apply("test"), &patch).await;
+        let stored = stored.map(|stored| serde_json::to_value(stored).unwrap());
+        let kept = stored.as_ref().is_ok_and(|stored| stored.pointer(path) == Some(&value));
+        assert!(
+            verdict == "unverified" || kept == (verdict == "satisfied"),
+            "{path}: {verdict}, and {stored:?}"
+        );
+    }
+}
