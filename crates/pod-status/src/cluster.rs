@@ -16,14 +16,12 @@ use crate::activation::Rollout;
 use crate::aggregator::AggregatorConfig;
 use crate::fold::{Decision, Parent, Reported, aggregate};
 use crate::follow::{Event, follow};
-use crate::pace::answered;
+use crate::pace::{LONGEST_REQUEST, answered};
 use crate::parent::ParentRef;
+use crate::pod::{self, UNFINISHED};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::shape::Shape;
 use crate::watermark::Standing;
-
-/// Finished pods linger as objects (an evicted one for days) but run nothing.
-const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
 
 /// The result for one parent.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,14 +97,9 @@ impl Cluster {
         Ok(objects.items.into_iter().map(member).collect())
     }
 
-    /// Whether the pod with this uid has ceased to run anything. A uid never comes back.
+    /// Whether the pod with this uid has ceased to run anything.
     pub(crate) async fn is_pod_gone(&self, name: &str, uid: &str) -> kube::Result<bool> {
-        let Some(pod) = answered(self.pods.get_opt(name)).await? else {
-            return Ok(true);
-        };
-        let phase = pod.status.and_then(|status| status.phase);
-        let finished = matches!(phase.as_deref(), Some("Failed" | "Succeeded"));
-        Ok(finished || pod.metadata.uid.as_deref() != Some(uid))
+        pod::is_gone(&self.pods, name, uid, LONGEST_REQUEST).await
     }
 
     /// Deletes what a run has left behind. Does not rely on the garbage collector, which one broken API

@@ -51,6 +51,7 @@ mod objects;
 mod pace;
 mod parent;
 mod permit;
+mod pod;
 pub mod readiness;
 mod report;
 mod reporter;

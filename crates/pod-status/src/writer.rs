@@ -15,7 +15,7 @@ use crate::follow::Event;
 use crate::ledger::Ledger;
 use crate::objects::{Objects, Written};
 use crate::pace::{Bucket, Debounce, Retry};
-use crate::permit::Permit;
+use crate::permit::{Fenced, Permit};
 use crate::report::REGISTRATION;
 use crate::reporter::{Progress, ReporterConfig, Request, locked};
 
@@ -67,6 +67,8 @@ pub(crate) struct Driver {
     leaving: bool,
     /// No handle is left, so there are no more requests.
     orphaned: bool,
+    /// Another client has deleted an object: nothing is written before it is known that the pod exists.
+    suspicious: bool,
     /// The pod is gone: nothing is to be written any more.
     deleted: bool,
 }
@@ -104,6 +106,7 @@ impl Driver {
             heartbeat_at: now,
             leaving: false,
             orphaned: false,
+            suspicious: false,
             deleted: false,
         }
     }
@@ -196,6 +199,8 @@ impl Driver {
             if self.orphaned {
                 return;
             }
+            // Statements may be made without this run as soon as the next write is sent.
+            self.permit.end(Fenced::Stopped);
             ledger.stop();
         } else if let Some(period) = self.heartbeat_every.filter(|_| self.heartbeat_at <= now) {
             self.heartbeat_at = later(now, period);
@@ -290,6 +295,9 @@ impl Driver {
     }
 
     async fn write(&mut self, shard: u32) -> kube::Result<()> {
+        if self.suspicious {
+            return self.recreate().await;
+        }
         sleep_until(self.bucket.take(Instant::now())).await;
         let write = locked(&self.ledger).write(shard);
         let started = Instant::now();
@@ -300,7 +308,10 @@ impl Driver {
                 locked(&self.ledger).written(&write);
                 metrics::counter!("pod_status_report_writes_total", "result" => "ok").increment(1);
             }
-            Ok(Written::Deleted) => return self.recreate().await,
+            Ok(Written::Deleted) => {
+                self.suspicious = true;
+                return self.recreate().await;
+            }
             Err(error) => return self.refused(shard, error),
         }
         if shard == REGISTRATION && write.report.is_some() {
@@ -329,6 +340,7 @@ impl Driver {
             self.leave().await;
             return Ok(());
         }
+        self.suspicious = false;
         let now = Instant::now();
         self.retry_at = self.retry_at.max(self.repairs.take(now));
         self.verify_at = now;
@@ -337,8 +349,8 @@ impl Driver {
 
     /// Ends reporting because the pod is gone. The registration says so if that is still possible.
     async fn leave(&mut self) {
-        tracing::error!("the Pod object of this process has been deleted; it reports no more");
-        self.permit.revoke();
+        tracing::error!("the pod of this process is gone; it reports no more");
+        self.permit.end(Fenced::PodDeleted);
         self.deleted = true;
         let write = {
             let mut ledger = locked(&self.ledger);

@@ -69,6 +69,7 @@ struct State {
 
 /// A watch that is open.
 struct Watch {
+    client: String,
     path: String,
     query: String,
     events: UnboundedSender<Vec<u8>>,
@@ -101,6 +102,8 @@ impl Server {
         state.cut_off.retain(|known| known != name);
         if off {
             state.cut_off.push(name.to_owned());
+            // Its connections break.
+            state.watches.retain(|watch| watch.client != name);
         }
     }
 
@@ -199,7 +202,10 @@ impl Server {
         let path = parts.uri.path().to_owned();
         let query = parts.uri.query().unwrap_or_default().to_owned();
         if query.contains("watch=") {
-            return self.watch(path, query).await;
+            if self.state.lock().unwrap().cut_off.iter().any(|name| name == client) {
+                std::future::pending::<()>().await;
+            }
+            return self.watch(client, path, query).await;
         }
         let (code, answer, lost, latency) = {
             let mut state = self.state.lock().unwrap();
@@ -224,11 +230,16 @@ impl Server {
     }
 
     /// Events since the version that is asked for.
-    async fn watch(&self, path: String, query: String) -> Result<Response<Answer>, http::Error> {
+    async fn watch(
+        &self,
+        client: &str,
+        path: String,
+        query: String,
+    ) -> Result<Response<Answer>, http::Error> {
         let (events, receiver) = unbounded();
         let (_, version) = query.rsplit_once("resourceVersion=").unwrap();
         let version: u64 = version.split('&').next().unwrap().parse().unwrap();
-        let watch = Watch { path, query: query.clone(), events };
+        let watch = Watch { client: client.to_owned(), path, query: query.clone(), events };
         let mut state = self.state.lock().unwrap();
         for (_, path, object, event) in state.log.iter().filter(|(at, ..)| *at > version) {
             watch.send(path, object, event);
