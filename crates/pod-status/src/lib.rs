@@ -59,6 +59,7 @@ mod roll;
 mod shape;
 pub mod sim;
 mod stored;
+mod term;
 mod watermark;
 mod writer;
 
