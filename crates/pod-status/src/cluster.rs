@@ -16,7 +16,7 @@ use crate::activation::Rollout;
 use crate::aggregator::AggregatorConfig;
 use crate::fold::{Decision, Parent, Reported, aggregate};
 use crate::follow::{Event, follow};
-use crate::pace::{LONGEST_REQUEST, answered};
+use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::parent::ParentRef;
 use crate::pod::{self, UNFINISHED};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
@@ -88,7 +88,7 @@ impl Cluster {
     /// that never reports: a process is there, and nothing is known about it.
     pub(crate) async fn registrations(&self) -> kube::Result<Vec<Member>> {
         let params = ListParams::default().labels(&format!("{SHARD_LABEL}={REGISTRATION}"));
-        let objects = answered(self.reports.list(&params)).await?;
+        let objects = answered_patiently(|| self.reports.list(&params)).await?;
         let member = |object: DynamicObject| {
             let name = object.metadata.name.unwrap_or_default();
             let report: Result<PodReport, _> = serde_json::from_value(object.data);
@@ -132,7 +132,7 @@ impl Cluster {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &shape.resource),
             None => Api::all_with(self.client.clone(), &shape.resource),
         };
-        let object = match answered(api.get_opt(&reference.name)).await {
+        let object = match answered_patiently(|| api.get_opt(&reference.name)).await {
             Ok(Some(object)) => object,
             Ok(None) => return Ok(Written::Gone),
             // A kind that is not served any more is answered without a Status object: only the code tells.
@@ -152,7 +152,7 @@ impl Cluster {
         let done = done(shape, &parent, &status);
         let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
         let patch = Patch::Apply(&body);
-        let written = answered(api.patch_status(&reference.name, &self.params, &patch)).await;
+        let written = answered_patiently(|| api.patch_status(&reference.name, &self.params, &patch)).await;
         let result = if written.is_ok() { "ok" } else { "error" };
         metrics::counter!("pod_status_status_writes_total", "result" => result).increment(1);
         match written {

@@ -5,6 +5,7 @@
 //! parents later, and cannot serve an older generation than the one decided on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -17,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::aggregator::AggregatorConfig;
 use crate::cluster::{Cluster, Held, Written};
+use crate::decisions::{Decisions, Job, Settled};
 use crate::follow::Event;
 use crate::inbox::ParentChanges;
 use crate::membership::{Membership, candidates};
@@ -26,12 +28,13 @@ use crate::report::{Member, PodReport, REGISTRATION};
 use crate::roll::Roll;
 use crate::watermark::{HighWaterMark, Standings};
 
-/// Parents that are read and written at the same time.
-const CONCURRENCY: usize = 32;
+/// The high-water marks are published this often while decisions are under way.
+const MARKS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The knowledge of one term as the holder. It begins with nothing and reads everything.
 pub(crate) struct Term<'a> {
-    cluster: Cluster,
+    cluster: Arc<Cluster>,
+    decisions: Decisions,
     config: &'a AggregatorConfig,
     changes: &'a ParentChanges,
     marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
@@ -41,14 +44,16 @@ pub(crate) struct Term<'a> {
     /// Generations that are activated when their time is over.
     held: BTreeMap<ParentRef, Held>,
     /// The members of the last batch.
-    members: Vec<Member>,
+    members: Arc<[Member]>,
     /// Members may have come or gone.
     recount: bool,
     /// All reports have been read once. Before that, a status would lose the entries of half the pods.
     complete: bool,
     debounce: Debounce,
+    /// The count of the members failed.
     retry: Retry,
     retry_at: Instant,
+    published: Instant,
 }
 
 /// The place of a run in the count.
@@ -68,8 +73,10 @@ impl<'a> Term<'a> {
         changes: &'a ParentChanges,
         marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
     ) -> Self {
+        let cluster = Arc::new(Cluster::new(client.clone(), config));
         Self {
-            cluster: Cluster::new(client.clone(), config),
+            decisions: Decisions::new(cluster.clone()),
+            cluster,
             config,
             changes,
             marks,
@@ -77,12 +84,13 @@ impl<'a> Term<'a> {
             membership: Membership::default(),
             standings: Standings::default(),
             held: BTreeMap::new(),
-            members: Vec::new(),
+            members: Arc::new([]),
             recount: true,
             complete: false,
             debounce: Debounce::new(config.debounce, config.max_delay),
             retry: Retry::new(),
             retry_at: Instant::now(),
+            published: Instant::now(),
         }
     }
 
@@ -95,6 +103,7 @@ impl<'a> Term<'a> {
                 Some(event) = reports.next() => self.note_report(event),
                 Some(event) = pods.next() => self.note_pod(event),
                 () = self.changes.arrived() => self.note_changes(),
+                settled = self.decisions.next() => self.note_settled(settled),
                 () = sleep_until(due) => self.batch().await,
             }
         }
@@ -108,8 +117,9 @@ impl<'a> Term<'a> {
             return far;
         }
         let expiries = self.members.iter().filter_map(|run| self.membership.expiry(run));
-        let deadlines = self.held.values().filter_map(|held| held.since.checked_add(held.deadline));
-        let idle = expiries.chain(deadlines).min().unwrap_or(far);
+        let held = self.held.iter().filter(|(parent, _)| !self.decisions.is_engaged(parent));
+        let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.deadline));
+        let idle = expiries.chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
         let work = (self.recount || self.roll.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
@@ -175,7 +185,7 @@ impl<'a> Term<'a> {
         self.debounce.changed(Instant::now());
     }
 
-    /// Decides about everything that has changed. What fails is left to the next batch.
+    /// Counts the members, and begins to decide about everything that has changed.
     async fn batch(&mut self) {
         let began = Instant::now();
         self.debounce.clear();
@@ -184,54 +194,63 @@ impl<'a> Term<'a> {
             self.recount = true;
             return self.failed(&error);
         }
-        let mut failure = None;
-        for (parent, written) in self.decide().await {
-            match written {
-                Ok(Written::Done(standing, held)) => {
-                    match held {
-                        Some(held) => self.held.insert(parent.clone(), held),
-                        None => self.held.remove(&parent),
-                    };
-                    self.standings.set(parent, standing);
-                }
-                Ok(Written::Gone) => {
-                    self.held.remove(&parent);
-                    self.changes.forget(&parent);
-                    self.standings.remove(&parent);
-                }
-                // Decided on a parent that has changed since. The decision is not retried but made again.
-                Ok(Written::Stale) => self.roll.touch(parent),
-                Err(error) => {
-                    tracing::warn!(?parent, %error, "cannot write the status, will retry");
-                    self.roll.touch(parent);
-                    failure = Some(error);
-                }
-            }
+        self.retry.reset();
+        for parent in self.decisions.take_due(began) {
+            self.roll.touch(parent);
         }
-        self.marks.send_replace(self.standings.marks());
-        metrics::histogram!("pod_status_aggregation_seconds").record(began.elapsed().as_secs_f64());
-        match failure {
-            Some(error) => self.failed(&error),
-            None => self.retry.reset(),
-        }
-    }
-
-    async fn decide(&mut self) -> Vec<(ParentRef, kube::Result<Written>)> {
         for (parent, held) in &self.held {
             if held.since.elapsed() >= held.deadline {
                 self.roll.touch(parent.clone());
             }
         }
-        let dirty = self.roll.take_dirty();
-        let dirty = dirty.into_iter().filter_map(|parent| Some((self.config.shapes.shape(&parent)?, parent)));
-        let dirty: Vec<_> = dirty.collect();
-        let (cluster, roll, members, held) = (&self.cluster, &self.roll, &self.members, &self.held);
-        let decisions = futures::stream::iter(dirty).map(|(shape, parent)| async move {
-            let reported = roll.reported(&parent);
-            let written = cluster.fold(&shape, &parent, members, &reported, held.get(&parent)).await;
-            (parent, written)
-        });
-        decisions.buffer_unordered(CONCURRENCY).collect().await
+        for parent in self.roll.take_dirty() {
+            if let Some(shape) = self.config.shapes.shape(&parent)
+                && self.decisions.admits(&parent, began)
+            {
+                let (members, reports) = (self.members.clone(), self.roll.reports(&parent));
+                let held = self.held.get(&parent).cloned();
+                self.decisions.push(Job { shape, parent, members, reports, held, began });
+            }
+        }
+        self.publish();
+    }
+
+    fn note_settled(&mut self, settled: Settled) {
+        let Settled { parent, written, is_outdated } = settled;
+        if is_outdated {
+            self.roll.touch(parent.clone());
+        }
+        match written {
+            Ok(Written::Done(standing, held)) => {
+                match held {
+                    Some(held) => self.held.insert(parent.clone(), held),
+                    None => self.held.remove(&parent),
+                };
+                self.decisions.succeeded(&parent);
+                self.standings.set(parent, standing);
+            }
+            Ok(Written::Gone) => {
+                self.held.remove(&parent);
+                self.changes.forget(&parent);
+                self.decisions.succeeded(&parent);
+                self.standings.remove(&parent);
+            }
+            // Decided on a parent that has changed since. The decision is not retried but made again.
+            Ok(Written::Stale) => self.roll.touch(parent),
+            Err(error) => {
+                let delay = self.decisions.failed(parent.clone(), &error);
+                tracing::warn!(?parent, %error, ?delay, "cannot write the status, will retry");
+            }
+        }
+        self.publish();
+    }
+
+    /// Publishes the high-water marks when nothing is under way, and now and then.
+    fn publish(&mut self) {
+        if self.decisions.is_idle() || self.published.elapsed() >= MARKS_INTERVAL {
+            self.marks.send_replace(self.standings.marks());
+            self.published = Instant::now();
+        }
     }
 
     /// Establishes the members, and sweeps the objects of runs that are gone.
@@ -244,38 +263,22 @@ impl<'a> Term<'a> {
         let candidates = candidates(registered, &self.roll.runs(), &self.members);
         let (mut members, mut gone) = (Vec::new(), Vec::new());
         for run in &candidates {
-            match self.place(run, now).await? {
+            match place(&self.cluster, &self.membership, run, now).await? {
                 Place::Member => members.push(run.clone()),
                 Place::Excluded => {}
                 Place::Gone => gone.push(run),
             }
         }
         self.membership.retain(&candidates);
-        if members != self.members {
+        if *members != *self.members {
             self.roll.touch_all(self.changes.known());
             metrics::gauge!("pod_status_members").set(u32::try_from(members.len()).unwrap_or(u32::MAX));
-            self.members = members;
+            self.members = members.into();
         }
         for run in gone {
             self.cluster.sweep(run, &self.roll.objects_of(run)).await;
         }
         Ok(())
-    }
-
-    async fn place(&self, run: &Member, now: Instant) -> kube::Result<Place> {
-        let is_over = self.membership.is_over(run, now);
-        if run.ttl_seconds.is_some() && !is_over {
-            return Ok(Place::Member);
-        }
-        let is_gone = match self.membership.missing_pod(run) {
-            Some(uid) => self.cluster.is_pod_gone(&run.id, uid).await?,
-            None => run.uid.is_none() && is_over,
-        };
-        Ok(match (is_gone, is_over) {
-            (true, _) => Place::Gone,
-            (false, true) => Place::Excluded,
-            (false, false) => Place::Member,
-        })
     }
 
     fn failed(&mut self, error: &kube::Error) {
@@ -284,4 +287,25 @@ impl<'a> Term<'a> {
         self.retry_at = now.checked_add(delay).unwrap_or(now);
         tracing::warn!(%error, ?delay, "aggregating the pod reports failed, will retry");
     }
+}
+
+async fn place(
+    cluster: &Cluster,
+    membership: &Membership,
+    run: &Member,
+    now: Instant,
+) -> kube::Result<Place> {
+    let is_over = membership.is_over(run, now);
+    if run.ttl_seconds.is_some() && !is_over {
+        return Ok(Place::Member);
+    }
+    let is_gone = match membership.missing_pod(run) {
+        Some(uid) => cluster.is_pod_gone(&run.id, uid).await?,
+        None => run.uid.is_none() && is_over,
+    };
+    Ok(match (is_gone, is_over) {
+        (true, _) => Place::Gone,
+        (false, true) => Place::Excluded,
+        (false, false) => Place::Member,
+    })
 }

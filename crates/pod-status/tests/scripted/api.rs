@@ -59,6 +59,8 @@ struct State {
     refused: BTreeMap<String, u16>,
     /// Reads of paths that contain a part are refused.
     unreadable: Vec<String>,
+    /// Requests to paths that contain a part are not answered.
+    unanswered: Vec<String>,
     latency: Option<Duration>,
     /// Four of five requests are refused.
     is_overloaded: bool,
@@ -81,6 +83,17 @@ pub struct Server {
 }
 
 impl Server {
+    /// A client that follows the server's advice to retry, as one made from a `kube::Config` does.
+    pub fn patient_client(&self, name: &str) -> kube::Client {
+        let (server, name) = (self.clone(), name.to_owned());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (server, name) = (server.clone(), name.clone());
+            async move { server.serve(&name, request).await.map_err(tower::BoxError::from) }
+        });
+        let policy = kube::client::retry::RetryPolicy::server_retry();
+        kube::Client::new(tower::ServiceBuilder::new().retry(policy).service(service), "default")
+    }
+
     /// A client; `name` is for [`Server::cut_off`].
     pub fn client(&self, name: &str) -> kube::Client {
         let (server, name) = (self.clone(), name.to_owned());
@@ -177,6 +190,10 @@ impl Server {
         }
     }
 
+    pub fn leave_unanswered(&self, part: &str) {
+        self.state.lock().unwrap().unanswered.push(part.to_owned());
+    }
+
     pub fn refuse_four_of_five(&self) {
         self.state.lock().unwrap().is_overloaded = true;
     }
@@ -258,10 +275,15 @@ impl State {
         if self.cut_off.iter().any(|name| name == client) {
             return Fault::Vanish;
         }
-        if self.is_overloaded && !self.seen.len().is_multiple_of(5) {
+        // Not every fifth: several clients that take turns would each meet the same fate again and again.
+        if self.is_overloaded && !self.seen.len().wrapping_mul(0x9e37_79b9).wrapping_shr(7).is_multiple_of(5)
+        {
             return Fault::Refuse(429, 1);
         }
         let matches = |part: &&String| path.contains(part.as_str());
+        if self.unanswered.iter().any(|part| matches(&part)) {
+            return Fault::Vanish;
+        }
         if verb == Method::GET && self.unreadable.iter().any(|part| matches(&part)) {
             return Fault::Refuse(500, 0);
         }
