@@ -8,8 +8,8 @@ use crate::annotation::Annotations;
 use crate::value::Value;
 
 use crate::ast::Name;
+use crate::builtin::signature::Signature;
 use crate::finding::{Pos, Source};
-use crate::signature::Signature;
 
 /// A variable of a rule.
 pub(crate) type Slot = u32;

@@ -15,10 +15,10 @@ mod risk;
 use std::sync::Arc;
 
 use crate::ast::Name;
+use crate::builtin::Builtin;
 use crate::error::EvalError;
 use crate::finding::{Pos, Source};
 use crate::ir::{GroupId, Hook, Kind};
-use crate::native::Builtin;
 use crate::value::Value;
 
 pub(crate) use compile::{Queried, plan, plan_rules};

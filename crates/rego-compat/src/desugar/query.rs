@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use crate::ast::{Body, Literal, LiteralKind, Name, Node, Term};
+use crate::builtin::signature;
 use crate::finding::Pos;
 use crate::ir::{Action, Definition, Group, GroupId, Kind, Leaf, Operand, Rule, Rulebook, Slot, Statement};
 use crate::module::Module;
 use crate::rules::Rules;
-use crate::signature;
 use crate::walk::{Visit, walk_literal};
 
 use super::names;

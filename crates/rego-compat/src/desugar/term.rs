@@ -6,9 +6,9 @@ use crate::value::Value;
 use crate::value::{Object, Set};
 
 use crate::ast::{Call, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
+use crate::builtin::signature;
 use crate::finding::{Code, Pos};
 use crate::ir::{Action, Callee, Collect, CollectKind, Kind, Operand, Reference, Root, Statement};
-use crate::signature;
 
 use super::names::rule_on;
 use super::scope::{Lowering, Meaning, declarations, text};

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use crate::value::Value;
 use crate::value::{Array, Object, Set};
 
+use crate::builtin;
 use crate::error::EvalError;
 use crate::lookup;
-use crate::native;
 use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant, missing};
 
 use super::document::Inner;
@@ -272,13 +272,13 @@ impl World<'_> {
     fn run_builtin(&self, call: &BuiltinCall, args: &[&Value]) -> Result<Option<Value>, EvalError> {
         self.meter.called()?;
         if call.pure {
-            return native::call(call.run, args, self.meter);
+            return builtin::call(call.run, args, self.meter);
         }
         let callee = Callee::Builtin(call.id);
         if let Some(known) = self.recall(callee, args)? {
             return Ok(known);
         }
-        let result = native::call(call.run, args, self.meter)?;
+        let result = builtin::call(call.run, args, self.meter)?;
         self.remember(callee, args.iter().map(|arg| (*arg).clone()).collect(), &result);
         Ok(result)
     }
@@ -321,7 +321,7 @@ impl World<'_> {
             Callee::Function(group) => self.function_value(group, args),
             Callee::Builtin(id) => {
                 let borrowed: Vec<&Value> = args.iter().collect();
-                native::call(native::implementation(id), &borrowed, self.meter)
+                builtin::call(builtin::implementation(id), &borrowed, self.meter)
             }
             Callee::Hook(hook) => {
                 self.tell(hook, &args)?;

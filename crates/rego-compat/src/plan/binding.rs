@@ -1,10 +1,10 @@
 //! The work on one definition: which slots have values, and expressions over those.
 
 use crate::ast::Name;
+use crate::builtin;
 use crate::desugar::SlotSet;
 use crate::finding::Pos;
 use crate::ir::{self, Kind, Operand, Reference, Root, Rulebook, Slot};
-use crate::native;
 
 use super::{BuiltinCall, Call, Callee, Expr, Get, Hop, Mark, SlotIndex, Step};
 
@@ -146,7 +146,7 @@ impl Binder<'_> {
         match self.callee(callee) {
             Some(Callee::Builtin(id)) => {
                 let pure = matches!(callee, ir::Callee::Builtin(signature) if signature.pure);
-                Expr::Builtin(Box::new(BuiltinCall { id, run: native::implementation(id), pure, args }))
+                Expr::Builtin(Box::new(BuiltinCall { id, run: builtin::implementation(id), pure, args }))
             }
             Some(Callee::Function(group)) if args.is_empty() => Expr::Rule(group),
             Some(callee) => Expr::Call(Box::new(Call { callee, args })),
@@ -156,7 +156,9 @@ impl Binder<'_> {
 
     pub(super) fn callee(&self, callee: ir::Callee) -> Option<Callee> {
         match callee {
-            ir::Callee::Builtin(signature) => crate::signature::index_of(signature.name).map(Callee::Builtin),
+            ir::Callee::Builtin(signature) => {
+                crate::builtin::signature::index_of(signature.name).map(Callee::Builtin)
+            }
             ir::Callee::Function(group) => Some(Callee::Function(group)),
             ir::Callee::External(index) => Some(Callee::External(index)),
             ir::Callee::Hook(hook) => Some(Callee::Hook(hook)),
