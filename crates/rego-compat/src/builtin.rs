@@ -1,10 +1,10 @@
-//! The code behind each builtin.
+//! OPA's builtin functions: one table of their names, types, prices and code, and a file for each family of functions.
 //!
-//! Functions here read their arguments where they are and count what they cost; those in `crate::builtins` own their
-//! arguments and have a price that is paid before the call. Each is tested against OPA.
+//! The families have the names of OPA's files in `topdown/`. Nothing here knows about modules, rules or plans.
 
 mod aggregates;
 mod arithmetic;
+mod array;
 mod bits;
 mod casts;
 mod cidr;
@@ -19,134 +19,126 @@ mod json_schema;
 mod numbers;
 mod object;
 mod operand;
+mod outcome;
 mod price;
 mod providers;
 mod regex;
-mod registry;
 mod rego;
+mod runtime;
 mod semver;
 mod sets;
-pub(crate) mod signature;
+mod spec;
 mod strings;
 mod table;
 mod template;
 mod time;
 mod tokens;
+mod types;
 mod units;
 mod uri;
 mod uuid;
 pub(crate) mod yaml;
 
-use std::sync::OnceLock;
-
-use crate::value::Value;
+use eval_budget::Limit;
 
 use crate::error::EvalError;
 use crate::meter::Meter;
-use eval_budget::Limit;
+use crate::value::Value;
 
 pub(crate) use comparison::pay;
-pub(crate) use json::{name_of, quote};
-pub use registry::to_json;
-pub(crate) use registry::{Outcome, outcome};
+pub use json::to_json;
+pub(crate) use outcome::Outcome;
+pub(crate) use spec::Spec;
 
-/// A builtin's value, `None` where it is undefined.
-pub(crate) type Answer = Result<Option<Value>, EvalError>;
+/// A builtin function: a row of the table.
+#[derive(Debug)]
+pub(crate) struct Builtin {
+    pub(crate) name: &'static str,
+    pub(crate) args: &'static [Spec],
+    pub(crate) result: Spec,
+    /// Exists in Rego v0 only.
+    pub(crate) removed: bool,
+    /// Equal arguments give equal results.
+    pub(crate) pure: bool,
+    code: Code,
+}
 
 /// The code behind a builtin.
-#[derive(Clone, Copy)]
-pub(crate) enum Builtin {
-    /// Reads its arguments where they are.
-    Native(fn(&[&Value], &Meter) -> Answer),
-    /// Wants arguments of its own.
-    Owned(fn(&[Value]) -> Outcome, price::Price),
-    /// Not a function at run time: a relation (`walk`), a constant of the program (`rego.metadata.*`), or a request to the
-    /// network that this crate does not make (`http.send`, `net.lookup_ip_addr`). A call is undefined.
-    Missing,
+#[derive(Clone, Copy, Debug)]
+enum Code {
+    /// Is not interrupted: its price is paid before it runs.
+    Priced(fn(&[&Value]) -> Outcome, price::Price),
+    /// Counts what it costs while it runs.
+    Metered(fn(&[&Value], &Meter) -> Answer),
+    /// Has no code at run time, because the planner turns calls into something else: a relation, or a constant.
+    Planned,
+    /// A request to the network that this crate does not make. A call is undefined.
+    Refused,
 }
 
-impl std::fmt::Debug for Builtin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Native(_) => "Native",
-            Self::Owned(..) => "Owned",
-            Self::Missing => "Missing",
-        })
+/// A builtin's value, `None` where it is undefined.
+type Answer = Result<Option<Value>, EvalError>;
+
+impl Builtin {
+    /// `print` takes any number of arguments.
+    pub(crate) fn is_variadic(&self) -> bool {
+        self.name == "print"
     }
-}
 
-/// The builtins that have no code of their own.
-#[cfg(test)]
-const WITHOUT_CODE: [&str; 5] =
-    ["http.send", "net.lookup_ip_addr", "rego.metadata.chain", "rego.metadata.rule", "walk"];
-
-static TABLE: OnceLock<Vec<Builtin>> = OnceLock::new();
-
-/// The code for a builtin, by its place in the table of signatures.
-pub(crate) fn implementation(id: usize) -> Builtin {
-    let table = TABLE.get_or_init(|| signature::all().map(|signature| choose(signature.name)).collect());
-    table.get(id).copied().unwrap_or(Builtin::Missing)
-}
-
-fn choose(name: &str) -> Builtin {
-    // Those that pay as they go come first.
-    if let Some(native) = metered(name) {
-        return Builtin::Native(native);
-    }
-    if let Some((_, run)) = registry::registry().iter().find(|(own, _)| *own == name) {
-        return Builtin::Owned(*run, price::of(name));
-    }
-    comparison::find(name)
-        .or_else(|| arithmetic::find(name))
-        .or_else(|| bits::find(name))
-        .or_else(|| graph::find(name))
-        .or_else(|| strings::find(name))
-        .or_else(|| object::get::find(name))
-        .map_or(Builtin::Missing, Builtin::Native)
-}
-
-/// Functions whose results may be much larger than their arguments, or take much longer to make.
-fn metered(name: &str) -> Option<Native> {
-    match name {
-        "sprintf" | "strings.replace_n" => strings::find(name),
-        "strings.render_template" => Some(template::render),
-        "union" => object::get::find(name),
-        "rego.parse_module" => Some(rego::parse),
-        "glob.match" => Some(glob::matches),
-        "regex.globs_match" => Some(regex::globs::globs_match),
-        _ => regex::find(name)
-            .or_else(|| json_schema::find(name))
-            .or_else(|| graphql::find(name))
-            .or_else(|| cidr::expand::find(name))
-            .or_else(|| numbers::find(name)),
-    }
-}
-
-/// Calls a builtin whose arguments all have values.
-pub(crate) fn call(builtin: Builtin, args: &[&Value], meter: &Meter) -> Answer {
-    let answer = match builtin {
-        Builtin::Native(run) => return run(args, meter),
-        Builtin::Owned(run, price) => {
-            price(args, meter)?;
-            match run(&owned(args)) {
-                Outcome::Value(Value::Undefined) | Outcome::Undefined | Outcome::Error(_) => None,
-                Outcome::Excess => return Err(EvalError::Budget(Limit::Memory)),
-                Outcome::Value(value) => Some(value),
+    /// Calls the function with arguments that all have values.
+    pub(crate) fn call(&self, args: &[&Value], meter: &Meter) -> Answer {
+        let (run, price) = match self.code {
+            Code::Metered(run) => return run(args, meter),
+            Code::Priced(run, price) => (run, price),
+            Code::Planned | Code::Refused => return Ok(None),
+        };
+        price(args, meter)?;
+        match run(args) {
+            Outcome::Value(Value::Undefined) | Outcome::Undefined | Outcome::Error(_) => Ok(None),
+            Outcome::Excess => Err(EvalError::Budget(Limit::Memory)),
+            Outcome::Value(value) => {
+                meter.charge_value(&value)?;
+                Ok(Some(value))
             }
         }
-        Builtin::Missing => None,
-    };
-    if let Some(value) = &answer {
-        meter.charge_value(value)?;
     }
-    Ok(answer)
 }
 
-fn owned(args: &[&Value]) -> Vec<Value> {
-    args.iter().map(|arg| (*arg).clone()).collect()
+/// Names are unique in the table.
+impl PartialEq for Builtin {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }
 
-type Native = fn(&[&Value], &Meter) -> Answer;
+impl Eq for Builtin {}
+
+/// Returns the builtin of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
+    let index = table::TABLE.binary_search_by(|builtin| builtin.name.cmp(name)).ok()?;
+    table::TABLE.get(index)
+}
+
+/// One of OPA's builtin functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BuiltinFunction {
+    /// The full name, for example `net.cidr_merge`.
+    pub name: &'static str,
+    /// The number of arguments, the optional output variable not counted.
+    pub arity: usize,
+    /// Rego v1 removed it: only a v0 module may call it.
+    pub v0_only: bool,
+}
+
+/// Returns OPA's builtin functions, ordered by name.
+pub fn builtin_functions() -> impl Iterator<Item = BuiltinFunction> {
+    table::TABLE.iter().map(|builtin| BuiltinFunction {
+        name: builtin.name,
+        arity: builtin.args.len(),
+        v0_only: builtin.removed,
+    })
+}
 
 fn answer(value: impl Into<Value>) -> Answer {
     Ok(Some(value.into()))
@@ -164,42 +156,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_builtin_of_opa_has_code_or_is_known_to_have_none() {
-        let missing: Vec<&str> = signature::all()
-            .map(|signature| signature.name)
-            .filter(|name| matches!(choose(name), Builtin::Missing))
-            .collect();
-        assert_eq!(missing, WITHOUT_CODE);
+    fn names_are_sorted_and_unique_so_that_every_row_is_found() {
+        for pair in table::TABLE.windows(2) {
+            assert!(pair[0].name < pair[1].name, "{} before {}", pair[0].name, pair[1].name);
+        }
+        for builtin in &table::TABLE {
+            assert!(std::ptr::eq(find(builtin.name).unwrap(), builtin), "{} is unreachable", builtin.name);
+        }
+        assert!(find("no.such").is_none());
     }
 
     #[test]
-    fn no_code_is_behind_another_under_the_same_name() {
-        let finders = [
-            comparison::find,
-            arithmetic::find,
-            bits::find,
-            graph::find,
-            strings::find,
-            object::get::find,
-            regex::find,
-            json_schema::find,
-            graphql::find,
-            cidr::expand::find,
-            numbers::find,
-        ];
-        let owned = |name: &str| registry::registry().iter().filter(|(own, _)| *own == name).count();
-        for signature in signature::all() {
-            let name = signature.name;
-            let found =
-                finders.iter().filter(|find| find(name).is_some()).count().saturating_add(owned(name));
-            assert!(found <= 1, "{name} has {found} implementations");
-        }
+    fn functions_without_code_are_these() {
+        let without = |wanted: fn(&Code) -> bool| -> Vec<&str> {
+            table::TABLE.iter().filter(|builtin| wanted(&builtin.code)).map(|builtin| builtin.name).collect()
+        };
+        assert_eq!(without(|code| matches!(code, Code::Refused)), ["http.send", "net.lookup_ip_addr"]);
+        let planned = ["rego.metadata.chain", "rego.metadata.rule", "walk"];
+        assert_eq!(without(|code| matches!(code, Code::Planned)), planned);
     }
 
     #[test]
-    fn no_builtin_is_unknown_to_opa() {
-        for (name, _) in registry::registry() {
-            assert!(signature::find(name).is_some(), "{name}");
-        }
+    fn purity_and_removal_are_opas() {
+        assert!(find("re_match").unwrap().removed);
+        assert!(!find("regex.match").unwrap().removed);
+        assert!(!find("time.now_ns").unwrap().pure);
     }
 }

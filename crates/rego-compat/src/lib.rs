@@ -42,8 +42,8 @@ mod value;
 mod walk;
 
 pub use analysis::{Access, Analysis, Join, Segment, values_at};
-pub use builtin::signature::{BuiltinFunction, builtin_functions};
-pub use builtin::to_json;
+
+pub use builtin::{BuiltinFunction, builtin_functions, to_json};
 pub use error::EvalError;
 pub use eval_budget::{Budget, Limit};
 pub use externals::{Externals, Silent};

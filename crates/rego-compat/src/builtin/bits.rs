@@ -1,4 +1,4 @@
-//! Whole numbers of any size: bits and ranges. Source: OPA `topdown/bits.go` and `topdown/numbers.go`.
+//! `bits.*` on whole numbers of any size. Source: OPA `topdown/bits.go`.
 
 use num_bigint::BigInt;
 
@@ -6,22 +6,7 @@ use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::{Number, Value};
 
-use super::{Answer, Native, answer};
-
-pub(super) fn find(name: &str) -> Option<Native> {
-    Some(match name {
-        "bits.and" => |args, meter| combined(args, meter, |a, b| a & b),
-        "bits.or" => |args, meter| combined(args, meter, |a, b| a | b),
-        "bits.xor" => |args, meter| combined(args, meter, |a, b| a ^ b),
-        "bits.negate" => |args, meter| match integer(args, 0, meter)? {
-            Some(number) => answer(Number::from(&!number)),
-            None => Ok(None),
-        },
-        "bits.lsh" => shift_left,
-        "bits.rsh" => shift_right,
-        _ => return None,
-    })
-}
+use super::{Answer, answer};
 
 /// A whole number of any size, however it is spelled.
 fn integer(args: &[&Value], index: usize, meter: &Meter) -> Result<Option<BigInt>, EvalError> {
@@ -33,6 +18,29 @@ fn integer(args: &[&Value], index: usize, meter: &Meter) -> Result<Option<BigInt
         meter.charge(words.saturating_mul(words))?;
     }
     Ok(number.to_integer())
+}
+
+/// `bits.and(x, y)`.
+pub(super) fn and(args: &[&Value], meter: &Meter) -> Answer {
+    combined(args, meter, |a, b| a & b)
+}
+
+/// `bits.or(x, y)`.
+pub(super) fn or(args: &[&Value], meter: &Meter) -> Answer {
+    combined(args, meter, |a, b| a | b)
+}
+
+/// `bits.xor(x, y)`.
+pub(super) fn xor(args: &[&Value], meter: &Meter) -> Answer {
+    combined(args, meter, |a, b| a ^ b)
+}
+
+/// `bits.negate(x)`.
+pub(super) fn negate(args: &[&Value], meter: &Meter) -> Answer {
+    match integer(args, 0, meter)? {
+        Some(number) => answer(Number::from(&!number)),
+        None => Ok(None),
+    }
 }
 
 fn combined(args: &[&Value], meter: &Meter, combine: fn(BigInt, BigInt) -> BigInt) -> Answer {
@@ -49,7 +57,7 @@ fn places(args: &[&Value], meter: &Meter) -> Result<Option<u64>, EvalError> {
 }
 
 /// The result has as many bits as the second operand says.
-fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(number), Some(places)) = (integer(args, 0, meter)?, places(args, meter)?) else {
         return Ok(None);
     };
@@ -63,7 +71,7 @@ fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
     answer(Number::from(&(number << places)))
 }
 
-fn shift_right(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn shift_right(args: &[&Value], meter: &Meter) -> Answer {
     match (integer(args, 0, meter)?, places(args, meter)?) {
         (Some(number), Some(places)) => answer(Number::from(&(number >> places))),
         _ => Ok(None),

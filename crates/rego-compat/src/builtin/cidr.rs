@@ -10,17 +10,17 @@ pub(super) mod expand;
 mod merge;
 
 /// `net.cidr_is_valid(cidr)`.
-pub(super) fn is_valid(args: &[Value]) -> Outcome {
+pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(|text| Cidr::parse(text).is_ok());
     Outcome::Value(Value::Bool(valid))
 }
 
 /// `net.cidr_contains(cidr, cidr_or_ip)`.
-pub(super) fn contains(args: &[Value]) -> Outcome {
+pub(super) fn contains(args: &[&Value]) -> Outcome {
     contained(args).map(Value::Bool).into()
 }
 
-fn contained(args: &[Value]) -> Result<bool, operand::Fault> {
+fn contained(args: &[&Value]) -> Result<bool, operand::Fault> {
     let network = Cidr::parse(operand::string(args, 0)?)?;
     let other = operand::string(args, 1)?;
     if let Some(address) = parse_ip(other) {
@@ -31,7 +31,7 @@ fn contained(args: &[Value]) -> Result<bool, operand::Fault> {
 }
 
 /// `net.cidr_intersects(a, b)`.
-pub(super) fn intersects(args: &[Value]) -> Outcome {
+pub(super) fn intersects(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|a| {
         let (a, b) = (Cidr::parse(a)?, Cidr::parse(operand::string(args, 1)?)?);
         Ok(Value::Bool(a.contains_address(b.first()) || b.contains_address(a.first())))
@@ -46,7 +46,7 @@ pub(crate) fn addresses(text: &str) -> Option<(u128, impl Iterator<Item = String
 }
 
 /// `net.cidr_merge(networks)`: the fewest networks that hold the same addresses.
-pub(super) fn merge(args: &[Value]) -> Outcome {
+pub(super) fn merge(args: &[&Value]) -> Outcome {
     let answer = operand::elements(args, 0).and_then(|elements| {
         let networks: Result<Vec<Cidr>, _> = elements.iter().map(network_of).collect();
         let merged = merge::merged(networks?);
@@ -69,15 +69,15 @@ fn network_of(element: &Value) -> Result<Cidr, operand::Fault> {
 }
 
 /// `net.cidr_contains_matches(cidrs, cidrs_or_ips)`: the pairs of keys of which the first contains the second.
-pub(super) fn contains_matches(args: &[Value]) -> Outcome {
+pub(super) fn contains_matches(args: &[&Value]) -> Outcome {
     matches(args).into()
 }
 
-fn matches(args: &[Value]) -> Result<Value, operand::Fault> {
+fn matches(args: &[&Value]) -> Result<Value, operand::Fault> {
     let mut found = Set::default();
     for (cidr, key) in keyed_operand(args, 0)? {
         for (other, other_key) in keyed_operand(args, 1)? {
-            if contained(&[cidr.clone(), other])? {
+            if contained(&[&cidr, &other])? {
                 found.insert(Value::from(vec![key.clone(), other_key]));
             }
         }
@@ -86,12 +86,12 @@ fn matches(args: &[Value]) -> Result<Value, operand::Fault> {
 }
 
 /// The networks of an operand, each with what identifies it: itself, its index, or its key.
-fn keyed_operand(args: &[Value], index: usize) -> Result<Vec<(Value, Value)>, operand::Fault> {
+fn keyed_operand(args: &[&Value], index: usize) -> Result<Vec<(Value, Value)>, operand::Fault> {
     let with_key = |(element, key): (&Value, Value)| {
         let fault = |fault| format!("operand {}: {fault}", index.saturating_add(1));
         Ok((first_of(element).map_err(fault)?, key))
     };
-    match args.get(index) {
+    match args.get(index).copied() {
         Some(text @ Value::String(_)) => Ok(vec![(text.clone(), text.clone())]),
         Some(Value::Array(array)) => array.iter().zip((0_u64..).map(Value::from)).map(with_key).collect(),
         Some(Value::Set(set)) => set.iter().map(|element| (element, element.clone())).map(with_key).collect(),

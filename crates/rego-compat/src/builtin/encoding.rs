@@ -23,31 +23,31 @@ pub(super) fn from_base64url(text: &str) -> Result<Vec<u8>, Fault> {
 }
 
 /// `base64.encode(text)`.
-pub(super) fn base64_encode(args: &[Value]) -> Outcome {
+pub(super) fn base64_encode(args: &[&Value]) -> Outcome {
     encoded(args, &data_encoding::BASE64)
 }
 
 /// `base64url.encode(text)`.
-pub(super) fn base64url_encode(args: &[Value]) -> Outcome {
+pub(super) fn base64url_encode(args: &[&Value]) -> Outcome {
     encoded(args, &data_encoding::BASE64URL)
 }
 
 /// `base64url.encode_no_pad(text)`.
-pub(super) fn base64url_encode_no_pad(args: &[Value]) -> Outcome {
+pub(super) fn base64url_encode_no_pad(args: &[&Value]) -> Outcome {
     encoded(args, &data_encoding::BASE64URL_NOPAD)
 }
 
 /// `hex.encode(text)`.
-pub(super) fn hex_encode(args: &[Value]) -> Outcome {
+pub(super) fn hex_encode(args: &[&Value]) -> Outcome {
     encoded(args, &data_encoding::HEXLOWER)
 }
 
-fn encoded(args: &[Value], encoding: &data_encoding::Encoding) -> Outcome {
+fn encoded(args: &[&Value], encoding: &data_encoding::Encoding) -> Outcome {
     operand::string(args, 0).map(|text| Value::from(encoding.encode(text.as_bytes()))).into()
 }
 
 /// `hex.decode(text)`.
-pub(super) fn hex_decode(args: &[Value]) -> Outcome {
+pub(super) fn hex_decode(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(text.as_bytes());
         let bytes = bytes.map_err(|_| "encoding/hex: invalid hexadecimal digits".to_owned())?;
@@ -57,13 +57,13 @@ pub(super) fn hex_decode(args: &[Value]) -> Outcome {
 }
 
 /// `base64.is_valid(text)`; what is no text is not valid.
-pub(super) fn base64_is_valid(args: &[Value]) -> Outcome {
+pub(super) fn base64_is_valid(args: &[&Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(|text| base64::decode(text.as_bytes()).is_some());
     Outcome::Value(Value::Bool(valid))
 }
 
 /// `base64.decode(text)`.
-pub(super) fn base64_decode(args: &[Value]) -> Outcome {
+pub(super) fn base64_decode(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let bytes = base64::decode(text.as_bytes()).ok_or_else(|| "illegal base64 data".to_owned())?;
         Ok(Value::from(utf8::lossy(&bytes)))
@@ -72,26 +72,26 @@ pub(super) fn base64_decode(args: &[Value]) -> Outcome {
 }
 
 /// `base64url.decode(text)`.
-pub(super) fn base64url_decode(args: &[Value]) -> Outcome {
+pub(super) fn base64url_decode(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(|text| Ok(Value::from(utf8::lossy(&from_base64url(text)?)))).into()
 }
 
 /// `urlquery.encode(text)`.
-pub(super) fn urlquery_encode(args: &[Value]) -> Outcome {
+pub(super) fn urlquery_encode(args: &[&Value]) -> Outcome {
     operand::string(args, 0).map(|text| Value::from(query_escape(text))).into()
 }
 
 /// `urlquery.decode(text)`.
-pub(super) fn urlquery_decode(args: &[Value]) -> Outcome {
+pub(super) fn urlquery_decode(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(|text| query_unescape(text).map(Value::from)).into()
 }
 
 /// `urlquery.encode_object(object)`: values are texts, or arrays or sets of texts.
-pub(super) fn urlquery_encode_object(args: &[Value]) -> Outcome {
+pub(super) fn urlquery_encode_object(args: &[&Value]) -> Outcome {
     encoded_object(args).into()
 }
 
-fn encoded_object(args: &[Value]) -> Result<Value, Fault> {
+fn encoded_object(args: &[&Value]) -> Result<Value, Fault> {
     // In the order of the texts that keys become, the last of those that become the same.
     let mut pairs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (key, value) in operand::object(args, 0)?.iter() {
@@ -119,7 +119,7 @@ fn encoded_object(args: &[Value]) -> Result<Value, Fault> {
 }
 
 /// `urlquery.decode_object(text)`: every name with the array of its values.
-pub(super) fn urlquery_decode_object(args: &[Value]) -> Outcome {
+pub(super) fn urlquery_decode_object(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(decoded_object).into()
 }
 

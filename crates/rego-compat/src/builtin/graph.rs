@@ -6,15 +6,7 @@ use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::{Object, Set, Value};
 
-use super::{Answer, Native, answer};
-
-pub(super) fn find(name: &str) -> Option<Native> {
-    Some(match name {
-        "graph.reachable" => reachable,
-        "graph.reachable_paths" => reachable_paths,
-        _ => return None,
-    })
-}
+use super::{Answer, answer};
 
 /// The nodes an array or a set lists; anything else lists none.
 fn nodes(value: &Value) -> Vec<&Value> {
@@ -30,7 +22,7 @@ fn is_list(value: &Value) -> bool {
 }
 
 /// The nodes of the graph to which a way leads from one of the first.
-fn reachable(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn reachable(args: &[&Value], meter: &Meter) -> Answer {
     let [Value::Object(graph), initial] = args else { return Ok(None) };
     if !is_list(initial) {
         return Ok(None);
@@ -52,7 +44,7 @@ fn reachable(args: &[&Value], meter: &Meter) -> Answer {
 }
 
 /// The ways from the first nodes to where they end, leave the graph or would close a circle.
-fn reachable_paths(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn reachable_paths(args: &[&Value], meter: &Meter) -> Answer {
     let [Value::Object(graph), initial] = args else { return Ok(None) };
     if !is_list(initial) {
         return Ok(None);

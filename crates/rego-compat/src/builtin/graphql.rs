@@ -18,7 +18,7 @@ use crate::value::Value;
 use self::ast::{QueryDocument, SchemaDocument};
 use self::record::Part;
 use self::schema::Schema;
-use super::{Answer, Native, answer, text_at};
+use super::{Answer, answer, text_at};
 
 /// Why there is no answer.
 enum Halt {
@@ -33,28 +33,42 @@ impl From<EvalError> for Halt {
     }
 }
 
-pub(super) fn find(name: &str) -> Option<Native> {
-    Some(match name {
-        "graphql.is_valid" => |args, meter| verdict(verified(args, meter).map(drop)),
-        "graphql.schema_is_valid" => |args, meter| verdict(schema_at(args, 0, meter).map(drop)),
-        "graphql.parse" => |args, meter| match verified(args, meter) {
-            Ok((query, schema)) => tree(vec![query, schema], meter),
-            Err(Halt::Invalid) => Ok(None),
-            Err(Halt::Limit(limit)) => Err(limit),
-        },
-        "graphql.parse_and_verify" => |args, meter| match verified(args, meter) {
-            Ok((query, schema)) => tree(vec![Value::Bool(true), query, schema], meter),
-            Err(Halt::Invalid) => answer(vec![Value::Bool(false), Value::new_object(), Value::new_object()]),
-            Err(Halt::Limit(limit)) => Err(limit),
-        },
-        "graphql.parse_query" => |args, meter| {
-            parsed(text_at(args, 0).ok_or(Halt::Invalid).and_then(|text| parse::query(text, meter)), meter)
-        },
-        "graphql.parse_schema" => |args, meter| {
-            parsed(text_at(args, 0).ok_or(Halt::Invalid).and_then(|text| parse::schema(text, meter)), meter)
-        },
-        _ => return None,
-    })
+/// `graphql.is_valid(query, schema)`.
+pub(super) fn is_valid(args: &[&Value], meter: &Meter) -> Answer {
+    verdict(verified(args, meter).map(drop))
+}
+
+/// `graphql.schema_is_valid(schema)`.
+pub(super) fn schema_is_valid(args: &[&Value], meter: &Meter) -> Answer {
+    verdict(schema_at(args, 0, meter).map(drop))
+}
+
+/// `graphql.parse(query, schema)`: both trees; undefined where either is invalid.
+pub(super) fn parse(args: &[&Value], meter: &Meter) -> Answer {
+    match verified(args, meter) {
+        Ok((query, schema)) => tree(vec![query, schema], meter),
+        Err(Halt::Invalid) => Ok(None),
+        Err(Halt::Limit(limit)) => Err(limit),
+    }
+}
+
+/// `graphql.parse_and_verify(query, schema)`: validity and both trees, which are empty where either is invalid.
+pub(super) fn parse_and_verify(args: &[&Value], meter: &Meter) -> Answer {
+    match verified(args, meter) {
+        Ok((query, schema)) => tree(vec![Value::Bool(true), query, schema], meter),
+        Err(Halt::Invalid) => answer(vec![Value::Bool(false), Value::new_object(), Value::new_object()]),
+        Err(Halt::Limit(limit)) => Err(limit),
+    }
+}
+
+/// `graphql.parse_query(text)`.
+pub(super) fn parse_query(args: &[&Value], meter: &Meter) -> Answer {
+    parsed(text_at(args, 0).ok_or(Halt::Invalid).and_then(|text| parse::query(text, meter)), meter)
+}
+
+/// `graphql.parse_schema(text)`.
+pub(super) fn parse_schema(args: &[&Value], meter: &Meter) -> Answer {
+    parsed(text_at(args, 0).ok_or(Halt::Invalid).and_then(|text| parse::schema(text, meter)), meter)
 }
 
 fn verdict(checked: Result<(), Halt>) -> Answer {

@@ -10,14 +10,21 @@ use crate::value::{Object, Value};
 use super::Outcome;
 use super::operand::{self, Fault};
 
+/// A value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
+/// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
+#[must_use]
+pub fn to_json(value: &Value) -> String {
+    marshalled(value).unwrap_or_else(|_| value.to_json_str())
+}
+
 /// `json.is_valid(text)`; what is no text is not valid.
-pub(super) fn json_is_valid(args: &[Value]) -> Outcome {
+pub(super) fn json_is_valid(args: &[&Value]) -> Outcome {
     let valid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
 }
 
 /// `json.unmarshal(text)`. Go's decoder does not look beyond a `null` behind the document.
-pub(super) fn json_unmarshal(args: &[Value]) -> Outcome {
+pub(super) fn json_unmarshal(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let read = Value::from_json_str(text).or_else(|error| {
             let document = text.trim_end().strip_suffix("null").filter(|rest| !rest.trim().is_empty());
@@ -29,13 +36,13 @@ pub(super) fn json_unmarshal(args: &[Value]) -> Outcome {
 }
 
 /// `json.marshal(x)`: compact, with what HTML gives a meaning escaped.
-pub(super) fn json_marshal(args: &[Value]) -> Outcome {
-    let text = args.first().ok_or_else(|| operand::wrong(0, "any", None)).and_then(marshalled);
+pub(super) fn json_marshal(args: &[&Value]) -> Outcome {
+    let text = args.first().copied().ok_or_else(|| operand::wrong(0, "any", None)).and_then(marshalled);
     text.map(Value::from).into()
 }
 
 /// `json.marshal_with_options(x, {"pretty": …, "indent": …, "prefix": …})`.
-pub(super) fn json_marshal_with_options(args: &[Value]) -> Outcome {
+pub(super) fn json_marshal_with_options(args: &[&Value]) -> Outcome {
     let answer = Layout::of(args).and_then(|layout| match (layout, args.first()) {
         (_, None) => Err(operand::wrong(0, "any", None)),
         (None, Some(value)) => marshalled(value),
@@ -57,7 +64,7 @@ struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// The layout that the options ask for; none for a compact text.
-    fn of(args: &'a [Value]) -> Result<Option<Self>, Fault> {
+    fn of(args: &[&'a Value]) -> Result<Option<Self>, Fault> {
         let mut layout = Self { prefix: "", indent: "\t" };
         let (mut pretty, mut implied) = (None, false);
         for (key, value) in operand::object(args, 1)?.iter() {

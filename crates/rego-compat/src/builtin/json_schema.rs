@@ -14,22 +14,14 @@ mod node;
 mod pool;
 mod validate;
 
-use crate::builtin::name_of;
+use crate::builtin::json::name_of;
 use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::{Array, Object, Value};
 
 use self::finding::Finding;
 use self::node::Schema;
-use super::{Answer, Native, answer};
-
-pub(super) fn find(name: &str) -> Option<Native> {
-    Some(match name {
-        "json.match_schema" => match_schema,
-        "json.verify_schema" => verify_schema,
-        _ => return None,
-    })
-}
+use super::{Answer, answer};
 
 /// Why there is no schema, or no verdict.
 enum Stop {
@@ -50,7 +42,7 @@ impl From<String> for Stop {
     }
 }
 
-fn verify_schema(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn verify_schema(args: &[&Value], meter: &Meter) -> Answer {
     match args.first().map(|schema| compiled(schema, meter)) {
         None => Ok(None),
         Some(Ok(_)) => answer(vec![Value::Bool(true), Value::Null]),
@@ -63,7 +55,7 @@ fn verify_schema(args: &[&Value], meter: &Meter) -> Answer {
     }
 }
 
-fn match_schema(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn match_schema(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(document), Some(schema)) = (args.first(), args.get(1)) else { return Ok(None) };
     let findings =
         document_of(document, meter).and_then(|document| compiled(schema, meter)?.validate(&document, meter));

@@ -1,4 +1,4 @@
-//! `numbers.range` and `numbers.range_step`, number by number, so that each is paid for.
+//! `numbers.range` and `numbers.range_step`, number by number, so that each is paid for; and random numbers.
 //! Source: OPA `topdown/numbers.go`.
 
 use num_bigint::BigInt;
@@ -7,17 +7,10 @@ use crate::meter::Meter;
 use crate::value::number::float::Float;
 use crate::value::{Number, Value};
 
-use super::{Answer, Native, answer};
-
-pub(super) fn find(name: &str) -> Option<Native> {
-    match name {
-        "numbers.range" | "numbers.range_step" => Some(range),
-        _ => None,
-    }
-}
+use super::{Answer, Outcome, answer, operand};
 
 /// Up or down from the first to the last, in steps of one or of the third argument.
-fn range(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn range(args: &[&Value], meter: &Meter) -> Answer {
     let mut numbers = args.iter().map(|arg| whole(arg));
     let (Some(Some(first)), Some(Some(last))) = (numbers.next(), numbers.next()) else { return Ok(None) };
     let Some(step) = numbers.next().unwrap_or_else(|| Some(BigInt::from(1))) else { return Ok(None) };
@@ -57,6 +50,23 @@ fn whole(value: &Value) -> Option<BigInt> {
         Some(small) => Some(BigInt::from(small)),
         None => Float::of(number).filter(Float::is_whole).map(|float| float.truncated()),
     }
+}
+
+/// `rand.intn(key, n)`: a number from 0 up to the size of `n`, and 0 for 0.
+pub(super) fn intn(args: &[&Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|_| {
+        let bound = u128::from(operand::integer(args, 1)?.unsigned_abs());
+        // 128 random bits: the remainder favours no number by more than one in 2^64.
+        let drawn = u128::from_be_bytes(random()?).checked_rem(bound).unwrap_or(0);
+        Ok(Value::from(drawn))
+    });
+    answer.into()
+}
+
+pub(super) fn random() -> Result<[u8; 16], operand::Fault> {
+    let mut bytes = [0_u8; 16];
+    let filled = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
+    filled.map(|()| bytes).map_err(|_| "the system has no random numbers".to_owned())
 }
 
 #[cfg(test)]

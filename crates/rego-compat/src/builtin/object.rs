@@ -1,30 +1,42 @@
-//! `object.*`, but for those that `native` answers. Source: OPA `topdown/object.go`.
+//! `object.*`. Source: OPA `topdown/object.go`.
 
-pub(super) mod get;
 pub(super) mod subset;
 
+use crate::meter::Meter;
 use crate::value::{Object, Set, Value};
 
 use super::operand::{self, Fault};
-use super::{Outcome, outcome};
+use super::{Answer, Outcome, answer};
+
+/// `object.get(x, key, default)`: the value under a key or path, or the default.
+pub(super) fn get(args: &[&Value], _: &Meter) -> Answer {
+    let [subject @ Value::Object(pairs), key, default] = args else {
+        return Ok(None);
+    };
+    let found = match key {
+        Value::Array(path) => path.iter().try_fold(*subject, crate::lookup::get),
+        key => pairs.get(key),
+    };
+    answer(found.unwrap_or(default).clone())
+}
 
 /// `object.keys(x)`.
-pub(super) fn keys(args: &[Value]) -> Outcome {
-    outcome(operand::object(args, 0).map(|object| object.keys().cloned().collect::<Set>().into_value()))
+pub(super) fn keys(args: &[&Value]) -> Outcome {
+    operand::object(args, 0).map(|object| object.keys().cloned().collect::<Set>().into_value()).into()
 }
 
 /// `object.remove(x, keys)`.
-pub(super) fn remove(args: &[Value]) -> Outcome {
+pub(super) fn remove(args: &[&Value]) -> Outcome {
     let rest = || {
         let (object, keys) = (operand::object(args, 0)?, keys_of(args)?);
         let kept = object.iter().filter(|(key, _)| !keys.contains(key));
         Ok::<_, Fault>(kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Object>())
     };
-    outcome(rest().map(Object::into_value))
+    rest().map(Object::into_value).into()
 }
 
 /// `object.filter(x, keys)`.
-pub(super) fn filter(args: &[Value]) -> Outcome {
+pub(super) fn filter(args: &[&Value]) -> Outcome {
     let kept = || {
         let (object, keys) = (operand::object(args, 0)?, keys_of(args)?);
         // The shorter of both says how the keys are spelled.
@@ -36,12 +48,12 @@ pub(super) fn filter(args: &[Value]) -> Outcome {
         };
         Ok::<_, Fault>(pairs)
     };
-    outcome(kept().map(Object::into_value))
+    kept().map(Object::into_value).into()
 }
 
 /// The keys that an array, a set or an object lists.
-fn keys_of(args: &[Value]) -> Result<Set, Fault> {
-    match args.get(1) {
+fn keys_of(args: &[&Value]) -> Result<Set, Fault> {
+    match args.get(1).copied() {
         Some(Value::Array(items)) => Ok(items.iter().cloned().collect()),
         Some(Value::Set(items)) => Ok((**items).clone()),
         Some(Value::Object(pairs)) => Ok(pairs.keys().cloned().collect()),
@@ -50,14 +62,14 @@ fn keys_of(args: &[Value]) -> Result<Set, Fault> {
 }
 
 /// `object.union(a, b)`: both, and objects in both as unions again; otherwise `b` wins.
-pub(super) fn union(args: &[Value]) -> Outcome {
+pub(super) fn union(args: &[&Value]) -> Outcome {
     let both =
         || Ok::<_, Fault>(merged(operand::object(args, 0)?, operand::object(args, 1)?, Spelling::First));
-    outcome(both().map(Object::into_value))
+    both().map(Object::into_value).into()
 }
 
 /// `object.union_n(xs)`: the union of all, from the first to the last.
-pub(super) fn union_n(args: &[Value]) -> Outcome {
+pub(super) fn union_n(args: &[&Value]) -> Outcome {
     let all = || {
         let objects =
             operand::array(args, 0)?.iter().map(element).collect::<Result<Vec<&Object>, Fault>>()?;
@@ -65,7 +77,7 @@ pub(super) fn union_n(args: &[Value]) -> Outcome {
             objects.split_first().map_or((Object::new(), &[][..]), |(first, rest)| ((*first).clone(), rest));
         Ok(rest.iter().fold(first, |union, object| merged(&union, object, Spelling::Last)))
     };
-    outcome(all().map(Object::into_value))
+    all().map(Object::into_value).into()
 }
 
 fn element(value: &Value) -> Result<&Object, Fault> {

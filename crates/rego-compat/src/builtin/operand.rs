@@ -10,40 +10,40 @@ pub(super) type Fault = String;
 pub(super) const EXCESS: &str = "larger than an evaluation may hold";
 
 /// An operand that must be a string.
-pub(super) fn string(args: &[Value], index: usize) -> Result<&str, Fault> {
-    match args.get(index) {
+pub(super) fn string<'v>(args: &[&'v Value], index: usize) -> Result<&'v str, Fault> {
+    match args.get(index).copied() {
         Some(Value::String(string)) => Ok(string),
         other => Err(wrong(index, "string", other)),
     }
 }
 
 /// An operand that must be an array.
-pub(super) fn array(args: &[Value], index: usize) -> Result<&Array, Fault> {
-    match args.get(index) {
+pub(super) fn array<'v>(args: &[&'v Value], index: usize) -> Result<&'v Array, Fault> {
+    match args.get(index).copied() {
         Some(Value::Array(array)) => Ok(array),
         other => Err(wrong(index, "array", other)),
     }
 }
 
 /// An operand that must be a set.
-pub(super) fn set(args: &[Value], index: usize) -> Result<&Set, Fault> {
-    match args.get(index) {
+pub(super) fn set<'v>(args: &[&'v Value], index: usize) -> Result<&'v Set, Fault> {
+    match args.get(index).copied() {
         Some(Value::Set(set)) => Ok(set),
         other => Err(wrong(index, "set", other)),
     }
 }
 
 /// An operand that must be an object.
-pub(super) fn object(args: &[Value], index: usize) -> Result<&Object, Fault> {
-    match args.get(index) {
+pub(super) fn object<'v>(args: &[&'v Value], index: usize) -> Result<&'v Object, Fault> {
+    match args.get(index).copied() {
         Some(Value::Object(object)) => Ok(object),
         other => Err(wrong(index, "object", other)),
     }
 }
 
 /// An operand that must be an integer.
-pub(super) fn integer(args: &[Value], index: usize) -> Result<i64, Fault> {
-    match args.get(index) {
+pub(super) fn integer(args: &[&Value], index: usize) -> Result<i64, Fault> {
+    match args.get(index).copied() {
         Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {
             format!(
                 "operand {} must be integer number but got floating-point number",
@@ -55,8 +55,8 @@ pub(super) fn integer(args: &[Value], index: usize) -> Result<i64, Fault> {
 }
 
 /// The elements of an operand that must be an array or a set, those of a set in OPA's order.
-pub(super) fn elements(args: &[Value], index: usize) -> Result<Vec<Value>, Fault> {
-    match args.get(index) {
+pub(super) fn elements(args: &[&Value], index: usize) -> Result<Vec<Value>, Fault> {
+    match args.get(index).copied() {
         Some(Value::Array(array)) => Ok(array.to_vec()),
         Some(Value::Set(set)) => Ok(set.iter().cloned().collect()),
         other => Err(wrong(index, "one of {array, set}", other)),

@@ -1,8 +1,8 @@
 //! What a call may cost at its worst, worked out before it is made.
 //!
-//! For functions that do much more than read their arguments once, and cannot be interrupted: those of
-//! `crate::builtins`. All others pay for the size of their arguments. The estimates count steps of about
-//! 10 ns and may be too high: what is affordable is made, and costs what it costs.
+//! For functions that cannot be interrupted. Most pay for the size of their arguments, [`arguments`]; those that do much
+//! more than read them once pay for their worst case. The estimates count steps of about 10 ns and may be too high: what
+//! is affordable is made, and costs what it costs.
 
 use crate::error::EvalError;
 use crate::meter::Meter;
@@ -12,26 +12,6 @@ use super::text_at;
 
 /// Pays for a call, or refuses it.
 pub(super) type Price = fn(&[&Value], &Meter) -> Result<(), EvalError>;
-
-pub(super) fn of(name: &str) -> Price {
-    match name {
-        "net.cidr_contains_matches" => |args, meter| pairs(args, meter, 16),
-        "strings.any_prefix_match" | "strings.any_suffix_match" => |args, meter| pairs(args, meter, 1),
-        "object.subset" => subset,
-        "object.union_n" => union_n,
-        "sort" | "min" | "max" => sort,
-        "indexof" | "indexof_n" | "strings.count" => search,
-        "json.patch" => patch,
-        "yaml.unmarshal" | "yaml.is_valid" | "json.unmarshal" => document,
-        "yaml.marshal" => marshalled,
-        "crypto.parse_private_keys" | "crypto.x509.parse_rsa_private_key" => {
-            |args, meter| bytes(args, meter, 800)
-        }
-        name if name.starts_with("crypto.x509.parse_and_verify") => chain,
-        name if name.starts_with("crypto.x509.") => |args, meter| bytes(args, meter, 200),
-        _ => arguments,
-    }
-}
 
 /// A function that may walk all of its arguments pays for that.
 pub(super) fn arguments(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
@@ -52,7 +32,16 @@ fn count(value: Option<&&Value>) -> u64 {
     }
 }
 
-/// Every element of one against every element of the other.
+/// Every string of one against every string of the other.
+pub(super) fn string_pairs(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    pairs(args, meter, 1)
+}
+
+/// Every network of one, read again, against every network of the other.
+pub(super) fn cidr_pairs(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    pairs(args, meter, 16)
+}
+
 fn pairs(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
     arguments(args, meter)?;
     let pairs = count(args.first()).saturating_mul(count(args.get(1)));
@@ -60,34 +49,34 @@ fn pairs(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
 }
 
 /// Arrays are searched for one another from each element on.
-fn subset(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+pub(super) fn subset(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let mut weights = args.iter().map(|arg| meter.weigh(arg));
     let (whole, part) = (weights.next().unwrap_or(Ok(0))?, weights.next().unwrap_or(Ok(0))?);
     meter.afford(whole.saturating_mul(part) / 4)
 }
 
 /// What has been united is copied for each further object.
-fn union_n(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+pub(super) fn union_n(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
     meter.afford(weight.saturating_mul(count(args.first())))
 }
 
 /// Each element is compared with as many others as their number has bits.
-fn sort(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+pub(super) fn sort(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
     let rounds = u64::from(u64::BITS.saturating_sub(count(args.first()).leading_zeros()));
     meter.afford(weight.saturating_mul(rounds).saturating_mul(4))
 }
 
 /// The text looked for may begin anywhere, and differ in its last letter only.
-fn search(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+pub(super) fn search(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     arguments(args, meter)?;
     let length = |index| size(text_at(args, index).unwrap_or("").len());
     meter.afford(length(0).saturating_mul(length(1)) / 32)
 }
 
 /// A patch that copies a document into itself doubles it, and sets are rebuilt for each change inside them.
-fn patch(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+pub(super) fn patch(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
     let added = args.get(1).map_or(Ok(0), |arg| meter.weigh(arg))?;
     let copies = match args.get(1) {
@@ -107,29 +96,39 @@ fn is_copy(operation: &Value) -> bool {
 }
 
 /// Values take more memory than the text they are read from.
-fn document(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+pub(super) fn document(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     arguments(args, meter)?;
     let length = text_at(args, 0).unwrap_or("").len();
     meter.afford(size(length))?;
     meter.afford_bytes(length.saturating_mul(32))
 }
 
-/// So many steps for each byte of a text: keys and signatures are checked, which takes long.
+/// Private keys are checked, which takes long.
+pub(super) fn keys(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    bytes(args, meter, 800)
+}
+
+/// Certificates are read, and their signatures checked.
+pub(super) fn certificates(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    bytes(args, meter, 200)
+}
+
+/// So many steps for each byte of a text.
 fn bytes(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
     arguments(args, meter)?;
     let length = args.iter().enumerate().map(|(index, _)| text_at(args, index).unwrap_or("").len()).sum();
     meter.afford(size(length).saturating_mul(each))
 }
 
-/// Besides, each name in a certificate may be compared with each that those above it permit.
-fn chain(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
-    bytes(args, meter, 200)?;
+/// As [`certificates`]; besides, each name in a certificate may be compared with each that those above it permit.
+pub(super) fn chain(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+    certificates(args, meter)?;
     let names = size(text_at(args, 0).unwrap_or("").len()) / 32;
     meter.afford(names.saturating_mul(names))
 }
 
 /// Each line is indented by its depth.
-fn marshalled(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
+pub(super) fn marshalled(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
     meter.afford_bytes(usize::try_from(weight.saturating_mul(64)).unwrap_or(usize::MAX))
 }
@@ -139,10 +138,14 @@ mod tests {
     use eval_budget::Budget;
 
     use super::*;
+    use crate::builtin::Code;
 
     fn price(name: &str, args: &[Value]) -> Result<(), EvalError> {
         let args: Vec<&Value> = args.iter().collect();
-        of(name)(&args, &Meter::new(&Budget::default()))
+        let Code::Priced(_, price) = crate::builtin::find(name).unwrap().code else {
+            panic!("{name} has no price")
+        };
+        price(&args, &Meter::new(&Budget::default()))
     }
 
     #[test]

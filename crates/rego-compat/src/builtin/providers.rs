@@ -30,7 +30,7 @@ const FIELDS: [&str; 28] = [
 const UNSIGNED: [&str; 3] = ["authorization", "user-agent", "x-amzn-trace-id"];
 
 /// `providers.aws.sign_req(request, configuration, ns)`.
-pub(super) fn sign_request(args: &[Value]) -> Outcome {
+pub(super) fn sign_request(args: &[&Value]) -> Outcome {
     signed(args).into()
 }
 
@@ -97,7 +97,7 @@ fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-fn signed(args: &[Value]) -> Result<Value, Fault> {
+fn signed(args: &[&Value]) -> Result<Value, Fault> {
     let (request, configuration) = (operand::object(args, 0)?, operand::object(args, 1)?);
     let account = Account::of(configuration)?;
     let seconds = operand::integer(args, 2)?.div_euclid(1_000_000_000);

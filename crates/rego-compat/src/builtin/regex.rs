@@ -12,18 +12,7 @@ use crate::value::Value;
 use eval_budget::Limit;
 use go_compat::regexp::{self, Pattern};
 
-use super::{Answer, Native, answer, text_at};
-
-pub(super) fn find(name: &str) -> Option<Native> {
-    Some(match name {
-        "regex.match" | "re_match" => matches,
-        "regex.split" => split,
-        "regex.find_n" => find_n,
-        "regex.find_all_string_submatch_n" => groups_n,
-        "regex.replace" => replace,
-        _ => return None,
-    })
-}
+use super::{Answer, Outcome, answer, operand, text_at};
 
 /// A pattern with a text, and what one search of it may cost.
 struct Search<'a> {
@@ -68,13 +57,19 @@ fn size(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-fn matches(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn matches(args: &[&Value], meter: &Meter) -> Answer {
     let Some(search) = Search::new(text_at(args, 0), text_at(args, 1), meter)? else { return Ok(None) };
     answer(search.pattern.regex.is_match(search.text))
 }
 
+/// `regex.is_valid(pattern)`; what is no text is not valid.
+pub(super) fn is_valid(args: &[&Value]) -> Outcome {
+    let valid = operand::string(args, 0).is_ok_and(regexp::is_valid);
+    Outcome::Value(Value::Bool(valid))
+}
+
 /// Go's `Regexp.Split`: no part before an empty match at the beginning, nor after one at the end.
-fn split(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn split(args: &[&Value], meter: &Meter) -> Answer {
     let Some(search) = Search::new(text_at(args, 0), text_at(args, 1), meter)? else { return Ok(None) };
     let text = search.text;
     if text.is_empty() && text_at(args, 0) != Some("") {
@@ -108,7 +103,7 @@ fn limit(args: &[&Value]) -> Option<usize> {
     }
 }
 
-fn find_n(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn find_n(args: &[&Value], meter: &Meter) -> Answer {
     let Some(limit) = limit(args) else { return Ok(None) };
     let Some(search) = Search::new(text_at(args, 0), text_at(args, 1), meter)? else { return Ok(None) };
     let mut all = Vec::new();
@@ -120,7 +115,7 @@ fn find_n(args: &[&Value], meter: &Meter) -> Answer {
 }
 
 /// Matches with their groups, of which one that took no part is empty.
-fn groups_n(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn groups_n(args: &[&Value], meter: &Meter) -> Answer {
     let Some(limit) = limit(args) else { return Ok(None) };
     let Some(search) = Search::new(text_at(args, 0), text_at(args, 1), meter)? else { return Ok(None) };
     let mut all = Vec::new();
@@ -137,7 +132,7 @@ fn groups_n(args: &[&Value], meter: &Meter) -> Answer {
 }
 
 /// `$1` and `${name}` in the replacement stand for groups.
-fn replace(args: &[&Value], meter: &Meter) -> Answer {
+pub(super) fn replace(args: &[&Value], meter: &Meter) -> Answer {
     let Some(replacement) = text_at(args, 2) else { return Ok(None) };
     let Some(search) = Search::new(text_at(args, 1), text_at(args, 0), meter)? else { return Ok(None) };
     let references = replacement.matches('$').count();
@@ -168,7 +163,9 @@ mod tests {
 
     fn call(name: &str, args: &[Value]) -> Answer {
         let args: Vec<&Value> = args.iter().collect();
-        find(name).unwrap()(&args, &Meter::new(&Budget::default().with_instructions(1_000_000)))
+        crate::builtin::find(name)
+            .unwrap()
+            .call(&args, &Meter::new(&Budget::default().with_instructions(1_000_000)))
     }
 
     /// The answer without a meter, all matches at once.

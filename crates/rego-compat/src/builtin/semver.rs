@@ -80,18 +80,18 @@ fn identifiers(a: &str, b: &str) -> Ordering {
 }
 
 /// `semver.compare(a, b)`: -1, 0 or 1.
-pub(super) fn compare(args: &[Value]) -> Outcome {
+pub(super) fn compare(args: &[&Value]) -> Outcome {
     let answer = version(args, 0).and_then(|a| Ok(Value::from(a.cmp(&version(args, 1)?) as i64)));
     answer.into()
 }
 
-fn version(args: &[Value], index: usize) -> Result<Version<'_>, Fault> {
+fn version<'v>(args: &[&'v Value], index: usize) -> Result<Version<'v>, Fault> {
     let text = operand::string(args, index)?;
     let fault = || format!("operand {}: string {text} is not a valid SemVer", index.saturating_add(1));
     Version::parse(text).ok_or_else(fault)
 }
 
 /// `semver.is_valid(text)`; what is no text is not valid.
-pub(super) fn is_valid(args: &[Value]) -> Outcome {
+pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     Outcome::Value(Value::Bool(version(args, 0).is_ok()))
 }

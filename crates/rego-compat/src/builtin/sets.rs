@@ -1,63 +1,27 @@
-//! Functions over arrays and sets. Source: OPA `topdown/array.go` and `topdown/sets.go`.
+//! Operators and functions on sets. Source: OPA `topdown/sets.go`.
 
-use crate::value::{Array, Set, Value};
+use crate::meter::Meter;
+use crate::value::{Set, Value};
 
 use super::operand::{self, Fault};
-use super::{Outcome, outcome};
-
-/// `array.concat(a, b)`.
-pub(super) fn concat(args: &[Value]) -> Outcome {
-    let joined =
-        || Ok(operand::array(args, 0)?.iter().chain(operand::array(args, 1)?.iter()).cloned().collect());
-    outcome(joined().map(Array::into_value))
-}
-
-/// `array.reverse(xs)`.
-pub(super) fn reverse(args: &[Value]) -> Outcome {
-    outcome(operand::array(args, 0).map(|items| items.iter().rev().cloned().collect::<Array>().into_value()))
-}
-
-/// `array.slice(xs, start, stop)`; places outside are the nearest one inside.
-pub(super) fn slice(args: &[Value]) -> Outcome {
-    let part = || {
-        let items = operand::array(args, 0)?;
-        let (start, stop) = (operand::integer(args, 1)?, operand::integer(args, 2)?);
-        let place = |index: i64| usize::try_from(index.max(0)).unwrap_or(usize::MAX);
-        let stop = place(stop).min(items.len());
-        let start = place(start).min(stop);
-        Ok::<_, Fault>(items.get(start..stop).unwrap_or(&[]).iter().cloned().collect::<Array>())
-    };
-    outcome(part().map(Array::into_value))
-}
-
-/// `array.flatten(xs)`: the elements of `xs`, an array among them replaced by its own elements, one level deep.
-pub(super) fn flatten(args: &[Value]) -> Outcome {
-    outcome(operand::array(args, 0).map(|items| items.iter().flat_map(level).collect::<Array>().into_value()))
-}
-
-fn level(element: &Value) -> Vec<Value> {
-    match element {
-        Value::Array(inner) => inner.to_vec(),
-        other => vec![other.clone()],
-    }
-}
+use super::{Answer, Outcome, answer};
 
 /// `set_diff(a, b)`: what is in `a` and not in `b`; the operator `-` replaced it in Rego v1.
-pub(super) fn set_diff(args: &[Value]) -> Outcome {
+pub(super) fn set_diff(args: &[&Value]) -> Outcome {
     let difference = || Ok::<_, Fault>(operand::set(args, 0)?.difference(operand::set(args, 1)?));
-    outcome(difference().map(Set::into_value))
+    difference().map(Set::into_value).into()
 }
 
 /// `intersection(xs)` of a set of sets; that of none is empty.
-pub(super) fn intersection(args: &[Value]) -> Outcome {
+pub(super) fn intersection(args: &[&Value]) -> Outcome {
     let common = |sets: Vec<&Set>| {
         let (first, rest) = sets.split_first()?;
         Some(rest.iter().fold((*first).clone(), |common, set| common.intersection(set)))
     };
-    outcome(sets(args).map(|sets| common(sets).unwrap_or_default().into_value()))
+    sets(args).map(|sets| common(sets).unwrap_or_default().into_value()).into()
 }
 
-fn sets(args: &[Value]) -> Result<Vec<&Set>, Fault> {
+fn sets<'v>(args: &[&'v Value]) -> Result<Vec<&'v Set>, Fault> {
     operand::set(args, 0)?.iter().map(element).collect()
 }
 
@@ -66,4 +30,43 @@ fn element(value: &Value) -> Result<&Set, Fault> {
         Value::Set(set) => Ok(set),
         other => Err(operand::wrong(0, "set", Some(other))),
     }
+}
+
+/// `a | b`.
+pub(super) fn or(args: &[&Value], meter: &Meter) -> Answer {
+    combined(args, meter, Set::union)
+}
+
+/// `a & b`.
+pub(super) fn and(args: &[&Value], meter: &Meter) -> Answer {
+    combined(args, meter, Set::intersection)
+}
+
+/// `a - b`.
+pub(super) fn difference(args: &[&Value], meter: &Meter) -> Answer {
+    combined(args, meter, Set::difference)
+}
+
+fn combined(args: &[&Value], meter: &Meter, combine: fn(&Set, &Set) -> Set) -> Answer {
+    let [left @ Value::Set(a), right @ Value::Set(b)] = args else {
+        return Ok(None);
+    };
+    meter.charge_tree(left)?;
+    meter.charge_tree(right)?;
+    answer(combine(a, b).into_value())
+}
+
+/// `union(xs)`: everything in any set of a set of sets.
+pub(super) fn union(args: &[&Value], meter: &Meter) -> Answer {
+    let [Value::Set(sets)] = args else { return Ok(None) };
+    let mut united = Set::new();
+    for set in sets.iter() {
+        let Value::Set(set) = set else { return Ok(None) };
+        for element in set.iter() {
+            meter.charge_tree(element)?;
+            meter.charge(48)?;
+            united.insert(element.clone());
+        }
+    }
+    answer(united.into_value())
 }

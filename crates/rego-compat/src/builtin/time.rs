@@ -19,16 +19,18 @@ struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    fn of(args: &'a [Value], index: usize) -> Result<Self, Fault> {
+    fn of(args: &[&'a Value], index: usize) -> Result<Self, Fault> {
         let wrong = |other| operand::wrong(0, "either number (ns) or [number (ns), string (tz)]", other);
-        match args.get(index) {
+        match args.get(index).copied() {
             Some(Value::Number(number)) => Ok(Self { nanos: instant(number)?, zone: Zone::UTC, layout: "" }),
             Some(Value::Array(parts)) if !parts.is_empty() => {
                 let Some(Value::Number(number)) = parts.first() else {
                     return Err(operand::wrong(0, "number", parts.first()));
                 };
-                let zone = if parts.len() > 1 { Zone::named(operand::string(parts, 1)?)? } else { Zone::UTC };
-                let layout = if parts.len() > 2 { operand::string(parts, 2)? } else { "" };
+                let parts: Vec<&Value> = parts.iter().collect();
+                let zone =
+                    if parts.len() > 1 { Zone::named(operand::string(&parts, 1)?)? } else { Zone::UTC };
+                let layout = if parts.len() > 2 { operand::string(&parts, 2)? } else { "" };
                 Ok(Self { nanos: instant(number)?, zone, layout })
             }
             other => Err(wrong(other)),
@@ -60,35 +62,35 @@ fn integers(parts: &[i64]) -> Value {
 }
 
 /// `time.now_ns()`; an evaluation has one answer, which is remembered where builtins are called.
-pub(super) fn now_ns(_: &[Value]) -> Outcome {
+pub(super) fn now_ns(_: &[&Value]) -> Outcome {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok();
     let nanoseconds = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
     nanoseconds.map_or_else(|| Outcome::Error(out_of_range()), |now| Outcome::Value(Value::from(now)))
 }
 
 /// `time.date(ns)`: year, month and day.
-pub(super) fn date(args: &[Value]) -> Outcome {
+pub(super) fn date(args: &[&Value]) -> Outcome {
     let parts = Moment::of(args, 0).map(|moment| moment.civil());
     parts.map(|civil| integers(&[civil.date.year, civil.date.month, civil.date.day])).into()
 }
 
 /// `time.clock(ns)`: hour, minute and second.
-pub(super) fn clock(args: &[Value]) -> Outcome {
+pub(super) fn clock(args: &[&Value]) -> Outcome {
     let parts = Moment::of(args, 0).map(|moment| moment.civil());
     parts.map(|civil| integers(&[civil.hour, civil.minute, civil.second])).into()
 }
 
 /// `time.weekday(ns)`: the English name.
-pub(super) fn weekday(args: &[Value]) -> Outcome {
+pub(super) fn weekday(args: &[&Value]) -> Outcome {
     Moment::of(args, 0).map(|moment| Value::from(moment.civil().date.weekday())).into()
 }
 
 /// `time.add_date(ns, years, months, days)`: by the calendar and the clocks of the zone.
-pub(super) fn add_date(args: &[Value]) -> Outcome {
+pub(super) fn add_date(args: &[&Value]) -> Outcome {
     added(args).into()
 }
 
-fn added(args: &[Value]) -> Result<Value, Fault> {
+fn added(args: &[&Value]) -> Result<Value, Fault> {
     let moment = Moment::of(args, 0)?;
     let part = |index| operand::integer(args, index);
     let (years, months, days) = (part(1)?, part(2)?, part(3)?);
@@ -97,7 +99,7 @@ fn added(args: &[Value]) -> Result<Value, Fault> {
 }
 
 /// `time.diff(ns, ns)`: years, months, days, hours, minutes and seconds, on the first one's clocks.
-pub(super) fn diff(args: &[Value]) -> Outcome {
+pub(super) fn diff(args: &[&Value]) -> Outcome {
     let moments = Moment::of(args, 0).and_then(|first| Ok((first, Moment::of(args, 1)?)));
     let answer = moments.map(|(first, mut second)| {
         second.zone = first.zone;
@@ -108,7 +110,7 @@ pub(super) fn diff(args: &[Value]) -> Outcome {
 }
 
 /// `time.format(moment)`, by RFC 3339 unless there is a layout.
-pub(super) fn format(args: &[Value]) -> Outcome {
+pub(super) fn format(args: &[&Value]) -> Outcome {
     let answer = Moment::of(args, 0).map(|moment| {
         let layout = if moment.layout.is_empty() { "RFC3339Nano" } else { moment.layout };
         let seconds = moment.nanos.div_euclid(NANOS);
@@ -120,7 +122,7 @@ pub(super) fn format(args: &[Value]) -> Outcome {
 }
 
 /// `time.parse_ns(layout, text)`.
-pub(super) fn parse_ns(args: &[Value]) -> Outcome {
+pub(super) fn parse_ns(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|layout| {
         let text = operand::string(args, 1)?;
         let parsed = Time::parse(known_layout(layout), text)?;
@@ -130,7 +132,7 @@ pub(super) fn parse_ns(args: &[Value]) -> Outcome {
 }
 
 /// `time.parse_rfc3339_ns(text)`.
-pub(super) fn parse_rfc3339_ns(args: &[Value]) -> Outcome {
+pub(super) fn parse_rfc3339_ns(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let parsed = Time::parse(RFC3339, text)?;
         nanoseconds(parsed.seconds, parsed.nanos)
@@ -149,7 +151,7 @@ fn nanoseconds(seconds: i64, nanos: i64) -> Result<Value, Fault> {
 }
 
 /// `time.parse_duration_ns(text)`: Go's durations, and days, weeks and years besides.
-pub(super) fn parse_duration_ns(args: &[Value]) -> Outcome {
+pub(super) fn parse_duration_ns(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let nanoseconds = in_hours(text).and_then(|text| duration::parse(&text));
         nanoseconds.map(Value::from).ok_or_else(|| format!("time: invalid duration \"{text}\""))

@@ -11,7 +11,7 @@ pub(super) use self::constraint::decode_verify;
 pub(super) use self::sign::{encode_sign, encode_sign_raw};
 use super::encoding::from_base64url;
 use super::operand::{self, Fault};
-use super::{Outcome, crypto as digest};
+use super::{Outcome, crypto};
 
 mod algorithm;
 mod constraint;
@@ -76,7 +76,7 @@ fn json_object(text: &[u8]) -> Result<Value, Fault> {
 }
 
 /// `io.jwt.decode(token)`: header, payload and the signature in hexadecimal. Nothing is verified.
-pub(super) fn decode(args: &[Value]) -> Outcome {
+pub(super) fn decode(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(|text| decode_nested(text, MOST_NESTED)).into()
 }
 
@@ -92,7 +92,7 @@ fn decode_nested(text: &str, depth: usize) -> Result<Value, Fault> {
     let payload = json_object(&payload)?;
     let signature = from_base64url(token.signature)
         .map_err(|fault| format!("JWT signature had invalid encoding: {fault}"))?;
-    Ok(Value::from(vec![header, payload, Value::from(digest::hexadecimal(&signature))]))
+    Ok(Value::from(vec![header, payload, Value::from(crypto::hexadecimal(&signature))]))
 }
 
 /// What a header says that verification looks at.
@@ -136,21 +136,21 @@ impl Header {
 }
 
 /// `io.jwt.verify_hs256(token, secret)`.
-pub(super) fn verify_hs256(args: &[Value]) -> Outcome {
+pub(super) fn verify_hs256(args: &[&Value]) -> Outcome {
     verify_secret(args, "HS256")
 }
 
 /// `io.jwt.verify_hs384(token, secret)`.
-pub(super) fn verify_hs384(args: &[Value]) -> Outcome {
+pub(super) fn verify_hs384(args: &[&Value]) -> Outcome {
     verify_secret(args, "HS384")
 }
 
 /// `io.jwt.verify_hs512(token, secret)`.
-pub(super) fn verify_hs512(args: &[Value]) -> Outcome {
+pub(super) fn verify_hs512(args: &[&Value]) -> Outcome {
     verify_secret(args, "HS512")
 }
 
-fn verify_secret(args: &[Value], name: &str) -> Outcome {
+fn verify_secret(args: &[&Value], name: &str) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let secret = operand::string(args, 1)?;
         let token = Token::parse(text)?;
@@ -162,56 +162,56 @@ fn verify_secret(args: &[Value], name: &str) -> Outcome {
 }
 
 /// `io.jwt.verify_rs256(token, keys)`.
-pub(super) fn verify_rs256(args: &[Value]) -> Outcome {
+pub(super) fn verify_rs256(args: &[&Value]) -> Outcome {
     verify_public(args, "RS256")
 }
 
 /// `io.jwt.verify_rs384(token, keys)`.
-pub(super) fn verify_rs384(args: &[Value]) -> Outcome {
+pub(super) fn verify_rs384(args: &[&Value]) -> Outcome {
     verify_public(args, "RS384")
 }
 
 /// `io.jwt.verify_rs512(token, keys)`.
-pub(super) fn verify_rs512(args: &[Value]) -> Outcome {
+pub(super) fn verify_rs512(args: &[&Value]) -> Outcome {
     verify_public(args, "RS512")
 }
 
 /// `io.jwt.verify_ps256(token, keys)`.
-pub(super) fn verify_ps256(args: &[Value]) -> Outcome {
+pub(super) fn verify_ps256(args: &[&Value]) -> Outcome {
     verify_public(args, "PS256")
 }
 
 /// `io.jwt.verify_ps384(token, keys)`.
-pub(super) fn verify_ps384(args: &[Value]) -> Outcome {
+pub(super) fn verify_ps384(args: &[&Value]) -> Outcome {
     verify_public(args, "PS384")
 }
 
 /// `io.jwt.verify_ps512(token, keys)`.
-pub(super) fn verify_ps512(args: &[Value]) -> Outcome {
+pub(super) fn verify_ps512(args: &[&Value]) -> Outcome {
     verify_public(args, "PS512")
 }
 
 /// `io.jwt.verify_es256(token, keys)`.
-pub(super) fn verify_es256(args: &[Value]) -> Outcome {
+pub(super) fn verify_es256(args: &[&Value]) -> Outcome {
     verify_public(args, "ES256")
 }
 
 /// `io.jwt.verify_es384(token, keys)`.
-pub(super) fn verify_es384(args: &[Value]) -> Outcome {
+pub(super) fn verify_es384(args: &[&Value]) -> Outcome {
     verify_public(args, "ES384")
 }
 
 /// `io.jwt.verify_es512(token, keys)`.
-pub(super) fn verify_es512(args: &[Value]) -> Outcome {
+pub(super) fn verify_es512(args: &[&Value]) -> Outcome {
     verify_public(args, "ES512")
 }
 
 /// `io.jwt.verify_eddsa(token, keys)`.
-pub(super) fn verify_eddsa(args: &[Value]) -> Outcome {
+pub(super) fn verify_eddsa(args: &[&Value]) -> Outcome {
     verify_public(args, "EdDSA")
 }
 
-fn verify_public(args: &[Value], name: &str) -> Outcome {
+fn verify_public(args: &[&Value], name: &str) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let token = Token::parse(text)?;
         let keys = key::parse(operand::string(args, 1)?)?;

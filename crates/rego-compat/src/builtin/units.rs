@@ -23,7 +23,7 @@ const PLACES: u32 = 10;
 const THOUSANDTH: (u64, u32) = (1_152_921_504_606_847, 60);
 
 /// `units.parse(text)`: a quantity such as `100m`, `1.5Gi` or `2M`.
-pub(super) fn parse(args: &[Value]) -> Outcome {
+pub(super) fn parse(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let text = text.replace('"', "");
         let (number, unit) = number_and_unit(&text, "units.parse")?;
@@ -39,7 +39,7 @@ pub(super) fn parse(args: &[Value]) -> Outcome {
 
 /// `units.parse_bytes(text)`: a number of bytes such as `1.5GiB` or `2MB`, cut to a whole one. OPA computes it in
 /// a float of 64 significant bits, which shows beyond 2^64.
-pub(super) fn parse_bytes(args: &[Value]) -> Outcome {
+pub(super) fn parse_bytes(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let text = text.to_lowercase().replace('"', "");
         let (number, unit) = number_and_unit(&text, "units.parse_bytes")?;

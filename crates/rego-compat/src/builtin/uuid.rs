@@ -9,7 +9,7 @@ use super::{Outcome, operand};
 const UNIX_EPOCH: i64 = 122_192_928_000_000_000;
 
 /// `uuid.parse(text)`: what a UUID says about itself; undefined for other text.
-pub(super) fn parse(args: &[Value]) -> Outcome {
+pub(super) fn parse(args: &[&Value]) -> Outcome {
     match operand::string(args, 0) {
         Ok(text) => bytes_of(text).map_or(Outcome::Undefined, |bytes| Outcome::Value(described(bytes))),
         Err(fault) => Outcome::Error(fault),
@@ -18,9 +18,9 @@ pub(super) fn parse(args: &[Value]) -> Outcome {
 
 /// `uuid.rfc4122(key)`: a random UUID; an evaluation has one answer for each key, which is remembered where builtins are
 /// called.
-pub(super) fn rfc4122(args: &[Value]) -> Outcome {
+pub(super) fn rfc4122(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|_| {
-        let mut bytes = random()?;
+        let mut bytes = super::numbers::random()?;
         // Version 4 of the variant of RFC 4122.
         bytes[6] = (bytes[6] & 0x0f) | 0x40;
         bytes[8] = (bytes[8] & 0x3f) | 0x80;
@@ -30,23 +30,6 @@ pub(super) fn rfc4122(args: &[Value]) -> Outcome {
         Ok(Value::from(groups.join("-")))
     });
     answer.into()
-}
-
-/// `rand.intn(key, n)`: a number from 0 up to the size of `n`, and 0 for 0.
-pub(super) fn intn(args: &[Value]) -> Outcome {
-    let answer = operand::string(args, 0).and_then(|_| {
-        let bound = u128::from(operand::integer(args, 1)?.unsigned_abs());
-        // 128 random bits: the remainder favours no number by more than one in 2^64.
-        let drawn = u128::from_be_bytes(random()?).checked_rem(bound).unwrap_or(0);
-        Ok(Value::from(drawn))
-    });
-    answer.into()
-}
-
-fn random() -> Result<[u8; 16], operand::Fault> {
-    let mut bytes = [0_u8; 16];
-    let filled = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
-    filled.map(|()| bytes).map_err(|_| "the system has no random numbers".to_owned())
 }
 
 /// The bytes of a UUID: plain, as a URN, within any two characters, or without hyphens.

@@ -14,7 +14,7 @@ use super::Outcome;
 use super::operand;
 
 /// `yaml.is_valid(text)`; what is no text is not valid.
-pub(super) fn is_valid(args: &[Value]) -> Outcome {
+pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     match operand::string(args, 0).and_then(read::first_document) {
         Err(fault) if fault == operand::EXCESS => Outcome::Excess,
         read => Value::Bool(read.is_ok()).into(),
@@ -22,13 +22,14 @@ pub(super) fn is_valid(args: &[Value]) -> Outcome {
 }
 
 /// `yaml.unmarshal(text)`: the first of its documents; the others must only be well-formed.
-pub(super) fn unmarshal(args: &[Value]) -> Outcome {
+pub(super) fn unmarshal(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(read::first_document).into()
 }
 
 /// `yaml.marshal(x)`.
-pub(super) fn marshal(args: &[Value]) -> Outcome {
+pub(super) fn marshal(args: &[&Value]) -> Outcome {
     args.first()
+        .copied()
         .ok_or_else(|| operand::wrong(0, "any", None))
         .and_then(write::document)
         .map(Value::from)

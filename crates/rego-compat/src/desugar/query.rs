@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::ast::{Body, Literal, LiteralKind, Name, Node, Term};
-use crate::builtin::signature;
+use crate::builtin;
 use crate::finding::Pos;
 use crate::ir::{Action, Definition, Group, GroupId, Kind, Leaf, Operand, Rule, Rulebook, Slot, Statement};
 use crate::module::Module;
@@ -163,7 +163,7 @@ impl Visit for Search<'_> {
                 .iter()
                 .skip(1)
                 .any(|part| matches!(&part.node, Node::Var(name) if !self.globals.contains_key(name))),
-            Node::Call(call) => signature::find(&call.name()).is_some_and(|found| found.name == "walk"),
+            Node::Call(call) => builtin::find(&call.name()).is_some_and(|found| found.name == "walk"),
             _ => false,
         };
     }

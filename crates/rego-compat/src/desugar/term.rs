@@ -6,7 +6,7 @@ use crate::value::Value;
 use crate::value::{Object, Set};
 
 use crate::ast::{Call, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
-use crate::builtin::signature;
+use crate::builtin::{self, Builtin};
 use crate::finding::{Code, Pos};
 use crate::ir::{Action, Callee, Collect, CollectKind, Kind, Operand, Reference, Root, Statement};
 
@@ -154,10 +154,10 @@ impl Lowering<'_> {
     fn described(&self, callee: Callee) -> Option<Value> {
         let place = self.place?;
         match callee {
-            Callee::Builtin(signature) if signature.name == "rego.metadata.rule" => {
+            Callee::Builtin(builtin) if builtin.name == "rego.metadata.rule" => {
                 Some(self.book.annotations.rule(place))
             }
-            Callee::Builtin(signature) if signature.name == "rego.metadata.chain" => {
+            Callee::Builtin(builtin) if builtin.name == "rego.metadata.chain" => {
                 Some(self.book.annotations.chain(self.module, place))
             }
             _ => None,
@@ -166,8 +166,8 @@ impl Lowering<'_> {
 
     fn arity(&self, callee: Callee) -> Option<usize> {
         match callee {
-            Callee::Builtin(signature) if signature.is_variadic() => None,
-            Callee::Builtin(signature) => Some(signature.args.len()),
+            Callee::Builtin(builtin) if builtin.is_variadic() => None,
+            Callee::Builtin(builtin) => Some(builtin.args.len()),
             Callee::External(_) | Callee::Hook(_) => Some(1),
             Callee::Function(group) => match self.book.groups.get(group).map(|group| group.kind) {
                 Some(Kind::Function { arity }) => Some(arity),
@@ -202,19 +202,19 @@ impl Lowering<'_> {
                 let message = format!("undefined function {}", path.join("."));
                 self.report(at, Code::Type, message, "define it, or mend its name");
             }
-            Callee::Builtin(signature) => self.check_builtin(signature, at),
+            Callee::Builtin(builtin) => self.check_builtin(builtin, at),
             Callee::Function(_) | Callee::External(_) | Callee::Hook(_) => {}
         }
         found
     }
 
-    fn check_builtin(&mut self, signature: &'static signature::Signature, at: Pos) {
-        if self.rules.disables(signature.name) {
-            let message = format!("unsafe built-in function calls in expression: {}", signature.name);
+    fn check_builtin(&mut self, builtin: &'static Builtin, at: Pos) {
+        if self.rules.disables(builtin.name) {
+            let message = format!("unsafe built-in function calls in expression: {}", builtin.name);
             self.report(at, Code::Refused, message, "the host does not allow this function");
         }
-        if signature.removed && self.module.tree.strict {
-            let message = format!("deprecated built-in function calls in expression: {}", signature.name);
+        if builtin.removed && self.module.tree.strict {
+            let message = format!("deprecated built-in function calls in expression: {}", builtin.name);
             self.report(at, Code::Type, message, "Rego v1 has no such function");
         }
     }
@@ -247,7 +247,7 @@ impl Lowering<'_> {
         if let Some(index) = self.book.externals.iter().position(|external| *external == name) {
             return Callee::External(index);
         }
-        signature::find(&name).map_or(Callee::Unknown, Callee::Builtin)
+        builtin::find(&name).map_or(Callee::Unknown, Callee::Builtin)
     }
 
     /// Functions, and complete rules, which are functions of nothing.
@@ -312,7 +312,7 @@ impl Lowering<'_> {
             });
         }
         let output = Operand::Var(self.temporary());
-        let callee = signature::find("internal.template_string").map_or(Callee::Unknown, Callee::Builtin);
+        let callee = builtin::find("internal.template_string").map_or(Callee::Unknown, Callee::Builtin);
         let action = Action::Call { callee, args: vec![Operand::Array(items)], output: Some(output.clone()) };
         before.push(Statement { negated: false, action, with: Vec::new(), at });
         output

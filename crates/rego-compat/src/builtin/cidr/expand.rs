@@ -4,16 +4,12 @@ use crate::builtin::cidr::addresses;
 use crate::meter::Meter;
 use crate::value::{Set, Value};
 
-use crate::builtin::{Answer, Native, answer, text_at};
+use crate::builtin::{Answer, answer, text_at};
 
 /// Bytes of one address in a set.
 const EACH: usize = 72;
 
-pub(in crate::builtin) fn find(name: &str) -> Option<Native> {
-    (name == "net.cidr_expand").then_some(expand)
-}
-
-fn expand(args: &[&Value], meter: &Meter) -> Answer {
+pub(in crate::builtin) fn expand(args: &[&Value], meter: &Meter) -> Answer {
     let Some((count, addresses)) = text_at(args, 0).and_then(addresses) else { return Ok(None) };
     meter.afford(u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(40))?;
     meter.afford_bytes(usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(EACH))?;

@@ -78,13 +78,13 @@ fn values(certificates: &[&Certificate], with_uri_texts: bool) -> Value {
 }
 
 /// `crypto.x509.parse_certificates(text)`.
-pub(in crate::builtin) fn parse_certificates(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn parse_certificates(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(certificates);
     answer.map(|found| values(&found.iter().collect::<Vec<_>>(), true)).into()
 }
 
 /// `crypto.x509.parse_and_verify_certificates(text)`: from a root to a leaf, for servers, now.
-pub(in crate::builtin) fn parse_and_verify(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn parse_and_verify(args: &[&Value]) -> Outcome {
     let options = Options { host: String::new(), now: now(), usages: Vec::new() };
     let answer =
         operand::string(args, 0).map(|text| verified(certificates(text).ok().as_deref(), &options, true));
@@ -92,7 +92,7 @@ pub(in crate::builtin) fn parse_and_verify(args: &[Value]) -> Outcome {
 }
 
 /// `crypto.x509.parse_and_verify_certificates_with_options(text, options)`.
-pub(in crate::builtin) fn parse_and_verify_with_options(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn parse_and_verify_with_options(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let options = operand::object(args, 1)?;
         match certificates(text) {
@@ -176,7 +176,7 @@ fn usages(value: &Value) -> Result<Vec<i64>, Fault> {
 }
 
 /// `crypto.x509.parse_certificate_request(text)`.
-pub(in crate::builtin) fn parse_certificate_request(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn parse_certificate_request(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let is_pem = text.starts_with("-----BEGIN CERTIFICATE REQUEST-----");
         let bytes = if is_pem { text.as_bytes().to_vec() } else { decoded(text)? };
@@ -206,7 +206,7 @@ fn private_keys(text: &str) -> Result<Vec<PrivateKey>, Fault> {
 }
 
 /// `crypto.parse_private_keys(text)`; null for an empty text.
-pub(in crate::builtin) fn parse_private_keys(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn parse_private_keys(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let keys = private_keys(text)?;
         Ok(if text.is_empty() {
@@ -219,7 +219,7 @@ pub(in crate::builtin) fn parse_private_keys(args: &[Value]) -> Outcome {
 }
 
 /// `crypto.x509.parse_rsa_private_key(text)`: the first key, of whatever kind, as a JSON web key.
-pub(in crate::builtin) fn parse_rsa_private_key(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn parse_rsa_private_key(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         if text.is_empty() {
             return Err("input PEM data was empty".to_owned());
@@ -232,7 +232,7 @@ pub(in crate::builtin) fn parse_rsa_private_key(args: &[Value]) -> Outcome {
 }
 
 /// `crypto.x509.parse_keypair(certificate, key)`.
-pub(in crate::builtin) fn parse_keypair(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn parse_keypair(args: &[&Value]) -> Outcome {
     let answer =
         operand::string(args, 0).and_then(|certificate| keypair(certificate, operand::string(args, 1)?));
     answer.into()

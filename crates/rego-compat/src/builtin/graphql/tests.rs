@@ -7,7 +7,7 @@ use super::*;
 fn call(name: &str, args: &[&str]) -> Answer {
     let args: Vec<Value> = args.iter().map(|arg| Value::from(*arg)).collect();
     let args: Vec<&Value> = args.iter().collect();
-    find(name).unwrap()(&args, &Meter::new(&Budget::default()))
+    crate::builtin::find(name).unwrap().call(&args, &Meter::new(&Budget::default()))
 }
 
 const SCHEMA: &str = "
@@ -106,7 +106,10 @@ fn trees_are_those_of_opa() {
     assert_eq!(tree, Value::from_json_str(wanted).unwrap());
     let args = [tree, SCHEMA.into()];
     let args: Vec<&Value> = args.iter().collect();
-    assert_eq!(find("graphql.is_valid").unwrap()(&args, &Meter::new(&Budget::default())), answer(false));
+    assert_eq!(
+        crate::builtin::find("graphql.is_valid").unwrap().call(&args, &Meter::new(&Budget::default())),
+        answer(false)
+    );
 }
 
 #[test]

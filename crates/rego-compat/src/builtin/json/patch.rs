@@ -11,9 +11,9 @@ use crate::builtin::Outcome;
 use crate::builtin::operand::{self, Fault};
 
 /// `json.patch(document, operations)`.
-pub(in crate::builtin) fn patch(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn patch(args: &[&Value]) -> Outcome {
     let answer = operand::array(args, 1).and_then(|operations| {
-        let root = args.first().cloned().ok_or_else(|| operand::wrong(0, "any", None))?;
+        let root = args.first().copied().cloned().ok_or_else(|| operand::wrong(0, "any", None))?;
         let mut document = Document { closed: !is_compound(&root), root };
         for operation in operations.iter() {
             let Value::Object(operation) = operation else {
@@ -262,7 +262,7 @@ mod tests {
             .map(|depth| format!(r#"{{"op": "add", "path": "{}", "value": {{}}}}"#, "/a".repeat(depth)))
             .map(|text| Value::from_json_str(&text).unwrap())
             .collect();
-        let patched = patch(&[Value::new_object(), Value::from(operations)]);
+        let patched = patch(&[&Value::new_object(), &Value::from(operations)]);
         assert!(matches!(patched, Outcome::Excess), "{patched:?}");
     }
 }

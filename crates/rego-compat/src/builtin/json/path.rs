@@ -2,30 +2,30 @@
 
 use crate::value::{Array, Object, Set, Value};
 
+use crate::builtin::Outcome;
 use crate::builtin::operand::{self, Fault};
-use crate::builtin::{Outcome, outcome};
 
 /// `json.filter(x, paths)`: what is at or below the paths.
-pub(in crate::builtin) fn filter(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn filter(args: &[&Value]) -> Outcome {
     let kept = || {
         operand::object(args, 0)?;
-        Ok::<_, Fault>(filtered(args.first().unwrap_or(&Value::Null), &tree(&paths(args)?)))
+        Ok::<_, Fault>(filtered(args.first().copied().unwrap_or(&Value::Null), &tree(&paths(args)?)))
     };
-    outcome(kept())
+    kept().into()
 }
 
 /// `json.remove(x, paths)`: all but that.
-pub(in crate::builtin) fn remove(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn remove(args: &[&Value]) -> Outcome {
     let rest = || {
         operand::object(args, 0)?;
-        let rest = removed(args.first().unwrap_or(&Value::Null), Some(&tree(&paths(args)?)));
+        let rest = removed(args.first().copied().unwrap_or(&Value::Null), Some(&tree(&paths(args)?)));
         Ok::<_, Fault>(rest.unwrap_or(Value::Undefined))
     };
-    outcome(rest())
+    rest().into()
 }
 
-fn paths(args: &[Value]) -> Result<Vec<Vec<Value>>, Fault> {
-    match args.get(1) {
+fn paths(args: &[&Value]) -> Result<Vec<Vec<Value>>, Fault> {
+    match args.get(1).copied() {
         Some(Value::Array(paths)) => paths.iter().map(parsed).collect(),
         Some(Value::Set(paths)) => paths.iter().map(parsed).collect(),
         other => Err(operand::wrong(1, "one of {set, array}", other)),

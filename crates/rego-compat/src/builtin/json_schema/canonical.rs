@@ -3,7 +3,7 @@
 //! What `const` and `enum` compare, and print. Numbers that differ beyond a float's precision are one here, as in the
 //! library.
 
-use crate::builtin::quote;
+use crate::builtin::json::quote;
 use crate::value::{Number, Value};
 
 /// The text of a value; none where a number is beyond what a float holds, which the library reports for a schema and

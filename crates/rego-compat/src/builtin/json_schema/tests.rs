@@ -6,7 +6,7 @@ use super::*;
 
 fn call(name: &str, args: &[Value]) -> Answer {
     let args: Vec<&Value> = args.iter().collect();
-    find(name).unwrap()(&args, &Meter::new(&Budget::default()))
+    crate::builtin::find(name).unwrap().call(&args, &Meter::new(&Budget::default()))
 }
 
 #[track_caller]

@@ -7,7 +7,7 @@ use crate::builtin::Outcome;
 
 /// `object.subset(super, sub)`: whether all of `sub` is in `super`, objects within objects included. An array is
 /// in another as a run of its elements, a set in an array regardless of their order.
-pub(in crate::builtin) fn subset(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn subset(args: &[&Value]) -> Outcome {
     let answer = match args {
         [Value::Object(whole), Value::Object(part)] => in_object(whole, part),
         [Value::Set(whole), Value::Set(part)] => part.is_subset(whole),

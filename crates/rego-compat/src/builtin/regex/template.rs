@@ -1,4 +1,4 @@
-//! `regex.is_valid` and `regex.template_match`. Source: OPA `topdown/regex.go`; patterns are Go's, see
+//! `regex.template_match`. Source: OPA `topdown/regex_template.go`; patterns are Go's, see
 //! [`go_compat::regexp`].
 
 use std::rc::Rc;
@@ -14,14 +14,8 @@ fn compiled(pattern: &str) -> Result<Rc<Regex>, Fault> {
     regexp::compile(pattern).map(|pattern| pattern.regex).map_err(|error| error.to_string())
 }
 
-/// `regex.is_valid(pattern)`; what is no text is not valid.
-pub(in crate::builtin) fn is_valid(args: &[Value]) -> Outcome {
-    let valid = operand::string(args, 0).is_ok_and(regexp::is_valid);
-    Outcome::Value(Value::Bool(valid))
-}
-
 /// `regex.template_match(template, text, start, end)`: between the delimiters are patterns, all else is itself.
-pub(in crate::builtin) fn template_match(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn template_match(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|template| {
         let text = operand::string(args, 1)?;
         let (start, end) = (delimiter(args, 2, "start")?, delimiter(args, 3, "end")?);
@@ -31,7 +25,7 @@ pub(in crate::builtin) fn template_match(args: &[Value]) -> Outcome {
     answer.into()
 }
 
-fn delimiter(args: &[Value], index: usize, name: &str) -> Result<u8, Fault> {
+fn delimiter(args: &[&Value], index: usize, name: &str) -> Result<u8, Fault> {
     match operand::string(args, index)?.as_bytes() {
         [byte] => Ok(*byte),
         bytes => {

@@ -1,60 +1,31 @@
-//! Functions over strings that the engine lacks or answers differently. Source: OPA `topdown/strings.go`.
+//! Positions, parts and cases of strings. Source: OPA `topdown/strings.go`.
 
 use crate::value::Value;
 
 use crate::builtin::Outcome;
 use crate::builtin::operand::{self, Fault};
 
-/// Go's `strings.Replacer`: at every place the first pair that fits. An empty pattern fits between any two bytes,
-/// but not right after it has fitted. The bytes of a character it breaks apart are shown as Go shows them.
-pub(crate) fn replace_all(text: &str, pairs: &[(&str, &str)]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut after_empty = false;
-    let between = pairs.iter().find(|(old, _)| old.is_empty()).map_or("", |(_, new)| *new);
-    loop {
-        let fits = |(old, _): &&(&str, &str)| !(after_empty && old.is_empty()) && rest.starts_with(old);
-        if let Some((old, new)) = pairs.iter().find(fits) {
-            out.push_str(new);
-            after_empty = old.is_empty();
-            rest = rest.strip_prefix(old).unwrap_or("");
-            continue;
-        }
-        after_empty = false;
-        let Some(character) = rest.chars().next() else {
-            return out;
-        };
-        if between.is_empty() || character.is_ascii() {
-            out.push(character);
-        } else {
-            let bytes = vec![char::REPLACEMENT_CHARACTER.to_string(); character.len_utf8()];
-            out.push_str(&bytes.join(between));
-        }
-        rest = rest.get(character.len_utf8()..).unwrap_or("");
-    }
-}
-
 /// `trim_space(text)`: white space as Unicode has it.
-pub(in crate::builtin) fn trim_space(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn trim_space(args: &[&Value]) -> Outcome {
     operand::string(args, 0).map(|text| Value::from(text.trim())).into()
 }
 
 /// `strings.reverse(text)`, character by character.
-pub(in crate::builtin) fn reverse(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn reverse(args: &[&Value]) -> Outcome {
     operand::string(args, 0).map(|text| Value::from(text.chars().rev().collect::<String>())).into()
 }
 
 /// `strings.any_prefix_match(texts, prefixes)`.
-pub(in crate::builtin) fn any_prefix_match(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn any_prefix_match(args: &[&Value]) -> Outcome {
     any_match(args, |text, prefix| text.starts_with(prefix))
 }
 
 /// `strings.any_suffix_match(texts, suffixes)`.
-pub(in crate::builtin) fn any_suffix_match(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn any_suffix_match(args: &[&Value]) -> Outcome {
     any_match(args, |text, suffix| text.ends_with(suffix))
 }
 
-fn any_match(args: &[Value], fits: fn(&str, &str) -> bool) -> Outcome {
+fn any_match(args: &[&Value], fits: fn(&str, &str) -> bool) -> Outcome {
     let answer = texts(args, 0).and_then(|texts_of| {
         let parts = texts(args, 1)?;
         Ok(Value::Bool(texts_of.iter().any(|text| parts.iter().any(|part| fits(text, part)))))
@@ -63,8 +34,8 @@ fn any_match(args: &[Value], fits: fn(&str, &str) -> bool) -> Outcome {
 }
 
 /// A string, or the strings of an array or a set.
-fn texts(args: &[Value], index: usize) -> Result<Vec<&str>, Fault> {
-    match args.get(index) {
+fn texts<'v>(args: &[&'v Value], index: usize) -> Result<Vec<&'v str>, Fault> {
+    match args.get(index).copied() {
         Some(Value::String(text)) => Ok(vec![&**text]),
         Some(Value::Array(items)) => items.iter().map(|item| text_of(item, index)).collect(),
         Some(Value::Set(items)) => items.iter().map(|item| text_of(item, index)).collect(),
@@ -80,11 +51,11 @@ fn text_of(value: &Value, index: usize) -> Result<&str, Fault> {
 }
 
 /// `strings.split_n(text, delimiter, n)`: the first `n` parts, or the last `-n`.
-pub(in crate::builtin) fn split_n(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn split_n(args: &[&Value]) -> Outcome {
     split(args).into()
 }
 
-fn split(args: &[Value]) -> Result<Value, Fault> {
+fn split(args: &[&Value]) -> Result<Value, Fault> {
     let (text, delimiter) = (operand::string(args, 0)?, operand::string(args, 1)?);
     let wanted = operand::integer(args, 2)?;
     let parts: Vec<&str> = match delimiter {
@@ -100,7 +71,7 @@ fn split(args: &[Value]) -> Result<Value, Fault> {
 }
 
 /// `strings.count(text, searched)`: how often it occurs, overlaps not counted.
-pub(in crate::builtin) fn count(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn count(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let searched = operand::string(args, 1)?;
         let count = match searched {
@@ -113,7 +84,7 @@ pub(in crate::builtin) fn count(args: &[Value]) -> Outcome {
 }
 
 /// `substring(text, offset, length)`, in characters; all of the rest if the length is negative.
-pub(in crate::builtin) fn substring(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn substring(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let (offset, length) = (operand::integer(args, 1)?, operand::integer(args, 2)?);
         let offset = usize::try_from(offset).map_err(|_| "negative offset".to_owned())?;
@@ -124,17 +95,17 @@ pub(in crate::builtin) fn substring(args: &[Value]) -> Outcome {
 }
 
 /// `indexof(text, searched)`: the first place in characters, or -1.
-pub(in crate::builtin) fn indexof(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn indexof(args: &[&Value]) -> Outcome {
     let answer = places(args).map(|places| Value::from(places.first().map_or(-1, |place| *place)));
     answer.into()
 }
 
 /// `indexof_n(text, searched)`: all places in characters, overlapping ones too.
-pub(in crate::builtin) fn indexof_n(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn indexof_n(args: &[&Value]) -> Outcome {
     places(args).map(|places| Value::from(places.into_iter().map(Value::from).collect::<Vec<_>>())).into()
 }
 
-fn places(args: &[Value]) -> Result<Vec<i64>, Fault> {
+fn places(args: &[&Value]) -> Result<Vec<i64>, Fault> {
     let (text, searched) = (operand::string(args, 0)?, operand::string(args, 1)?);
     if searched.is_empty() {
         return Err("empty search character".to_owned());
@@ -145,7 +116,7 @@ fn places(args: &[Value]) -> Result<Vec<i64>, Fault> {
 }
 
 /// `lower(text)`, character by character as Go does: what has no single lower-case character stays.
-pub(in crate::builtin) fn lower(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn lower(args: &[&Value]) -> Outcome {
     // The dotted capital I is the one character whose lower case Go cuts short.
     let one = |c: char| {
         if c == '\u{130}' { 'i' } else { single(c, c.to_lowercase()) }
@@ -154,7 +125,7 @@ pub(in crate::builtin) fn lower(args: &[Value]) -> Outcome {
 }
 
 /// `upper(text)`, character by character as Go does: what has no single upper-case character stays.
-pub(in crate::builtin) fn upper(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn upper(args: &[&Value]) -> Outcome {
     let one = |c: char| single(c, c.to_uppercase());
     operand::string(args, 0).map(|text| Value::from(text.chars().map(one).collect::<String>())).into()
 }
@@ -167,7 +138,7 @@ fn single(character: char, mut mapped: impl Iterator<Item = char>) -> char {
 }
 
 /// `glob.quote_meta(text)`: every character that means something in a pattern, escaped.
-pub(in crate::builtin) fn glob_quote_meta(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn glob_quote_meta(args: &[&Value]) -> Outcome {
     let quoted = |text: &str| {
         let mut out = String::with_capacity(text.len());
         for character in text.chars() {

@@ -3,7 +3,7 @@
 use hmac::Hmac;
 use sha2::{Sha256, Sha384, Sha512};
 
-use crate::builtin::crypto as digest;
+use crate::builtin::crypto;
 
 /// An algorithm such as `PS384`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,11 +59,11 @@ impl Algorithm {
     /// Whether a signature is a shared secret's.
     pub(super) fn secret_verifies(self, secret: &str, signed: &[u8], signature: &[u8]) -> bool {
         let authenticate = match self.hash {
-            Hash::Sha256 => digest::authenticate::<Hmac<Sha256>>,
-            Hash::Sha384 => digest::authenticate::<Hmac<Sha384>>,
-            Hash::Sha512 => digest::authenticate::<Hmac<Sha512>>,
+            Hash::Sha256 => crypto::authenticate::<Hmac<Sha256>>,
+            Hash::Sha384 => crypto::authenticate::<Hmac<Sha384>>,
+            Hash::Sha512 => crypto::authenticate::<Hmac<Sha512>>,
         };
         let expected = authenticate(signed, secret.as_bytes()).filter(|_| self.family == Family::Secret);
-        expected.is_some_and(|expected| digest::same(&expected, signature))
+        expected.is_some_and(|expected| crypto::same(&expected, signature))
     }
 }

@@ -127,7 +127,7 @@ pub(super) fn any_verifies(
 }
 
 /// `io.jwt.decode_verify(token, constraints)`: whether the token is as required, its header and its payload.
-pub(in crate::builtin) fn decode_verify(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn decode_verify(args: &[&Value]) -> Outcome {
     let answer = operand::object(args, 1).and_then(|object| {
         let constraints = Constraints::parse(object)?;
         let token = operand::string(args, 0)?;

@@ -12,13 +12,13 @@ use sha2::{Sha256, Sha384, Sha512};
 use super::algorithm::{Algorithm, Family, Hash};
 use super::field;
 use crate::builtin::encoding::from_base64url;
-use crate::builtin::json as document;
+use crate::builtin::json;
 use crate::builtin::operand::{self, Fault};
-use crate::builtin::{Outcome, crypto as digest};
+use crate::builtin::{Outcome, crypto};
 
 /// `io.jwt.encode_sign(headers, payload, key)`, all of them objects.
-pub(in crate::builtin) fn encode_sign(args: &[Value]) -> Outcome {
-    let texts: Result<Vec<String>, Fault> = args.iter().map(document::marshalled).collect();
+pub(in crate::builtin) fn encode_sign(args: &[&Value]) -> Outcome {
+    let texts: Result<Vec<String>, Fault> = args.iter().copied().map(json::marshalled).collect();
     match texts.as_deref() {
         Ok([header, payload, key]) => token(header, payload, key).into(),
         Ok(_) => Outcome::Undefined,
@@ -27,7 +27,7 @@ pub(in crate::builtin) fn encode_sign(args: &[Value]) -> Outcome {
 }
 
 /// `io.jwt.encode_sign_raw(headers, payload, key)`, all of them JSON in text.
-pub(in crate::builtin) fn encode_sign_raw(args: &[Value]) -> Outcome {
+pub(in crate::builtin) fn encode_sign_raw(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|header| {
         let (payload, key) = (operand::string(args, 1)?, operand::string(args, 2)?);
         token(header, payload, key)
@@ -56,9 +56,9 @@ fn signature_of(signed: &[u8], algorithm: Algorithm, key: &Value) -> Option<Vec<
     let bytes = |name| from_base64url(text(name)?).ok();
     match (&**text("kty")?, algorithm.family) {
         ("oct", Family::Secret) => match algorithm.hash {
-            Hash::Sha256 => digest::authenticate::<Hmac<Sha256>>(signed, &bytes("k")?),
-            Hash::Sha384 => digest::authenticate::<Hmac<Sha384>>(signed, &bytes("k")?),
-            Hash::Sha512 => digest::authenticate::<Hmac<Sha512>>(signed, &bytes("k")?),
+            Hash::Sha256 => crypto::authenticate::<Hmac<Sha256>>(signed, &bytes("k")?),
+            Hash::Sha384 => crypto::authenticate::<Hmac<Sha384>>(signed, &bytes("k")?),
+            Hash::Sha512 => crypto::authenticate::<Hmac<Sha512>>(signed, &bytes("k")?),
         },
         ("RSA", Family::Pkcs1 | Family::Pss) => rsa(signed, algorithm, &bytes),
         ("EC", Family::Elliptic) => elliptic(signed, algorithm.hash, &bytes),
