@@ -113,12 +113,15 @@ impl Lowering<'_> {
 
     /// Statements that give a slot the value of a term. A call that names its own output has no other value.
     fn capture(&mut self, term: &Term, slot: Slot, parts: &mut Vec<Statement>) -> bool {
-        let Node::Call(call) = &term.node else {
-            let value = self.term(term, parts);
-            parts.push(unify(Operand::Var(slot), value, term.at));
-            return true;
-        };
-        self.call(call, None, term.at, parts);
+        match &term.node {
+            Node::Call(call) => self.call(call, None, term.at, parts),
+            Node::Chain(chain) => self.chain(chain, None, parts),
+            _ => {
+                let value = self.term(term, parts);
+                parts.push(unify(Operand::Var(slot), value, term.at));
+                return true;
+            }
+        }
         match parts.last_mut() {
             Some(Statement { action: Action::Call { output: output @ None, .. }, .. }) => {
                 *output = Some(Operand::Var(slot));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::value::Value;
 use crate::value::{Object, Set};
 
-use crate::ast::{Call, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
+use crate::ast::{Call, Chain, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
 use crate::builtin::{self, Builtin};
 use crate::finding::{Code, Pos};
 use crate::ir::{Action, Callee, Collect, CollectKind, Kind, Operand, Reference, Root, Statement};
@@ -30,6 +30,11 @@ impl Lowering<'_> {
                     self.report(term.at, Code::Type, message, "print in a statement of its own");
                 }
                 self.call(call, Some(output.clone()), term.at, before);
+                output
+            }
+            Node::Chain(chain) => {
+                let output = Operand::Var(self.temporary());
+                self.chain(chain, Some(output.clone()), before);
                 output
             }
             Node::Array(items) => self.array(items, before),
@@ -128,8 +133,36 @@ impl Lowering<'_> {
         at: Pos,
         before: &mut Vec<Statement>,
     ) {
-        let mut args: Vec<Operand> = call.args.iter().map(|arg| self.term(arg, before)).collect();
-        let callee = self.callee(call, at);
+        let args: Vec<Operand> = call.args.iter().map(|arg| self.term(arg, before)).collect();
+        before.push(self.called(&call.operator, args, output, at));
+    }
+
+    /// Adds the statements for a chain, one for each operator: `output = 1 + 2 - 3` becomes `plus(1, 2, a)` and
+    /// `minus(a, 3, output)`. Variables are numbered from the outermost call inwards, as for nested calls.
+    pub(super) fn chain(&mut self, chain: &Chain, output: Option<Operand>, before: &mut Vec<Statement>) {
+        let inner = chain.links.len().saturating_sub(1);
+        let mut outputs: Vec<Option<Operand>> = vec![output];
+        outputs.extend((0..inner).map(|_| Some(Operand::Var(self.temporary()))));
+        let mut left = self.term(&chain.first, before);
+        for (link, output) in chain.links.iter().zip(outputs.into_iter().rev()) {
+            let right = self.term(&link.right, before);
+            let args = vec![
+                std::mem::replace(&mut left, output.clone().unwrap_or(Operand::Const(Value::Undefined))),
+                right,
+            ];
+            before.push(self.called(&link.operator, args, output, link.at));
+        }
+    }
+
+    /// The statement for a call of these operands.
+    fn called(
+        &mut self,
+        operator: &[Name],
+        mut args: Vec<Operand>,
+        output: Option<Operand>,
+        at: Pos,
+    ) -> Statement {
+        let callee = self.callee(operator, at);
         let arity = self.arity(callee);
         let mut output = output;
         if let Some(arity) = arity {
@@ -137,7 +170,7 @@ impl Lowering<'_> {
                 output = args.pop();
             }
             if args.len() != arity {
-                self.wrong_arity(call, arity, args.len(), at);
+                self.wrong_arity(operator, arity, args.len(), at);
             }
         }
         let action = match (self.described(callee), output) {
@@ -147,7 +180,7 @@ impl Lowering<'_> {
             (Some(value), None) => Action::Term(Operand::Const(value)),
             (None, output) => Action::Call { callee, args, output },
         };
-        before.push(Statement { negated: false, action, with: Vec::new(), at });
+        Statement { negated: false, action, with: Vec::new(), at }
     }
 
     /// What a rule's annotations say, where a function is called that tells it. Nothing is left to call.
@@ -178,20 +211,21 @@ impl Lowering<'_> {
         }
     }
 
-    fn wrong_arity(&mut self, call: &Call, arity: usize, given: usize, at: Pos) {
+    fn wrong_arity(&mut self, operator: &[Name], arity: usize, given: usize, at: Pos) {
         let plural = if given == 1 { "" } else { "s" };
-        let message = format!("function {} has arity {arity}, got {given} argument{plural}", call.name());
+        let message =
+            format!("function {} has arity {arity}, got {given} argument{plural}", operator.join("."));
         self.report(at, Code::Type, message, "");
     }
 
     /// What the operator of a call names; unknown names are reported.
-    fn callee(&mut self, call: &Call, at: Pos) -> Callee {
-        let path = self.operator_path(&call.operator);
+    fn callee(&mut self, operator: &[Name], at: Pos) -> Callee {
+        let path = self.operator_path(operator);
         let Some(path) = path else {
             self.report(
                 at,
                 Code::Compile,
-                format!("called function {} shadowed", call.name()),
+                format!("called function {} shadowed", operator.join(".")),
                 "rename the variable",
             );
             return Callee::Unknown;

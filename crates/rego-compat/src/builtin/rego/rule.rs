@@ -120,6 +120,9 @@ fn is_ground(term: &Term) -> bool {
         Node::Array(terms) | Node::Set(terms) => terms.iter().all(is_ground),
         Node::Object(pairs) => pairs.iter().all(|(key, value)| is_ground(key) && is_ground(value)),
         Node::Call(call) => call.args.iter().all(is_ground),
+        Node::Chain(chain) => {
+            is_ground(&chain.first) && chain.links.iter().all(|link| is_ground(&link.right))
+        }
         Node::Var(_) | Node::Comprehension(_) | Node::Template(_) => false,
     }
 }

@@ -32,6 +32,7 @@ impl Writer<'_> {
     fn statement(&self, kind: &LiteralKind) -> Written {
         match kind {
             LiteralKind::Term(Term { node: Node::Call(call), .. }) => self.call(call),
+            LiteralKind::Term(Term { node: Node::Chain(chain), .. }) => self.chain(chain),
             LiteralKind::Term(term) => self.term(term),
             LiteralKind::Unify(left, right) => self.operation("eq", &[left, right]),
             LiteralKind::Assign(left, right) => self.operation("assign", &[left, right]),

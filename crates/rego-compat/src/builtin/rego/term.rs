@@ -1,10 +1,15 @@
 //! Terms: `{"type": …, "value": …}`.
 
-use crate::ast::{Call, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
+use crate::ast::{Call, Chain, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
 use crate::error::EvalError;
 use crate::value::Value;
 
+use eval_budget::Limit;
+
 use super::{Writer, Written, list, order};
+
+/// Operators of a chain that may be written: each is two levels of nesting in the answer.
+const LONGEST_CHAIN: usize = 128;
 
 impl Writer<'_> {
     pub(super) fn term(&self, term: &Term) -> Written {
@@ -14,6 +19,7 @@ impl Writer<'_> {
             Node::Var(name) => self.variable(name),
             Node::Ref(terms) | Node::Array(terms) => self.typed(term.describe(), self.terms(terms)?),
             Node::Call(call) => self.typed("call", self.call(call)?),
+            Node::Chain(chain) => self.typed("call", self.chain(chain)?),
             Node::Set(terms) => self.typed("set", self.set(terms)?),
             Node::Object(pairs) => self.typed("object", self.object(pairs)?),
             Node::Comprehension(comprehension) => {
@@ -47,6 +53,20 @@ impl Writer<'_> {
     pub(super) fn call(&self, call: &Call) -> Written {
         let operator = std::iter::once_with(|| self.reference(&call.operator));
         list(operator.chain(call.args.iter().map(|arg| self.term(arg)))).map(Value::from)
+    }
+
+    /// As [`Self::call`], for the calls that a chain of operators is, one inside the other.
+    pub(super) fn chain(&self, chain: &Chain) -> Written {
+        if chain.links.len() > LONGEST_CHAIN {
+            return Err(EvalError::Budget(Limit::Depth));
+        }
+        let mut written = None;
+        for link in &chain.links {
+            let left = written.map_or_else(|| self.term(&chain.first), |call| self.typed("call", call))?;
+            let call = vec![self.reference(&link.operator)?, left, self.term(&link.right)?];
+            written = Some(Value::from(call));
+        }
+        Ok(written.unwrap_or(Value::Null))
     }
 
     /// The call of a builtin that is written otherwise.
