@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::{
-    Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, Operations,
+    Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, ObjectMeta,
+    Operations,
 };
 use crate::driver::{CompileError, Program};
 use crate::error::IngestError;
@@ -66,6 +67,7 @@ pub(super) struct Programs {
 #[derive(Debug)]
 pub(super) struct CompiledConstraint {
     pub(super) id: ConstraintRef,
+    pub(super) metadata: ObjectMeta,
     matcher: Box<dyn Matcher>,
     pub(super) enforcement: Enforcement,
     pub(super) parameters: Json,
@@ -187,6 +189,7 @@ impl CompiledTemplate {
         match (enforcement, matcher) {
             (Ok(enforcement), Ok(matcher)) => Ok(CompiledConstraint {
                 id: constraint.id.clone(),
+                metadata: constraint.metadata.clone(),
                 matcher,
                 enforcement,
                 parameters: Json::from_value(spec.parameters.as_ref().unwrap_or(&Value::Null))?,
