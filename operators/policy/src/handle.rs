@@ -33,4 +33,10 @@ impl PolicyHandle {
     pub fn current(&self) -> Arc<PolicySet> {
         self.0.borrow().clone()
     }
+
+    /// Waits until another policy set is put in force than when this was last called; `false` when there will be none,
+    /// because the publisher is gone. Cancel-safe.
+    pub async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
 }

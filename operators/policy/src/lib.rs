@@ -14,6 +14,7 @@
 //! assert!(handle.current().is_empty());
 //! ```
 
+pub mod audit;
 pub mod cli;
 pub mod controller;
 pub mod enforce;

@@ -1,6 +1,7 @@
 //! The composition root: processes made of the other rooms. Nobody else uses this one.
 
 mod args;
+mod audit_args;
 mod cluster;
 mod health_routes;
 mod shell;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use admission_server::{AdmissionRoutes, CertificateError};
 pub use args::{
-    Args, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
+    Args, AuditArgs, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
 };
 
 use crate::cli::StandardInput;

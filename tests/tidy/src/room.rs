@@ -27,11 +27,12 @@ const FRAMEWORK: Doors = &[
 /// `enforce` and `controller` meet in `handle`; nobody uses `runtime`.
 const OPERATOR: Doors = &[
     ("api", &[]),
+    ("audit", &["api", "enforce", "handle", "yaml"]),
     ("cli", &["api", "enforce", "handle", "yaml"]),
     ("controller", &["api", "handle", "yaml"]),
     ("enforce", &["api", "handle"]),
     ("handle", &["api"]),
-    ("runtime", &["api", "cli", "controller", "enforce", "handle"]),
+    ("runtime", &["api", "audit", "cli", "controller", "enforce", "handle"]),
     ("yaml", &[]),
 ];
 

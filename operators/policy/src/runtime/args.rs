@@ -14,6 +14,8 @@ use crate::cli::{
 };
 use crate::enforce::ExemptNamespaces;
 
+pub use super::audit_args::AuditArgs;
+
 const EXAMPLES: &str = "\
 Examples:
   # Which objects do the policies of a folder refuse?
@@ -135,6 +137,9 @@ pub struct ServeArgs {
     /// policies, `block` keeps the pod unready until it is repaired or deleted.
     #[arg(long, value_enum, default_value_t = BrokenPolicies::Ignore)]
     pub broken_policies: BrokenPolicies,
+    /// What is judged beside requests.
+    #[command(flatten)]
+    pub audit: AuditArgs,
     /// Where the API server reaches the webhook.
     #[command(flatten)]
     pub webhook: WebhookArgs,

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use watch_manager::WatchManager;
 
+use crate::audit::{Audit, AuditContext};
 use crate::controller::{
     Ingest, OwnCrds, Registrars, Registration, Repairs, Upkeep, WebhookClient, WebhookConfiguration, Wiring,
     shapes,
@@ -132,7 +133,8 @@ impl Cluster {
             repairs: self.repairs.clone(),
         };
         self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
-        let policies = self.ingest(manager, &reporter, registration, &tracker)?;
+        let policies = self.ingest(manager.clone(), &reporter, registration, &tracker)?;
+        self.audit(args, manager, policies.clone(), namespaces.clone(), ready.clone());
 
         let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
         let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), move || *ready.borrow());
@@ -169,6 +171,29 @@ impl Cluster {
         self.supervisor.background("ingest", ingest.run(self.shutdown.drain.clone()));
         self.supervisor.background("aggregator", aggregator.run(self.shutdown.asked.clone()));
         Ok(handle)
+    }
+
+    /// Judges what is in the cluster already, in one process at a time.
+    fn audit(
+        &self,
+        args: &ServeArgs,
+        manager: WatchManager,
+        policies: PolicyHandle,
+        namespaces: Arc<NamespaceStore>,
+        ready: watch::Receiver<bool>,
+    ) {
+        if !args.audit.is_operation() {
+            return;
+        }
+        let context = AuditContext {
+            client: self.client.clone(),
+            manager,
+            policies,
+            namespaces,
+            identity: self.identity.clone(),
+            options: args.audit.options(),
+        };
+        self.supervisor.background("audit", Audit::new(context).run(ready, self.shutdown.asked.clone()));
     }
 
     /// Keeps the webhook registered once this process can answer.

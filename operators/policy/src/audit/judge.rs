@@ -1,0 +1,68 @@
+//! From an object's text to what the policies say about it: the same review and the same evaluation as at the webhook,
+//! asked at the enforcement point of the audit.
+
+use std::sync::Arc;
+
+use constraint_framework::driver::Budget;
+use constraint_framework::policyset::{ConstraintInForce, PolicySet};
+use constraint_framework::review::{Document, EnforcementPoint, ReviewSource};
+use constraint_framework::target::AdmissionTarget;
+
+use super::exemptions::Exemptions;
+use super::ledger::{Epoch, Judged, Scope};
+
+/// The policies at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    pub(super) epoch: Epoch,
+    pub(super) policies: Arc<PolicySet>,
+    /// The constraints whose policies compare objects with the inventory.
+    pub(super) keyed: Arc<Vec<ConstraintInForce>>,
+    pub(super) exemptions: Arc<Exemptions>,
+}
+
+/// An object that could not be judged.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JudgeError {
+    /// It does not have the form of a Kubernetes object.
+    #[error("the object cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+impl Judge {
+    /// Whether objects in a namespace are exempt; a Namespace is exempt by its own name.
+    pub(super) fn exempts(&self, kind: &str, namespace: &str, name: &str) -> bool {
+        let namespace = if namespace.is_empty() && kind == "Namespace" { name } else { namespace };
+        self.exemptions.exempt(namespace)
+    }
+
+    /// The answer about an object that no policy sees.
+    pub(super) fn nothing(&self, scope: Scope) -> Judged {
+        Judged { epoch: self.epoch, scope, findings: Vec::new(), keys: Vec::new() }
+    }
+
+    /// Judges an object. Takes as long as the policies deserve: not for a thread that others wait for.
+    pub(super) fn judge(
+        &self,
+        text: String,
+        namespace: Option<Document>,
+        scope: Scope,
+    ) -> Result<Judged, JudgeError> {
+        let object = Document::from_text(text)?;
+        let mut review = AdmissionTarget.object(object, Some(ReviewSource::Original));
+        review.namespace_object = namespace;
+        let point = EnforcementPoint::AUDIT;
+        let wanted = |id: &_| scope.includes(id);
+        let verdict = self.policies.review_some(&review, point, &Budget::default(), &wanted);
+        let violations = verdict.violations().iter();
+        let findings =
+            violations.map(|violation| (violation.constraint.clone(), violation.message.clone())).collect();
+        let asked = self.keyed.iter().filter(|constraint| scope.includes(constraint.id()));
+        let keys = asked.flat_map(|constraint| {
+            let keys = self.policies.dependency_keys(constraint, &review);
+            keys.into_iter().map(|key| (constraint.id().clone(), key))
+        });
+        let keys = keys.collect();
+        Ok(Judged { epoch: self.epoch, findings, keys, scope })
+    }
+}
