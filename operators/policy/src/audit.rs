@@ -5,7 +5,6 @@
 //! `source` gives the watch manager their identities, and `hold` has them until they are judged.
 
 mod auditor;
-mod exemptions;
 mod hold;
 mod journal;
 mod judge;

@@ -3,7 +3,9 @@
 //! Knows no controllers: policies come through the handle, Namespaces through [`Namespaces`].
 
 mod label_guard;
+mod lockout;
 mod namespaces;
+mod own_kinds;
 mod webhook;
 
 pub use label_guard::{ExemptNamespaces, LabelGuard};

@@ -64,6 +64,9 @@ pub enum RunError {
     /// Reports cannot be stored.
     #[error("this pod could not be registered")]
     Report(#[from] pod_status::Error),
+    /// Statements may have been made without this pod.
+    #[error("{0}; start again, so that everything is read anew")]
+    Fenced(pod_status::Fenced),
     /// A task that the process cannot do without ended.
     #[error("the task {task} ended before its time; look for a panic above, and start again")]
     TaskEnded {

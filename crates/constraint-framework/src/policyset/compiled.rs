@@ -183,23 +183,15 @@ impl CompiledTemplate {
         constraint: &Constraint,
     ) -> Result<CompiledConstraint, IngestError> {
         let spec = ConstraintSpec::from_value(&self.complete(constraint)?)?;
-        let enforcement = Enforcement::compile(&spec);
-        let asked = contained(|| self.0.target.matcher(spec.match_spec.as_ref()));
-        let matcher = asked.unwrap_or_else(|| Err(FieldError::new("/spec/match", TARGET_FAILED).into()));
-        match (enforcement, matcher) {
-            (Ok(enforcement), Ok(matcher)) => Ok(CompiledConstraint {
-                id: constraint.id.clone(),
-                metadata: constraint.metadata.clone(),
-                matcher,
-                enforcement,
-                parameters: Json::from_value(spec.parameters.as_ref().unwrap_or(&Value::Null))?,
-                template: self.clone(),
-            }),
-            (enforcement, matcher) => {
-                let errors = [enforcement.err(), matcher.err()];
-                Err(FieldErrors::all(errors.into_iter().flatten()).into())
-            }
-        }
+        let (enforcement, matcher) = common_parts(&spec, self.0.target.as_ref())?;
+        Ok(CompiledConstraint {
+            id: constraint.id.clone(),
+            metadata: constraint.metadata.clone(),
+            matcher,
+            enforcement,
+            parameters: Json::from_value(spec.parameters.as_ref().unwrap_or(&Value::Null))?,
+            template: self.clone(),
+        })
     }
 
     /// The constraint's `spec` with its defaults, or everything that the schema of its kind has against it. Unknown
@@ -225,6 +217,26 @@ impl CompiledTemplate {
         });
         FieldErrors::check(refused.chain(unknown).collect())?;
         Ok(verdict.stored.get_mut("spec").map(Value::take).unwrap_or_default())
+    }
+}
+
+/// What constraints of all templates of a target have in common: their actions and what they match.
+///
+/// # Errors
+/// Everything that is wrong with either.
+pub(super) fn common_parts(
+    spec: &ConstraintSpec,
+    target: &dyn Target,
+) -> Result<(Enforcement, Box<dyn Matcher>), FieldErrors> {
+    let enforcement = Enforcement::compile(spec);
+    let asked = contained(|| target.matcher(spec.match_spec.as_ref()));
+    let matcher = asked.unwrap_or_else(|| Err(FieldError::new("/spec/match", TARGET_FAILED).into()));
+    match (enforcement, matcher) {
+        (Ok(enforcement), Ok(matcher)) => Ok((enforcement, matcher)),
+        (enforcement, matcher) => {
+            let errors = [enforcement.err(), matcher.err()];
+            Err(FieldErrors::all(errors.into_iter().flatten()))
+        }
     }
 }
 

@@ -1,15 +1,17 @@
 //! The policy set: what is in force, at one moment, for every reader.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::api::ConstraintRef;
+use crate::api::{Constraint, ConstraintRef};
 use crate::driver::{Budget, Case, EvalError, Program};
+use crate::error::IngestError;
 use crate::inventory::Inventory;
 use crate::review::{EnforcementPoint, Finding, Review, Verdict, Violation};
 use crate::target::Target;
 
-use super::compiled::CompiledConstraint;
+use super::compiled::{CompiledConstraint, CompiledTemplate};
 use super::contain::contained;
 use super::index::Index;
 use super::inventories::Inventories;
@@ -25,16 +27,20 @@ pub struct PolicySet {
 #[derive(Debug, Default)]
 pub(super) struct InForce {
     constraints: Vec<Arc<CompiledConstraint>>,
+    templates: BTreeMap<String, CompiledTemplate>,
     index: Index,
 }
 
 impl InForce {
-    pub(super) fn new(constraints: Vec<Arc<CompiledConstraint>>) -> Self {
+    pub(super) fn new(
+        constraints: Vec<Arc<CompiledConstraint>>,
+        templates: BTreeMap<String, CompiledTemplate>,
+    ) -> Self {
         let mut index = Index::default();
         for constraint in &constraints {
             index.push(&constraint.route());
         }
-        Self { constraints, index }
+        Self { constraints, templates, index }
     }
 }
 
@@ -59,6 +65,19 @@ impl PolicySet {
     /// Whether nothing is in force.
     pub fn is_empty(&self) -> bool {
         self.in_force.constraints.is_empty()
+    }
+
+    /// This set with one constraint instead of all of its own, as if it were in force: to ask what it would do.
+    ///
+    /// # Errors
+    /// What keeps the constraint out of force.
+    pub fn with_only(&self, constraint: &Constraint) -> Result<Self, IngestError> {
+        let templates = &self.in_force.templates;
+        let missing = || IngestError::MissingTemplate { kind: constraint.id.kind.clone() };
+        let template = templates.get(&constraint.id.kind).ok_or_else(missing)?;
+        let compiled = Arc::new(template.compile_constraint(constraint)?);
+        let in_force = InForce::new(vec![compiled], BTreeMap::new());
+        Ok(Self::new(Arc::new(in_force), self.inventories.clone()))
     }
 
     /// The objects that policies may refer to.

@@ -210,8 +210,8 @@ impl Lowering<'_> {
 
     fn check_builtin(&mut self, signature: &'static signature::Signature, at: Pos) {
         if self.rules.disables(signature.name) {
-            let message = format!("unsafe built-in function calls in expression: {}", signature.name);
-            self.report(at, Code::Refused, message, "the host does not allow this function");
+            let message = format!("undefined function {}", signature.name);
+            self.report(at, Code::Refused, message, "the host does not allow it");
         }
         if signature.removed && self.module.tree.strict {
             let message = format!("deprecated built-in function calls in expression: {}", signature.name);

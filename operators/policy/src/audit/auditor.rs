@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 use watch_manager::{GroupVersionKind, Registrar, Source, WatchManager};
 
-use crate::handle::PolicyHandle;
+use crate::handle::{InForce, PolicyHandle};
 
 use super::hold::Hold;
 use super::journal::Journal;
@@ -53,7 +53,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub(super) struct Auditor {
     options: AuditOptions,
     client: kube::Client,
-    /// Watches policies, Namespaces and the Config for the whole process.
+    /// Watches policies and Namespaces for the whole process.
     manager: WatchManager,
     policies: PolicyHandle,
     ledger: Ledger,
@@ -94,7 +94,7 @@ impl Auditor {
     /// # Errors
     /// A defect of the composition.
     pub(super) fn new(context: &AuditContext, watches: Watches) -> Result<Self, watch_manager::Error> {
-        let policies = context.policies.current();
+        let InForce { policies, excluded, .. } = context.policies.current();
         let threads = Arc::new(Semaphore::new(context.options.threads.max(1)));
         let now = Instant::now();
         Ok(Self {
@@ -103,12 +103,7 @@ impl Auditor {
             manager: context.manager.clone(),
             policies: context.policies.clone(),
             ledger: Ledger::default(),
-            judge: Judge {
-                epoch: Epoch::default(),
-                policies,
-                keyed: Arc::default(),
-                exemptions: Arc::default(),
-            },
+            judge: Judge { epoch: Epoch::default(), policies, keyed: Arc::default(), excluded },
             revisions: BTreeMap::new(),
             last_revision: 0,
             served: Vec::new(),

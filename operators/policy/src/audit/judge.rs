@@ -8,8 +8,9 @@ use constraint_framework::policyset::{ConstraintInForce, PolicySet};
 use constraint_framework::review::{Document, EnforcementPoint, ReviewSource};
 use constraint_framework::target::AdmissionTarget;
 
-use super::exemptions::Exemptions;
 use super::ledger::{Epoch, Judged, Scope};
+use super::place::Place;
+use crate::config::{ExcludedNamespaces, Process};
 
 /// The policies at one moment.
 #[derive(Clone, Debug)]
@@ -18,7 +19,8 @@ pub(super) struct Judge {
     pub(super) policies: Arc<PolicySet>,
     /// The constraints whose policies compare objects with the inventory.
     pub(super) keyed: Arc<Vec<ConstraintInForce>>,
-    pub(super) exemptions: Arc<Exemptions>,
+    /// The Namespaces that the Config leaves out.
+    pub(super) excluded: Arc<ExcludedNamespaces>,
 }
 
 /// An object that could not be judged.
@@ -30,10 +32,11 @@ pub(super) enum JudgeError {
 }
 
 impl Judge {
-    /// Whether objects in a namespace are exempt; a Namespace is exempt by its own name.
-    pub(super) fn exempts(&self, kind: &str, namespace: &str, name: &str) -> bool {
-        let namespace = if namespace.is_empty() && kind == "Namespace" { name } else { namespace };
-        self.exemptions.exempt(namespace)
+    /// Whether the Config leaves out an object; a Namespace by its own name.
+    pub(super) fn leaves_out(&self, place: &Place) -> bool {
+        let is_namespace = place.kind.kind == "Namespace" && place.kind.group.is_empty();
+        let namespace = if is_namespace { &place.name } else { &place.namespace };
+        self.excluded.contains(Process::Audit, namespace)
     }
 
     /// The answer about an object that no policy sees.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use admission_server::{Limits, Server, ServingCertificate, Shutdown, Tls};
 use constraint_framework::driver::Budget;
 use pod_status::readiness::{OnError, Policy, ReadinessTracker};
-use pod_status::{Aggregator, AggregatorConfig, PodIdentity, ReporterConfig, StatusReporter};
+use pod_status::{Aggregator, AggregatorConfig, Permit, PodIdentity, ReporterConfig, StatusReporter};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use watch_manager::WatchManager;
@@ -23,7 +23,7 @@ use watch_manager::WatchManager;
 use crate::audit::{Audit, AuditContext};
 use crate::controller::{
     Ingest, OwnCrds, Registrars, Registration, Repairs, Upkeep, WebhookClient, WebhookConfiguration, Wiring,
-    shapes,
+    shapes, stale_watches,
 };
 use crate::enforce::Webhook;
 use crate::handle::{PolicyHandle, policies};
@@ -53,7 +53,10 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
             tracing::error!(%error, "signals cannot be received");
         }
     });
-    let cluster = Cluster::connect(shutdown.clone(), supervisor.clone()).await?;
+    let mut cluster = Cluster::connect(shutdown.clone(), supervisor.clone()).await?;
+    if args.audit.is_operation() {
+        cluster.identity.operations.insert("audit".to_owned());
+    }
     let serving = tokio::select! {
         started = cluster.start(args) => Some(started?),
         () = shutdown.asked.cancelled() => None,
@@ -63,12 +66,18 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
         shutdown.drain.cancel();
     }
     shutdown.drain.cancelled().await;
+    let fenced = serving.as_ref().and_then(|reporter| reporter.permit().check().err());
+    // The last report says that this pod has stopped serving.
+    supervisor.answered().await;
     if let Some(reporter) = serving
         && tokio::time::timeout(LAST_REPORTS, reporter.shutdown()).await.is_err()
     {
         tracing::warn!("the last reports could not be stored");
     }
     supervisor.finish(LAST_MOMENT).await;
+    if let Some(fenced) = fenced {
+        return Err(RunError::Fenced(fenced));
+    }
     supervisor.failed().map_or(Ok(ExitCode::SUCCESS), |task| Err(RunError::TaskEnded { task }))
 }
 
@@ -110,15 +119,16 @@ impl Cluster {
         // What cannot be listed may hold policies that other pods enforce.
         let tracker =
             ReadinessTracker::new(Policy::default().permanent(permanent).unlistable(OnError::Block));
-        self.serve_health(args, &tracker).await?;
+        let (manager, driver) = WatchManager::builder(self.client.clone()).build();
+        self.serve_health(args, &tracker, manager.clone()).await?;
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
         let mut crds = OwnCrds::new([serde_json::json!(pod_status::ReportKind::default().crd())])?;
         let certificates = self.prepare(args, &mut crds).await?;
-        let (manager, driver) = WatchManager::builder(self.client.clone()).build();
         self.supervisor.background("watch manager", driver);
         self.stop_at_drain(manager.clone());
-        let reporter = self.start_reports().await?;
+        let reporter = self.start_reports(args).await?;
+        self.end_when_fenced(reporter.permit());
         let ready = self.ready_flag(&tracker);
         let tls = Tls::new(&certificates.serving, tls_options(&args.certificates).await?)?;
         let configuration =
@@ -136,7 +146,9 @@ impl Cluster {
         let policies = self.ingest(manager.clone(), &reporter, registration, &tracker)?;
         self.audit(args, manager, policies.clone(), namespaces.clone(), ready.clone());
 
-        let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
+        let permit = reporter.permit();
+        let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args))
+            .guarded_by(move || permit.check().map_err(|fenced| fenced.to_string()));
         let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), move || *ready.borrow());
         let server = Server::new(webhook_listener, routes).with_tls(tls);
         self.supervisor.serve("webhook server", server.run(self.shutdown.clone()));
@@ -236,7 +248,12 @@ impl Cluster {
 }
 
 impl Cluster {
-    async fn serve_health(&self, args: &ServeArgs, tracker: &ReadinessTracker) -> Result<(), RunError> {
+    async fn serve_health(
+        &self,
+        args: &ServeArgs,
+        tracker: &ReadinessTracker,
+        manager: WatchManager,
+    ) -> Result<(), RunError> {
         let (listener, address) = listen(args.host, args.health_port).await?;
         let (tracker, asked, starting) =
             (tracker.clone(), self.shutdown.asked.clone(), self.starting.subscribe());
@@ -244,12 +261,12 @@ impl Cluster {
             if asked.is_cancelled() {
                 return Err(vec!["the process has been asked to end".to_owned()]);
             }
-            if tracker.ready().borrow().is_ready() {
-                return Ok(());
-            }
-            let missing = tracker.explain();
-            let missing = missing.iter().map(ToString::to_string);
-            Err(starting.borrow().iter().cloned().chain(missing).collect())
+            let missing = match tracker.ready().borrow().is_ready() {
+                true => stale_watches(&manager),
+                false => tracker.explain().iter().map(ToString::to_string).collect(),
+            };
+            let missing: Vec<_> = starting.borrow().iter().cloned().chain(missing).collect();
+            if missing.is_empty() { Ok(()) } else { Err(missing) }
         };
         let routes = OperatorHealth::new(readiness, self.supervisor.clone(), self.repairs.clone());
         let server = Server::new(listener, routes).with_limits(Limits::health());
@@ -260,12 +277,24 @@ impl Cluster {
 
     /// The registration must be stored before anything is listed, or an aggregator could count everybody without
     /// this pod while it still serves something old.
-    async fn start_reports(&self) -> Result<StatusReporter, RunError> {
-        let (reporter, driver) =
-            StatusReporter::new(self.client.clone(), self.identity.clone(), ReporterConfig::default());
+    async fn start_reports(&self, args: &ServeArgs) -> Result<StatusReporter, RunError> {
+        let config = ReporterConfig::default().fence(args.registration_timeout);
+        let (reporter, driver) = StatusReporter::new(self.client.clone(), self.identity.clone(), config);
         self.supervisor.background("reporter", driver);
         reporter.registered().await?;
         Ok(reporter)
+    }
+
+    /// Ends the process once its registration is lost: statements may have been made without this pod, so it must
+    /// not answer before it has read everything anew, which is what a start does.
+    fn end_when_fenced(&self, permit: Permit) {
+        let drain = self.shutdown.drain.clone();
+        self.supervisor.background("registration", async move {
+            tokio::select! {
+                fenced = permit.fenced() => tracing::error!(reason = %fenced, "the process ends, to start anew"),
+                () = drain.cancelled() => {}
+            }
+        });
     }
 
     fn aggregator(&self) -> Aggregator {

@@ -74,6 +74,29 @@ rules:
 }
 
 #[tokio::test]
+async fn a_ready_pod_that_may_no_longer_watch_a_kind_becomes_unready_until_it_may() {
+    let mut cluster = Cluster::start().await;
+    let first = cluster.operator().await;
+    cluster.quickstart().await;
+    first.stop().await;
+    cluster.must(&["delete", CONFIGURATION]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = service_account(&cluster, &folder).await;
+    cluster.apply(&role("'*'", "'*'")).await;
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let operator = Operator::start_ready(&kubeconfig, identity).await;
+
+    cluster.apply(&role("get", "'*'")).await;
+    // A watch that is open stays open; a restart closes it.
+    cluster.plane.restart(Component::ApiServer).await.unwrap();
+    let body = operator.until_readyz(|code, body| code == 503 && body.contains("K8sReplicaLimits")).await;
+    assert!(body.contains("forbidden"), "{body}");
+    cluster.apply(&role("'*'", "'*'")).await;
+    operator.until_readyz(|code, _| code == 200).await;
+    operator.stop().await;
+}
+
+#[tokio::test]
 async fn a_pod_without_rights_is_not_ready_and_says_which_and_a_broken_registration_is_not_enforced() {
     let cluster = Cluster::start().await;
     let first = cluster.operator().await;

@@ -8,13 +8,16 @@
     reason = "as above"
 )]
 
+mod audit;
 mod bad_input;
 mod certificates;
 mod cluster;
 mod endings;
 mod exemptions;
 mod faults;
+mod fencing;
 mod fleet;
+mod guards;
 mod https;
 mod operator;
 mod ownership;

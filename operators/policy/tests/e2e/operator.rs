@@ -48,7 +48,7 @@ impl Operator {
         Self::launch_with(kubeconfig, identity, host, &[]).await
     }
 
-    async fn launch_with(
+    pub(crate) async fn launch_with(
         kubeconfig: impl AsRef<Path>,
         identity: [&str; 3],
         host: &str,
@@ -127,17 +127,18 @@ impl Operator {
 
     /// Asks `/readyz` until its answer is as `accept` wants it.
     pub(crate) async fn until_readyz(&self, accept: impl Fn(u16, &str) -> bool) -> String {
+        let mut last = (0, String::new());
         let asking = async {
             let mut ticks = tokio::time::interval(Duration::from_millis(100));
-            loop {
+            while !accept(last.0, &last.1) {
                 ticks.tick().await;
-                let (code, body) = self.readyz().await;
-                if accept(code, &body) {
-                    return body;
-                }
+                last = self.readyz().await;
             }
         };
-        timeout(PATIENCE, asking).await.expect("readyz must answer as expected")
+        if timeout(PATIENCE, asking).await.is_err() {
+            panic!("readyz must answer as expected, not {last:?}");
+        }
+        last.1
     }
 
     /// Sends SIGTERM and waits for a clean exit.

@@ -1,4 +1,4 @@
-//! What the audit has to know of the cluster beside the objects: Namespaces, the Config, statuses of constraints, and
+//! What the audit has to know of the cluster beside the objects: Namespaces, statuses of constraints, and
 //! which kinds the API server serves.
 
 use std::collections::{BTreeSet, HashMap};
@@ -14,7 +14,6 @@ use watch_manager::{EventKind, GroupVersionKind, Interest, Registrar, WatchEvent
 
 use super::Auditor;
 use crate::audit::AuditContext;
-use crate::audit::exemptions::Exemptions;
 use crate::audit::kinds::{ServedKind, served};
 
 /// The wait before kinds are looked for again: after a change of a definition, whose kinds are served a moment later;
@@ -22,8 +21,6 @@ use crate::audit::kinds::{ServedKind, served};
 const SOON: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(2);
 const ROUTINE: Duration = Duration::from_secs(60);
-/// Name of the one Config that counts.
-const CONFIG: &str = "config";
 
 /// An event that is not one of an audited object.
 pub(super) enum ClusterEvent {
@@ -33,8 +30,6 @@ pub(super) enum ClusterEvent {
     Namespace(String),
     /// The constraint, or its status, is not as it was.
     Constraint(ConstraintRef),
-    /// What the Config exempts.
-    Exemptions(Exemptions),
     /// Nothing of interest.
     Nothing,
 }
@@ -42,10 +37,8 @@ pub(super) enum ClusterEvent {
 /// The sources of these events.
 pub(super) struct ClusterEvents {
     client: kube::Client,
-    namespace: String,
     namespaces: Registrar,
     constraints: Registrar,
-    config: Registrar,
     definitions: Registrar,
     /// The part of each Namespace that policies can see.
     seen: HashMap<String, u64>,
@@ -59,17 +52,14 @@ impl ClusterEvents {
         let registrar = |name: &str| context.manager.registrar(name);
         let events = Self {
             client: context.client.clone(),
-            namespace: context.identity.namespace.clone(),
             namespaces: registrar("audit: namespaces")?,
             constraints: registrar("audit: constraints")?,
-            config: registrar("audit: config")?,
             definitions: registrar("audit: definitions")?,
             seen: HashMap::new(),
             discovery: std::future::pending().boxed(),
             discovery_at: Instant::now(),
         };
         events.namespaces.add(GroupVersionKind::gvk("", "v1", "Namespace"));
-        events.config.add(GroupVersionKind::gvk("config.gatekeeper.sh", "v1alpha1", "Config"));
         let definition = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         events.definitions.add(Interest::new(definition).metadata_only());
         Ok(events)
@@ -109,7 +99,6 @@ impl ClusterEvents {
             answer = &mut self.discovery => Some(self.discovered(answer)),
             event = self.namespaces.next() => Some(self.namespace_event(event?)),
             event = self.constraints.next() => Some(constraint_event(&event?)),
-            event = self.config.next() => Some(self.config_event(&event?)),
             event = self.definitions.next() => {
                 if matches!(event?.kind, EventKind::Applied(_) | EventKind::Deleted(_)) {
                     self.discover_after(SOON);
@@ -150,19 +139,6 @@ impl ClusterEvents {
             _ => ClusterEvent::Nothing,
         }
     }
-
-    fn config_event(&self, event: &WatchEvent) -> ClusterEvent {
-        let counts = |object: &WatchedObject| {
-            object.name() == CONFIG && object.namespace() == Some(self.namespace.as_str())
-        };
-        match &event.kind {
-            EventKind::Applied(object) if counts(object) => {
-                ClusterEvent::Exemptions(Exemptions::of(&object.to_value().unwrap_or_default()))
-            }
-            EventKind::Deleted(object) if counts(object) => ClusterEvent::Exemptions(Exemptions::default()),
-            _ => ClusterEvent::Nothing,
-        }
-    }
 }
 
 impl Auditor {
@@ -171,7 +147,6 @@ impl Auditor {
             ClusterEvent::Served(served) => self.on_served(served),
             ClusterEvent::Namespace(name) => self.ledger.outdate_namespace(&name),
             ClusterEvent::Constraint(id) => self.statuses.changed(id, Instant::now()),
-            ClusterEvent::Exemptions(exemptions) => self.on_exemptions(exemptions),
             ClusterEvent::Nothing => {}
         }
     }

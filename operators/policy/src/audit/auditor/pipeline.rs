@@ -130,8 +130,10 @@ impl Workshop {
             if namespace.is_empty() || found.contains_key(namespace) {
                 continue;
             }
-            let exempt = judge.exempts(&place.kind.kind, namespace, &place.name);
-            let around = if exempt { Around::Namespace(None) } else { self.namespace(namespace).await };
+            let around = match judge.leaves_out(place) {
+                true => Around::Namespace(None),
+                false => self.namespace(namespace).await,
+            };
             found.insert(namespace.clone(), around);
         }
         found
@@ -199,7 +201,7 @@ fn verdict(
         Some(Around::Namespace(namespace)) => namespace.clone(),
         None => None,
     };
-    if judge.exempts(&place.kind.kind, &place.namespace, &place.name) {
+    if judge.leaves_out(place) {
         return judge.nothing(scope);
     }
     judge.judge(text, namespace, scope.clone()).unwrap_or_else(|error| {

@@ -7,15 +7,20 @@ use constraint_framework::policyset::{ConstraintInForce, PolicySet};
 use constraint_framework::review::EnforcementPoint;
 
 use super::Auditor;
-use crate::audit::exemptions::Exemptions;
 use crate::audit::kinds::{ServedKind, selected};
 use crate::audit::ledger::Definition;
 use crate::audit::place::Kind;
+use crate::handle::InForce;
 
 impl Auditor {
-    /// The policy set has changed: constraints, templates, or the inventory.
+    /// The policy set has changed: constraints, templates, the inventory, or what the Config leaves out.
     pub(super) fn on_policies(&mut self) {
-        let older = std::mem::replace(&mut self.judge.policies, self.policies.current());
+        let InForce { policies, excluded, .. } = self.policies.current();
+        let older = std::mem::replace(&mut self.judge.policies, policies);
+        if self.judge.excluded != excluded {
+            self.judge.excluded = excluded;
+            self.ledger.outdate_all();
+        }
         let before: Vec<_> = self.revisions.values().map(|(constraint, _)| constraint.clone()).collect();
         self.define();
         // A constraint that changed is judged anew by everything; the others by what they read.
@@ -98,14 +103,6 @@ impl Auditor {
             action: constraint.enforcement_action(),
             actions: constraint.actions(point).iter().map(|action| action.name()).collect(),
             kinds: kinds.map(|(kind, _)| kind.clone()).collect(),
-        }
-    }
-
-    /// The Config exempts other namespaces than before: everything is judged anew.
-    pub(super) fn on_exemptions(&mut self, exemptions: Exemptions) {
-        if *self.judge.exemptions != exemptions {
-            self.judge.exemptions = Arc::new(exemptions);
-            self.judge.epoch = self.ledger.outdate_all();
         }
     }
 

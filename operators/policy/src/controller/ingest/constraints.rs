@@ -118,8 +118,7 @@ impl Ingest {
             Some(IngestError::Json(reason)) => vec![pod_error("create_error", reason.clone())],
             Some(error) => pod_errors(error),
         };
-        let registration = self.registration.borrow();
-        let detail = known.points.detail(errors.is_empty(), registration.as_deref(), known.generation);
+        let detail = known.points.detail(errors.is_empty(), self.not_judged().as_deref(), known.generation);
         let failure = (!errors.is_empty()).then_some((Failure::Permanent, errors));
         let (parent, generation, source) = (known.key.clone(), known.generation, source.clone());
         self.outcomes.push(Outcome { parent, generation, source, failure, detail });

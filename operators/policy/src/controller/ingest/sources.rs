@@ -1,6 +1,7 @@
 //! SyncSets and the Config: the kinds that they ask for are watched, and each is reported by what became of its kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use constraint_framework::review::Document;
@@ -13,6 +14,7 @@ use pod_status::readiness::{Failure, ReadinessSource};
 use serde_json::Value;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
+use crate::config::ExcludedNamespaces;
 use crate::controller::api_error::reason;
 use crate::controller::kinds::CONFIG;
 use crate::controller::status::{Outcome, pod_error};
@@ -31,6 +33,8 @@ pub(super) struct Synced {
     source: ReadinessSource,
     sources: SyncSources,
     pending_lists: BTreeSet<String>,
+    /// What the Config leaves out.
+    pub(super) excluded: Arc<ExcludedNamespaces>,
     pub(super) kinds: BTreeMap<GvkKey, Kind>,
 }
 
@@ -69,7 +73,13 @@ impl Synced {
     pub(super) fn new(source: ReadinessSource) -> Self {
         source.list_begins();
         let pending_lists = ["SyncSet", "Config"].map(str::to_owned).into();
-        Self { source, sources: SyncSources::default(), pending_lists, kinds: BTreeMap::new() }
+        Self {
+            source,
+            sources: SyncSources::default(),
+            pending_lists,
+            excluded: Arc::default(),
+            kinds: BTreeMap::new(),
+        }
     }
 }
 
@@ -100,6 +110,10 @@ impl Ingest {
         self.sync.sources.remove(&key);
         self.sync.source.cancel(&key);
         self.reporter.removed(&key);
+        self.parents.removed(&key.reference);
+        if self.does_not_count(&key).is_none() && key.reference.kind == CONFIG.kind {
+            self.exclude(ExcludedNamespaces::default());
+        }
         self.follow_sync();
     }
 
@@ -113,6 +127,12 @@ impl Ingest {
         self.sync.source.expect(&key, generation);
         if let Err(reason) = self.sync.sources.put(key.clone(), object) {
             return self.sync_refused(key, generation, "ingest_error", format!("not readable: {reason}"));
+        }
+        if key.reference.kind == CONFIG.kind {
+            match excluded(object) {
+                Ok(excluded) => self.exclude(excluded),
+                Err(reason) => return self.sync_refused(key, generation, "ingest_error", reason),
+            }
         }
         self.follow_sync();
         for gvk in self.sync.sources.kinds() {
@@ -217,6 +237,11 @@ impl Ingest {
             });
         }
     }
+}
+
+fn excluded(object: &WatchedObject) -> Result<ExcludedNamespaces, String> {
+    let config = object.to_value().map_err(|error| error.to_string())?;
+    ExcludedNamespaces::from_config(&config).map_err(|errors| errors.to_string())
 }
 
 fn not_served(gvk: &GroupVersionKind) -> String {

@@ -195,7 +195,7 @@ impl Ingest {
                 generation: known.generation,
                 source: self.templates.source.clone(),
                 detail: template_detail(
-                    failure.is_none() && self.is_registered(),
+                    failure.is_none() && self.not_judged().is_none(),
                     compiled.into_iter().flat_map(CompiledTemplate::warnings),
                 ),
                 failure,
