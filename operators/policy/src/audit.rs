@@ -11,6 +11,7 @@ mod judge;
 mod kinds;
 mod ledger;
 mod messages;
+mod once;
 mod place;
 mod source;
 mod status;
@@ -29,6 +30,8 @@ use crate::handle::PolicyHandle;
 use auditor::{Auditor, Watches};
 use hold::Hold;
 use source::IdentitySource;
+
+pub use once::{Format, OnceArgs, audit_once};
 
 /// The Lease of the process that audits.
 const LEASE: &str = "webtroller-audit";

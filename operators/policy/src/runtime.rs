@@ -144,6 +144,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stderr(),
         ))),
         Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
+        Command::Audit(args) => on_runtime(cluster::audit_once(&args)),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {
             match serve.standalone.clone() {

@@ -27,7 +27,7 @@ const FRAMEWORK: Doors = &[
 /// `enforce` and `controller` meet in `handle`; nobody uses `runtime`.
 const OPERATOR: Doors = &[
     ("api", &[]),
-    ("audit", &["api", "config", "enforce", "handle", "yaml"]),
+    ("audit", &["api", "cli", "config", "enforce", "handle", "yaml"]),
     ("cli", &["api", "enforce", "handle", "yaml"]),
     ("config", &[]),
     ("controller", &["api", "config", "handle", "yaml"]),

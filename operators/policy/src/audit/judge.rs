@@ -23,14 +23,6 @@ pub(super) struct Judge {
     pub(super) excluded: Arc<ExcludedNamespaces>,
 }
 
-/// An object that could not be judged.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum JudgeError {
-    /// It does not have the form of a Kubernetes object.
-    #[error("the object cannot be read: {0}")]
-    Unreadable(#[from] serde_json::Error),
-}
-
 impl Judge {
     /// Whether the Config leaves out an object; a Namespace by its own name.
     pub(super) fn leaves_out(&self, place: &Place) -> bool {
@@ -45,13 +37,7 @@ impl Judge {
     }
 
     /// Judges an object. Takes as long as the policies deserve: not for a thread that others wait for.
-    pub(super) fn judge(
-        &self,
-        text: String,
-        namespace: Option<Document>,
-        scope: Scope,
-    ) -> Result<Judged, JudgeError> {
-        let object = Document::from_text(text)?;
+    pub(super) fn judge(&self, object: Document, namespace: Option<Document>, scope: Scope) -> Judged {
         let mut review = AdmissionTarget.object(object, Some(ReviewSource::Original));
         review.namespace_object = namespace;
         let point = EnforcementPoint::AUDIT;
@@ -66,6 +52,6 @@ impl Judge {
             keys.into_iter().map(|key| (constraint.id().clone(), key))
         });
         let keys = keys.collect();
-        Ok(Judged { epoch: self.epoch, findings, keys, scope })
+        Judged { epoch: self.epoch, findings, keys, scope }
     }
 }

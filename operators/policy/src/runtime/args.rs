@@ -8,6 +8,7 @@ use admission_server::{RotationTimes, TlsVersion, parse_duration};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::audit::OnceArgs;
 use crate::cli::{
     BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, ModelArgs,
     RegoArgs, SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
@@ -57,6 +58,8 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Take the webhook out of the cluster and stop the operator's pods, in the order in which no write is refused.
     Uninstall(UninstallArgs),
+    /// Judge everything in a cluster, or in a dump of one, once.
+    Audit(OnceArgs),
     /// Judge objects in files by the templates and constraints beside them.
     Test(TestArgs),
     /// Explain why constraints find violations in objects, or none.

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use watch_manager::WatchManager;
 
-use crate::audit::{Audit, AuditContext};
+use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
     Ingest, OwnCrds, Registrars, Registration, Repairs, Upkeep, WebhookClient, WebhookConfiguration, Wiring,
     shapes, stale_watches,
@@ -79,6 +79,16 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
         return Err(RunError::Fenced(fenced));
     }
     supervisor.failed().map_or(Ok(ExitCode::SUCCESS), |task| Err(RunError::TaskEnded { task }))
+}
+
+/// `webtroller audit`, of the cluster of the current kubeconfig or of files.
+pub(super) async fn audit_once(args: &OnceArgs) -> Result<ExitCode, RunError> {
+    let connect = async || {
+        let config = kube::Config::infer().await.map_err(RunError::NoCluster)?;
+        client::client(config).map_err(RunError::Cluster)
+    };
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+    crate::audit::audit_once(args, connect, &mut out, &mut err).await.map(ExitCode::from)
 }
 
 struct Cluster {

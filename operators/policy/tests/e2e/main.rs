@@ -9,6 +9,7 @@
 )]
 
 mod audit;
+mod audit_agreement;
 mod bad_input;
 mod certificates;
 mod cluster;

@@ -204,8 +204,12 @@ fn verdict(
     if judge.leaves_out(place) {
         return judge.nothing(scope);
     }
-    judge.judge(text, namespace, scope.clone()).unwrap_or_else(|error| {
-        tracing::warn!(object = %place, %error, "not audited");
-        judge.nothing(scope)
-    })
+    match Document::from_text(text) {
+        Ok(object) => judge.judge(object, namespace, scope),
+        // The API server sends none.
+        Err(error) => {
+            tracing::warn!(object = %place, %error, "not audited: the object cannot be read");
+            judge.nothing(scope)
+        }
+    }
 }

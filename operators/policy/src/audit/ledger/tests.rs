@@ -421,7 +421,7 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
     fn long_histories_end_as_judging_afresh(steps in prop::collection::vec(steps(), 0..80)) {
         let mut world = World::new();
