@@ -46,6 +46,12 @@ impl PolicyHandle {
     pub fn current(&self) -> InForce {
         self.0.borrow().clone()
     }
+
+    /// Waits until another policy set is put in force than when this was last called; `false` when there will be none,
+    /// because the publisher is gone. Cancel-safe.
+    pub async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
 }
 
 impl From<Arc<PolicySet>> for InForce {

@@ -14,6 +14,7 @@
 //! assert!(handle.current().policies.is_empty());
 //! ```
 
+pub mod audit;
 pub mod cli;
 pub mod config;
 pub mod controller;

@@ -1,6 +1,7 @@
 //! The composition root: processes made of the other rooms. Nobody else uses this one.
 
 mod args;
+mod audit_args;
 mod cluster;
 mod gatekeeper_flags;
 mod health_routes;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use admission_server::{AdmissionRoutes, CertificateError};
 pub use args::{
-    Args, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
+    Args, AuditArgs, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
 };
 pub use gatekeeper_flags::{FLAGS, Flag, Meaning, translate};
 
@@ -151,6 +152,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stderr(),
         ))),
         Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
+        Command::Audit(args) => on_runtime(cluster::audit_once(&args)),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {
             match serve.standalone.clone() {

@@ -12,7 +12,7 @@ use rego_compat::{Findings, Module, Program as Compiled, RegoVersion, Rules, Sco
 use serde_json::Value;
 
 use crate::api::RegoSource;
-use crate::inventory::Reads;
+use crate::inventory::{DependencyKey, Reads};
 use crate::review::Finding;
 
 use super::print::{Heard, Listener};
@@ -223,6 +223,10 @@ impl Program for RegoProgram {
 
     fn reads(&self) -> Option<&Reads> {
         self.reads.as_ref()
+    }
+
+    fn dependency_keys(&self, case: &Case<'_>) -> Vec<DependencyKey> {
+        self.reads.as_ref().map(|reads| reads.keys(&input(case))).unwrap_or_default()
     }
 }
 

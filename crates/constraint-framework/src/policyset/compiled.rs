@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::{
-    Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, Operations,
+    Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, ObjectMeta,
+    Operations,
 };
 use crate::driver::{CelDriver, CompileError, Driver, Program};
 use crate::error::IngestError;
@@ -66,6 +67,7 @@ pub(super) struct Programs {
 #[derive(Debug)]
 pub(super) struct CompiledConstraint {
     pub(super) id: ConstraintRef,
+    pub(super) metadata: ObjectMeta,
     matcher: Box<dyn Matcher>,
     pub(super) enforcement: Enforcement,
     pub(super) parameters: Json,
@@ -189,6 +191,7 @@ impl CompiledTemplate {
         let (enforcement, matcher) = common_parts(&spec, self.0.target.as_ref())?;
         Ok(CompiledConstraint {
             id: constraint.id.clone(),
+            metadata: constraint.metadata.clone(),
             matcher,
             enforcement,
             parameters: Json::from_value(spec.parameters.as_ref().unwrap_or(&Value::Null))?,

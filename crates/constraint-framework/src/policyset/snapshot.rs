@@ -49,6 +49,14 @@ impl PolicySet {
         Self { in_force, inventories }
     }
 
+    pub(super) fn constraints(&self) -> &[Arc<CompiledConstraint>] {
+        &self.in_force.constraints
+    }
+
+    pub(super) fn inventory_of(&self, target: &str) -> &Inventory {
+        self.inventories.get(target)
+    }
+
     /// Number of constraints in force.
     pub fn len(&self) -> usize {
         self.in_force.constraints.len()
@@ -82,7 +90,7 @@ impl PolicySet {
     /// Never fails as a whole: a constraint that cannot be decided, or whose policy fails or exhausts its budget,
     /// is violated, under its own actions and with the reason as the message. The budget is per constraint.
     pub fn review(&self, review: &Review, point: EnforcementPoint, budget: &Budget) -> Verdict {
-        self.review_within(review, point, budget, None)
+        self.review_within(review, point, budget, None, &|_| true)
     }
 
     /// As [`PolicySet::review`], with a deadline for all constraints together.
@@ -96,15 +104,16 @@ impl PolicySet {
         budget: &Budget,
         deadline: Instant,
     ) -> Verdict {
-        self.review_within(review, point, budget, Some(deadline))
+        self.review_within(review, point, budget, Some(deadline), &|_| true)
     }
 
-    fn review_within(
+    pub(super) fn review_within(
         &self,
         review: &Review,
         point: EnforcementPoint,
         budget: &Budget,
         deadline: Option<Instant>,
+        wanted: &dyn Fn(&ConstraintRef) -> bool,
     ) -> Verdict {
         let mut violations = Vec::new();
         for position in self.in_force.index.candidates(review) {
@@ -113,7 +122,7 @@ impl PolicySet {
             };
             let template = &constraint.template;
             let applies = constraint.enforcement.applies(point) && template.is_about(review);
-            if applies && template.wants(review, point) {
+            if applies && template.wants(review, point) && wanted(&constraint.id) {
                 let findings = self.judge(constraint, review, budget, deadline);
                 violations.extend(findings.into_iter().map(|finding| violation(constraint, finding, point)));
             }

@@ -8,11 +8,14 @@ use admission_server::{RotationTimes, TlsVersion, parse_duration};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::audit::OnceArgs;
 use crate::cli::{
     BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, ModelArgs,
     RegoArgs, SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
 };
 use crate::enforce::ExemptNamespaces;
+
+pub use super::audit_args::AuditArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,6 +58,8 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Take the webhook out of the cluster and stop the operator's pods, in the order in which no write is refused.
     Uninstall(UninstallArgs),
+    /// Judge everything in a cluster, or in a dump of one, once.
+    Audit(OnceArgs),
     /// Judge objects in files by the templates and constraints beside them.
     Test(TestArgs),
     /// Explain why constraints find violations in objects, or none.
@@ -146,6 +151,9 @@ pub struct ServeArgs {
     /// policies, `block` keeps the pod unready until it is repaired or deleted.
     #[arg(long, value_enum, default_value_t = BrokenPolicies::Ignore)]
     pub broken_policies: BrokenPolicies,
+    /// What is judged beside requests.
+    #[command(flatten)]
+    pub audit: AuditArgs,
     /// Where the API server reaches the webhook.
     #[command(flatten)]
     pub webhook: WebhookArgs,

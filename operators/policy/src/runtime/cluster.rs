@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use watch_manager::WatchManager;
 
+use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
     Ingest, OwnCrds, Registrars, Registration, Upkeep, WebhookClient, WebhookConfiguration, Wiring, shapes,
     stale_watches,
@@ -53,7 +54,10 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
             tracing::error!(%error, "signals cannot be received");
         }
     });
-    let cluster = Cluster::connect(shutdown.clone(), supervisor.clone()).await?;
+    let mut cluster = Cluster::connect(shutdown.clone(), supervisor.clone()).await?;
+    if args.audit.is_operation() {
+        cluster.identity.operations.insert("audit".to_owned());
+    }
     let serving = tokio::select! {
         started = cluster.start(args) => Some(started?),
         () = shutdown.asked.cancelled() => None,
@@ -76,6 +80,16 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
         return Err(RunError::Fenced(fenced));
     }
     supervisor.failed().map_or(Ok(ExitCode::SUCCESS), |task| Err(RunError::TaskEnded { task }))
+}
+
+/// `webtroller audit`, of the cluster of the current kubeconfig or of files.
+pub(super) async fn audit_once(args: &OnceArgs) -> Result<ExitCode, RunError> {
+    let connect = async || {
+        let config = kube::Config::infer().await.map_err(RunError::NoCluster)?;
+        client::client(config).map_err(RunError::Cluster)
+    };
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+    crate::audit::audit_once(args, connect, &mut out, &mut err).await.map(ExitCode::from)
 }
 
 struct Cluster {
@@ -135,7 +149,8 @@ impl Cluster {
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
         let upkeep = Upkeep { client: self.client.clone(), manager: manager.clone(), crds };
         self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
-        let policies = self.ingest(manager, &reporter, registration, &tracker)?;
+        let policies = self.ingest(manager.clone(), &reporter, registration, &tracker)?;
+        self.audit(args, manager, policies.clone(), namespaces.clone(), ready.clone());
 
         let permit = reporter.permit();
         let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args))
@@ -174,6 +189,29 @@ impl Cluster {
         self.supervisor.background("ingest", ingest.run(self.shutdown.drain.clone()));
         self.supervisor.background("aggregator", aggregator.run(self.shutdown.asked.clone()));
         Ok(handle)
+    }
+
+    /// Judges what is in the cluster already, in one process at a time.
+    fn audit(
+        &self,
+        args: &ServeArgs,
+        manager: WatchManager,
+        policies: PolicyHandle,
+        namespaces: Arc<NamespaceStore>,
+        ready: watch::Receiver<bool>,
+    ) {
+        if !args.audit.is_operation() {
+            return;
+        }
+        let context = AuditContext {
+            client: self.client.clone(),
+            manager,
+            policies,
+            namespaces,
+            identity: self.identity.clone(),
+            options: args.audit.options(),
+        };
+        self.supervisor.background("audit", Audit::new(context).run(ready, self.shutdown.asked.clone()));
     }
 
     /// Keeps the webhook registered once this process can answer.

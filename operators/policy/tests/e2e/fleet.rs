@@ -128,16 +128,16 @@ async fn check(backends: Arc<Mutex<Vec<Backend>>>) {
 }
 
 /// The processes, and the number of Pods that there have been.
-struct Fleet {
-    cluster: Cluster,
+pub(crate) struct Fleet {
+    pub(crate) cluster: Cluster,
     kubeconfig: PathBuf,
     balancer: Balancer,
-    pods: Vec<(String, String, Operator)>,
+    pub(crate) pods: Vec<(String, String, Operator)>,
 }
 
 impl Fleet {
     /// Starts all processes at the same time on an empty cluster.
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let cluster = Cluster::start().await;
         let balancer = Balancer::start().await;
         let kubeconfig = cluster.plane.kubeconfig().to_owned();
@@ -174,9 +174,15 @@ impl Fleet {
 
     /// Starts a process again as the same Pod.
     async fn restart(&mut self, index: usize, prober: &mut Prober) {
+        self.start_again(index).await;
+        let (name, _, operator) = &self.pods[index];
+        prober.ask(name, &operator.webhook);
+    }
+
+    /// As [`Fleet::restart`], of pods that nobody asks.
+    pub(crate) async fn start_again(&mut self, index: usize) {
         let (name, uid, _) = &self.pods[index];
         let operator = self.launch(name, uid).await;
-        prober.ask(name, &operator.webhook);
         self.pods[index].2 = operator;
         self.balance().await;
     }

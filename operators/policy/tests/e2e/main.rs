@@ -8,6 +8,8 @@
     reason = "as above"
 )]
 
+mod audit;
+mod audit_agreement;
 mod bad_input;
 mod certificates;
 mod cluster;

@@ -1,0 +1,73 @@
+//! The flags of the audit: Gatekeeper's, each taken with its meaning or refused with a sentence.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::audit::AuditOptions;
+
+/// How to audit.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AuditArgs {
+    /// What this process does, as Gatekeeper has it; may be repeated. Without `audit` it never audits.
+    #[arg(long, value_enum, value_name = "OPERATION")]
+    pub operation: Vec<Operation>,
+    /// Seconds between two comparisons of everything that is known with the cluster; 0 for none. Changes are judged when
+    /// they happen, whatever this says.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub audit_interval: u64,
+    /// Violations in the status of a constraint. All are counted.
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=500))]
+    pub constraint_violations_limit: u64,
+    /// Objects per page of a list; 0 for all at once.
+    #[arg(long, value_name = "COUNT", default_value_t = 500)]
+    pub audit_chunk_size: u32,
+    /// Accepted: only kinds that a constraint can match are listed anyway.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value_t = false)]
+    pub audit_match_kind_only: bool,
+    /// Refused: the audit always reads the cluster.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = never_from_cache, hide = true)]
+    pub audit_from_cache: Option<bool>,
+}
+
+/// Something that a process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Operation {
+    /// Judges what is in the cluster.
+    Audit,
+    /// Writes generated admission policies; part of every process.
+    Generate,
+    /// Writes statuses; part of every process.
+    Status,
+    /// Judges requests; part of every process.
+    Webhook,
+}
+
+impl AuditArgs {
+    /// Whether this process may audit.
+    pub(super) fn is_operation(&self) -> bool {
+        self.operation.is_empty() || self.operation.contains(&Operation::Audit)
+    }
+
+    pub(super) fn options(&self) -> AuditOptions {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        AuditOptions {
+            interval: Some(self.audit_interval).filter(|seconds| *seconds > 0).map(Duration::from_secs),
+            violations_limit: usize::try_from(self.constraint_violations_limit).unwrap_or(usize::MAX),
+            chunk_size: Some(self.audit_chunk_size).filter(|count| *count > 0),
+            // The webhook needs the others.
+            threads: cores.div_ceil(2),
+        }
+    }
+}
+
+fn never_from_cache(text: &str) -> Result<bool, String> {
+    match text {
+        "false" => Ok(false),
+        _ => Err(
+            "the audit reads the cluster itself, each object once and then its changes; leave the flag out"
+                .to_owned(),
+        ),
+    }
+}
