@@ -29,3 +29,4 @@ mod quickstart;
 mod standalone;
 mod start;
 mod trial;
+mod verdicts;
