@@ -24,7 +24,6 @@ pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};
 pub use kinds::{NAMESPACE, TEMPLATE};
 pub use registration::Registration;
-pub use repairs::Repairs;
 pub use staleness::stale_watches;
 pub use status::shapes;
 pub use uninstall::{UNINSTALLED, Uninstall, UninstallError};

@@ -2,6 +2,7 @@
 //!
 //! Knows no controllers: policies come through the handle, Namespaces through [`Namespaces`].
 
+mod deny_log;
 mod label_guard;
 mod lockout;
 mod namespaces;

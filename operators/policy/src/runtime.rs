@@ -3,7 +3,9 @@
 mod args;
 mod audit_args;
 mod cluster;
+mod gatekeeper_flags;
 mod health_routes;
+mod metrics;
 mod shell;
 mod standalone;
 mod supervisor;
@@ -18,6 +20,7 @@ use admission_server::{AdmissionRoutes, CertificateError};
 pub use args::{
     Args, AuditArgs, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
 };
+pub use gatekeeper_flags::{FLAGS, Flag, Meaning, translate};
 
 use crate::cli::StandardInput;
 use crate::controller::{InstallError, UninstallError};
@@ -34,7 +37,9 @@ pub enum RunError {
     #[error("the runtime could not be started")]
     Runtime(#[source] std::io::Error),
     /// A port is taken or not allowed.
-    #[error("port {port} cannot be listened on; choose another one with --port or --health-port")]
+    #[error(
+        "port {port} cannot be listened on; choose another one with --port, --health-port or --prometheus-port"
+    )]
     Listen {
         /// The port.
         port: u16,
@@ -67,6 +72,9 @@ pub enum RunError {
     /// Statements may have been made without this pod.
     #[error("{0}; start again, so that everything is read anew")]
     Fenced(pod_status::Fenced),
+    /// A defect of the composition.
+    #[error("metrics cannot be collected")]
+    Metrics(#[from] metrics_exporter_prometheus::BuildError),
     /// A task that the process cannot do without ended.
     #[error("the task {task} ended before its time; look for a panic above, and start again")]
     TaskEnded {

@@ -9,7 +9,7 @@ use crate::api::{
     Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, ObjectMeta,
     Operations,
 };
-use crate::driver::{CompileError, Program};
+use crate::driver::{CelDriver, CompileError, Driver, Program};
 use crate::error::IngestError;
 use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
@@ -115,6 +115,11 @@ impl CompiledTemplate {
                 legacy_schema: template.legacy_schema(),
             },
         }))
+    }
+
+    /// Whether its code is in CEL.
+    pub fn is_in_cel(&self) -> bool {
+        self.0.programs.deciding.0 == CelDriver.engine()
     }
 
     /// The kind of its constraints.

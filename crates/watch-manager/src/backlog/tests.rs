@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fixture::{gvk, object};
 use crate::intents::sort_key;
+use crate::store::Change;
 
 // === impl Backlog: for the tests of the crate ===
 

@@ -5,6 +5,7 @@
 
 mod break_glass;
 mod constraints;
+mod gauges;
 mod inventory;
 mod jobs;
 mod placing;
@@ -29,7 +30,6 @@ use crate::handle::{InForce, PolicyPublisher};
 
 use super::crds::{ConstraintCrds, CrdEvent, watch_crds};
 use super::kinds::{BREAK_GLASS, CONFIG, NAMESPACE, SYNC_SET, TEMPLATE};
-use super::repairs::Repairs;
 use super::status::Outcome;
 
 /// Outcomes that may wait for the next policy set. While events keep coming the loop prefers them, and this is
@@ -67,8 +67,6 @@ pub struct Wiring {
     pub namespace: String,
     /// The reason why the API server does not send requests to the webhook; `None` when it does.
     pub registration: watch::Receiver<Option<String>>,
-    /// Counts what is restored.
-    pub repairs: Repairs,
 }
 
 /// Brings templates, constraints and referential data from the cluster into policy sets.
@@ -82,7 +80,6 @@ pub struct Ingest {
     parents: ParentChanges,
     namespace: String,
     registration: watch::Receiver<Option<String>>,
-    repairs: Repairs,
     templates: templates::Templates,
     constraints: constraints::Constraints,
     sync: sources::Synced,
@@ -153,7 +150,6 @@ impl Ingest {
             parents: wiring.parents,
             namespace: wiring.namespace,
             registration: wiring.registration,
-            repairs: wiring.repairs,
             templates: templates::Templates::new(tracker.source("templates")),
             constraints: constraints::Constraints::default(),
             sync: sources::Synced::new(tracker.source("sync sources")),
@@ -226,6 +222,7 @@ impl Ingest {
         for list in std::mem::take(&mut self.lists) {
             list.list_ends();
         }
+        self.set_gauges();
     }
 
     /// Namespaces are read from the watch manager's store; here they only count for readiness.

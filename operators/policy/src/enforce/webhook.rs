@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::config::Process;
 use crate::handle::{InForce, PolicyHandle};
 
-use super::{Namespaces, own_kinds};
+use super::{Namespaces, deny_log, own_kinds};
 
 /// The part of the time to the deadline that is kept for writing the answer.
 const ANSWER: Duration = Duration::from_millis(100);
@@ -34,6 +34,7 @@ pub struct Webhook {
     budget: Budget,
     permits: Arc<Semaphore>,
     guard: AnswerGuard,
+    logs_denies: bool,
 }
 
 impl std::fmt::Debug for Webhook {
@@ -56,6 +57,7 @@ impl Webhook {
             budget,
             permits: Arc::new(Semaphore::new(concurrency.max(1))),
             guard: Box::new(|| Ok(())),
+            logs_denies: false,
         }
     }
 
@@ -66,12 +68,21 @@ impl Webhook {
         Self { guard: Box::new(guard), ..self }
     }
 
+    /// Logs each violation if `logs`, as Gatekeeper's `--log-denies` does.
+    #[must_use]
+    pub fn logging_denies(self, logs: bool) -> Self {
+        Self { logs_denies: logs, ..self }
+    }
+
     async fn answer(&self, request: AdmissionRequest) -> AdmissionResponse {
-        let response = self.decide(request).await;
-        match (self.guard)() {
-            Ok(()) => response,
+        let (begun, dry_run) = (Instant::now(), request.dry_run);
+        let decided = self.decide(request).await;
+        let response = match (self.guard)() {
+            Ok(()) => decided,
             Err(reason) => AdmissionResponse::unavailable(reason),
-        }
+        };
+        count(&response, dry_run, begun.elapsed());
+        response
     }
 
     async fn decide(&self, request: AdmissionRequest) -> AdmissionResponse {
@@ -83,7 +94,13 @@ impl Webhook {
             Ok(namespace) => namespace,
             Err(reason) => return AdmissionResponse::error(reason),
         };
-        match timeout_at(deadline, self.permits.clone().acquire_owned()).await {
+        let waiting = metrics::gauge!("webtroller_reviews_waiting");
+        let begun = Instant::now();
+        waiting.increment(1.0);
+        let permit = timeout_at(deadline, self.permits.clone().acquire_owned()).await;
+        waiting.decrement(1.0);
+        metrics::histogram!("webtroller_review_wait_seconds").record(begun.elapsed());
+        match permit {
             Ok(Ok(permit)) => self.judge(request, namespace, deadline, permit).await,
             Ok(Err(error)) => AdmissionResponse::error(error.to_string()),
             Err(_) => AdmissionResponse::unavailable(
@@ -115,7 +132,7 @@ impl Webhook {
         deadline: Instant,
         permit: OwnedSemaphorePermit,
     ) -> AdmissionResponse {
-        let (in_force, budget) = (self.policies.current(), self.budget);
+        let (in_force, budget, logs) = (self.policies.current(), self.budget, self.logs_denies);
         // Policies compute for milliseconds, and an engine may panic: neither must reach the threads that keep
         // connections alive.
         let judged = tokio::task::spawn_blocking(move || {
@@ -123,7 +140,12 @@ impl Webhook {
             let _permit = permit;
             match own_kinds::check(&request, &in_force.policies, &budget) {
                 Ok(warnings) => {
-                    judge(&request, namespace, &in_force, &budget, deadline).with_warnings(warnings)
+                    let judged = judge(&request, namespace, &in_force, &budget, deadline);
+                    let answered = judged.map(|verdict| {
+                        deny_log::record(&request, &verdict, logs);
+                        answer(&verdict, in_force.suspension.as_deref())
+                    });
+                    answered.unwrap_or_else(AdmissionResponse::error).with_warnings(warnings)
                 }
                 Err(refusal) => refusal,
             }
@@ -147,20 +169,36 @@ fn judge(
     in_force: &InForce,
     budget: &Budget,
     deadline: Instant,
-) -> AdmissionResponse {
-    let mut review = match AdmissionTarget.request(request.json()) {
-        Ok(review) => review,
-        Err(error) => return AdmissionResponse::error(chain(&error)),
-    };
+) -> Result<Verdict, String> {
+    let mut review = AdmissionTarget.request(request.json()).map_err(|error| chain(&error))?;
     if namespace.is_some() {
         review.namespace_object = namespace;
     }
     let point = EnforcementPoint::WEBHOOK;
-    let verdict = in_force.policies.review_until(&review, point, budget, deadline.into_std());
-    match &in_force.suspension {
-        Some(suspension) if verdict.is_denied() => suspended(&verdict, suspension),
-        _ => response(&verdict),
+    Ok(in_force.policies.review_until(&review, point, budget, deadline.into_std()))
+}
+
+fn answer(verdict: &Verdict, suspension: Option<&str>) -> AdmissionResponse {
+    match suspension {
+        Some(suspension) if verdict.is_denied() => suspended(verdict, suspension),
+        _ => response(verdict),
     }
+}
+
+/// Counts an answer as Gatekeeper does.
+fn count(response: &AdmissionResponse, dry_run: bool, took: Duration) {
+    let status = match response.code() {
+        200 => "allow",
+        403 | 422 => "deny",
+        _ => "error",
+    };
+    let dry_run = if dry_run { "true" } else { "false" };
+    metrics::counter!(
+        "gatekeeper_validation_request_count_total", "admission_status" => status, "admission_dryrun" => dry_run
+    )
+    .increment(1);
+    metrics::histogram!("gatekeeper_validation_request_duration_seconds", "admission_status" => status)
+        .record(took);
 }
 
 /// What would be refused is admitted, and says so.

@@ -114,9 +114,12 @@ pub struct ServeArgs {
     /// What to log, as in `info` or `webtroller=debug,kube=warn`.
     #[arg(long, env = "WEBTROLLER_LOG", default_value = "info")]
     pub log: String,
-    /// How to log.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
+    /// How to log; the default is `json` in a pod and `text` elsewhere.
+    #[arg(long, value_enum)]
+    pub log_format: Option<LogFormat>,
+    /// Log each violation that the webhook finds, whatever follows from it.
+    #[arg(long)]
+    pub log_denies: bool,
     /// Take policies from this folder of YAML instead of a cluster, judge the objects under its `review/`, and
     /// keep serving.
     #[arg(long, value_name = "DIR")]
@@ -130,6 +133,9 @@ pub struct ServeArgs {
     /// Port for /healthz and /readyz; 0 takes a free one.
     #[arg(long, default_value_t = 9090)]
     pub health_port: u16,
+    /// Port for /metrics alone; 0 takes a free one. They are at the health port, too.
+    #[arg(long, default_value_t = 8888)]
+    pub prometheus_port: u16,
     /// Reviews judged at once; the default is the number of cores.
     #[arg(long)]
     pub max_serving_threads: Option<usize>,

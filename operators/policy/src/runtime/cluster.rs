@@ -22,14 +22,15 @@ use watch_manager::WatchManager;
 
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
-    Ingest, OwnCrds, Registrars, Registration, Repairs, Upkeep, WebhookClient, WebhookConfiguration, Wiring,
-    shapes, stale_watches,
+    Ingest, OwnCrds, Registrars, Registration, Upkeep, WebhookClient, WebhookConfiguration, Wiring, shapes,
+    stale_watches,
 };
 use crate::enforce::Webhook;
 use crate::handle::{PolicyHandle, policies};
 
 use super::args::{BrokenPolicies, ServeArgs};
 use super::health_routes::OperatorHealth;
+use super::metrics::Metrics;
 use super::supervisor::Supervisor;
 use super::{RunError, admission_routes, concurrency};
 
@@ -98,7 +99,7 @@ struct Cluster {
     identity: PodIdentity,
     shutdown: Shutdown,
     supervisor: Supervisor,
-    repairs: Repairs,
+    metrics: Metrics,
     /// What start-up waits for; `None` once it is over.
     starting: watch::Sender<Option<String>>,
 }
@@ -115,7 +116,7 @@ impl Cluster {
             identity: identity::identity(),
             shutdown,
             supervisor,
-            repairs: Repairs::default(),
+            metrics: Metrics::collect()?,
         })
     }
 
@@ -146,18 +147,14 @@ impl Cluster {
         let registration = self.register(configuration.subscribe(), ready.clone());
         self.keep_certificates(args, certificates, Effects { tls: tls.clone(), configuration });
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
-        let upkeep = Upkeep {
-            client: self.client.clone(),
-            manager: manager.clone(),
-            crds,
-            repairs: self.repairs.clone(),
-        };
+        let upkeep = Upkeep { client: self.client.clone(), manager: manager.clone(), crds };
         self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
         let policies = self.ingest(manager.clone(), &reporter, registration, &tracker)?;
         self.audit(args, manager, policies.clone(), namespaces.clone(), ready.clone());
 
         let permit = reporter.permit();
         let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args))
+            .logging_denies(args.log_denies)
             .guarded_by(move || permit.check().map_err(|fenced| fenced.to_string()));
         let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), move || *ready.borrow());
         let server = Server::new(webhook_listener, routes).with_tls(tls);
@@ -186,7 +183,6 @@ impl Cluster {
             parents: aggregator.parent_changes(),
             namespace: self.identity.namespace.clone(),
             registration,
-            repairs: self.repairs.clone(),
         };
         let ingest = Ingest::new(wiring, tracker);
         tracker.seal();
@@ -224,8 +220,7 @@ impl Cluster {
         configuration: watch::Receiver<WebhookConfiguration>,
         ready: watch::Receiver<bool>,
     ) -> watch::Receiver<Option<String>> {
-        let (registration, state) =
-            Registration::new(self.client.clone(), configuration, self.repairs.clone());
+        let (registration, state) = Registration::new(self.client.clone(), configuration);
         let drain = self.shutdown.drain.clone();
         self.supervisor.background("webhook registration", registration.run(ready, drain));
         state
@@ -272,16 +267,24 @@ impl Cluster {
                 return Err(vec!["the process has been asked to end".to_owned()]);
             }
             let missing = match tracker.ready().borrow().is_ready() {
-                true => stale_watches(&manager),
+                true => note_stale(stale_watches(&manager)),
                 false => tracker.explain().iter().map(ToString::to_string).collect(),
             };
             let missing: Vec<_> = starting.borrow().iter().cloned().chain(missing).collect();
             if missing.is_empty() { Ok(()) } else { Err(missing) }
         };
-        let routes = OperatorHealth::new(readiness, self.supervisor.clone(), self.repairs.clone());
+        let readiness: Arc<dyn Fn() -> Result<(), Vec<String>> + Send + Sync> = Arc::new(readiness);
+        let asked = readiness.clone();
+        let metrics = self.metrics.clone().refreshed_by(move || {
+            metrics::gauge!("webtroller_ready").set(if asked().is_ok() { 1.0 } else { 0.0 });
+        });
+        let routes = OperatorHealth::new(move || readiness(), self.supervisor.clone(), metrics.clone());
         let server = Server::new(listener, routes).with_limits(Limits::health());
         self.supervisor.serve("health server", server.run(self.shutdown.clone()));
-        tracing::info!(health = %address, "health");
+        let (listener, metrics_address) = listen(args.host, args.prometheus_port).await?;
+        let server = Server::new(listener, metrics).with_limits(Limits::health());
+        self.supervisor.serve("metrics server", server.run(self.shutdown.clone()));
+        tracing::info!(health = %address, metrics = %metrics_address, "health");
         Ok(())
     }
 
@@ -338,6 +341,13 @@ impl Cluster {
             namespace,
         }
     }
+}
+
+/// Shows at `/metrics` what readiness sees.
+fn note_stale(stale: Vec<String>) -> Vec<String> {
+    metrics::gauge!("webtroller_stale_watches")
+        .set(f64::from(u32::try_from(stale.len()).unwrap_or(u32::MAX)));
+    stale
 }
 
 async fn listen(host: Option<IpAddr>, port: u16) -> Result<(TcpListener, SocketAddr), RunError> {

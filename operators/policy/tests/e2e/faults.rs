@@ -63,7 +63,7 @@ rules:
 - {{apiGroups: [''], resources: [namespaces, pods, secrets], verbs: ['*']}}
 - {{apiGroups: [apiextensions.k8s.io], resources: ['*'], verbs: ['*']}}
 - {{apiGroups: [coordination.k8s.io], resources: [leases], verbs: ['*']}}
-- apiGroups: [templates.gatekeeper.sh, config.gatekeeper.sh, syncset.gatekeeper.sh, status.webtroller.dev]
+- apiGroups: [templates.gatekeeper.sh, config.gatekeeper.sh, syncset.gatekeeper.sh, status.webtroller.dev, enforcement.webtroller.dev]
   resources: ['*']
   verbs: ['*']
 - {{apiGroups: [constraints.gatekeeper.sh], resources: ['*/status'], verbs: ['*']}}

@@ -20,6 +20,7 @@ mod fencing;
 mod fleet;
 mod guards;
 mod https;
+mod metrics;
 mod operator;
 mod ownership;
 mod policies;

@@ -1,8 +1,12 @@
-module conformance/judge/manager
+module webtroller.dev/judge/manager
 
 go 1.26.0
 
-require github.com/open-policy-agent/gatekeeper/v3 v3.23.1
+require (
+	github.com/open-policy-agent/gatekeeper/v3 v3.23.1
+	github.com/spf13/cobra v1.10.2
+	sigs.k8s.io/yaml v1.6.0
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect

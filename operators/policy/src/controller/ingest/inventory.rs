@@ -2,6 +2,7 @@
 //! `sources`.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use constraint_framework::review::Document;
 use constraint_framework::target::{AdmissionTarget, Target};
@@ -11,6 +12,7 @@ use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 use crate::config::{ExcludedNamespaces, Process};
 
 use super::Ingest;
+use super::gauges::count_sync;
 use super::sources::{GvkKey, gvk_key};
 
 impl Ingest {
@@ -46,7 +48,9 @@ impl Ingest {
         if self.sync.excluded.contains(Process::Sync, namespace(document)) {
             return AdmissionTarget.inventory_path(document).is_ok();
         }
+        let begun = Instant::now();
         let fits = self.policies.put_object(&AdmissionTarget, document.clone()).is_ok();
+        count_sync(begun.elapsed());
         self.changed |= fits;
         fits
     }

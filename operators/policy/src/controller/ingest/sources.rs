@@ -20,8 +20,8 @@ use crate::controller::kinds::CONFIG;
 use crate::controller::status::{Outcome, pod_error};
 use crate::controller::sync::{CONFIG_NAME, SyncSources};
 
-use super::Ingest;
 use super::templates::parent_key;
+use super::{Ingest, gauges};
 
 /// Answers that a kind is not served before that counts. An API server that starts serves some kinds late.
 const CONFIRMATIONS: u32 = 2;
@@ -172,6 +172,7 @@ impl Ingest {
         let keys: BTreeSet<_> = wanted.iter().map(gvk_key).collect();
         self.registrars.inventory.replace(wanted);
         let gone: Vec<_> = self.sync.kinds.keys().filter(|key| !keys.contains(*key)).cloned().collect();
+        gone.iter().for_each(|(_, _, kind)| gauges::forget_synced(kind));
         for kind in gone.iter().filter_map(|key| self.sync.kinds.remove(key)).collect::<Vec<_>>() {
             self.lists.extend(kind.waiting);
             kind.objects.values().for_each(|object| self.drop_object(object));
