@@ -1,4 +1,4 @@
-//! The flags of the audit: Gatekeeper's, each taken with its meaning or refused with a sentence.
+//! The flags of the audit, which are Gatekeeper's. Those that have no meaning here are in `gatekeeper_flags`.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -23,12 +23,6 @@ pub struct AuditArgs {
     /// Objects per page of a list; 0 for all at once.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     pub audit_chunk_size: u32,
-    /// Accepted: only kinds that a constraint can match are listed anyway.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value_t = false)]
-    pub audit_match_kind_only: bool,
-    /// Refused: the audit always reads the cluster.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = never_from_cache, hide = true)]
-    pub audit_from_cache: Option<bool>,
 }
 
 /// Something that a process does.
@@ -36,8 +30,14 @@ pub struct AuditArgs {
 pub enum Operation {
     /// Judges what is in the cluster.
     Audit,
-    /// Writes generated admission policies; part of every process.
+    /// Taken; this release generates no admission policies.
     Generate,
+    /// Taken; this release mutates nothing.
+    MutationController,
+    /// Taken; this release mutates nothing.
+    MutationStatus,
+    /// Taken; this release mutates nothing.
+    MutationWebhook,
     /// Writes statuses; part of every process.
     Status,
     /// Judges requests; part of every process.
@@ -59,15 +59,5 @@ impl AuditArgs {
             // The webhook needs the others.
             threads: cores.div_ceil(2),
         }
-    }
-}
-
-fn never_from_cache(text: &str) -> Result<bool, String> {
-    match text {
-        "false" => Ok(false),
-        _ => Err(
-            "the audit reads the cluster itself, each object once and then its changes; leave the flag out"
-                .to_owned(),
-        ),
     }
 }

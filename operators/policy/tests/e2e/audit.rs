@@ -1,6 +1,13 @@
 //! The audit on a real API server: violations appear and disappear, with whatever causes it.
 
+use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{DeleteParams, ObjectMeta, PostParams};
+
 use crate::cluster::{Cluster, NAMESPACE};
+use crate::faults::{role, service_account};
+use crate::operator::Operator;
 
 const OBJECT: [&str; 1] = ["needslabel/a"];
 
@@ -172,5 +179,66 @@ async fn a_kind_may_come_and_go_and_one_that_cannot_be_listed_is_named() {
         cluster.violations("").await;
         cluster.audited("True NothingToAudit").await;
     }
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn a_kind_that_may_not_be_listed_is_named_and_the_others_are_audited() {
+    let cluster = Cluster::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = service_account(&cluster, &folder).await;
+    let rights = role("'*'", "'*'");
+    cluster.apply(&rights).await;
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let operator = Operator::start_ready(&kubeconfig, identity).await;
+    cluster.apply(&template("lacks")).await;
+    cluster.enforced("constrainttemplate/needslabel").await;
+    cluster
+        .apply(
+            "{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: NeedsLabel, metadata: {name: a}, spec: \
+             {enforcementAction: dryrun, match: {kinds: [{apiGroups: [''], kinds: [Pod, ConfigMap]}], \
+             namespaces: [gatekeeper-system]}, parameters: {label: team}}}",
+        )
+        .await;
+    let pod = "dryrun webtroller-0: webtroller-0 lacks the label team;";
+    cluster.audited("False KindsMissing").await;
+    cluster.violations(pod).await;
+    let message = "{.status.conditions[?(@.type=='Audited')].message}";
+    let named = cluster.get(&OBJECT, message).await;
+    assert!(named.starts_with("not audited: ConfigMap (v1): ") && named.contains("forbidden"), "{named}");
+    cluster
+        .apply(&rights.replace("[namespaces, pods, secrets]", "[namespaces, pods, secrets, configmaps]"))
+        .await;
+    cluster.audited("True FollowsChanges").await;
+    let map = "dryrun kube-root-ca.crt: kube-root-ca.crt lacks the label team;";
+    cluster.violations(&format!("{map}{pod}")).await;
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_violating_objects_are_counted_exactly() {
+    const OBJECTS: usize = 10_000;
+    let cluster = Cluster::start().await;
+    let operator = cluster.operator().await;
+    cluster.must(&["create", "namespace", "shop"]).await;
+    cluster.must(&["wait", "--for=create", "-n", "shop", "configmap/kube-root-ca.crt"]).await;
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.plane.client().unwrap(), "shop");
+    let create = async |number: usize| {
+        let name = Some(format!("m-{number:05}"));
+        let map =
+            ConfigMap { metadata: ObjectMeta { name, ..ObjectMeta::default() }, ..ConfigMap::default() };
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    };
+    stream::iter(1..OBJECTS).map(create).buffer_unordered(16).collect::<()>().await;
+    cluster.apply(&template("lacks")).await;
+    cluster.enforced("constrainttemplate/needslabel").await;
+    cluster.apply(&constraint("dryrun", "")).await;
+    let total = "{.status.totalViolations}";
+    cluster.until(&OBJECT, total, &OBJECTS.to_string()).await;
+    let first = "{.status.violations[0].name} {.status.violations[19].name}";
+    cluster.until(&OBJECT, first, "kube-root-ca.crt m-00019").await;
+    maps.delete("m-00001", &DeleteParams::default()).await.unwrap();
+    cluster.until(&OBJECT, total, &(OBJECTS - 1).to_string()).await;
+    cluster.until(&OBJECT, first, "kube-root-ca.crt m-00020").await;
     operator.stop().await;
 }

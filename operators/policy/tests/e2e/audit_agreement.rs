@@ -1,7 +1,6 @@
 //! What the statuses say, compared with an audit of the whole cluster by `webtroller audit`, set by set: while everything
 //! changes, processes are killed, and the API server goes away.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use control_plane::Component;
@@ -11,14 +10,9 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use serde_json::{Value, json};
-use tokio::time::{interval, timeout};
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::fleet::Fleet;
-use crate::operator::{PATIENCE, webtroller};
-
-/// The violations in a constraint's status by default.
-const SHOWN: usize = 20;
 
 const TEMPLATES: &str = r#"
 apiVersion: templates.gatekeeper.sh/v1
@@ -79,81 +73,6 @@ fn constraint(kind: &str, spec: &Value) -> String {
         "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": "a"}, "spec": spec,
     })
     .to_string()
-}
-
-/// The total and the first violations of each constraint, as text.
-type Violations = BTreeMap<String, (u64, Vec<String>)>;
-
-fn texts(violations: Option<&Value>) -> Vec<String> {
-    let text = |violation: &Value| {
-        let part = |name: &str| violation[name].as_str().unwrap_or_default().to_owned();
-        let parts = ["group", "version", "kind", "namespace", "name", "message"].map(part);
-        parts.join("|")
-    };
-    violations.and_then(Value::as_array).into_iter().flatten().map(text).collect()
-}
-
-impl Cluster {
-    /// A fresh audit of the whole cluster, by the command line.
-    async fn fresh_audit(&self) -> Violations {
-        let mut command = webtroller();
-        command.args(["audit", "-o", "json"]).env("KUBECONFIG", self.plane.kubeconfig());
-        let output = command.output().await.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        let result: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
-        assert_eq!(result["problems"], json!([]), "{said}");
-        let constraints = result["constraints"].as_array().unwrap().iter();
-        constraints
-            .map(|constraint| {
-                let mut shown = texts(constraint.get("violations"));
-                shown.truncate(SHOWN);
-                let total = constraint["totalViolations"].as_u64().unwrap();
-                (format!("{}/{}", constraint["kind"], constraint["name"]), (total, shown))
-            })
-            .collect()
-    }
-
-    /// What the statuses say. Nothing for a constraint that was not audited at its present generation.
-    async fn statuses(&self) -> Violations {
-        let list = self.kubectl(&["get", "constraints", "-o", "json"]).await;
-        let list: Value = serde_json::from_str(&list.stdout).unwrap_or_default();
-        let audited = |constraint: &&Value| {
-            let conditions = constraint["status"]["conditions"].as_array().into_iter().flatten();
-            let mut ours = conditions.filter(|condition| condition["type"] == "Audited");
-            ours.any(|condition| {
-                condition["status"] == "True"
-                    && condition["observedGeneration"] == constraint["metadata"]["generation"]
-            })
-        };
-        let items = list["items"].as_array().into_iter().flatten();
-        items
-            .filter(audited)
-            .map(|constraint| {
-                let status = &constraint["status"];
-                let total = status["totalViolations"].as_u64().unwrap_or(u64::MAX);
-                let name = format!("{}/{}", constraint["kind"], constraint["metadata"]["name"]);
-                (name, (total, texts(status.get("violations"))))
-            })
-            .collect()
-    }
-
-    /// Waits until the statuses say what a fresh audit finds.
-    pub(crate) async fn agrees(&self) -> Violations {
-        let expected = self.fresh_audit().await;
-        let mut last = Violations::new();
-        let reading = async {
-            let mut ticks = interval(Duration::from_millis(200));
-            while last != expected {
-                ticks.tick().await;
-                last = self.statuses().await;
-            }
-        };
-        if timeout(PATIENCE, reading).await.is_err() {
-            panic!("the statuses say {last:#?}, a fresh audit finds {expected:#?}");
-        }
-        expected
-    }
 }
 
 /// Everything that is changed at random.
@@ -264,7 +183,7 @@ async fn whatever_changes_and_whoever_is_killed_the_statuses_become_what_a_fresh
         for _ in 0..20 {
             churn.step(&fleet.cluster).await;
         }
-        let found = fleet.cluster.agrees().await;
+        let found = fleet.cluster.agrees(20).await;
         let totals: Vec<_> = found.iter().map(|(name, (total, _))| format!("{name} {total}")).collect();
         println!("round {rounds}, {} writes: {}", churn.writes, totals.join(", "));
         rounds += 1;

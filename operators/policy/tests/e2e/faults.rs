@@ -36,7 +36,7 @@ async fn an_api_server_that_is_away_is_waited_for_and_named_and_does_not_hold_up
 }
 
 /// A kubeconfig by which the operator acts as a service account with the rights of the role `webtroller`.
-async fn service_account(cluster: &Cluster, folder: &tempfile::TempDir) -> PathBuf {
+pub(crate) async fn service_account(cluster: &Cluster, folder: &tempfile::TempDir) -> PathBuf {
     let mut config = Kubeconfig::read_from(cluster.plane.kubeconfig()).unwrap();
     let user = config.auth_infos[0].auth_info.as_mut().unwrap();
     user.impersonate = Some(format!("system:serviceaccount:{NAMESPACE}:default"));
@@ -53,7 +53,7 @@ async fn service_account(cluster: &Cluster, folder: &tempfile::TempDir) -> PathB
 }
 
 /// The rights of the operator; those on constraints and on webhook configurations only where they are asked for.
-fn role(constraints: &str, configurations: &str) -> String {
+pub(crate) fn role(constraints: &str, configurations: &str) -> String {
     format!(
         "
 apiVersion: rbac.authorization.k8s.io/v1
@@ -63,7 +63,7 @@ rules:
 - {{apiGroups: [''], resources: [namespaces, pods, secrets], verbs: ['*']}}
 - {{apiGroups: [apiextensions.k8s.io], resources: ['*'], verbs: ['*']}}
 - {{apiGroups: [coordination.k8s.io], resources: [leases], verbs: ['*']}}
-- apiGroups: [templates.gatekeeper.sh, config.gatekeeper.sh, syncset.gatekeeper.sh, status.webtroller.dev]
+- apiGroups: [templates.gatekeeper.sh, config.gatekeeper.sh, syncset.gatekeeper.sh, status.webtroller.dev, enforcement.webtroller.dev]
   resources: ['*']
   verbs: ['*']
 - {{apiGroups: [constraints.gatekeeper.sh], resources: ['*/status'], verbs: ['*']}}

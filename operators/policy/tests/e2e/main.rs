@@ -30,3 +30,4 @@ mod quickstart;
 mod standalone;
 mod start;
 mod trial;
+mod verdicts;
