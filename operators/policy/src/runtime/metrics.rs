@@ -12,7 +12,7 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 /// The buckets of Gatekeeper's histograms, in seconds.
-const BUCKETS: [(&str, &[f64]); 3] = [
+const BUCKETS: [(&str, &[f64]); 4] = [
     (
         "gatekeeper_validation_request_duration_seconds",
         &[
@@ -24,6 +24,14 @@ const BUCKETS: [(&str, &[f64]); 3] = [
     (
         "gatekeeper_constraint_template_ingestion_duration_seconds",
         &[0.01, 0.02, 0.03, 0.04, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0],
+    ),
+    // Gatekeeper's begin at a minute.
+    (
+        "gatekeeper_audit_duration_seconds",
+        &[
+            0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 180.0, 300.0, 600.0, 900.0, 1200.0, 2400.0, 4800.0, 9600.0,
+            19200.0,
+        ],
     ),
     ("gatekeeper_sync_duration_seconds", &[0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05]),
 ];
@@ -113,6 +121,16 @@ fn describe() {
     describe_counter!(
         "webtroller_repairs_total",
         "Objects restored after another client changed or deleted them."
+    );
+    describe_gauge!("gatekeeper_violations", "Violations in the cluster now.");
+    describe_histogram!(
+        "gatekeeper_audit_duration_seconds",
+        "Time of the first pass, and of each comparison with the cluster."
+    );
+    describe_gauge!("gatekeeper_audit_last_run_time", "When the last of these began, in seconds since 1970.");
+    describe_gauge!(
+        "gatekeeper_audit_last_run_end_time",
+        "When the last of these ended, in seconds since 1970."
     );
     describe_gauge!("webtroller_ready", "1 while this pod is ready.");
     describe_gauge!("webtroller_stale_watches", "Kinds whose changes have not been seen for half a minute.");
