@@ -58,7 +58,6 @@ pub async fn control_plane() -> ControlPlane {
 
 /// One update of a policy.
 #[derive(Clone, Debug)]
-#[expect(dead_code)]
 pub struct Update {
     pub sent: u64,
     pub uid: String,
@@ -80,7 +79,6 @@ pub struct Process {
     pub id: String,
     uid: String,
     log: PathBuf,
-    #[expect(dead_code)]
     port: PathBuf,
     proxy: Proxy,
 }
@@ -108,6 +106,22 @@ impl Process {
     /// What it did so far.
     pub fn log(&self) -> Log {
         Log::read(&self.id, &self.log)
+    }
+
+    /// The port of its webhook, once it listens.
+    pub async fn port(&self) -> u16 {
+        let mut ticks = interval(Duration::from_millis(20));
+        let port = async {
+            loop {
+                ticks.tick().await;
+                if let Some(port) =
+                    std::fs::read_to_string(&self.port).ok().and_then(|port| port.parse().ok())
+                {
+                    return port;
+                }
+            }
+        };
+        timeout(LONG, port).await.unwrap()
     }
 
     /// Waits until the log has what is `wanted`.
@@ -231,6 +245,10 @@ impl Cluster {
         let generation = policy.metadata.generation.unwrap();
         self.updates.lock().unwrap().push(Update { sent, uid: policy.uid().unwrap(), generation });
         generation
+    }
+
+    pub fn updates(&self) -> Vec<Update> {
+        self.updates.lock().unwrap().clone()
     }
 
     /// Deletes the policy and creates it again. Returns the old uid and the new generation.

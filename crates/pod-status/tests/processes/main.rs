@@ -11,7 +11,9 @@
 mod child;
 mod cluster;
 mod judgement;
+mod prober;
 mod proxy;
+mod rollout;
 
 use std::time::{Duration, Instant};
 
