@@ -29,6 +29,7 @@ impl Journal {
         metrics::gauge!("gatekeeper_audit_last_run_time").set(seconds());
         // Known from the beginning, so that an alert can tell 0 from nothing.
         metrics::counter!("webtroller_audit_drift_total").increment(0);
+        metrics::counter!("webtroller_audit_objects_judged_total").increment(0);
         for change in ["new", "resolved"] {
             metrics::counter!("webtroller_audit_violation_changes_total", "change" => change).increment(0);
         }
