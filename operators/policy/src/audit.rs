@@ -5,6 +5,7 @@
 //! `source` gives the watch manager their identities, and `hold` has them until they are judged.
 
 mod auditor;
+mod events;
 mod hold;
 mod journal;
 mod judge;
@@ -31,6 +32,7 @@ use auditor::{Auditor, Watches};
 use hold::Hold;
 use source::IdentitySource;
 
+pub use events::EventPlace;
 pub use once::{Format, OnceArgs, audit_once};
 
 /// The Lease of the process that audits.
@@ -51,6 +53,8 @@ pub struct AuditOptions {
     pub chunk_size: Option<u32>,
     /// Batches of objects judged at the same time.
     pub threads: usize,
+    /// Where Events of violations go.
+    pub events: EventPlace,
 }
 
 /// What the audit works with.

@@ -230,7 +230,9 @@ impl Program for RegoProgram {
     }
 
     fn dependency_keys(&self, case: &Case<'_>) -> Vec<DependencyKey> {
-        self.reads.as_ref().map(|reads| reads.keys(&input(case))).unwrap_or_default()
+        // What the policy cannot read depends on nothing: it is violated whatever the inventory holds.
+        let reads = self.reads.as_ref().zip(input(case).ok());
+        reads.map(|(reads, input)| reads.keys(&input)).unwrap_or_default()
     }
 }
 

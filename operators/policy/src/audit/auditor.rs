@@ -29,6 +29,7 @@ use watch_manager::{GroupVersionKind, Registrar, Source, WatchManager};
 
 use crate::handle::{InForce, PolicyHandle};
 
+use super::events::Events;
 use super::hold::Hold;
 use super::journal::Journal;
 use super::judge::Judge;
@@ -77,6 +78,7 @@ pub(super) struct Auditor {
     backoffs: HashMap<Kind, Backoff>,
     statuses: Statuses,
     journal: Journal,
+    events: Events,
     verify_at: Option<Instant>,
     refresh_at: Instant,
 }
@@ -120,6 +122,7 @@ impl Auditor {
             backoffs: HashMap::new(),
             statuses: Statuses::new(context),
             journal: Journal::new(context),
+            events: Events::new(context),
             verify_at: context.options.interval.and_then(|interval| now.checked_add(interval)),
             refresh_at: now,
         })
@@ -146,6 +149,7 @@ impl Auditor {
                     Some(event) => self.on_cluster(event),
                     None => return,
                 },
+                Some(()) = self.events.next() => self.events.store(),
                 Some(written) = self.statuses.next() => self.statuses.on_written(written),
                 () = sleep_until(wake) => {}
             }
@@ -161,7 +165,10 @@ impl Auditor {
         }
         self.start_lists(now);
         for news in self.ledger.take_news() {
-            self.journal.report(&news, &self.revisions);
+            let constraint = self.revisions.get(&news.constraint);
+            let action = constraint.map_or("", |(constraint, _)| constraint.enforcement_action());
+            self.journal.report(&news, action);
+            self.events.emit(&news, action);
         }
         for id in self.ledger.take_changed() {
             self.statuses.changed(id, now);

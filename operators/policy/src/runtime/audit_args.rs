@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use crate::audit::AuditOptions;
+use crate::audit::{AuditOptions, EventPlace};
 
 /// How to audit.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,6 +20,12 @@ pub struct AuditArgs {
     /// Violations in the status of a constraint. All are counted.
     #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=500))]
     pub constraint_violations_limit: u64,
+    /// Make a Kubernetes Event of each violation that comes or goes.
+    #[arg(long)]
+    pub emit_audit_events: bool,
+    /// Make it in the namespace of the object, and not in the operator's; only with --emit-audit-events.
+    #[arg(long)]
+    pub audit_events_involved_namespace: bool,
     /// Objects per page of a list; 0 for all at once.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     pub audit_chunk_size: u32,
@@ -58,6 +64,11 @@ impl AuditArgs {
             chunk_size: Some(self.audit_chunk_size).filter(|count| *count > 0),
             // The webhook needs the others.
             threads: cores.div_ceil(2),
+            events: match (self.emit_audit_events, self.audit_events_involved_namespace) {
+                (false, _) => EventPlace::Nowhere,
+                (true, false) => EventPlace::Operator,
+                (true, true) => EventPlace::Object,
+            },
         }
     }
 }

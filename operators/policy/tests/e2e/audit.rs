@@ -67,7 +67,10 @@ impl Cluster {
 #[tokio::test]
 async fn violations_appear_and_disappear_with_what_causes_them() {
     let cluster = Cluster::start().await;
-    let operator = cluster.operator().await;
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let events = ["--emit-audit-events"];
+    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &events).await;
+    operator.log("webhook registered").await;
     cluster.must(&["create", "namespace", "shop"]).await;
     cluster.apply(&config_map("before", "")).await;
     cluster.apply(&template("lacks")).await;
@@ -85,6 +88,12 @@ async fn violations_appear_and_disappear_with_what_causes_them() {
     cluster.must(&["delete", "configmap", "before", "-n", "shop"]).await;
     cluster.violations(root).await;
     cluster.apply(&config_map("created", "")).await;
+    for (reason, name) in [("AuditViolation", "created"), ("AuditViolationResolved", "before")] {
+        let selector = format!("--field-selector=reason={reason},involvedObject.name={name}");
+        let message =
+            format!("Resource Namespace: shop, Constraint: a, Message: {name} lacks the label team");
+        cluster.until(&["events", "-n", NAMESPACE, &selector], "{.items[0].message}", &message).await;
+    }
 
     // The constraint: another action, another match, gone and created again.
     cluster.apply(&constraint("warn", ", excludedNamespaces: [none]")).await;

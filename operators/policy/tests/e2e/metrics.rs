@@ -51,7 +51,8 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
         .until_metrics(|metrics| metrics.contains("gatekeeper_constraint_templates{status=\"active\"} 1\n"))
         .await;
 
-    operator.until_metrics(|metrics| metrics.contains("gatekeeper_violations{")).await;
+    operator.until_metrics(|metrics| metrics.contains("gatekeeper_audit_last_run_end_time")).await;
+
     let metrics = operator.metrics().await;
     for expected in [
         "gatekeeper_validation_request_count_total{admission_status=\"deny\",admission_dryrun=\"false\"} 1\n",

@@ -177,7 +177,13 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
     assert!(apply(&load_yaml(SYNC)).await);
     let mut command = tokio::process::Command::new(manager);
     command
-        .args(["--operation=audit", "--operation=status", "--disable-cert-rotation", "--audit-interval=5"])
+        .args([
+            "--operation=audit",
+            "--operation=status",
+            "--operation=generate",
+            "--disable-cert-rotation",
+            "--audit-interval=5",
+        ])
         .args(["--health-addr=127.0.0.1:0", "--prometheus-port=0", "--enable-external-data=false"])
         .args([&format!("--constraint-violations-limit={SHOWN}")])
         .args(["--api-cache-dir", tempfile::tempdir().unwrap().path().join("cache").to_str().unwrap()])

@@ -149,9 +149,10 @@ impl Statuses {
         let Some(last) = self.written.get_mut(&id) else { return };
         match result {
             Ok(()) => last.wait = Duration::ZERO,
-            // Gone, or created anew: the policies will tell.
+            // Gone, created anew, or not served at the moment: looked at again, if it is still in force then.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
                 self.written.remove(&id);
+                self.due.insert(id, now.checked_add(APART).unwrap_or(now));
             }
             Err(error) => {
                 let (first, longest) = RETRY;
