@@ -82,23 +82,27 @@ impl Pattern for ApiContract {
         until(demo, "web", "Provisioned").await?;
         until(demo, "db", "Provisioned").await?;
 
-        demo.chapter("7. The running Machine `web` moves from one provider to the other.");
-        infrastructure(demo, "web", BIG, 2).await?;
-        machine(demo, "web", BIG).await?;
-        let moved = demo
-            .until("web", "run on `big`, with nothing left behind", |web: &Machine| {
-                let status = web.status.clone().unwrap_or_default();
-                status.infrastructure.as_ref() == Some(&web.spec.infrastructure_ref)
-            })
-            .await?;
-        let provider_id = moved.status.and_then(|status| status.provider_id).unwrap_or_default();
-        demo.cluster().say(format!("web runs as {provider_id}"));
-        let cluster = demo.cluster();
-        let kind = SMALL.resource(&cluster.namespace, Release::V2);
-        let api: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &kind);
-        let web = watcher::Config::default().fields("metadata.name=web");
-        demo.until_in(api, kind, web, "be gone", |left| left.is_empty()).await.map(drop)
+        swap_provider(demo).await
     }
+}
+
+async fn swap_provider(demo: &mut Demo) -> Result<()> {
+    demo.chapter("7. The running Machine `web` moves from one provider to the other.");
+    infrastructure(demo, "web", BIG, 2).await?;
+    machine(demo, "web", BIG).await?;
+    let moved = demo
+        .until("web", "run on `big`, with nothing left behind", |web: &Machine| {
+            let status = web.status.clone().unwrap_or_default();
+            status.infrastructure.as_ref() == Some(&web.spec.infrastructure_ref)
+        })
+        .await?;
+    let provider_id = moved.status.and_then(|status| status.provider_id).unwrap_or_default();
+    demo.cluster().say(format!("web runs as {provider_id}"));
+    let cluster = demo.cluster();
+    let kind = SMALL.resource(&cluster.namespace, Release::V2);
+    let api: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &kind);
+    let web = watcher::Config::default().fields("metadata.name=web");
+    demo.until_in(api, kind, web, "be gone", |left| left.is_empty()).await.map(drop)
 }
 
 /// Applies a Machine that refers to the object of the same name of a provider.

@@ -78,7 +78,9 @@ mod tests {
     #[test]
     fn a_success_in_between_starts_the_count_anew() {
         let (mut breaker, now) = (Breaker::Closed(0), Instant::now());
-        [false, false, true, false, false].map(|succeeded| breaker.record(succeeded, now));
+        for succeeded in [false, false, true, false, false] {
+            breaker.record(succeeded, now);
+        }
         assert!(breaker.permits(now));
     }
 }

@@ -74,31 +74,38 @@ impl Pattern for OutOfProcessPlugins {
         machine(demo, "e", "load").await?;
         until_placed(demo, "e", "us-1").await?;
 
-        demo.chapter("3. Back pressure: a plug-in takes its time. Two calls are under way, the others wait, the status says so.");
-        policy(demo, "gate", json!({"selector": {"group": "slow"}})).await?;
-        start(demo, "gate", "gate", &["v2"]).await?;
-        for name in ["s1", "s2", "s3", "s4"] {
-            machine(demo, name, "slow").await?;
-        }
-        until(demo, "gate", "be saturated", |status| status.saturated).await?;
-        demo.cluster().apply::<ConfigMap>(plug_in::GATE, json!({})).await?;
-        until_placed(demo, "s4", "us-1").await?;
-        demo.delete::<Extension>("gate").await?;
-        demo.until_gone::<Extension>("gate").await?;
-
-        demo.chapter("4. A plug-in dies. With `Ignore` Machines go on without it; with `Fail` they wait, and its circuit opens.");
-        policy(demo, "keep", json!({"failurePolicy": "Ignore"})).await?;
-        demo.stop("keep").await;
-        machine(demo, "f", "load").await?;
-        until_placed(demo, "f", "us-1").await?;
-        policy(demo, "keep", json!({"failurePolicy": "Fail"})).await?;
-        machine(demo, "g", "load").await?;
-        until(demo, "keep", "have an open circuit", |status| status.circuit == "Open").await?;
-        let waits = |g: &Machine| reason(g, "ExtensionFailed");
-        demo.until("g", "wait for the plug-in", waits).await?;
-        start(demo, "keep again", "keep", &["v2"]).await?;
-        until_placed(demo, "g", "us-1").await
+        back_pressure(demo).await?;
+        a_plug_in_dies(demo).await
     }
+}
+
+async fn back_pressure(demo: &mut Demo) -> Result<()> {
+    demo.chapter("3. Back pressure: a plug-in takes its time. Two calls are under way, the others wait, the status says so.");
+    policy(demo, "gate", json!({"selector": {"group": "slow"}})).await?;
+    start(demo, "gate", "gate", &["v2"]).await?;
+    for name in ["s1", "s2", "s3", "s4"] {
+        machine(demo, name, "slow").await?;
+    }
+    until(demo, "gate", "be saturated", |status| status.saturated).await?;
+    demo.cluster().apply::<ConfigMap>(plug_in::GATE, json!({})).await?;
+    until_placed(demo, "s4", "us-1").await?;
+    demo.delete::<Extension>("gate").await?;
+    demo.until_gone::<Extension>("gate").await
+}
+
+async fn a_plug_in_dies(demo: &mut Demo) -> Result<()> {
+    demo.chapter("4. A plug-in dies. With `Ignore` Machines go on without it; with `Fail` they wait, and its circuit opens.");
+    policy(demo, "keep", json!({"failurePolicy": "Ignore"})).await?;
+    demo.stop("keep").await;
+    machine(demo, "f", "load").await?;
+    until_placed(demo, "f", "us-1").await?;
+    policy(demo, "keep", json!({"failurePolicy": "Fail"})).await?;
+    machine(demo, "g", "load").await?;
+    until(demo, "keep", "have an open circuit", |status| status.circuit == "Open").await?;
+    let waits = |g: &Machine| reason(g, "ExtensionFailed");
+    demo.until("g", "wait for the plug-in", waits).await?;
+    start(demo, "keep again", "keep", &["v2"]).await?;
+    until_placed(demo, "g", "us-1").await
 }
 
 /// Starts a plug-in and waits until the controller calls this one.
