@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::inventory::{Inventory, Reads};
-use crate::review::{Finding, Json, Review};
+use crate::inventory::{DependencyKey, Inventory, Reads};
+use crate::review::{Finding, Json, Review, Unreadable};
 
 pub use cel::{CelDriver, ValidatingPolicyDriver};
 pub use explain::{BodyTrace, ExpressionOutcome, ExpressionTrace};
@@ -62,6 +62,12 @@ pub trait Program: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What its answer about a case depends on in the inventory, where it compares objects there with its input: see
+    /// [`crate::inventory::Dependents`].
+    fn dependency_keys(&self, _case: &Case<'_>) -> Vec<DependencyKey> {
+        Vec::new()
+    }
+
     /// What is wrong with the source and did not keep it from being compiled; each says what is done instead.
     fn warnings(&self) -> &[CompileError] {
         &[]
@@ -89,6 +95,12 @@ pub struct CompileError {
     pub message: String,
     /// File, line and column, as far as they are known.
     pub location: String,
+}
+
+impl From<Unreadable> for EvalError {
+    fn from(Unreadable: Unreadable) -> Self {
+        Self::Unreadable
+    }
 }
 
 /// Why a program could not answer.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use go_compat::url::Url;
 
 use crate::ast::{Head, Node, Term};
-use crate::builtins::yaml;
+use crate::builtin::yaml;
 use crate::module::Module;
 use crate::value::{Object, Value};
 

@@ -184,6 +184,7 @@ pub(crate) enum Node {
     /// A head with at least one component behind it, or a bare `data` / `input`.
     Ref(Vec<Term>),
     Call(Box<Call>),
+    Chain(Box<Chain>),
     Array(Vec<Term>),
     Object(Vec<(Term, Term)>),
     Set(Vec<Term>),
@@ -204,6 +205,24 @@ impl Call {
     pub(crate) fn name(&self) -> String {
         self.operator.join(".")
     }
+}
+
+/// Two or more left-associative operators of one level. `1 + 2 - 3` is `minus(plus(1, 2), 3)`: `first` is 1, the links
+/// are `plus 2` and `minus 3`. As nested calls, a chain of 10,000 operators would be a tree of that depth, and what
+/// recurses into it (the passes of the compiler, the drop) would run out of stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    pub(crate) first: Term,
+    pub(crate) links: Vec<Link>,
+}
+
+/// An operator and its right operand; the left operand is all of the chain in front of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) operator: Vec<Name>,
+    pub(crate) right: Term,
+    /// From the start of the chain to the end of `right`.
+    pub(crate) at: Pos,
 }
 
 /// `[head | body]`, `{head | body}`, `{key: value | body}`.
@@ -229,6 +248,33 @@ pub(crate) enum TemplatePart {
 }
 
 impl Term {
+    /// Returns a term under operators, innermost first.
+    pub(crate) fn chain(first: Self, mut links: Vec<Link>) -> Self {
+        if links.len() > 1 {
+            let at = links.last().map_or(first.at, |link| link.at);
+            return Self::new(Node::Chain(Box::new(Chain { first, links })), at);
+        }
+        match links.pop() {
+            Some(Link { operator, right, at }) => {
+                Self::new(Node::Call(Box::new(Call { operator, args: vec![first, right] })), at)
+            }
+            None => first,
+        }
+    }
+
+    /// Returns the call that the term is: of a chain, the last operator over all that is in front of it.
+    pub(crate) fn into_call(self) -> Option<Call> {
+        match self.node {
+            Node::Call(call) => Some(*call),
+            Node::Chain(chain) => {
+                let Chain { first, mut links } = *chain;
+                let Link { operator, right, .. } = links.pop()?;
+                Some(Call { operator, args: vec![Self::chain(first, links), right] })
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) const fn new(node: Node, at: Pos) -> Self {
         Self { node, at }
     }
@@ -255,7 +301,7 @@ impl Term {
             Node::Scalar(_) => "string",
             Node::Var(_) => "var",
             Node::Ref(_) => "ref",
-            Node::Call(_) => "call",
+            Node::Call(_) | Node::Chain(_) => "call",
             Node::Array(_) => "array",
             Node::Object(_) => "object",
             Node::Set(_) => "set",

@@ -8,8 +8,8 @@ use crate::annotation::Annotations;
 use crate::value::Value;
 
 use crate::ast::Name;
+use crate::builtin::Builtin;
 use crate::finding::{Pos, Source};
-use crate::signature::Signature;
 
 /// A variable of a rule.
 pub(crate) type Slot = u32;
@@ -114,7 +114,7 @@ pub(crate) struct Branch {
 /// What a call calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Callee {
-    Builtin(&'static Signature),
+    Builtin(&'static Builtin),
     Function(GroupId),
     /// A host function, by its index among the program's.
     External(usize),

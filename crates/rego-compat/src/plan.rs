@@ -15,14 +15,14 @@ mod risk;
 use std::sync::Arc;
 
 use crate::ast::Name;
+use crate::builtin::Builtin;
 use crate::error::EvalError;
 use crate::finding::{Pos, Source};
 use crate::ir::{GroupId, Hook, Kind};
-use crate::native::Builtin;
 use crate::value::Value;
 
 pub(crate) use compile::{Queried, plan, plan_rules};
-pub(crate) use gate::{Gate, Place, PlaceRoot, Want, split_escaped};
+pub(crate) use gate::{Check, Gate, Place, PlaceRoot, Want, split_escaped};
 
 /// Index into a frame.
 pub(crate) type SlotIndex = usize;
@@ -218,7 +218,7 @@ pub(crate) enum Replacement {
 /// What a call calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Callee {
-    Builtin(usize),
+    Builtin(&'static Builtin),
     Function(GroupId),
     External(usize),
     Hook(Hook),
@@ -263,10 +263,7 @@ pub(crate) struct Get {
 /// A call of a builtin function.
 #[derive(Clone, Debug)]
 pub(crate) struct BuiltinCall {
-    pub(crate) id: usize,
-    pub(crate) run: Builtin,
-    /// Equal arguments give equal results.
-    pub(crate) pure: bool,
+    pub(crate) builtin: &'static Builtin,
     pub(crate) args: Vec<Expr>,
 }
 

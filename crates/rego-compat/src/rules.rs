@@ -13,7 +13,8 @@ pub const DISABLED_BUILTINS: [&str; 3] = ["http.send", "net.lookup_ip_addr", "op
 pub struct Bounds {
     /// Bytes of one module. Default 1 MiB.
     pub size: usize,
-    /// Levels of brackets, operators and bodies inside one another. Default 96.
+    /// Levels of brackets, operators and bodies inside one another; a chain of left-associative operators, such as
+    /// `a + b - c`, is one level. Default 96.
     pub nesting: u32,
     /// Characters of one line. Default 16,384.
     pub columns: usize,

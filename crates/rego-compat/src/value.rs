@@ -1,7 +1,7 @@
 //! The values that policies compute with: JSON, sets, and the absence of a value.
 //!
 //! A value is shared, never copied: cloning one counts a reference. Numbers keep the text they came in, as
-//! OPA's do ([`Number`]); everything is ordered as OPA orders it. What computes with values is `native` and
+//! OPA's do ([`Number`]); everything is ordered as OPA orders it. What computes with values is `builtin` and
 //! `builtins`; nothing here knows about modules or evaluation.
 
 mod array;

@@ -98,6 +98,12 @@ pub(crate) fn walk_term(term: &Term, visit: &mut impl Visit) {
                 walk_term(arg, visit);
             }
         }
+        Node::Chain(chain) => {
+            walk_term(&chain.first, visit);
+            for link in &chain.links {
+                walk_term(&link.right, visit);
+            }
+        }
         Node::Comprehension(comprehension) => {
             match &comprehension.kind {
                 ComprehensionKind::Array(head) | ComprehensionKind::Set(head) => walk_term(head, visit),

@@ -11,7 +11,7 @@
     reason = "a test says no by panicking"
 )]
 
-use conformance::ours::{Sources, evaluate};
+use conformance::ours::{Sources, evaluate, patience};
 use conformance::random::Random;
 use conformance::{Judge, Verdict, scale};
 use rego_compat::{Budget, Rules, Value};
@@ -185,6 +185,45 @@ fn expressions_have_the_values_they_have_in_opa() {
     println!("{} expressions, {defined} with a value, {} differences", modules * RULES, differences.len());
     let shown = differences.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
     assert!(differences.is_empty(), "{} differences:\n{shown}", differences.len());
+}
+
+/// Chains of left-associative operators, which are not nesting: OPA has no bound on them below a module's size.
+fn chain(random: &mut Random, operators: usize) -> String {
+    let mut text = random.pick(&["1", "2.5", "-3"]).to_owned();
+    for _ in 0..operators {
+        // Line by line: a line is at most 16,384 characters long.
+        let operand = random.pick(&["1", "1", "0.5", "0.5", "2 * 3", "7 % 4", "(1 - 2)", "4 / 2 / 2"]);
+        text += &format!("\n{} {operand}", random.pick(&["+", "-"]));
+    }
+    text
+}
+
+#[test]
+fn chains_have_the_values_they_have_in_opa() {
+    let mut random = Random::new(7);
+    let lengths = [2, 3, 16, 17, 90, 95, 96, 97, 300, 300, 1_000];
+    let mut bounds = Rules::default().bounds();
+    bounds.terms = 100_000;
+    let rules = Rules::default().with_bounds(bounds);
+    let long = format!("0{}", "\n+ 1".repeat(10_000));
+    let chains = lengths.iter().map(|length| chain(&mut random, *length)).chain([long]);
+    let sources: Vec<Sources> = chains
+        .map(|chain| format!("package n\n\nv := {chain}\n"))
+        .map(|text| Sources { modules: vec![("n.rego".to_owned(), text)], v0: false })
+        .collect();
+    let questions = sources
+        .iter()
+        .map(|sources| json!({"op": "eval", "modules": sources.to_json(), "query": "data.n.v"}).to_string());
+    let mut judge = Judge::opa().expect("a judge");
+    judge
+        .ask_all(questions, |position, answer| {
+            let program = sources[position].compile("data.n.v", &rules).expect("no bound is met");
+            let ours = evaluate(&program, &Value::Undefined, &Value::new_object(), &patience());
+            let opa = Verdict::of_judge(&answer);
+            assert!(matches!(opa, Verdict::Value(_)), "chain {position}: {opa:?}");
+            assert!(opa.agrees(&ours), "chain {position}: OPA {opa:?}, ours {ours:?}");
+        })
+        .expect("answers");
 }
 
 fn ours(sources: &Sources) -> Verdict {

@@ -136,7 +136,7 @@ impl<'a> Scan<'a> {
 
     fn callee(&mut self, callee: Callee) {
         match callee {
-            Callee::Builtin(signature) if !signature.pure => self.deterministic = false,
+            Callee::Builtin(builtin) if !builtin.pure => self.deterministic = false,
             Callee::External(_) | Callee::Hook(_) => self.deterministic = false,
             _ => {}
         }

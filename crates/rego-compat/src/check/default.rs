@@ -29,7 +29,9 @@ pub(crate) fn default_faults(rule: &Rule) -> Vec<String> {
 fn variable_part(term: &Term) -> Option<&'static str> {
     match &term.node {
         Node::Scalar(_) | Node::Comprehension(_) => None,
-        Node::Var(_) | Node::Ref(_) | Node::Call(_) | Node::Template(_) => Some(term.describe()),
+        Node::Var(_) | Node::Ref(_) | Node::Call(_) | Node::Chain(_) | Node::Template(_) => {
+            Some(term.describe())
+        }
         Node::Array(items) | Node::Set(items) => items.iter().find_map(variable_part),
         Node::Object(pairs) => pairs.iter().flat_map(|(key, value)| [key, value]).find_map(variable_part),
     }

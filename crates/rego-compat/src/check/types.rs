@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 
-use crate::signature::Spec;
+use crate::builtin::Spec;
 
 /// Parts of one type; what is larger counts as any. Keeps hostile modules from building types without end.
 const MAX_PARTS: usize = 256;

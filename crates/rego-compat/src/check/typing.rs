@@ -65,7 +65,7 @@ fn merge(a: Option<Type>, b: Option<Type>) -> Option<Type> {
 /// What is called, as the author of a policy knows it.
 fn name(book: &Rulebook, callee: Callee) -> String {
     match callee {
-        Callee::Builtin(signature) => signature.name.to_owned(),
+        Callee::Builtin(builtin) => builtin.name.to_owned(),
         Callee::Function(group) => book.groups.get(group).map(Group::name).unwrap_or_default(),
         Callee::External(index) => book.externals.get(index).cloned().unwrap_or_default(),
         Callee::Hook(_) | Callee::Unknown => String::new(),
@@ -143,7 +143,7 @@ impl<'a> Checker<'a> {
     fn arguments(&self, callee: Callee) -> Option<Cow<'a, [Type]>> {
         match callee {
             // `print` has none but those it is given.
-            Callee::Builtin(signature) => Some(signature.args.iter().map(Type::of_spec).collect()),
+            Callee::Builtin(builtin) => Some(builtin.args.iter().map(Type::of_spec).collect()),
             Callee::Function(group) => match self.groups.get(group)?.as_ref()? {
                 Type::Function(args, _) => Some(Cow::Borrowed(args)),
                 _ => None,
@@ -162,7 +162,7 @@ impl<'a> Checker<'a> {
 
     fn call(&mut self, callee: Callee, args: &[Operand], output: Option<&Operand>) -> Option<Problem> {
         let (wanted, result) = self.signature(callee)?;
-        if matches!(callee, Callee::Builtin(signature) if signature.name.starts_with("internal.member_"))
+        if matches!(callee, Callee::Builtin(builtin) if builtin.name.starts_with("internal.member_"))
             && let Some(problem) = self.membership(args)
         {
             return Some(problem);
@@ -189,10 +189,10 @@ impl<'a> Checker<'a> {
     /// Argument types and result type of what is called.
     fn signature(&self, callee: Callee) -> Option<(Cow<'a, [Type]>, Cow<'a, Type>)> {
         match callee {
-            Callee::Builtin(signature) if signature.is_variadic() => None,
-            Callee::Builtin(signature) => {
-                let args = signature.args.iter().map(Type::of_spec).collect();
-                Some((Cow::Owned(args), Cow::Owned(Type::of_spec(&signature.result))))
+            Callee::Builtin(builtin) if builtin.is_variadic() => None,
+            Callee::Builtin(builtin) => {
+                let args = builtin.args.iter().map(Type::of_spec).collect();
+                Some((Cow::Owned(args), Cow::Owned(Type::of_spec(&builtin.result))))
             }
             Callee::Function(group) if !self.relaxed => match self.groups.get(group)?.as_ref()? {
                 Type::Function(args, result) => Some((Cow::Borrowed(args), Cow::Borrowed(&**result))),

@@ -45,7 +45,7 @@ impl Hoister<'_, '_> {
     }
 
     fn call(&mut self, callee: Callee, args: Vec<Operand>, output: Option<Operand>) -> Action {
-        let compares = matches!(callee, Callee::Builtin(signature) if signature.name == "equal");
+        let compares = matches!(callee, Callee::Builtin(builtin) if builtin.name == "equal");
         if compares && output.is_none() && args.len() == 2 {
             return self.equality(args);
         }

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use crate::ast::{Call, Name, Node, Term};
+use crate::ast::{Name, Node, Term};
 use crate::ir::Slot;
 use crate::value::Value;
 
@@ -18,11 +18,18 @@ enum Form<'t> {
     Text(&'t str),
     Var(Variable<'t>),
     Ref(Vec<Form<'t>>),
-    Call(Vec<Form<'t>>),
+    Call(Spine<'t>),
     Array(&'t [Term]),
     Object(&'t [(Term, Term)]),
     Set(&'t [Term]),
     Other(u8),
+}
+
+/// Calls inside one another by their first arguments, outermost first, and the argument of the innermost. A chain of
+/// operators is such calls; they are compared without recursion, as it may be long.
+struct Spine<'t> {
+    calls: Vec<(Form<'t>, &'t [Term])>,
+    innermost: Option<Box<Form<'t>>>,
 }
 
 /// Declared variables are called `__local…` by then, which is between upper and lower case.
@@ -55,7 +62,7 @@ impl Lowering<'_> {
             Node::Object(pairs) => Form::Object(pairs),
             Node::Set(items) => Form::Set(items),
             Node::Comprehension(_) => Form::Other(10),
-            Node::Call(call) => Form::Call(self.called(call)),
+            Node::Call(_) | Node::Chain(_) => Form::Call(self.spine(term)),
         }
     }
 
@@ -104,14 +111,54 @@ impl Lowering<'_> {
         }
     }
 
-    fn called<'t>(&'t self, call: &'t Call) -> Vec<Form<'t>> {
-        let operator = match self.named(&call.operator) {
+    fn operator<'t>(&'t self, operator: &'t [Name]) -> Form<'t> {
+        match self.named(operator) {
             Form::Var(name) => Form::Ref(vec![Form::Var(name)]),
             operator => operator,
+        }
+    }
+
+    fn spine<'t>(&'t self, mut term: &'t Term) -> Spine<'t> {
+        let mut calls = Vec::new();
+        loop {
+            match &term.node {
+                Node::Call(call) => {
+                    let operator = self.operator(&call.operator);
+                    let Some((first, rest)) = call.args.split_first() else {
+                        calls.push((operator, &[][..]));
+                        return Spine { calls, innermost: None };
+                    };
+                    calls.push((operator, rest));
+                    term = first;
+                }
+                Node::Chain(chain) => {
+                    let links = chain.links.iter().rev();
+                    calls.extend(
+                        links.map(|link| (self.operator(&link.operator), std::slice::from_ref(&link.right))),
+                    );
+                    term = &chain.first;
+                }
+                _ => return Spine { calls, innermost: Some(Box::new(self.form(term))) },
+            }
+        }
+    }
+
+    /// Operators from the outermost inwards, the innermost argument, and the others from the inside out. Where one has
+    /// more calls, it has a call where the other has an argument of another kind, or none: both are less.
+    fn compare_spines(&self, a: &Spine<'_>, b: &Spine<'_>) -> Ordering {
+        let calls = || a.calls.iter().zip(&b.calls);
+        let innermost = || match (&a.innermost, &b.innermost) {
+            (Some(a), Some(b)) => self.compare_forms(a, b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
         };
-        let mut parts = vec![operator];
-        parts.extend(call.args.iter().map(|arg| self.form(arg)));
-        parts
+        let rest = |a: &[Term], b: &[Term]| {
+            first_difference(a.iter().zip(b).map(|(a, b)| self.compare(a, b)), a.len(), b.len())
+        };
+        let operators = calls().map(|((a, _), (b, _))| self.compare_forms(a, b)).find(|order| order.is_ne());
+        operators.unwrap_or_else(|| a.calls.len().cmp(&b.calls.len())).then_with(innermost).then_with(|| {
+            let mut rests = calls().rev().map(|((_, a), (_, b))| rest(a, b));
+            rests.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        })
     }
 
     fn compare_forms(&self, a: &Form<'_>, b: &Form<'_>) -> Ordering {
@@ -121,7 +168,8 @@ impl Lowering<'_> {
             (Form::Scalar(Value::String(a)), Form::Text(b)) => (**a).cmp(*b),
             (Form::Text(a), Form::Scalar(Value::String(b))) => (*a).cmp(b),
             (Form::Var(a), Form::Var(b)) => a.cmp(b),
-            (Form::Ref(a), Form::Ref(b)) | (Form::Call(a), Form::Call(b)) => {
+            (Form::Call(a), Form::Call(b)) => self.compare_spines(a, b),
+            (Form::Ref(a), Form::Ref(b)) => {
                 first_difference(a.iter().zip(b).map(|(a, b)| self.compare_forms(a, b)), a.len(), b.len())
             }
             (Form::Array(a), Form::Array(b)) | (Form::Set(a), Form::Set(b)) => {

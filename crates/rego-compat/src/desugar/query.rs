@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use crate::ast::{Body, Literal, LiteralKind, Name, Node, Term};
+use crate::builtin;
 use crate::finding::Pos;
 use crate::ir::{Action, Definition, Group, GroupId, Kind, Leaf, Operand, Rule, Rulebook, Slot, Statement};
 use crate::module::Module;
 use crate::rules::Rules;
-use crate::signature;
 use crate::walk::{Visit, walk_literal};
 
 use super::names;
@@ -113,12 +113,15 @@ impl Lowering<'_> {
 
     /// Statements that give a slot the value of a term. A call that names its own output has no other value.
     fn capture(&mut self, term: &Term, slot: Slot, parts: &mut Vec<Statement>) -> bool {
-        let Node::Call(call) = &term.node else {
-            let value = self.term(term, parts);
-            parts.push(unify(Operand::Var(slot), value, term.at));
-            return true;
-        };
-        self.call(call, None, term.at, parts);
+        match &term.node {
+            Node::Call(call) => self.call(call, None, term.at, parts),
+            Node::Chain(chain) => self.chain(chain, None, parts),
+            _ => {
+                let value = self.term(term, parts);
+                parts.push(unify(Operand::Var(slot), value, term.at));
+                return true;
+            }
+        }
         match parts.last_mut() {
             Some(Statement { action: Action::Call { output: output @ None, .. }, .. }) => {
                 *output = Some(Operand::Var(slot));
@@ -163,7 +166,7 @@ impl Visit for Search<'_> {
                 .iter()
                 .skip(1)
                 .any(|part| matches!(&part.node, Node::Var(name) if !self.globals.contains_key(name))),
-            Node::Call(call) => signature::find(&call.name()).is_some_and(|found| found.name == "walk"),
+            Node::Call(call) => builtin::find(&call.name()).is_some_and(|found| found.name == "walk"),
             _ => false,
         };
     }

@@ -121,10 +121,11 @@ impl Lowering<'_> {
 
     /// A call at the top of a literal has no output: its result has to hold. `==` compares.
     fn term_action(&mut self, term: &Term, before: &mut Vec<Statement>) -> Action {
-        let Node::Call(call) = &term.node else {
-            return Action::Term(self.term(term, before));
-        };
-        self.call(call, None, term.at, before);
+        match &term.node {
+            Node::Call(call) => self.call(call, None, term.at, before),
+            Node::Chain(chain) => self.chain(chain, None, before),
+            _ => return Action::Term(self.term(term, before)),
+        }
         match before.pop() {
             Some(Statement { action, .. }) => action,
             None => Action::Term(Operand::Const(false.into())),

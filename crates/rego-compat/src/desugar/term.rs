@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use crate::value::Value;
 use crate::value::{Object, Set};
 
-use crate::ast::{Call, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
+use crate::ast::{Call, Chain, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
+use crate::builtin::{self, Builtin};
 use crate::finding::{Code, Pos};
 use crate::ir::{Action, Callee, Collect, CollectKind, Kind, Operand, Reference, Root, Statement};
-use crate::signature;
 
 use super::names::rule_on;
 use super::scope::{Lowering, Meaning, declarations, text};
@@ -30,6 +30,11 @@ impl Lowering<'_> {
                     self.report(term.at, Code::Type, message, "print in a statement of its own");
                 }
                 self.call(call, Some(output.clone()), term.at, before);
+                output
+            }
+            Node::Chain(chain) => {
+                let output = Operand::Var(self.temporary());
+                self.chain(chain, Some(output.clone()), before);
                 output
             }
             Node::Array(items) => self.array(items, before),
@@ -128,8 +133,36 @@ impl Lowering<'_> {
         at: Pos,
         before: &mut Vec<Statement>,
     ) {
-        let mut args: Vec<Operand> = call.args.iter().map(|arg| self.term(arg, before)).collect();
-        let callee = self.callee(call, at);
+        let args: Vec<Operand> = call.args.iter().map(|arg| self.term(arg, before)).collect();
+        before.push(self.called(&call.operator, args, output, at));
+    }
+
+    /// Adds the statements for a chain, one for each operator: `output = 1 + 2 - 3` becomes `plus(1, 2, a)` and
+    /// `minus(a, 3, output)`. Variables are numbered from the outermost call inwards, as for nested calls.
+    pub(super) fn chain(&mut self, chain: &Chain, output: Option<Operand>, before: &mut Vec<Statement>) {
+        let inner = chain.links.len().saturating_sub(1);
+        let mut outputs: Vec<Option<Operand>> = vec![output];
+        outputs.extend((0..inner).map(|_| Some(Operand::Var(self.temporary()))));
+        let mut left = self.term(&chain.first, before);
+        for (link, output) in chain.links.iter().zip(outputs.into_iter().rev()) {
+            let right = self.term(&link.right, before);
+            let args = vec![
+                std::mem::replace(&mut left, output.clone().unwrap_or(Operand::Const(Value::Undefined))),
+                right,
+            ];
+            before.push(self.called(&link.operator, args, output, link.at));
+        }
+    }
+
+    /// The statement for a call of these operands.
+    fn called(
+        &mut self,
+        operator: &[Name],
+        mut args: Vec<Operand>,
+        output: Option<Operand>,
+        at: Pos,
+    ) -> Statement {
+        let callee = self.callee(operator, at);
         let arity = self.arity(callee);
         let mut output = output;
         if let Some(arity) = arity {
@@ -137,7 +170,7 @@ impl Lowering<'_> {
                 output = args.pop();
             }
             if args.len() != arity {
-                self.wrong_arity(call, arity, args.len(), at);
+                self.wrong_arity(operator, arity, args.len(), at);
             }
         }
         let action = match (self.described(callee), output) {
@@ -147,17 +180,17 @@ impl Lowering<'_> {
             (Some(value), None) => Action::Term(Operand::Const(value)),
             (None, output) => Action::Call { callee, args, output },
         };
-        before.push(Statement { negated: false, action, with: Vec::new(), at });
+        Statement { negated: false, action, with: Vec::new(), at }
     }
 
     /// What a rule's annotations say, where a function is called that tells it. Nothing is left to call.
     fn described(&self, callee: Callee) -> Option<Value> {
         let place = self.place?;
         match callee {
-            Callee::Builtin(signature) if signature.name == "rego.metadata.rule" => {
+            Callee::Builtin(builtin) if builtin.name == "rego.metadata.rule" => {
                 Some(self.book.annotations.rule(place))
             }
-            Callee::Builtin(signature) if signature.name == "rego.metadata.chain" => {
+            Callee::Builtin(builtin) if builtin.name == "rego.metadata.chain" => {
                 Some(self.book.annotations.chain(self.module, place))
             }
             _ => None,
@@ -166,8 +199,8 @@ impl Lowering<'_> {
 
     fn arity(&self, callee: Callee) -> Option<usize> {
         match callee {
-            Callee::Builtin(signature) if signature.is_variadic() => None,
-            Callee::Builtin(signature) => Some(signature.args.len()),
+            Callee::Builtin(builtin) if builtin.is_variadic() => None,
+            Callee::Builtin(builtin) => Some(builtin.args.len()),
             Callee::External(_) | Callee::Hook(_) => Some(1),
             Callee::Function(group) => match self.book.groups.get(group).map(|group| group.kind) {
                 Some(Kind::Function { arity }) => Some(arity),
@@ -178,20 +211,21 @@ impl Lowering<'_> {
         }
     }
 
-    fn wrong_arity(&mut self, call: &Call, arity: usize, given: usize, at: Pos) {
+    fn wrong_arity(&mut self, operator: &[Name], arity: usize, given: usize, at: Pos) {
         let plural = if given == 1 { "" } else { "s" };
-        let message = format!("function {} has arity {arity}, got {given} argument{plural}", call.name());
+        let message =
+            format!("function {} has arity {arity}, got {given} argument{plural}", operator.join("."));
         self.report(at, Code::Type, message, "");
     }
 
     /// What the operator of a call names; unknown names are reported.
-    fn callee(&mut self, call: &Call, at: Pos) -> Callee {
-        let path = self.operator_path(&call.operator);
+    fn callee(&mut self, operator: &[Name], at: Pos) -> Callee {
+        let path = self.operator_path(operator);
         let Some(path) = path else {
             self.report(
                 at,
                 Code::Compile,
-                format!("called function {} shadowed", call.name()),
+                format!("called function {} shadowed", operator.join(".")),
                 "rename the variable",
             );
             return Callee::Unknown;
@@ -202,20 +236,34 @@ impl Lowering<'_> {
                 let message = format!("undefined function {}", path.join("."));
                 self.report(at, Code::Type, message, "define it, or mend its name");
             }
-            Callee::Builtin(signature) => self.check_builtin(signature, at),
+            Callee::Builtin(builtin) => self.check_builtin(builtin, at),
             Callee::Function(_) | Callee::External(_) | Callee::Hook(_) => {}
         }
         found
     }
 
-    fn check_builtin(&mut self, signature: &'static signature::Signature, at: Pos) {
-        if self.rules.disables(signature.name) {
-            let message = format!("unsafe built-in function calls in expression: {}", signature.name);
-            self.report(at, Code::Refused, message, "the host does not allow this function");
+    fn check_builtin(&mut self, builtin: &'static Builtin, at: Pos) {
+        if self.rules.disables(builtin.name) {
+            let message = format!("undefined function {}", builtin.name);
+            self.report(at, Code::Refused, message, "the host does not allow it");
         }
-        if signature.removed && self.module.tree.strict {
-            let message = format!("deprecated built-in function calls in expression: {}", signature.name);
+        self.check_presence(builtin, at);
+        if builtin.removed && self.module.tree.strict {
+            let message = format!("deprecated built-in function calls in expression: {}", builtin.name);
             self.report(at, Code::Type, message, "Rego v1 has no such function");
+        }
+    }
+
+    /// Reports a function that this build leaves out: undefined, it would silence the policy.
+    pub(super) fn check_presence(&mut self, builtin: &'static Builtin, at: Pos) {
+        if let Some(feature) = builtin.lacks() {
+            let message = format!("built-in function {} is not in this build", builtin.name);
+            self.report(
+                at,
+                Code::Refused,
+                message,
+                &format!("build rego-compat with the feature `{feature}`"),
+            );
         }
     }
 
@@ -247,7 +295,7 @@ impl Lowering<'_> {
         if let Some(index) = self.book.externals.iter().position(|external| *external == name) {
             return Callee::External(index);
         }
-        signature::find(&name).map_or(Callee::Unknown, Callee::Builtin)
+        builtin::find(&name).map_or(Callee::Unknown, Callee::Builtin)
     }
 
     /// Functions, and complete rules, which are functions of nothing.
@@ -312,7 +360,7 @@ impl Lowering<'_> {
             });
         }
         let output = Operand::Var(self.temporary());
-        let callee = signature::find("internal.template_string").map_or(Callee::Unknown, Callee::Builtin);
+        let callee = builtin::find("internal.template_string").map_or(Callee::Unknown, Callee::Builtin);
         let action = Action::Call { callee, args: vec![Operand::Array(items)], output: Some(output.clone()) };
         before.push(Statement { negated: false, action, with: Vec::new(), at });
         output

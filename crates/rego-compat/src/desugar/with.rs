@@ -48,8 +48,8 @@ impl Lowering<'_> {
     /// `walk` and `print` are more than functions of their arguments.
     fn check_replaced(&mut self, replaced: Callee, written: &Term) {
         let what = match replaced {
-            Callee::Builtin(signature) if signature.name == "walk" => "relation",
-            Callee::Builtin(signature) if signature.name == "print" => "void function",
+            Callee::Builtin(builtin) if builtin.name == "walk" => "relation",
+            Callee::Builtin(builtin) if builtin.name == "print" => "void function",
             _ => return,
         };
         let message = format!("with keyword replacing built-in function: target must not be a {what}");
@@ -58,12 +58,12 @@ impl Lowering<'_> {
 
     /// A function the host refuses is not to be had under another name either.
     fn check_stand_in(&mut self, function: Callee, written: &Term) {
-        if let Callee::Builtin(signature) = function
-            && self.rules.disables(signature.name)
-        {
+        let Callee::Builtin(builtin) = function else { return };
+        self.check_presence(builtin, written.at);
+        if self.rules.disables(builtin.name) {
             let message = format!(
                 "with keyword replacing built-in function: target must not be unsafe: \"{}\"",
-                signature.name
+                builtin.name
             );
             self.report(written.at, Code::Refused, message, "the host does not allow this function");
         }

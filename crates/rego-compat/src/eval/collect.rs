@@ -76,7 +76,7 @@ impl World<'_> {
                 self.meter.charge(64)?;
                 self.pay_element(&key)?;
                 if let Some(known) = pairs.get(&key) {
-                    crate::native::pay(known, &value, self.meter)?;
+                    crate::builtin::pay(known, &value, self.meter)?;
                 }
                 if !insert_once(&mut pairs, key, value) {
                     return Err(conflict(collect.spot.as_deref(), KEY_CONFLICT));

@@ -7,7 +7,6 @@ use crate::value::{Array, Object, Set};
 
 use crate::error::EvalError;
 use crate::lookup;
-use crate::native;
 use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant, missing};
 
 use super::document::Inner;
@@ -200,9 +199,9 @@ impl World<'_> {
     }
 
     fn builtin(&self, call: &BuiltinCall, frame: &Frame) -> Result<Option<Value>, EvalError> {
-        if !self.mocks.is_empty() && self.is_mocked(Callee::Builtin(call.id)) {
+        if !self.mocks.is_empty() && self.is_mocked(Callee::Builtin(call.builtin)) {
             let args = self.owned(&call.args, frame)?;
-            return args.map_or(Ok(None), |args| self.call(Callee::Builtin(call.id), args));
+            return args.map_or(Ok(None), |args| self.call(Callee::Builtin(call.builtin), args));
         }
         if let Some(done) = self.builtin_in_place(call, frame) {
             return done;
@@ -271,14 +270,14 @@ impl World<'_> {
 
     fn run_builtin(&self, call: &BuiltinCall, args: &[&Value]) -> Result<Option<Value>, EvalError> {
         self.meter.called()?;
-        if call.pure {
-            return native::call(call.run, args, self.meter);
+        if call.builtin.pure {
+            return call.builtin.call(args, self.meter);
         }
-        let callee = Callee::Builtin(call.id);
+        let callee = Callee::Builtin(call.builtin);
         if let Some(known) = self.recall(callee, args)? {
             return Ok(known);
         }
-        let result = native::call(call.run, args, self.meter)?;
+        let result = call.builtin.call(args, self.meter)?;
         self.remember(callee, args.iter().map(|arg| (*arg).clone()).collect(), &result);
         Ok(result)
     }
@@ -319,9 +318,9 @@ impl World<'_> {
     fn call_unmocked(&self, callee: Callee, args: Vec<Value>) -> Result<Option<Value>, EvalError> {
         match callee {
             Callee::Function(group) => self.function_value(group, args),
-            Callee::Builtin(id) => {
+            Callee::Builtin(builtin) => {
                 let borrowed: Vec<&Value> = args.iter().collect();
-                native::call(native::implementation(id), &borrowed, self.meter)
+                builtin.call(&borrowed, self.meter)
             }
             Callee::Hook(hook) => {
                 self.tell(hook, &args)?;

@@ -128,7 +128,7 @@ impl World<'_> {
             held = true;
             match result {
                 Some(known) => {
-                    crate::native::pay(known, &value, self.meter)?;
+                    crate::builtin::pay(known, &value, self.meter)?;
                     if *known != *value {
                         self.at_odds.set(true);
                         return Err(conflict(branch.spot.as_deref(), conflict_of(group)));

@@ -2,9 +2,9 @@
 
 use crate::value::Value;
 
+use crate::builtin;
 use crate::error::EvalError;
 use crate::lookup;
-use crate::native;
 use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step};
 
 use super::document::Inner;
@@ -74,7 +74,7 @@ impl World<'_> {
             let Some(other) = self.value(other, frame)? else {
                 return Ok(false);
             };
-            native::pay(&value, &other, self.meter)?;
+            builtin::pay(&value, &other, self.meter)?;
             return Ok(*value == *other);
         }
         let Some(value) = self.value(expr, frame)?.map(std::borrow::Cow::into_owned) else {
@@ -120,7 +120,7 @@ impl World<'_> {
     }
 
     fn equals(&self, value: &Value, other: &Value) -> Result<bool, EvalError> {
-        native::pay(value, other, self.meter)?;
+        builtin::pay(value, other, self.meter)?;
         Ok(value == other)
     }
 

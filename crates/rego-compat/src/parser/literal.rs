@@ -149,10 +149,11 @@ impl Parser<'_> {
         self.bump();
         let start = self.mark();
         if let Ok(term) = self.expression()
-            && let Node::Call(call) = &term.node
+            && let Some(call) = term.into_call()
         {
-            let mut args = call.args.clone().into_iter();
-            let parts = (call.name(), args.next(), args.next(), args.next());
+            let name = call.name();
+            let mut args = call.args.into_iter();
+            let parts = (name, args.next(), args.next(), args.next());
             let kind = match parts {
                 (name, Some(value), Some(domain), None) if name == "internal.member_2" => {
                     LiteralKind::SomeIn { key: None, value, domain }
@@ -202,9 +203,7 @@ impl Parser<'_> {
 
 /// Key, value and domain of `x in xs` and `k, v in xs`.
 fn membership(term: Term) -> Option<(Option<Term>, Term, Term)> {
-    let Node::Call(call) = term.node else {
-        return None;
-    };
+    let call = term.into_call()?;
     let name = call.name();
     let mut args = call.args.into_iter();
     match (name.as_str(), args.next(), args.next(), args.next()) {

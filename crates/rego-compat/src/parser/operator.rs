@@ -1,6 +1,7 @@
 //! Infix operators: `in`, relations, `|`, `&`, sums and products, each binding tighter than the one before.
 
-use crate::ast::{Call, Node, Term};
+use crate::ast::{Call, Link, Name, Node, Term};
+use crate::finding::Pos;
 use crate::token::Kind;
 
 use super::{Parsed, Parser};
@@ -22,9 +23,12 @@ const LEVELS: [&[(Kind, &str)]; 5] = [
 ];
 
 /// A call of a builtin under its dotted name.
-pub(super) fn call(name: &str, args: Vec<Term>, at: crate::finding::Pos) -> Term {
-    let operator = name.split('.').map(Into::into).collect();
-    Term::new(Node::Call(Box::new(Call { operator, args })), at)
+pub(super) fn call(name: &str, args: Vec<Term>, at: Pos) -> Term {
+    Term::new(Node::Call(Box::new(Call { operator: dotted(name), args })), at)
+}
+
+fn dotted(name: &str) -> Vec<Name> {
+    name.split('.').map(Into::into).collect()
 }
 
 fn operator_at(level: usize, kind: Kind) -> Option<&'static str> {
@@ -52,16 +56,20 @@ impl Parser<'_> {
         if pairs && self.kind() == Kind::Comma && self.keywords.r#in {
             left = self.try_pair(left)?;
         }
-        let entry = self.depth;
+        let mut links = Vec::new();
         while self.is_keyword("in") && !self.in_starts_reference() {
-            self.enter()?;
-            self.bump();
-            let domain = self.infix(None, 0)?;
-            let at = self.since(left.at);
-            left = call("internal.member_2", vec![left, domain], at);
+            links.push(self.link("internal.member_2", left.at, 0)?);
         }
-        self.depth = entry;
-        Ok(left)
+        Ok(Term::chain(left, links))
+    }
+
+    /// An operator and its right operand, which is one level deeper. The chain that it continues is none, however long.
+    fn link(&mut self, operator: &str, start: Pos, level: usize) -> Parsed<Link> {
+        self.nested(|parser| {
+            parser.bump();
+            let right = parser.infix(None, level)?;
+            Ok(Link { operator: dotted(operator), right, at: parser.since(start) })
+        })
     }
 
     fn in_starts_reference(&self) -> bool {
@@ -94,16 +102,11 @@ impl Parser<'_> {
             return Ok(left);
         }
         for level in (level..LEVELS.len()).rev() {
-            let entry = self.depth;
+            let mut links = Vec::new();
             while let Some(name) = operator_at(level, self.kind()) {
-                // A long chain is as deep a tree as a nested one.
-                self.enter()?;
-                self.bump();
-                let right = self.infix(None, level.saturating_add(1))?;
-                let at = self.since(left.at);
-                left = call(name, vec![left, right], at);
+                links.push(self.link(name, left.at, level.saturating_add(1))?);
             }
-            self.depth = entry;
+            left = Term::chain(left, links);
         }
         Ok(left)
     }

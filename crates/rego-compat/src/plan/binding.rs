@@ -4,7 +4,6 @@ use crate::ast::Name;
 use crate::desugar::SlotSet;
 use crate::finding::Pos;
 use crate::ir::{self, Kind, Operand, Reference, Root, Rulebook, Slot};
-use crate::native;
 
 use super::{BuiltinCall, Call, Callee, Expr, Get, Hop, Mark, SlotIndex, Step};
 
@@ -144,10 +143,7 @@ impl Binder<'_> {
     pub(super) fn call(&self, callee: ir::Callee, args: &[Operand]) -> Expr {
         let args: Vec<Expr> = args.iter().map(|arg| self.expr(arg)).collect();
         match self.callee(callee) {
-            Some(Callee::Builtin(id)) => {
-                let pure = matches!(callee, ir::Callee::Builtin(signature) if signature.pure);
-                Expr::Builtin(Box::new(BuiltinCall { id, run: native::implementation(id), pure, args }))
-            }
+            Some(Callee::Builtin(builtin)) => Expr::Builtin(Box::new(BuiltinCall { builtin, args })),
             Some(Callee::Function(group)) if args.is_empty() => Expr::Rule(group),
             Some(callee) => Expr::Call(Box::new(Call { callee, args })),
             None => Expr::Undefined,
@@ -156,7 +152,7 @@ impl Binder<'_> {
 
     pub(super) fn callee(&self, callee: ir::Callee) -> Option<Callee> {
         match callee {
-            ir::Callee::Builtin(signature) => crate::signature::index_of(signature.name).map(Callee::Builtin),
+            ir::Callee::Builtin(builtin) => Some(Callee::Builtin(builtin)),
             ir::Callee::Function(group) => Some(Callee::Function(group)),
             ir::Callee::External(index) => Some(Callee::External(index)),
             ir::Callee::Hook(hook) => Some(Callee::Hook(hook)),

@@ -291,7 +291,7 @@ impl Binder<'_> {
         output: Option<&Operand>,
         steps: &mut Vec<Step>,
     ) {
-        let walks = matches!(callee, ir::Callee::Builtin(signature) if signature.name == "walk");
+        let walks = matches!(callee, ir::Callee::Builtin(builtin) if builtin.name == "walk");
         if walks && let Some(subject) = args.first() {
             let subject = self.expr(subject);
             let target = output.map_or(Pattern::Any, |output| self.pattern(output));

@@ -181,7 +181,7 @@ impl Reads {
                 self.expr(value);
             }),
             Expr::Builtin(call) => {
-                self.wavers |= !call.pure;
+                self.wavers |= !call.builtin.pure;
                 call.args.iter().for_each(|arg| self.expr(arg));
             }
             Expr::Call(call) => self.call(call),

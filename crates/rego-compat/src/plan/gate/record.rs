@@ -66,8 +66,8 @@ impl Recorder<'_> {
                 }
             }
             Action::Unify { left, right, .. } => self.equation(left, right),
-            Action::Call { callee: Callee::Builtin(signature), args, output: None } => {
-                self.call(signature.name, args);
+            Action::Call { callee: Callee::Builtin(builtin), args, output: None } => {
+                self.call(builtin.name, args);
             }
             Action::And(left, right) => {
                 let (left, right) = (self.branch(left), self.branch(right));

@@ -1,0 +1,203 @@
+//! OPA's builtin functions: one table of their names, types, prices and code, and a file for each family of functions.
+//!
+//! The families have the names of OPA's files in `topdown/`. Nothing here knows about modules, rules or plans.
+
+mod aggregates;
+mod arithmetic;
+mod array;
+mod bits;
+mod casts;
+mod cidr;
+mod comparison;
+#[cfg(feature = "crypto")]
+mod crypto;
+mod encoding;
+mod glob;
+mod graph;
+#[cfg(feature = "graphql")]
+mod graphql;
+mod json;
+#[cfg(feature = "json-schema")]
+mod json_schema;
+mod numbers;
+mod object;
+mod operand;
+mod outcome;
+mod price;
+#[cfg(feature = "crypto")]
+mod providers;
+mod regex;
+mod rego;
+mod runtime;
+mod semver;
+mod sets;
+mod spec;
+mod strings;
+mod table;
+#[cfg(feature = "templates")]
+mod template;
+mod time;
+#[cfg(feature = "crypto")]
+mod tokens;
+mod types;
+mod units;
+mod uri;
+mod uuid;
+pub(crate) mod yaml;
+
+use eval_budget::Limit;
+
+use crate::error::EvalError;
+use crate::meter::Meter;
+use crate::value::Value;
+
+pub(crate) use comparison::pay;
+pub use json::to_json;
+pub(crate) use outcome::Outcome;
+pub(crate) use spec::Spec;
+
+/// A builtin function: a row of the table.
+#[derive(Debug)]
+pub(crate) struct Builtin {
+    pub(crate) name: &'static str,
+    pub(crate) args: &'static [Spec],
+    pub(crate) result: Spec,
+    /// Exists in Rego v0 only.
+    pub(crate) removed: bool,
+    /// Equal arguments give equal results.
+    pub(crate) pure: bool,
+    code: Code,
+}
+
+/// The code behind a builtin.
+#[derive(Clone, Copy, Debug)]
+enum Code {
+    /// Is not interrupted: its price is paid before it runs.
+    Priced(fn(&[&Value]) -> Outcome, price::Price),
+    /// Counts what it costs while it runs.
+    Metered(fn(&[&Value], &Meter) -> Answer),
+    /// Has no code at run time, because the planner turns calls into something else: a relation, or a constant.
+    Planned,
+    /// A request to the network that this crate does not make. A call is undefined.
+    Refused,
+    /// Left out of this build: a feature of the crate brings it. No program is compiled that calls it.
+    #[allow(dead_code, reason = "all features may be on")]
+    Absent(&'static str),
+}
+
+/// A builtin's value, `None` where it is undefined.
+type Answer = Result<Option<Value>, EvalError>;
+
+impl Builtin {
+    /// `print` takes any number of arguments.
+    pub(crate) fn is_variadic(&self) -> bool {
+        self.name == "print"
+    }
+
+    /// The feature of the crate that this function needs and the build lacks.
+    pub(crate) const fn lacks(&self) -> Option<&'static str> {
+        match self.code {
+            Code::Absent(feature) => Some(feature),
+            _ => None,
+        }
+    }
+
+    /// Calls the function with arguments that all have values.
+    pub(crate) fn call(&self, args: &[&Value], meter: &Meter) -> Answer {
+        let (run, price) = match self.code {
+            Code::Metered(run) => return run(args, meter),
+            Code::Priced(run, price) => (run, price),
+            Code::Planned | Code::Refused | Code::Absent(_) => return Ok(None),
+        };
+        price(args, meter)?;
+        match run(args) {
+            Outcome::Value(Value::Undefined) | Outcome::Undefined | Outcome::Error(_) => Ok(None),
+            Outcome::Excess => Err(EvalError::Budget(Limit::Memory)),
+            Outcome::Value(value) => {
+                meter.charge_value(&value)?;
+                Ok(Some(value))
+            }
+        }
+    }
+}
+
+/// Names are unique in the table.
+impl PartialEq for Builtin {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Builtin {}
+
+/// Returns the builtin of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
+    let index = table::TABLE.binary_search_by(|builtin| builtin.name.cmp(name)).ok()?;
+    table::TABLE.get(index)
+}
+
+/// One of OPA's builtin functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BuiltinFunction {
+    /// The full name, for example `net.cidr_merge`.
+    pub name: &'static str,
+    /// The number of arguments, the optional output variable not counted.
+    pub arity: usize,
+    /// Rego v1 removed it: only a v0 module may call it.
+    pub v0_only: bool,
+}
+
+/// Returns OPA's builtin functions, ordered by name, but for those of families that are not in this build (see the features
+/// of the crate).
+pub fn builtin_functions() -> impl Iterator<Item = BuiltinFunction> {
+    table::TABLE.iter().filter(|builtin| builtin.lacks().is_none()).map(|builtin| BuiltinFunction {
+        name: builtin.name,
+        arity: builtin.args.len(),
+        v0_only: builtin.removed,
+    })
+}
+
+fn answer(value: impl Into<Value>) -> Answer {
+    Ok(Some(value.into()))
+}
+
+fn text_at<'a>(args: &[&'a Value], index: usize) -> Option<&'a str> {
+    match args.get(index) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_unique_so_that_every_row_is_found() {
+        for pair in table::TABLE.windows(2) {
+            assert!(pair[0].name < pair[1].name, "{} before {}", pair[0].name, pair[1].name);
+        }
+        for builtin in &table::TABLE {
+            assert!(std::ptr::eq(find(builtin.name).unwrap(), builtin), "{} is unreachable", builtin.name);
+        }
+        assert!(find("no.such").is_none());
+    }
+
+    #[test]
+    fn functions_without_code_are_these() {
+        let without = |wanted: fn(&Code) -> bool| -> Vec<&str> {
+            table::TABLE.iter().filter(|builtin| wanted(&builtin.code)).map(|builtin| builtin.name).collect()
+        };
+        assert_eq!(without(|code| matches!(code, Code::Refused)), ["http.send", "net.lookup_ip_addr"]);
+        let planned = ["rego.metadata.chain", "rego.metadata.rule", "walk"];
+        assert_eq!(without(|code| matches!(code, Code::Planned)), planned);
+    }
+
+    #[test]
+    fn purity_and_removal_are_opas() {
+        assert!(find("re_match").unwrap().removed);
+        assert!(!find("regex.match").unwrap().removed);
+        assert!(!find("time.now_ns").unwrap().pure);
+    }
+}

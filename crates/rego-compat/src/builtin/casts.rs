@@ -1,0 +1,80 @@
+//! `to_number`, and `cast_*`, which Rego v1 removed. Source: OPA `topdown/casts.go`.
+
+use crate::value::number::spelling::Spelling;
+use crate::value::{Number, Set, Value};
+
+use super::Outcome;
+use super::operand::{self, Fault};
+
+/// `cast_array(x)`: an array as it is, a set as the array of its elements.
+pub(super) fn array(args: &[&Value]) -> Outcome {
+    operand::elements(args, 0).map(Value::from).into()
+}
+
+/// `cast_set(x)`: a set as it is, an array as the set of its elements.
+pub(super) fn set(args: &[&Value]) -> Outcome {
+    operand::elements(args, 0).map(|elements| Value::from(elements.into_iter().collect::<Set>())).into()
+}
+
+/// `cast_string(x)`: a string as it is, nothing else.
+pub(super) fn string(args: &[&Value]) -> Outcome {
+    only(args, "string")
+}
+
+/// `cast_boolean(x)`: a boolean as it is, nothing else.
+pub(super) fn boolean(args: &[&Value]) -> Outcome {
+    only(args, "boolean")
+}
+
+/// `cast_null(x)`: null as it is, nothing else.
+pub(super) fn null(args: &[&Value]) -> Outcome {
+    only(args, "null")
+}
+
+/// `cast_object(x)`: an object as it is, nothing else.
+pub(super) fn object(args: &[&Value]) -> Outcome {
+    only(args, "object")
+}
+
+fn only(args: &[&Value], wanted: &str) -> Outcome {
+    match args {
+        [value] if value.type_name() == wanted => Outcome::Value((*value).clone()),
+        _ => Outcome::Error(operand::wrong(0, wanted, args.first().copied())),
+    }
+}
+
+/// `to_number(x)`. A string becomes the number that is spelled like it.
+pub(super) fn to_number(args: &[&Value]) -> Outcome {
+    match args.first().copied() {
+        Some(Value::Null | Value::Bool(false)) => Outcome::Value(Value::from(0)),
+        Some(Value::Bool(true)) => Outcome::Value(Value::from(1)),
+        Some(number @ Value::Number(_)) => Outcome::Value(number.clone()),
+        Some(Value::String(text)) => parsed(text).map(Value::from).into(),
+        other => Outcome::Error(operand::wrong(0, "one of {null, boolean, number, string}", other)),
+    }
+}
+
+/// A number as Go's `strconv.ParseFloat` takes it, within the range of a float.
+fn parsed(text: &str) -> Result<Number, Fault> {
+    let fault = |what: &str| format!("strconv.ParseFloat: parsing {text:?}: {what}");
+    let spelling = Spelling::read(text).filter(|_| separates_digits(text));
+    let spelling = spelling.ok_or_else(|| fault("invalid syntax"))?;
+    spelling.to_f64().ok_or_else(|| fault("value out of range"))?;
+    Number::in_document(text).ok_or_else(|| "invalid number: number too big".to_owned())
+}
+
+/// Whether every underscore stands between digits, or behind a base's prefix.
+fn separates_digits(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let hexadecimal = unsigned.starts_with("0x") || unsigned.starts_with("0X");
+    let digit = |byte: Option<u8>| {
+        byte.is_some_and(|byte| byte.is_ascii_digit() || (hexadecimal && byte.is_ascii_hexdigit()))
+    };
+    let bytes = unsigned.as_bytes();
+    (0_usize..).zip(bytes).filter(|(_, byte)| **byte == b'_').all(|(at, _)| {
+        let before = at.checked_sub(1);
+        let prefix = hexadecimal && before == Some(1);
+        let before = before.and_then(|before| bytes.get(before)).copied();
+        (digit(before) || prefix) && digit(bytes.get(at.saturating_add(1)).copied())
+    })
+}

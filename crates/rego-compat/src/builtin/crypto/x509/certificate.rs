@@ -1,0 +1,208 @@
+//! A certificate: what is in it, and what verification looks at.
+
+use std::collections::BTreeSet;
+
+use num_bigint::{BigInt, Sign};
+
+use go_compat::time::{Civil, RFC3339_NANO, Time};
+
+use crate::value::{Object, Value};
+
+use super::base64;
+use super::der::{self, Bits, Reader};
+use super::extension::{Extension, Extensions};
+use super::name::{Name, Values, number};
+use super::public_key::{PublicKey, SubjectKey};
+use super::signature::Algorithm;
+use crate::builtin::operand::Fault;
+
+/// A certificate that could be read.
+pub(in super::super) struct Certificate {
+    pub(super) raw: Vec<u8>,
+    pub(super) signed: Vec<u8>,
+    pub(super) raw_subject: Vec<u8>,
+    pub(super) raw_issuer: Vec<u8>,
+    pub(super) raw_key: Vec<u8>,
+    pub(super) signature: Vec<u8>,
+    pub(super) algorithm: Algorithm,
+    pub(super) key: PublicKey,
+    pub(super) version: i64,
+    /// Seconds since 1970.
+    pub(super) not_before: i64,
+    pub(super) not_after: i64,
+    pub(super) extensions: Extensions,
+    fields: Object,
+}
+
+fn malformed(part: &str) -> Fault {
+    format!("x509: malformed {part}")
+}
+
+impl Certificate {
+    /// All the certificates that are one after the other in some bytes.
+    pub(super) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, Fault> {
+        let (mut reader, mut found) = (Reader(bytes), Vec::new());
+        while !reader.is_empty() {
+            found.push(Self::read(reader.element(der::SEQUENCE)?.raw)?);
+        }
+        Ok(found)
+    }
+
+    /// Reads one certificate, with nothing behind it.
+    pub(super) fn read(raw: &[u8]) -> Result<Self, Fault> {
+        let mut input = alone(raw)?;
+        let signed = input.element(der::SEQUENCE)?.raw;
+        let mut body = Reader(signed).read(der::SEQUENCE)?;
+        let (version, serial) = (version(&mut body)?, serial(&mut body)?);
+        let algorithm = algorithm(&mut body, &mut input)?;
+        let (raw_issuer, issuer) = name(&mut body)?;
+        let mut validity = body.read(der::SEQUENCE)?;
+        let (not_before, not_after) = (moment(&mut validity)?, moment(&mut validity)?);
+        let (raw_subject, subject) = name(&mut body)?;
+        let raw_key = body.element(der::SEQUENCE)?.raw;
+        let info = SubjectKey::read(Reader(raw_key).read(der::SEQUENCE)?)?;
+        let extensions = Extensions::of(extensions(version, &mut body)?)?;
+        let signature = input.bits().as_ref().map(Bits::right_aligned).map_err(|_| malformed("signature"))?;
+        let mut fields = vec![
+            ("Raw", base64(raw)),
+            ("RawTBSCertificate", base64(signed)),
+            ("RawSubjectPublicKeyInfo", base64(raw_key)),
+            ("RawSubject", base64(raw_subject)),
+            ("RawIssuer", base64(raw_issuer)),
+            ("Signature", base64(&signature)),
+            ("SignatureAlgorithm", Value::from(algorithm.number())),
+            ("PublicKeyAlgorithm", Value::from(info.algorithm)),
+            ("PublicKey", info.key.to_value()),
+            ("Version", Value::from(version)),
+            ("SerialNumber", number(&serial)),
+            ("Issuer", issuer.to_value()),
+            ("Subject", subject.to_value()),
+        ];
+        fields.extend([("NotBefore", shown(not_before)), ("NotAfter", shown(not_after))]);
+        fields.extend(extensions.fields());
+        let fields = fields.into_iter().map(|(name, value)| (Value::from(name), value)).collect();
+        Ok(Self {
+            raw: raw.to_vec(),
+            signed: signed.to_vec(),
+            raw_subject: raw_subject.to_vec(),
+            raw_issuer: raw_issuer.to_vec(),
+            raw_key: raw_key.to_vec(),
+            signature,
+            algorithm,
+            key: info.key,
+            version,
+            not_before: not_before.0,
+            not_after: not_after.0,
+            extensions,
+            fields,
+        })
+    }
+
+    /// The certificate as JSON; `URIStrings` are OPA's own.
+    pub(super) fn to_value(&self, with_uri_texts: bool) -> Value {
+        let mut fields = self.fields.clone();
+        if with_uri_texts {
+            fields.insert(Value::from("URIStrings"), self.extensions.alternatives.uri_texts());
+        }
+        fields.into_value()
+    }
+}
+
+/// The content of a list that is all there is.
+fn alone(raw: &[u8]) -> Result<Reader<'_>, Fault> {
+    let mut outer = Reader(raw);
+    let content = outer.read(der::SEQUENCE)?;
+    if outer.is_empty() { Ok(content) } else { Err("x509: trailing data".to_owned()) }
+}
+
+/// A name, and its bytes.
+fn name<'d>(body: &mut Reader<'d>) -> Result<(&'d [u8], Name), Fault> {
+    let raw = body.element(der::SEQUENCE)?.raw;
+    Ok((raw, Name::read(Reader(raw), Values::Texts)?))
+}
+
+/// A time in RFC 3339.
+pub(super) fn shown((seconds, offset): (i64, i64)) -> Value {
+    Value::from(Time { seconds, nanos: 0, offset }.format(RFC3339_NANO, ""))
+}
+
+fn serial(body: &mut Reader<'_>) -> Result<BigInt, Fault> {
+    let serial = body.integer()?;
+    if serial.sign() == Sign::Minus { Err("x509: negative serial number".to_owned()) } else { Ok(serial) }
+}
+
+/// The algorithm of the signature, which stands inside and outside of what is signed.
+fn algorithm(body: &mut Reader<'_>, input: &mut Reader<'_>) -> Result<Algorithm, Fault> {
+    let inner = body.read(der::SEQUENCE)?;
+    if inner.0 != input.read(der::SEQUENCE)?.0 {
+        return Err("x509: inner and outer signature algorithm identifiers don't match".to_owned());
+    }
+    Algorithm::read(inner)
+}
+
+fn version(body: &mut Reader<'_>) -> Result<i64, Fault> {
+    let version = match body.optional(der::wrapped(0))? {
+        Some(mut wrapped) => {
+            let version = wrapped.small(der::INTEGER)?;
+            if !wrapped.is_empty() {
+                return Err(malformed("version"));
+            }
+            version
+        }
+        None => 0,
+    };
+    match version {
+        0..=2 => Ok(version.saturating_add(1)),
+        _ => Err("x509: invalid version".to_owned()),
+    }
+}
+
+/// The extensions of a certificate of version 3, each once.
+fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'d>>, Fault> {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    if version > 1 {
+        body.optional(der::field(1))?;
+        body.optional(der::field(2))?;
+    }
+    let wrapped = if version == 3 { body.optional(der::wrapped(3))? } else { None };
+    let Some(mut wrapped) = wrapped else { return Ok(found) };
+    let mut list = wrapped.read(der::SEQUENCE)?;
+    while !list.is_empty() {
+        let extension = Extension::read(list.read(der::SEQUENCE)?)?;
+        if !seen.insert(extension.id.clone()) {
+            return Err("x509: certificate contains duplicate extension".to_owned());
+        }
+        found.push(extension);
+    }
+    Ok(found)
+}
+
+/// Seconds since 1970, and the seconds that the clock it is given by is ahead of UTC.
+pub(super) fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), Fault> {
+    let unreadable = || malformed("time");
+    let text = |content: &[u8]| String::from_utf8(content.to_vec()).map_err(|_| unreadable());
+    if reader.peeks(der::UTC_TIME) {
+        let text = text(reader.read(der::UTC_TIME)?.0)?;
+        return exactly("060102150405Z0700", &text)
+            .or_else(|| exactly("0601021504Z0700", &text))
+            .map(|(seconds, offset)| (of_last_century(seconds, offset), offset))
+            .ok_or_else(unreadable);
+    }
+    let text = text(reader.read(der::GENERALIZED_TIME)?.0)?;
+    exactly("20060102150405Z0700", &text).ok_or_else(unreadable)
+}
+
+/// Seconds since 1970, and the offset, of a string that is exactly what the layout makes of them.
+fn exactly(layout: &str, text: &str) -> Option<(i64, i64)> {
+    let time = Time::parse(layout, text).ok()?;
+    (time.format(layout, "") == text).then_some((time.seconds, time.offset))
+}
+
+/// Years of two digits from 50 on are those of the last century.
+fn of_last_century(seconds: i64, offset: i64) -> i64 {
+    let civil = Civil::at(seconds, offset);
+    if civil.date.year < 2050 {
+        return seconds;
+    }
+    civil.plus(-100, 0, 0).map_or(seconds, |earlier| earlier.seconds().saturating_sub(offset))
+}

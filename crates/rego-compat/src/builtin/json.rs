@@ -1,0 +1,194 @@
+//! `json.*` as text. Source: OPA `topdown/encoding.go` and Go's `encoding/json`.
+
+pub(super) mod patch;
+pub(super) mod path;
+
+use std::collections::BTreeMap;
+
+use crate::value::{Object, Value};
+
+use super::Outcome;
+use super::operand::{self, Fault};
+
+/// A value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
+/// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
+#[must_use]
+pub fn to_json(value: &Value) -> String {
+    marshalled(value).unwrap_or_else(|_| value.to_json_str())
+}
+
+/// `json.is_valid(text)`; what is no text is not valid.
+pub(super) fn json_is_valid(args: &[&Value]) -> Outcome {
+    let valid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
+}
+
+/// `json.unmarshal(text)`. Go's decoder does not look beyond a `null` behind the document.
+pub(super) fn json_unmarshal(args: &[&Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|text| {
+        let read = Value::from_json_str(text).or_else(|error| {
+            let document = text.trim_end().strip_suffix("null").filter(|rest| !rest.trim().is_empty());
+            document.and_then(|document| Value::from_json_str(document).ok()).ok_or(error)
+        });
+        read.map_err(|error| if error.is_depth() { operand::EXCESS.to_owned() } else { error.to_string() })
+    });
+    answer.into()
+}
+
+/// `json.marshal(x)`: compact, with what HTML gives a meaning escaped.
+pub(super) fn json_marshal(args: &[&Value]) -> Outcome {
+    let text = args.first().copied().ok_or_else(|| operand::wrong(0, "any", None)).and_then(marshalled);
+    text.map(Value::from).into()
+}
+
+/// `json.marshal_with_options(x, {"pretty": …, "indent": …, "prefix": …})`.
+pub(super) fn json_marshal_with_options(args: &[&Value]) -> Outcome {
+    let answer = Layout::of(args).and_then(|layout| match (layout, args.first()) {
+        (_, None) => Err(operand::wrong(0, "any", None)),
+        (None, Some(value)) => marshalled(value),
+        (Some(layout), Some(value)) => {
+            let mut writer = Writer { out: layout.prefix.to_owned(), layout: Some(layout), depth: 0 };
+            writer.value(value)?;
+            Ok(writer.out)
+        }
+    });
+    answer.map(Value::from).into()
+}
+
+/// How lines begin.
+#[derive(Clone, Copy)]
+struct Layout<'a> {
+    prefix: &'a str,
+    indent: &'a str,
+}
+
+impl<'a> Layout<'a> {
+    /// The layout that the options ask for; none for a compact text.
+    fn of(args: &[&'a Value]) -> Result<Option<Self>, Fault> {
+        let mut layout = Self { prefix: "", indent: "\t" };
+        let (mut pretty, mut implied) = (None, false);
+        for (key, value) in operand::object(args, 1)?.iter() {
+            let text = || value.as_string().map(|text| &**text).map_err(|error| error.to_string());
+            match key.as_string().map(|key| &**key).unwrap_or_default() {
+                "prefix" => (layout.prefix, implied) = (text()?, true),
+                "indent" => (layout.indent, implied) = (text()?, true),
+                "pretty" => pretty = Some(value.as_bool().map_err(|error| error.to_string())?),
+                _ => return Err(format!("operand 2 object contained unknown key {key}")),
+            }
+        }
+        Ok(pretty.unwrap_or(implied).then_some(layout))
+    }
+}
+
+/// A value as Go's `encoding/json` writes it.
+pub(super) fn marshalled(value: &Value) -> Result<String, Fault> {
+    let mut writer = Writer { out: String::new(), layout: None, depth: 0 };
+    writer.value(value)?;
+    Ok(writer.out)
+}
+
+/// A key that is no text is written as JSON.
+pub(crate) fn name_of(key: &Value) -> Result<String, Fault> {
+    match key {
+        Value::String(text) => Ok(text.to_string()),
+        key => marshalled(key),
+    }
+}
+
+struct Writer<'a> {
+    out: String,
+    layout: Option<Layout<'a>>,
+    depth: usize,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Value) -> Result<(), Fault> {
+        match value {
+            Value::Null | Value::Undefined => self.out.push_str("null"),
+            Value::Bool(bool) => self.out.push_str(if *bool { "true" } else { "false" }),
+            Value::Number(number) if number.is_json() => self.out.push_str(&number.text()),
+            Value::Number(number) => return Err(format!("json: invalid number literal {number}")),
+            Value::String(text) => quote(text, &mut self.out),
+            Value::Array(items) => self.list(items.iter())?,
+            Value::Set(items) => self.list(items.iter())?,
+            Value::Object(pairs) => self.object(pairs)?,
+        }
+        Ok(())
+    }
+
+    fn list<'v>(&mut self, items: impl Iterator<Item = &'v Value>) -> Result<(), Fault> {
+        self.out.push('[');
+        self.depth = self.depth.saturating_add(1);
+        let mut empty = true;
+        for item in items {
+            self.separate(empty);
+            empty = false;
+            self.value(item)?;
+        }
+        self.close(empty, ']');
+        Ok(())
+    }
+
+    /// Of keys that are written alike, the last counts.
+    fn object(&mut self, pairs: &Object) -> Result<(), Fault> {
+        let mut fields = BTreeMap::new();
+        for (key, value) in pairs.iter() {
+            fields.insert(name_of(key)?, value);
+        }
+        self.out.push('{');
+        self.depth = self.depth.saturating_add(1);
+        let empty = fields.is_empty();
+        for (position, (name, value)) in fields.into_iter().enumerate() {
+            self.separate(position == 0);
+            quote(&name, &mut self.out);
+            self.out.push_str(if self.layout.is_some() { ": " } else { ":" });
+            self.value(value)?;
+        }
+        self.close(empty, '}');
+        Ok(())
+    }
+
+    fn separate(&mut self, first: bool) {
+        if !first {
+            self.out.push(',');
+        }
+        self.line();
+    }
+
+    fn close(&mut self, empty: bool, bracket: char) {
+        self.depth = self.depth.saturating_sub(1);
+        if !empty {
+            self.line();
+        }
+        self.out.push(bracket);
+    }
+
+    fn line(&mut self) {
+        if let Some(layout) = self.layout {
+            self.out.push('\n');
+            self.out.push_str(layout.prefix);
+            self.out.extend(std::iter::repeat_n(layout.indent, self.depth));
+        }
+    }
+}
+
+/// Writes a text as JSON, with what HTML gives a meaning escaped.
+pub(crate) fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '<' | '>' | '&' | '\0'..='\u{1f}' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}

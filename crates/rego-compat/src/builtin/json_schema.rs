@@ -1,0 +1,138 @@
+//! `json.match_schema` and `json.verify_schema`, as OPA's copy of `gojsonschema` has them: drafts 4, 6 and 7, and a
+//! mixture of them where a schema does not say which.
+//!
+//! [`compile`] reads a schema and says what is wrong with it, [`validate`] a document, both in that library's words. A
+//! reference leads into the schema, to one of its `$id`s or to the schema of a draft; nothing is loaded from elsewhere. Where the library walks a
+//! Go map, whose order is chance, the order of the keys is taken.
+
+mod canonical;
+mod compile;
+mod decimal;
+mod finding;
+mod format;
+mod node;
+mod pool;
+mod validate;
+
+use crate::builtin::json::name_of;
+use crate::error::EvalError;
+use crate::meter::Meter;
+use crate::value::{Array, Object, Value};
+
+use self::finding::Finding;
+use self::node::Schema;
+use super::{Answer, answer};
+
+/// Why there is no schema, or no verdict.
+enum Stop {
+    /// In the library's words.
+    Fault(String),
+    Limit(EvalError),
+}
+
+impl From<EvalError> for Stop {
+    fn from(limit: EvalError) -> Self {
+        Self::Limit(limit)
+    }
+}
+
+impl From<String> for Stop {
+    fn from(fault: String) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+pub(super) fn verify_schema(args: &[&Value], meter: &Meter) -> Answer {
+    match args.first().map(|schema| compiled(schema, meter)) {
+        None => Ok(None),
+        Some(Ok(_)) => answer(vec![Value::Bool(true), Value::Null]),
+        Some(Err(Stop::Limit(limit))) => Err(limit),
+        Some(Err(Stop::Fault(fault))) => {
+            let text = format!("jsonschema: {fault}");
+            meter.charge(text.len())?;
+            answer(vec![Value::Bool(false), text.into()])
+        }
+    }
+}
+
+pub(super) fn match_schema(args: &[&Value], meter: &Meter) -> Answer {
+    let (Some(document), Some(schema)) = (args.first(), args.get(1)) else { return Ok(None) };
+    let findings =
+        document_of(document, meter).and_then(|document| compiled(schema, meter)?.validate(&document, meter));
+    match findings {
+        Ok(findings) => {
+            let matches = findings.is_empty();
+            let findings: Array = findings.into_iter().map(described).collect();
+            answer(vec![Value::Bool(matches), findings.into_value()])
+        }
+        Err(Stop::Fault(_)) => Ok(None),
+        Err(Stop::Limit(limit)) => Err(limit),
+    }
+}
+
+fn described(finding: Finding) -> Value {
+    let error = format!("{}: {}", finding.field, finding.description);
+    let pairs = [
+        ("error", error),
+        ("type", finding.kind.to_owned()),
+        ("field", finding.field),
+        ("desc", finding.description),
+    ];
+    pairs
+        .into_iter()
+        .map(|(key, text)| (Value::from(key), Value::from(text)))
+        .collect::<Object>()
+        .into_value()
+}
+
+fn compiled(schema: &Value, meter: &Meter) -> Result<Schema, Stop> {
+    let document = document_of(schema, meter)?;
+    compile::schema(&document, meter)
+}
+
+/// The JSON document that an argument is, or is the text of.
+fn document_of(value: &Value, meter: &Meter) -> Result<Value, Stop> {
+    meter.charge_tree(value)?;
+    match value {
+        Value::String(text) => {
+            meter.afford_bytes(text.len().saturating_mul(32))?;
+            meter.spend(u64::try_from(text.len() / 8).unwrap_or(u64::MAX))?;
+            let read = Value::from_json_str(text);
+            read.map_err(|_| Stop::Fault("invalid JSON string".to_owned()))
+        }
+        Value::Object(_) | Value::Array(_) => Ok(plain(value)?),
+        _ => Err(Stop::Fault("wrong type, expected string or object".to_owned())),
+    }
+}
+
+/// A value as JSON has it: sets as arrays, keys as texts.
+fn plain(value: &Value) -> Result<Value, String> {
+    if is_plain(value) {
+        return Ok(value.clone());
+    }
+    Ok(match value {
+        Value::Array(items) => items.iter().map(plain).collect::<Result<Array, _>>()?.into_value(),
+        Value::Set(items) => items.iter().map(plain).collect::<Result<Array, _>>()?.into_value(),
+        Value::Object(pairs) => {
+            let pairs = pairs.iter().map(|(key, value)| Ok((name_of(key)?.into(), plain(value)?)));
+            pairs.collect::<Result<Object, String>>()?.into_value()
+        }
+        Value::Number(number) => return Err(format!("json: invalid number literal {number}")),
+        other => other.clone(),
+    })
+}
+
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(is_plain),
+        Value::Object(pairs) => {
+            pairs.iter().all(|(key, value)| matches!(key, Value::String(_)) && is_plain(value))
+        }
+        Value::Number(number) => number.is_json(),
+        Value::Set(_) | Value::Undefined => false,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

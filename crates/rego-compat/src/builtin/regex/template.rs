@@ -1,0 +1,61 @@
+//! `regex.template_match`. Source: OPA `topdown/regex_template.go`; patterns are Go's, see
+//! [`go_compat::regexp`].
+
+use std::rc::Rc;
+
+use go_compat::regexp::{self, Regex};
+
+use crate::value::Value;
+
+use crate::builtin::Outcome;
+use crate::builtin::operand::{self, Fault};
+
+fn compiled(pattern: &str) -> Result<Rc<Regex>, Fault> {
+    regexp::compile(pattern).map(|pattern| pattern.regex).map_err(|error| error.to_string())
+}
+
+/// `regex.template_match(template, text, start, end)`: between the delimiters are patterns, all else is itself.
+pub(in crate::builtin) fn template_match(args: &[&Value]) -> Outcome {
+    let answer = operand::string(args, 0).and_then(|template| {
+        let text = operand::string(args, 1)?;
+        let (start, end) = (delimiter(args, 2, "start")?, delimiter(args, 3, "end")?);
+        let pattern = template_pattern(template, start, end)?;
+        Ok(Value::Bool(compiled(&pattern)?.is_match(text)))
+    });
+    answer.into()
+}
+
+fn delimiter(args: &[&Value], index: usize, name: &str) -> Result<u8, Fault> {
+    match operand::string(args, index)?.as_bytes() {
+        [byte] => Ok(*byte),
+        bytes => {
+            Err(format!("{name} delimiter has to be exactly one character long but is {} long", bytes.len()))
+        }
+    }
+}
+
+fn template_pattern(template: &str, start: u8, end: u8) -> Result<String, Fault> {
+    let unbalanced = || format!("unbalanced braces in {template:?}");
+    let (mut pattern, mut level, mut opened, mut copied) = ("^".to_owned(), 0_usize, 0_usize, 0_usize);
+    for (at, byte) in template.bytes().enumerate() {
+        if byte == start {
+            level = level.saturating_add(1);
+            opened = if level == 1 { at } else { opened };
+        } else if byte == end {
+            level = level.checked_sub(1).ok_or_else(unbalanced)?;
+            if level == 0 {
+                let inner = template.get(opened.saturating_add(1)..at).ok_or_else(unbalanced)?;
+                compiled(&format!("^{inner}$"))?;
+                pattern.push_str(&regexp::quote_meta(template.get(copied..opened).ok_or_else(unbalanced)?));
+                pattern.push_str(&format!("({inner})"));
+                copied = at.saturating_add(1);
+            }
+        }
+    }
+    if level != 0 {
+        return Err(unbalanced());
+    }
+    pattern.push_str(&regexp::quote_meta(template.get(copied..).ok_or_else(unbalanced)?));
+    pattern.push('$');
+    Ok(pattern)
+}

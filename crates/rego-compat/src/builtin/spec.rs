@@ -1,0 +1,46 @@
+//! The types of arguments and results.
+
+/// A type, in OPA's words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spec {
+    Any,
+    Null,
+    Bool,
+    Number,
+    String,
+    Array(&'static Spec),
+    Tuple(&'static [Spec]),
+    Set(&'static Spec),
+    Object(&'static Spec, &'static Spec),
+    Or(&'static [Spec]),
+}
+
+pub(super) const ANY: Spec = Spec::Any;
+pub(super) const NULL: Spec = Spec::Null;
+pub(super) const BOOL: Spec = Spec::Bool;
+pub(super) const NUM: Spec = Spec::Number;
+pub(super) const STR: Spec = Spec::String;
+pub(super) const LIST: Spec = Spec::Array(&ANY);
+pub(super) const SET: Spec = Spec::Set(&ANY);
+pub(super) const OBJ: Spec = Spec::Object(&ANY, &ANY);
+pub(super) const SEQUENCE: Spec = Spec::Or(&[LIST, SET]);
+pub(super) const STRINGS: Spec = Spec::Or(&[TEXTS, Spec::Set(&STR)]);
+pub(super) const STRING_OR_STRINGS: Spec = Spec::Or(&[STR, TEXTS, Spec::Set(&STR)]);
+pub(super) const NUMBERS: Spec = Spec::Or(&[Spec::Array(&NUM), Spec::Set(&NUM)]);
+pub(super) const TIMESTAMP: Spec = Spec::Or(&[NUM, Spec::Tuple(&[NUM, STR])]);
+pub(super) const RECORD: Spec = Spec::Object(&STR, &ANY);
+pub(super) const NUM_OR_SET: Spec = Spec::Or(&[NUM, SET]);
+pub(super) const TEXT_OR_OBJ: Spec = Spec::Or(&[STR, OBJ]);
+pub(super) const COLLECTION: Spec = Spec::Or(&[LIST, OBJ, SET]);
+pub(super) const PATHS: Spec =
+    Spec::Or(&[Spec::Array(&Spec::Or(&[STR, LIST])), Spec::Set(&Spec::Or(&[STR, LIST]))]);
+pub(super) const CIDRS: Spec = Spec::Or(&[
+    STR,
+    Spec::Array(&Spec::Or(&[STR, LIST])),
+    Spec::Object(&STR, &Spec::Or(&[STR, LIST])),
+    Spec::Set(&Spec::Or(&[STR, LIST])),
+]);
+pub(super) const GRAPH: Spec = Spec::Object(&ANY, &SEQUENCE);
+pub(super) const RECORDS: Spec = Spec::Array(&RECORD);
+pub(super) const TEXTS: Spec = Spec::Array(&STR);
+pub(super) const SETS: Spec = Spec::Set(&SET);

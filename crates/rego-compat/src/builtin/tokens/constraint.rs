@@ -1,0 +1,163 @@
+//! `io.jwt.decode_verify`: a token against what is required of it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use go_compat::utf8;
+
+use crate::value::Object;
+use crate::value::Value;
+
+use super::algorithm::Algorithm;
+use super::key::{self, Key};
+use super::{Header, MOST_NESTED, Token, field, json_object};
+use crate::builtin::Outcome;
+use crate::builtin::operand::{self, Fault};
+
+/// What the second argument requires.
+#[derive(Default)]
+struct Constraints {
+    keys: Option<Vec<Key>>,
+    secret: String,
+    algorithm: String,
+    issuer: String,
+    audience: String,
+    /// Nanoseconds since 1970.
+    time: Option<f64>,
+}
+
+impl Constraints {
+    fn parse(object: &Object) -> Result<Self, Fault> {
+        let mut constraints = Self::default();
+        for (name, value) in object.iter() {
+            let Value::String(name) = name else {
+                return Err("constraints have names".to_owned());
+            };
+            let text = || match value {
+                Value::String(text) => Ok(text.to_string()),
+                _ => Err(format!("{name} constraint: must be a string")),
+            };
+            match &**name {
+                "cert" => constraints.keys = Some(key::parse(&text()?)?),
+                "secret" => constraints.secret = text()?,
+                "alg" => constraints.algorithm = text()?,
+                "iss" => constraints.issuer = text()?,
+                "aud" => constraints.audience = text()?,
+                "time" => constraints.time = Some(time_of(value)?),
+                _ => return Err(format!("unknown token validation constraint: {name}")),
+            }
+        }
+        match (constraints.keys.is_some(), constraints.secret.is_empty()) {
+            (true, false) => Err("duplicate key constraints".to_owned()),
+            (false, true) => Err("no key constraint".to_owned()),
+            _ => Ok(constraints),
+        }
+    }
+
+    /// Seconds since 1970 to compare a token's times with.
+    fn seconds(&self) -> f64 {
+        let now =
+            || SystemTime::now().duration_since(UNIX_EPOCH).map(|age| age.as_nanos() as f64).unwrap_or(0.0);
+        self.time.unwrap_or_else(now) / 1e9
+    }
+
+    fn signed_by_one(&self, header: &Header, token: &Token<'_>) -> Result<bool, Fault> {
+        let Some(algorithm) = Algorithm::named(&header.algorithm) else {
+            return Ok(false);
+        };
+        let (signed, signature) = (token.signed(), token.signature()?);
+        match &self.keys {
+            Some(keys) => Ok(any_verifies(keys, header, algorithm, &signed, &signature)),
+            None => Ok(algorithm.secret_verifies(&self.secret, &signed, &signature)),
+        }
+    }
+
+    /// The claims that are registered: issuer, audience, and the times between which a token is valid.
+    fn met_by(&self, payload: &Value) -> Result<bool, Fault> {
+        let issuer = field(payload, "iss");
+        if !self.issuer.is_empty() && issuer != Some(&Value::from(self.issuer.as_str())) {
+            return Ok(false);
+        }
+        let audience = Value::from(self.audience.as_str());
+        let for_us = match field(payload, "aud") {
+            None => self.audience.is_empty(),
+            Some(Value::Array(all)) => all.contains(&audience),
+            Some(one) => *one == audience,
+        };
+        let expires = claimed_time(payload, "exp")?;
+        let begins = claimed_time(payload, "nbf")?;
+        let now = self.seconds();
+        Ok(for_us && expires.is_none_or(|expires| now < expires) && begins.is_none_or(|begins| begins <= now))
+    }
+}
+
+fn time_of(value: &Value) -> Result<f64, Fault> {
+    let Value::Number(_) = value else {
+        return Err("token time constraint: must be a number".to_owned());
+    };
+    match value.to_string().parse::<f64>() {
+        Ok(time) if time >= 0.0 => Ok(time),
+        Ok(_) => Err("token time constraint: must not be negative".to_owned()),
+        Err(_) => Err("token time constraint: unvalid float64".to_owned()),
+    }
+}
+
+fn claimed_time(payload: &Value, name: &str) -> Result<Option<f64>, Fault> {
+    match field(payload, name) {
+        None => Ok(None),
+        Some(number @ Value::Number(_)) => Ok(number.to_string().parse().ok()),
+        Some(_) => Err(format!("{name} value must be a number")),
+    }
+}
+
+/// Whether a key of a set verifies: the one with the header's identifier, or else any of a fitting algorithm.
+pub(super) fn any_verifies(
+    keys: &[Key],
+    header: &Header,
+    algorithm: Algorithm,
+    signed: &[u8],
+    signature: &[u8],
+) -> bool {
+    let named = header.key_id.as_ref().filter(|id| !id.is_empty());
+    if let Some(key) = named.and_then(|id| keys.iter().find(|key| key.id.as_ref() == Some(id))) {
+        return key.verifies(algorithm, signed, signature);
+    }
+    let announced = Algorithm::named(&header.algorithm);
+    let fits = |key: &&Key| key.algorithm.is_none() || key.algorithm == announced;
+    keys.iter().filter(fits).any(|key| key.verifies(algorithm, signed, signature))
+}
+
+/// `io.jwt.decode_verify(token, constraints)`: whether the token is as required, its header and its payload.
+pub(in crate::builtin) fn decode_verify(args: &[&Value]) -> Outcome {
+    let answer = operand::object(args, 1).and_then(|object| {
+        let constraints = Constraints::parse(object)?;
+        let token = operand::string(args, 0)?;
+        let verified = verified(token, &constraints)?;
+        let (valid, header, payload) = match verified {
+            Some((header, payload)) => (true, header, payload),
+            None => (false, Value::new_object(), Value::new_object()),
+        };
+        Ok(Value::from(vec![Value::Bool(valid), header, payload]))
+    });
+    answer.into()
+}
+
+/// Header and payload of a token that is as required, of the innermost one where tokens are nested.
+fn verified(text: &str, constraints: &Constraints) -> Result<Option<(Value, Value)>, Fault> {
+    let mut text = text.to_owned();
+    for _ in 0..MOST_NESTED {
+        let token = Token::parse(&text)?;
+        let document = token.header()?;
+        let header = Header::parse(&document)?;
+        let wanted = constraints.algorithm.is_empty() || constraints.algorithm == header.algorithm;
+        if !header.is_valid() || !wanted || !constraints.signed_by_one(&header, &token)? {
+            return Ok(None);
+        }
+        let payload = token.payload()?;
+        if !header.content_type.eq_ignore_ascii_case("JWT") {
+            let payload = json_object(&payload)?;
+            return Ok(constraints.met_by(&payload)?.then_some((document, payload)));
+        }
+        text = utf8::lossy(&payload);
+    }
+    Err("tokens are nested too deeply".to_owned())
+}

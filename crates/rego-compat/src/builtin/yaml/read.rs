@@ -1,0 +1,149 @@
+//! From composed nodes to values: merge keys, and the names of fields.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use go_compat::strconv;
+use go_compat::yaml::{self, Kind, Node, Options, Resolved, Scalar, Version};
+
+use crate::value::{Array, Number, Object, Value};
+
+use crate::builtin::operand::{EXCESS, Fault};
+
+/// Deeper values are a risk to the stack of the code that walks them.
+const OPTIONS: Options = Options { version: Version::V3, max_depth: 500 };
+
+/// The first document of a string whose other documents are well-formed.
+pub(super) fn first_document(text: &str) -> Result<Value, Fault> {
+    let documents = yaml::documents(text, &OPTIONS).map_err(|error| match error {
+        yaml::Error::TooLarge { .. } => EXCESS.to_owned(),
+        error => format!("yaml: {error}"),
+    })?;
+    documents.first().map_or(Ok(Value::Null), |node| value(node, &mut Shared::new()))
+}
+
+/// The values of nodes with an anchor, by where the node is, so that an alias needs no memory of its own.
+type Shared = HashMap<usize, Value>;
+
+fn value(node: &Node, shared: &mut Shared) -> Result<Value, Fault> {
+    match &node.kind {
+        Kind::Alias(node) | Kind::Anchor(node) => {
+            let place = Rc::as_ptr(node).addr();
+            if let Some(value) = shared.get(&place) {
+                return Ok(value.clone());
+            }
+            let made = value(node, shared)?;
+            shared.insert(place, made.clone());
+            Ok(made)
+        }
+        Kind::Sequence(items) => {
+            let items = items.iter().map(|item| value(item, shared));
+            Ok(items.collect::<Result<Array, _>>()?.into_value())
+        }
+        Kind::Mapping(pairs) => {
+            let mut nodes = BTreeMap::new();
+            collect(pairs, &mut nodes)?;
+            let fields = nodes.into_iter().map(|(key, node)| Ok((Value::from(key), value(node, shared)?)));
+            Ok(fields.collect::<Result<Object, Fault>>()?.into_value())
+        }
+        Kind::Scalar(scalar) => of_scalar(scalar),
+        _ => Err("yaml: unknown kind of node".to_owned()),
+    }
+}
+
+/// The fields of a mapping: those that are written out win, and of those the last; of merged ones the first.
+fn collect<'n>(pairs: &'n [(Node, Node)], fields: &mut BTreeMap<String, &'n Node>) -> Result<(), Fault> {
+    let (merges, own): (Vec<_>, Vec<_>) =
+        pairs.iter().partition(|(key, _)| matches!(resolved(key.bare()), Some(Resolved::Merge)));
+    let mut mine = BTreeMap::new();
+    for (key, node) in own {
+        mine.insert(key_text(key)?, node);
+    }
+    for (name, node) in mine {
+        fields.entry(name).or_insert(node);
+    }
+    for (_, node) in merges {
+        match &node.bare().kind {
+            Kind::Sequence(items) => items.iter().try_for_each(|item| merge(item, fields))?,
+            _ => merge(node, fields)?,
+        }
+    }
+    Ok(())
+}
+
+fn merge<'n>(node: &'n Node, fields: &mut BTreeMap<String, &'n Node>) -> Result<(), Fault> {
+    match &node.target().kind {
+        Kind::Mapping(pairs) => collect(pairs, fields),
+        _ => Err("yaml: map merge requires map or sequence of maps as the value".to_owned()),
+    }
+}
+
+fn resolved(node: &Node) -> Option<Resolved> {
+    match &node.kind {
+        Kind::Scalar(scalar) => Some(yaml::resolve(scalar)),
+        _ => None,
+    }
+}
+
+fn key_text(key: &Node) -> Result<String, Fault> {
+    Ok(match resolved(key.target()) {
+        Some(Resolved::String(text)) => text,
+        Some(Resolved::Bool(word)) => word.to_string(),
+        Some(Resolved::Int(whole)) => whole.to_string(),
+        Some(Resolved::Float(float)) => float_key(float),
+        Some(Resolved::Merge) => "<<".to_owned(),
+        _ => return Err("yaml: unsupported map key".to_owned()),
+    })
+}
+
+/// Keys are written with the precision of 32 bits.
+fn float_key(float: f64) -> String {
+    let short = float as f32;
+    match () {
+        () if short.is_nan() => ".nan".to_owned(),
+        () if short.is_infinite() => if short > 0.0 { ".inf" } else { "-.inf" }.to_owned(),
+        () => strconv::format_float32(short),
+    }
+}
+
+fn of_scalar(scalar: &Scalar) -> Result<Value, Fault> {
+    Ok(match yaml::resolve(scalar) {
+        Resolved::Null => Value::Null,
+        Resolved::Bool(word) => Value::Bool(word),
+        Resolved::Int(whole) => Value::Number(Number::from(whole)),
+        Resolved::Float(float) => {
+            let text = strconv::format_json(float).ok_or("json: unsupported value")?;
+            Value::Number(Number::spelled(&text))
+        }
+        Resolved::String(text) | Resolved::Timestamp(text) => Value::from(text.as_str()),
+        Resolved::Merge => Value::from("<<"),
+        _ => return Err("yaml: a value is not what its tag says".to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> String {
+        first_document(text).unwrap().to_json_str()
+    }
+
+    #[test]
+    fn a_block_may_end_with_the_text() {
+        for (text, expected) in [
+            ("b: |\n  x\n  y", r#"{"b":"x\ny"}"#),
+            ("b: |+\n  x", r#"{"b":"x"}"#),
+            ("b: |-\n  x", r#"{"b":"x"}"#),
+            ("b: >\n  x\n  y", r#"{"b":"x y"}"#),
+            ("- |\n  x", r#"["x"]"#),
+            ("a: |\n  x\nb: 1", r#"{"a":"x\n","b":1}"#),
+            ("a: |\n  x\n# y", r#"{"a":"x\n"}"#),
+            ("a: |\n  x\n", r#"{"a":"x\n"}"#),
+            ("a: |\n  x\n  ", r#"{"a":"x\n"}"#),
+            ("a: 'x'", r#"{"a":"x"}"#),
+        ] {
+            assert_eq!(read(text), expected, "{text:?}");
+        }
+    }
+}
