@@ -114,6 +114,11 @@ impl AdmissionResponse {
         self.allowed
     }
 
+    /// The code of the answer's status, such as 200 or 403.
+    pub const fn code(&self) -> u16 {
+        self.code
+    }
+
     fn refused(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self { allowed: false, code, reason, message: message.into(), ..Self::allow() }
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::inventory::{Inventory, Reads};
+use crate::inventory::{DependencyKey, Inventory, Reads};
 use crate::review::{Finding, Json, Review, Unreadable};
 
 pub use cel::{CelDriver, ValidatingPolicyDriver};
@@ -69,6 +69,12 @@ pub trait Program: fmt::Debug + Send + Sync {
     /// it.
     fn reads(&self) -> Option<&Reads> {
         None
+    }
+
+    /// What its answer about a case depends on in the inventory, where it compares objects there with its input: see
+    /// [`crate::inventory::Dependents`].
+    fn dependency_keys(&self, _case: &Case<'_>) -> Vec<DependencyKey> {
+        Vec::new()
     }
 
     /// What is wrong with the source and did not keep it from being compiled; each says what is done instead.

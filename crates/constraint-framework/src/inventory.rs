@@ -5,6 +5,7 @@
 //! the policy compares them with its input. Knows where objects lie; does not know what an object is, nor what a
 //! policy does with it.
 
+mod dependents;
 mod join;
 mod object;
 mod part;
@@ -28,6 +29,7 @@ use self::object::Stored;
 use self::shelf::Shelf;
 use self::view::View;
 
+pub use dependents::{DependencyKey, Dependents};
 pub use reads::Reads;
 
 /// Where an object lies: `namespace`, its namespace, its group and version, its kind, its name.

@@ -10,6 +10,7 @@ mod disagreement;
 mod explain;
 #[cfg(test)]
 mod generated;
+mod in_force;
 mod index;
 mod inventories;
 #[cfg(test)]
@@ -22,4 +23,5 @@ pub use compiled::CompiledTemplate;
 pub use compiler::Compiler;
 pub use disagreement::{Disagreement, EngineAnswer};
 pub use explain::{Explanation, MatchStep};
+pub use in_force::ConstraintInForce;
 pub use snapshot::PolicySet;

@@ -225,6 +225,17 @@ impl DuckPatch {
         self
     }
 
+    /// Returns true if the API server refuses the patch after any other write.
+    #[cfg(feature = "client")]
+    pub(crate) fn tests_version(&self) -> bool {
+        match &self.patch {
+            Patch::Json(JsonPatch(operations)) => operations.iter().any(|operation| {
+                matches!(operation, json_patch::PatchOperation::Test(test) if test.path == *"/metadata/resourceVersion")
+            }),
+            patch => matches!(patch, Patch::Merge(_)),
+        }
+    }
+
     /// Makes this patch follow another one of the same diff: it tests the resourceVersion in the response to that.
     #[must_use]
     pub fn follow(mut self, response: &DynamicObject) -> Self {

@@ -25,8 +25,8 @@ pub(crate) fn diff<T: DuckType + Serialize + PartialEq>(
     let intent = at_place(&place, Value::Object(Map::new()), after.json.clone());
     let target = match original {
         Some(original) if original == edited => observed.clone(),
-        Some(original) => target(&observed, original, &after)?,
-        None => confirmed(at_place(&place, observed.clone(), after.json.clone()), &after)?,
+        Some(original) => target(&observed, original, edited, &after)?,
+        None => after.confirm(edited, at_place(&place, observed.clone(), after.json.clone()), true)?,
     };
     Ok(DuckDiff { duck: T::NAME, identity, observed, target, intent })
 }
@@ -35,6 +35,8 @@ pub(crate) fn diff<T: DuckType + Serialize + PartialEq>(
 struct Written<T> {
     json: Value,
     view: Option<T>,
+    /// The form reads back as the same value, apart from what no JSON form shows, such as a field with `#[serde(skip)]`.
+    carries_all: bool,
 }
 
 impl<T: DuckType + Serialize + PartialEq> Written<T> {
@@ -42,11 +44,40 @@ impl<T: DuckType + Serialize + PartialEq> Written<T> {
         let unwritable = |message: String| DuckError::Unwritable { duck: T::NAME, message };
         let json = serde_json::to_value(duck).map_err(|error| unwritable(error.to_string()))?;
         if json.is_null() {
-            return Ok(Self { json, view: None });
+            return Ok(Self { json, view: None, carries_all: true });
         }
         let view: T = serde_json::from_value(json.clone())
             .map_err(|error| unwritable(format!("its JSON form does not read back: {error}")))?;
-        Ok(Self { json: without_nulls(json, &view), view: Some(view) })
+        let again = || serde_json::to_value(&view).ok();
+        let carries_all =
+            view == *duck || again().is_some_and(|again| without_order(again) == without_order(json.clone()));
+        Ok(Self { json: without_nulls(json, &view), view: Some(view), carries_all })
+    }
+
+    /// Returns `target` if it reads as the edited duck. With `lossy`, what the JSON form does not show may differ.
+    fn confirm(&self, edited: &T, target: Value, lossy: bool) -> Result<Value, DuckError> {
+        let fits = match (&self.view, from_projection::<T>(&target)) {
+            (_, Ok(read)) if read == *edited => true,
+            (Some(view), Ok(read)) => lossy && self.carries_all && read == *view,
+            (None, Err(error)) => error.is_missing(),
+            _ => false,
+        };
+        if fits { Ok(target) } else { Err(not_faithful(T::NAME)) }
+    }
+}
+
+/// Sorts all lists, because a hash set has another order each time it is read.
+fn without_order(value: Value) -> Value {
+    match value {
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.into_iter().map(without_order).collect();
+            items.sort_by_cached_key(Value::to_string);
+            Value::Array(items)
+        }
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, without_order(value))).collect::<Map<_, _>>().into()
+        }
+        other => other,
     }
 }
 
@@ -54,18 +85,17 @@ impl<T: DuckType + Serialize + PartialEq> Written<T> {
 fn target<T: DuckType + Serialize + PartialEq>(
     observed: &Value,
     original: &T,
+    edited: &T,
     after: &Written<T>,
 ) -> Result<Value, DuckError> {
     let place = T::PLACE;
-    let before = Written::of(original)?.json;
+    let before = Written::of(original)?;
     let nothing = Value::Null;
     let seen = match &place {
         Place::At(path) => get(observed, path).unwrap_or(&nothing),
         Place::Across(_) => observed,
     };
-    let reads_otherwise = |value: &Value| {
-        from_projection::<T>(&at_place(&place, observed.clone(), value.clone())).as_ref() != Ok(original)
-    };
+    let read = |value: Value| from_projection::<T>(&at_place(&place, observed.clone(), value));
     // A member that holds a default makes no difference when it goes, but no reader takes this value for one.
     let nonsense = serde_json::json!([{"": [0.5, {}]}]);
     let is_read = |steps: &[String]| {
@@ -74,26 +104,26 @@ fn target<T: DuckType + Serialize + PartialEq>(
         if let Some(member) = member_at(&mut other, steps) {
             *member = nonsense.clone();
         }
-        reads_otherwise(&without) || reads_otherwise(&other)
+        [without, other].into_iter().any(|value| read(value).as_ref() != Ok(original))
     };
+    let view_without = |steps: &[String]| {
+        let mut without = seen.clone();
+        remove_at(&mut without, steps);
+        serde_json::to_value(read(without).ok()?).ok()
+    };
+    // A type that loses values in writing would lose them silently: then only the edited duck itself will do.
+    let lossy = before.carries_all && before.view.as_ref().is_none_or(|view| view == original);
     let mut result = Err(not_faithful(T::NAME));
     for care in ATTEMPTS {
-        let transfer = Transfer { care, list_maps: T::LIST_MAPS, is_read: &is_read };
-        let value = transfer.target(&before, &after.json, seen);
-        result = confirmed(at_place(&place, observed.clone(), value), after);
+        let (is_read, view_without) = (&is_read, &view_without);
+        let transfer = Transfer { care, list_maps: T::LIST_MAPS, is_read, view_without };
+        let value = transfer.target(&before.json, &after.json, seen);
+        result = after.confirm(edited, at_place(&place, observed.clone(), value), lossy);
         if result.is_ok() {
             break;
         }
     }
     result
-}
-
-fn confirmed<T: DuckType + PartialEq>(target: Value, after: &Written<T>) -> Result<Value, DuckError> {
-    match (&after.view, from_projection::<T>(&target)) {
-        (Some(edited), Ok(read)) if read == *edited => Ok(target),
-        (None, Err(error)) if error.is_missing() => Ok(target),
-        _ => Err(not_faithful(T::NAME)),
-    }
 }
 
 fn not_faithful(duck: &'static str) -> DuckError {
@@ -162,11 +192,13 @@ fn find_nulls(value: &Value, at: &mut Vec<String>, out: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Removes a member of an object; the steps before it lead through objects and lists.
+/// Removes a member of an object or an element of a list.
 fn remove_at(value: &mut Value, steps: &[String]) {
     let Some((last, ancestors)) = steps.split_last() else { return };
-    if let Some(Value::Object(fields)) = member_at(value, ancestors) {
-        fields.remove(last);
+    match (member_at(value, ancestors), last.parse::<usize>()) {
+        (Some(Value::Object(fields)), _) => drop(fields.remove(last)),
+        (Some(Value::Array(items)), Ok(index)) if index < items.len() => drop(items.remove(index)),
+        _ => {}
     }
 }
 

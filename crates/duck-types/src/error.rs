@@ -42,11 +42,11 @@ pub enum DuckError {
         /// The obstacle.
         message: String,
     },
-    /// A list with floats or nulls has changed and the patch is not to test the resourceVersion: the API server
-    /// compares numbers as text, and fails on nulls in lists, so a `test` of the list could fail for no reason.
+    /// A value that holds floats or nulls has changed and the patch is not to test the resourceVersion: the API server
+    /// compares numbers as text, and fails on nulls in lists, so a `test` of the value could fail for no reason.
     #[error("{pointer} holds floats or nulls, which a patch cannot test: test the resourceVersion instead")]
     Untestable {
-        /// Pointer to the list.
+        /// Pointer to the value.
         pointer: String,
     },
     /// A duck of the metadata, or one that spans several paths, is converted and cannot be borrowed from.

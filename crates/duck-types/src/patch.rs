@@ -20,7 +20,7 @@ pub enum Tested {
 /// The operations of one patch, while two documents are compared.
 pub(crate) struct Operations {
     pub(crate) operations: Vec<PatchOperation>,
-    /// Pointers to lists that had to be tested and cannot be.
+    /// Pointers to values that had to be tested and cannot be.
     pub(crate) untestable: Vec<String>,
     tested: Tested,
     at: Vec<String>,
@@ -121,6 +121,8 @@ impl Operations {
         if is_testable(old) {
             let (path, value) = (self.path(), old.clone());
             self.operations.push(PatchOperation::Test(TestOperation { path, value }));
+        } else if self.tested == Tested::Leaves {
+            self.untestable.push(pointer(&self.at));
         }
     }
 

@@ -74,12 +74,12 @@ impl DuckPath {
         Self(Segments::Owned(segments))
     }
 
-    /// The path one field shorter, or nothing for a path of one field.
+    /// The path one field shorter, or nothing where no duck can be: for a path of one field, and right below `metadata`.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let mut segments = self.to_owned_segments();
         segments.pop();
-        (!segments.is_empty()).then_some(Self(Segments::Owned(segments)))
+        check(pointer(&segments).as_bytes()).is_none().then_some(Self(Segments::Owned(segments)))
     }
 
     /// The names of the fields, unescaped.

@@ -100,7 +100,8 @@ impl<T: DuckType + Serialize + PartialEq> Duck<T> {
     ///
     /// The object goes to the endpoint that accepts the change; if both have to, the object is written before its
     /// status. An edit that changes nothing sends nothing, except as [`Write::Apply`], which also states ownership.
-    /// At most two patches and one read are sent, each with a deadline of 30 seconds.
+    /// At most two patches and one read are sent, each with a deadline of 30 seconds; a kind without a status
+    /// subresource, which the API server answers with 404, takes two requests more.
     ///
     /// # Errors
     ///
@@ -139,7 +140,7 @@ impl<T: DuckType + Serialize + PartialEq> Duck<T> {
     /// As [`Duck::apply`].
     pub async fn send(&self, api: &Api<Self>, write: Write<'_>, diff: &DuckDiff) -> Result<Self, ApplyError> {
         let patches = match write {
-            Write::Apply { resource, manager } => diff.apply(resource, manager)?,
+            Write::Apply { resource, manager } => whole(diff.apply(resource, manager)?),
             Write::Json { manager, tested } => managed(diff.json(tested)?, manager),
             Write::Merge { manager } => managed(diff.merge()?, manager),
         };
@@ -148,8 +149,8 @@ impl<T: DuckType + Serialize + PartialEq> Duck<T> {
         for patch in patches {
             let endpoint = patch.endpoint;
             let patch = if written.is_some() { patch.follow(stored.object()) } else { patch };
-            match request(api, &patch).await {
-                Ok(answer) => stored = answer,
+            match request(api, &patch, written.is_some()).await {
+                Ok(answer) => stored = answer.unwrap_or(stored),
                 Err(error) => {
                     let error = explain(api, &patch, diff, stored.object(), written, error).await;
                     return Err(match written {
@@ -160,8 +161,7 @@ impl<T: DuckType + Serialize + PartialEq> Duck<T> {
             }
             written = Some(endpoint);
         }
-        let lists = !matches!(write, Write::Apply { .. });
-        let dropped = dropped::<T>(diff, stored.object(), lists)?;
+        let dropped = dropped::<T>(diff, stored.object(), matches!(write, Write::Apply { .. }))?;
         if written.is_none() || dropped.is_empty() { Ok(stored) } else { Err(ApplyError::Dropped(dropped)) }
     }
 }
@@ -170,16 +170,42 @@ fn managed(patches: Vec<DuckPatch>, manager: &str) -> Vec<DuckPatch> {
     patches.into_iter().map(|patch| patch.managed_by(manager)).collect()
 }
 
-async fn request<T>(api: &Api<Duck<T>>, patch: &DuckPatch) -> Result<Duck<T>, ApplyError>
+/// Adds the status to the apply of the object, because an apply is the manager's whole intent: a kind without a status
+/// subresource would delete what is left out. One with it ignores the status there.
+fn whole(mut applies: Vec<DuckPatch>) -> Vec<DuckPatch> {
+    if let [DuckPatch { patch: Patch::Apply(object), .. }, DuckPatch { patch: Patch::Apply(status), .. }] =
+        applies.as_mut_slice()
+        && let (Some(object), Some(status)) = (object.as_object_mut(), status.get("status"))
+    {
+        object.insert("status".to_owned(), status.clone());
+    }
+    applies
+}
+
+/// Sends a patch to its endpoint. A kind without a status subresource has its status written with the object; nothing
+/// if an apply has done so already.
+async fn request<T>(
+    api: &Api<Duck<T>>,
+    patch: &DuckPatch,
+    follows: bool,
+) -> Result<Option<Duck<T>>, ApplyError>
 where
     Duck<T>: Clone + for<'de> Deserialize<'de> + fmt::Debug,
 {
     let DuckPatch { name, params, patch: body, .. } = patch;
-    let answer = match patch.endpoint {
-        Endpoint::Object => timeout(DEADLINE, api.patch(name, params, body)).await,
-        Endpoint::Status => timeout(DEADLINE, api.patch_status(name, params, body)).await,
-    };
-    Ok(answer??)
+    if patch.endpoint == Endpoint::Status {
+        match timeout(DEADLINE, api.patch_status(name, params, body)).await? {
+            // The answer is the same for an object that is gone and for a subresource that does not exist.
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                timeout(DEADLINE, api.get_metadata(name)).await??;
+            }
+            answer => return Ok(Some(answer?)),
+        }
+        if follows && matches!(body, Patch::Apply(_)) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(timeout(DEADLINE, api.patch(name, params, body)).await??))
 }
 
 /// Finds out if a refusal means that another client was faster.
@@ -213,6 +239,8 @@ async fn explain<T: DuckType>(
         // An apply does not depend on the version.
         (Patch::Apply(_), _) if !conflicts.is_empty() => ApplyError::Conflict(conflicts),
         (Patch::Apply(_), _) | (_, Ok(None)) => error,
+        // Another part of the object was written, which this patch does not test.
+        (_, Ok(Some(Stale::Changed { changes }))) if changes.is_empty() && !patch.tests_version() => error,
         (_, Ok(Some(stale))) => ApplyError::Stale(stale),
         (_, Err(mismatch)) => mismatch.into(),
     }
@@ -229,39 +257,55 @@ fn conflicts(status: &Status) -> Vec<FieldConflict> {
     conflict.collect()
 }
 
-/// Pointers to what was written and is not in the stored object.
+/// Pointers to what was written and is not in the stored object: the whole duck by an apply, else what has changed.
 fn dropped<T: DuckType>(
     diff: &DuckDiff,
     stored: &DynamicObject,
-    lists: bool,
+    apply: bool,
 ) -> Result<Vec<String>, DuckError> {
     let stored = project(T::NAME, T::PLACE.paths(), &*root::<T>(stored)?)?;
     let mut lost = Vec::new();
-    missing(&diff.target, Some(&stored), lists, &mut Vec::new(), &mut lost);
+    let (before, wanted) = if apply { (None, &diff.intent) } else { (Some(&diff.observed), &diff.target) };
+    // An apply merges lists with those of others, so their elements have other positions.
+    missing(&Sent { before, wanted }, Some(&stored), !apply, &mut Vec::new(), &mut lost);
     Ok(lost)
 }
 
-/// The elements of lists are compared one by one if `lists` says that the server did not merge them with those of
-/// others. Defaults may be added anywhere, and nulls and empty objects may go.
-fn missing(wanted: &Value, found: Option<&Value>, lists: bool, at: &mut Vec<String>, lost: &mut Vec<String>) {
-    let mut below = |step: &str, wanted: &Value, found: Option<&Value>| {
+struct Sent<'a> {
+    before: Option<&'a Value>,
+    wanted: &'a Value,
+}
+
+/// The elements of lists are compared one by one if `lists` says so. Defaults may be added anywhere, and nulls, empty
+/// objects and empty lists may go.
+fn missing(
+    sent: &Sent<'_>,
+    found: Option<&Value>,
+    lists: bool,
+    at: &mut Vec<String>,
+    lost: &mut Vec<String>,
+) {
+    let mut below = |step: &str, sent: &Sent<'_>, found: Option<&Value>| {
         at.push(step.to_owned());
-        missing(wanted, found, lists, at, lost);
+        missing(sent, found, lists, at, lost);
         at.pop();
     };
-    match (wanted, found) {
+    match (sent.wanted, found) {
+        (wanted, _) if sent.before == Some(wanted) => {}
         (Value::Object(wanted), Some(Value::Object(found))) => {
             for (name, value) in wanted.iter().filter(|(_, value)| !value.is_null()) {
-                below(name, value, found.get(name));
+                let before = sent.before.and_then(|before| before.get(name));
+                below(name, &Sent { before, wanted: value }, found.get(name));
             }
         }
         (Value::Array(wanted), Some(Value::Array(found))) if lists && wanted.len() == found.len() => {
             for (index, (value, found)) in wanted.iter().zip(found).enumerate() {
-                below(&index.to_string(), value, Some(found));
+                below(&index.to_string(), &Sent { before: None, wanted: value }, Some(found));
             }
         }
         (Value::Null, _) | (_, Some(_)) => {}
         (Value::Object(wanted), None) if wanted.is_empty() => {}
+        (Value::Array(wanted), None) if wanted.is_empty() => {}
         _ => lost.push(pointer(&*at)),
     }
 }

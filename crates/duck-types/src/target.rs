@@ -14,9 +14,12 @@
 //! The caller reads the target back and compares, so a type that breaks the assumptions here (an alias, a lossy
 //! conversion) leads to a more careful attempt or to an error, never to a wrong patch.
 
+mod lists;
+
 use serde_json::{Map, Value};
 
 use crate::ListMap;
+use lists::{at, correspondence, gone, is_view_of, partners, same};
 
 /// The three attempts, from the one that keeps most unknown fields to the one that assumes least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,11 +28,14 @@ pub(crate) enum Care {
     Defaults,
     /// Such a member may also be observed under another name (`#[serde(alias)]`), which has to go.
     Aliases,
-    /// As `Aliases`, also when elements of lists are compared.
-    AliasesInLists,
+    /// As `Aliases`, and every list that changes is replaced.
+    WholeLists,
 }
 
-pub(crate) const ATTEMPTS: [Care; 3] = [Care::Defaults, Care::Aliases, Care::AliasesInLists];
+pub(crate) const ATTEMPTS: [Care; 3] = [Care::Defaults, Care::Aliases, Care::WholeLists];
+
+/// The longest list whose elements are traced by reading the duck without each of them.
+const TRACED: usize = 64;
 
 /// Transfers a change of the view to what was observed.
 pub(crate) struct Transfer<'a> {
@@ -37,29 +43,35 @@ pub(crate) struct Transfer<'a> {
     pub(crate) list_maps: &'a [ListMap],
     /// Returns true if the view reads another value without the observed member at these steps.
     pub(crate) is_read: &'a dyn Fn(&[String]) -> bool,
+    /// The JSON form of the view without the observed element at these steps, if it can be read.
+    pub(crate) view_without: &'a dyn Fn(&[String]) -> Option<Value>,
 }
 
-/// The position in the observed sub-tree, and its pattern for [`ListMap`], with `*` for list elements.
+/// The position in the observed sub-tree and in the view, and its pattern for [`ListMap`], with `*` for list elements.
 #[derive(Default)]
 struct Trail {
     steps: Vec<String>,
+    in_view: Vec<String>,
     pattern: Vec<String>,
 }
 
 impl Trail {
     fn field<R>(&mut self, name: &str, visit: impl FnOnce(&mut Self) -> R) -> R {
-        self.at(name.to_owned(), name, visit)
+        self.at([name.to_owned(), name.to_owned(), name.to_owned()], visit)
     }
 
-    fn element<R>(&mut self, index: usize, visit: impl FnOnce(&mut Self) -> R) -> R {
-        self.at(index.to_string(), "*", visit)
+    fn element<R>(&mut self, place: usize, in_view: usize, visit: impl FnOnce(&mut Self) -> R) -> R {
+        self.at([place.to_string(), in_view.to_string(), "*".to_owned()], visit)
     }
 
-    fn at<R>(&mut self, step: String, pattern: &str, visit: impl FnOnce(&mut Self) -> R) -> R {
+    fn at<R>(&mut self, steps: [String; 3], visit: impl FnOnce(&mut Self) -> R) -> R {
+        let [step, in_view, pattern] = steps;
         self.steps.push(step);
-        self.pattern.push(pattern.to_owned());
+        self.in_view.push(in_view);
+        self.pattern.push(pattern);
         let result = visit(self);
         self.steps.pop();
+        self.in_view.pop();
         self.pattern.pop();
         result
     }
@@ -117,23 +129,62 @@ impl Transfer<'_> {
     }
 
     fn elements(&self, old: &[Value], new: &[Value], seen: &[Value], trail: &mut Trail) -> Vec<Value> {
+        if self.care == Care::WholeLists {
+            return new.to_vec();
+        }
         let keys = self.list_maps.iter().find(|list| list.matches(&trail.pattern)).map(|list| list.keys);
         if let Some(list) = keys.and_then(|keys| self.by_key(keys, old, new, seen, trail)) {
             return list;
         }
-        let strict = self.care == Care::AliasesInLists;
-        let Some(places) = correspondence(old, seen, strict) else { return new.to_vec() };
-        let in_order = places.iter().enumerate().all(|(index, place)| index == *place);
-        let partners = partners(old, new, in_order);
+        let Some(places) = self.places(old, seen, trail) else { return new.to_vec() };
         let element = |(new, partner): (&Value, Option<usize>), trail: &mut Trail| {
             let known = partner.and_then(|index| {
                 let place = *places.get(index)?;
-                Some((old.get(index)?, seen.get(place)?, place))
+                Some((index, old.get(index)?, seen.get(place)?, place))
             });
-            let Some((old, seen, place)) = known else { return new.clone() };
-            trail.element(place, |trail| self.value(old, new, seen, trail))
+            let Some((index, old, seen, place)) = known else { return new.clone() };
+            trail.element(place, index, |trail| self.value(old, new, seen, trail))
         };
-        new.iter().zip(partners).map(|pair| element(pair, trail)).collect()
+        new.iter().zip(partners(old, new)).map(|pair| element(pair, trail)).collect()
+    }
+
+    /// For each element of the view the position of the observed element it was read from, if that is certain: the
+    /// values say so, or the type does when it reads the list without one element after the other.
+    fn places(&self, old: &[Value], seen: &[Value], trail: &mut Trail) -> Option<Vec<usize>> {
+        if old.len() != seen.len() {
+            return None;
+        }
+        if old.iter().zip(seen).all(|(old, seen)| is_view_of(old, seen)) {
+            return Some((0..old.len()).collect());
+        }
+        match self.traced(old, trail) {
+            Trace::Found(places) => Some(places),
+            Trace::Refuted => None,
+            Trace::Unreadable if self.care == Care::Defaults => correspondence(old, seen),
+            Trace::Unreadable => None,
+        }
+    }
+
+    fn traced(&self, old: &[Value], trail: &mut Trail) -> Trace {
+        if old.len() > TRACED {
+            return Trace::Unreadable;
+        }
+        let mut places = vec![None; old.len()];
+        for place in 0..old.len() {
+            trail.steps.push(place.to_string());
+            let view = (self.view_without)(&trail.steps);
+            trail.steps.pop();
+            let Some(view) = view else { return Trace::Unreadable };
+            let rest = at(&view, &trail.in_view).and_then(Value::as_array);
+            let Some(gone) = rest.and_then(|rest| gone(old, rest)) else { return Trace::Refuted };
+            // Equal elements are interchangeable: the one at the same position first.
+            let equal = |index: &usize| old.get(*index).is_some_and(|one| same(one, gone));
+            let free = |index: &usize| places.get(*index) == Some(&None) && equal(index);
+            let index = std::iter::once(place).chain(0..old.len()).find(free);
+            let Some(slot) = index.and_then(|index| places.get_mut(index)) else { return Trace::Refuted };
+            *slot = Some(place);
+        }
+        places.into_iter().collect::<Option<Vec<_>>>().map_or(Trace::Refuted, Trace::Found)
     }
 
     /// Merges a list by the keys of its elements; nothing if keys are missing or not unique.
@@ -156,10 +207,12 @@ impl Transfer<'_> {
         }
         let mut merged = Vec::with_capacity(new.len());
         for (new, key) in new.iter().zip(&new_keys) {
-            let observed = place(&old_keys, key).and_then(|index| old.get(index));
+            let index = place(&old_keys, key).unwrap_or(usize::MAX);
             let at = place(&seen_keys, key).unwrap_or(usize::MAX);
-            let value = match (observed, seen.get(at)) {
-                (Some(old), Some(seen)) => trail.element(at, |trail| self.value(old, new, seen, trail)),
+            let value = match (old.get(index), seen.get(at)) {
+                (Some(old), Some(seen)) => {
+                    trail.element(at, index, |trail| self.value(old, new, seen, trail))
+                }
                 _ => new.clone(),
             };
             merged.push((at, value));
@@ -190,73 +243,13 @@ fn unique_keys<'a>(keys: &[&str], list: &'a [Value]) -> Option<Vec<Vec<&'a Value
     Some(found)
 }
 
-/// For each element of the view the position of the observed element it was read from, if that is certain: the
-/// same order, or each element covers exactly one observed element.
-fn correspondence(old: &[Value], seen: &[Value], strict: bool) -> Option<Vec<usize>> {
-    if old.len() != seen.len() {
-        return None;
-    }
-    if old.iter().zip(seen).all(|(old, seen)| covers(seen, old, strict)) {
-        return Some((0..old.len()).collect());
-    }
-    let mut taken = vec![false; seen.len()];
-    let mut places = Vec::with_capacity(old.len());
-    for old in old {
-        let mut fits = seen.iter().enumerate().filter(|(_, seen)| covers(seen, old, strict));
-        let (place, _) = fits.next()?;
-        if fits.next().is_some() || std::mem::replace(taken.get_mut(place)?, true) {
-            return None;
-        }
-        places.push(place);
-    }
-    Some(places)
-}
-
-/// Returns true if `old` may be the view of `seen`: every member that both have is equal. With `strict`, every
-/// member of the view was also observed.
-fn covers(seen: &Value, old: &Value, strict: bool) -> bool {
-    match (seen, old) {
-        (Value::Object(seen), Value::Object(old)) => old.iter().all(|(name, old)| match seen.get(name) {
-            Some(seen) => covers(seen, old, strict),
-            None => !strict,
-        }),
-        (Value::Array(seen), Value::Array(old)) => correspondence(old, seen, strict).is_some(),
-        (Value::Number(seen), Value::Number(old)) => seen == old || seen.as_f64() == old.as_f64(),
-        _ => seen == old,
-    }
-}
-
-/// For each new element the old element it continues, if there is one: an equal element, or the only candidate
-/// for a change in place.
-fn partners(old: &[Value], new: &[Value], in_order: bool) -> Vec<Option<usize>> {
-    let front = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let rest = |list: &[Value]| list.len().saturating_sub(front);
-    let longest = rest(old).min(rest(new));
-    let back =
-        old.iter().rev().zip(new.iter().rev()).take(longest).take_while(|(old, new)| old == new).count();
-    let shift = |index: usize| index.saturating_add(old.len()).checked_sub(new.len());
-    let (old_end, new_end) = (old.len().saturating_sub(back), new.len().saturating_sub(back));
-    let mut free: Vec<usize> = (front..old_end).collect();
-    let mut found = Vec::with_capacity(new.len());
-    for (index, element) in new.iter().enumerate() {
-        found.push(match index {
-            index if index < front => Some(index),
-            index if index >= new_end => shift(index),
-            _ => {
-                let equal = free.iter().position(|candidate| old.get(*candidate) == Some(element));
-                equal.map(|equal| free.remove(equal))
-            }
-        });
-    }
-    let open: Vec<usize> = (front..new_end).filter(|index| found.get(*index) == Some(&None)).collect();
-    if open.len() == free.len() && (open.len() == 1 || (in_order && open == free)) {
-        for (index, partner) in open.into_iter().zip(free) {
-            if let Some(slot) = found.get_mut(index) {
-                *slot = Some(partner);
-            }
-        }
-    }
-    found
+/// The result of reading a list without each of its elements in turn.
+enum Trace {
+    Found(Vec<usize>),
+    /// Elements depend on each other, or several are read into one.
+    Refuted,
+    /// The type does not read a shorter list, or the list is too long for as many reads.
+    Unreadable,
 }
 
 #[cfg(test)]

@@ -16,14 +16,12 @@ use crate::activation::Rollout;
 use crate::aggregator::AggregatorConfig;
 use crate::fold::{Decision, Parent, Reported, aggregate};
 use crate::follow::{Event, follow};
-use crate::pace::answered;
+use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::parent::ParentRef;
+use crate::pod::{self, UNFINISHED};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::shape::Shape;
 use crate::watermark::Standing;
-
-/// Finished pods linger as objects (an evicted one for days) but run nothing.
-const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
 
 /// The result for one parent.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +88,7 @@ impl Cluster {
     /// that never reports: a process is there, and nothing is known about it.
     pub(crate) async fn registrations(&self) -> kube::Result<Vec<Member>> {
         let params = ListParams::default().labels(&format!("{SHARD_LABEL}={REGISTRATION}"));
-        let objects = answered(self.reports.list(&params)).await?;
+        let objects = answered_patiently(|| self.reports.list(&params)).await?;
         let member = |object: DynamicObject| {
             let name = object.metadata.name.unwrap_or_default();
             let report: Result<PodReport, _> = serde_json::from_value(object.data);
@@ -99,14 +97,9 @@ impl Cluster {
         Ok(objects.items.into_iter().map(member).collect())
     }
 
-    /// Whether the pod with this uid has ceased to run anything. A uid never comes back.
+    /// Whether the pod with this uid has ceased to run anything.
     pub(crate) async fn is_pod_gone(&self, name: &str, uid: &str) -> kube::Result<bool> {
-        let Some(pod) = answered(self.pods.get_opt(name)).await? else {
-            return Ok(true);
-        };
-        let phase = pod.status.and_then(|status| status.phase);
-        let finished = matches!(phase.as_deref(), Some("Failed" | "Succeeded"));
-        Ok(finished || pod.metadata.uid.as_deref() != Some(uid))
+        pod::is_gone(&self.pods, name, uid, LONGEST_REQUEST).await
     }
 
     /// Deletes what a run has left behind. Does not rely on the garbage collector, which one broken API
@@ -139,7 +132,7 @@ impl Cluster {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &shape.resource),
             None => Api::all_with(self.client.clone(), &shape.resource),
         };
-        let object = match answered(api.get_opt(&reference.name)).await {
+        let object = match answered_patiently(|| api.get_opt(&reference.name)).await {
             Ok(Some(object)) => object,
             Ok(None) => return Ok(Written::Gone),
             // A kind that is not served any more is answered without a Status object: only the code tells.
@@ -159,7 +152,7 @@ impl Cluster {
         let done = done(shape, &parent, &status);
         let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
         let patch = Patch::Apply(&body);
-        let written = answered(api.patch_status(&reference.name, &self.params, &patch)).await;
+        let written = answered_patiently(|| api.patch_status(&reference.name, &self.params, &patch)).await;
         let result = if written.is_ok() { "ok" } else { "error" };
         metrics::counter!("pod_status_status_writes_total", "result" => result).increment(1);
         match written {

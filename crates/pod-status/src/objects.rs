@@ -16,6 +16,7 @@ use crate::identity::PodIdentity;
 use crate::ledger::Write;
 use crate::name::{label_value, pack};
 use crate::pace::{LONGEST_REQUEST, answered_within};
+use crate::pod;
 use crate::report::{POD_LABEL, PodReport, SHARD_LABEL};
 use crate::reporter::ReporterConfig;
 
@@ -163,13 +164,12 @@ impl Objects {
         Ok(own.collect())
     }
 
-    /// Whether the pod of this process does not exist any more. Never so outside a pod.
+    /// Whether the pod of this process is gone, so that the process is left over. Never so outside a pod.
     pub(crate) async fn is_pod_gone(&self) -> kube::Result<bool> {
-        let Some(uid) = &self.identity.uid else {
-            return Ok(false);
-        };
-        let pod = answered_within(self.deadline(), self.pods.get_metadata_opt(&self.identity.name)).await?;
-        Ok(pod.is_none_or(|pod| pod.metadata.uid.as_ref() != Some(uid)))
+        match &self.identity.uid {
+            Some(uid) => pod::is_gone(&self.pods, &self.identity.name, uid, self.deadline()).await,
+            None => Ok(false),
+        }
     }
 
     /// The changes of this pod's objects, whoever makes them.

@@ -5,7 +5,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use tokio::time::Instant;
+use kube::core::Status;
+use tokio::time::{Instant, sleep};
 
 /// Collects changes: a burst is written once, when it has been quiet for a while or has lasted too long.
 #[derive(Debug)]
@@ -101,10 +102,7 @@ impl Retry {
     pub(crate) fn after(&mut self, error: &kube::Error) -> Duration {
         let delay = self.next_delay();
         match error {
-            kube::Error::Api(status) => {
-                let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-                delay.max(Duration::from_secs(u64::from(asked)))
-            }
+            kube::Error::Api(status) => delay.max(asked(status)),
             _ => delay,
         }
     }
@@ -120,6 +118,36 @@ impl Retry {
 /// driver for good.
 pub(crate) async fn answered<T>(request: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
     answered_within(LONGEST_REQUEST, request).await
+}
+
+/// As [`answered`], and sends the request again within that time when the server asks for that with an advice in
+/// seconds (429). Such a request has not been carried out.
+pub(crate) async fn answered_patiently<T, F>(request: impl Fn() -> F) -> kube::Result<T>
+where
+    F: Future<Output = kube::Result<T>>,
+{
+    let repeated = async {
+        loop {
+            match request().await {
+                Err(error) if advice(&error) > Duration::ZERO => sleep(advice(&error)).await,
+                other => return other,
+            }
+        }
+    };
+    answered(repeated).await
+}
+
+/// The time that a refusal for too many requests asks to wait, if there is one.
+fn advice(error: &kube::Error) -> Duration {
+    match error {
+        kube::Error::Api(status) if status.code == 429 => asked(status),
+        _ => Duration::ZERO,
+    }
+}
+
+fn asked(status: &Status) -> Duration {
+    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    Duration::from_secs(u64::from(seconds))
 }
 
 /// The answer to a request, if it comes within `limit`.

@@ -24,12 +24,40 @@ pub enum Fenced {
     /// The registration could not be renewed in time. Statements may have been made without this run.
     #[error("this pod could not renew its registration in time")]
     Expired,
-    /// The Pod object is gone: this process is left over. This is final.
+    /// The Pod object is gone or finished: this process is left over. This is final.
     #[error("the Pod object of this process has been deleted")]
     PodDeleted,
+    /// [`crate::StatusReporter::shutdown`] has been called. This is final.
+    #[error("this pod has reported that it has stopped")]
+    Stopped,
+}
+
+impl Fenced {
+    /// Whether no renewal can end it: the process should end.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::PodDeleted | Self::Stopped)
+    }
 }
 
 /// Tells whether this run may answer as an enforcing pod. Clones are the same permit.
+///
+/// ```no_run
+/// # async fn run(reporter: pod_status::StatusReporter, shutdown: tokio_util::sync::CancellationToken) {
+/// let permit = reporter.permit();
+/// tokio::spawn({
+///     let permit = permit.clone();
+///     async move {
+///         let reason = permit.fenced().await;
+///         tracing::error!(%reason, "the process ends and starts anew");
+///         shutdown.cancel();
+///     }
+/// });
+/// # let decide = || "allowed";
+/// let decision = decide();
+/// let answer = permit.check().map(|()| decision); // an error: answer with 503
+/// # let _ = answer;
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Permit {
     inner: Arc<Inner>,
@@ -48,6 +76,13 @@ struct State {
     /// The permit ends then.
     until: Option<Instant>,
     fenced: Option<Fenced>,
+}
+
+impl State {
+    /// The last renewal is recent enough.
+    fn is_renewed(&self) -> bool {
+        self.until.is_none_or(|until| until > Instant::now())
+    }
 }
 
 impl Permit {
@@ -91,12 +126,18 @@ impl Permit {
 
     /// Waits until an expired registration has been renewed. List the parents *after* this, by a consistent
     /// read, ingest them, and call [`Permit::resume`]. Returns at once while the permit is valid. Cancel-safe.
-    pub async fn renewed(&self) {
+    ///
+    /// # Errors
+    ///
+    /// The reason why there will be no renewal: the pod is gone, or was shut down.
+    pub async fn renewed(&self) -> Result<(), Fenced> {
         let mut changed = self.inner.changed.subscribe();
         loop {
-            let until = self.state().until;
-            if until.is_none_or(|until| until > Instant::now()) && self.check() != Err(Fenced::Unregistered) {
-                return;
+            match self.check() {
+                Ok(()) => return Ok(()),
+                Err(fenced) if fenced.is_final() => return Err(fenced),
+                Err(Fenced::Expired) if self.state().is_renewed() => return Ok(()),
+                Err(_) => {}
             }
             // The sender lives in `self`.
             let _ = changed.changed().await;
@@ -107,11 +148,10 @@ impl Permit {
     ///
     /// # Errors
     ///
-    /// The reason why it stays refused: the registration has expired once more, or the pod is gone.
+    /// The reason why it stays refused: the registration has expired once more, or the end is final.
     pub fn resume(&self) -> Result<(), Fenced> {
         let mut state = self.state();
-        let is_renewed = state.until.is_none_or(|until| until > Instant::now());
-        if is_renewed && state.fenced == Some(Fenced::Expired) {
+        if state.is_renewed() && state.fenced == Some(Fenced::Expired) {
             state.fenced = None;
         }
         drop(state);
@@ -135,9 +175,13 @@ impl Permit {
         self.notify();
     }
 
-    /// The pod is gone.
-    pub(crate) fn revoke(&self) {
-        self.state().fenced = Some(Fenced::PodDeleted);
+    /// Ends the permit for good. The first reason stays.
+    pub(crate) fn end(&self, reason: Fenced) {
+        let mut state = self.state();
+        if !state.fenced.is_some_and(Fenced::is_final) {
+            state.fenced = Some(reason);
+        }
+        drop(state);
         self.notify();
     }
 
@@ -193,12 +237,12 @@ mod tests {
         // Nobody has asked meanwhile: the permit has expired all the same.
         permit.renewed_at(Instant::now());
         assert_eq!(permit.check(), Err(Fenced::Expired));
-        permit.renewed().await;
+        assert_eq!(permit.renewed().await, Ok(()));
         assert_eq!(permit.resume(), Ok(()));
         assert_eq!(permit.check(), Ok(()));
         advance(FENCE).await;
         assert_eq!(permit.resume(), Err(Fenced::Expired), "not without another renewal");
-        permit.revoke();
+        permit.end(Fenced::PodDeleted);
         permit.renewed_at(Instant::now());
         assert_eq!(permit.resume(), Err(Fenced::PodDeleted), "final");
     }
@@ -209,7 +253,7 @@ mod tests {
         assert_eq!(permit.check(), Ok(()));
         advance(Duration::from_secs(1_000_000)).await;
         assert_eq!(permit.check(), Ok(()));
-        permit.revoke();
+        permit.end(Fenced::PodDeleted);
         assert_eq!(permit.fenced().await, Fenced::PodDeleted);
     }
 }

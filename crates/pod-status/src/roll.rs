@@ -5,6 +5,7 @@
 //! makes a false promise. It only says what has been reported.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::fold::Reported;
 use crate::parent::ParentRef;
@@ -13,7 +14,7 @@ use crate::report::{Entry, Member, PodReport};
 #[derive(Debug)]
 struct Object {
     uid: String,
-    report: PodReport,
+    report: Arc<PodReport>,
 }
 
 /// All report objects, with an index by parent.
@@ -61,7 +62,7 @@ impl Roll {
         for entry in &report.entries {
             self.index.entry(entry.parent.reference.clone()).or_default().insert(name.to_owned());
         }
-        self.objects.insert(name.to_owned(), Object { uid, report });
+        self.objects.insert(name.to_owned(), Object { uid, report: Arc::new(report) });
         self.dirty.extend(changed);
     }
 
@@ -69,7 +70,7 @@ impl Roll {
     pub(crate) fn remove(&mut self, name: &str) {
         self.unlink(name);
         if let Some(object) = self.objects.remove(name) {
-            self.dirty.extend(object.report.entries.into_iter().map(|entry| entry.parent.reference));
+            self.dirty.extend(object.report.entries.iter().map(|entry| entry.parent.reference.clone()));
         }
     }
 
@@ -93,14 +94,10 @@ impl Roll {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Everything that has been reported about `parent`.
-    pub(crate) fn reported(&self, parent: &ParentRef) -> Vec<Reported> {
+    /// The objects with entries about `parent`, as they are now.
+    pub(crate) fn reports(&self, parent: &ParentRef) -> Vec<Arc<PodReport>> {
         let names = self.index.get(parent).into_iter().flatten();
-        let reports = names.filter_map(|name| self.objects.get(name)).map(|object| &object.report);
-        reports
-            .flat_map(|report| about(parent, &report.entries).iter().map(move |entry| (report, entry)))
-            .map(|(report, entry)| Reported { member: report.pod.clone(), entry: entry.clone() })
-            .collect()
+        names.filter_map(|name| self.objects.get(name)).map(|object| object.report.clone()).collect()
     }
 
     /// The runs that have written objects, each once.
@@ -132,6 +129,14 @@ impl Roll {
             }
         }
     }
+}
+
+/// Everything that has been reported about `parent` in these objects of a [`Roll`].
+pub(crate) fn about_parent(parent: &ParentRef, reports: &[Arc<PodReport>]) -> Vec<Reported> {
+    let entries = reports
+        .iter()
+        .flat_map(|report| about(parent, &report.entries).iter().map(move |entry| (report, entry)));
+    entries.map(|(report, entry)| Reported { member: report.pod.clone(), entry: entry.clone() }).collect()
 }
 
 /// The entries about `parent`, in entries that are sorted by parent.

@@ -1,6 +1,6 @@
 //! The driver of a [`crate::StatusReporter`]: the only writer of this run's report objects.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use crate::follow::Event;
 use crate::ledger::Ledger;
 use crate::objects::{Objects, Written};
 use crate::pace::{Bucket, Debounce, Retry};
-use crate::permit::Permit;
+use crate::parked::Parked;
+use crate::permit::{Fenced, Permit};
 use crate::report::REGISTRATION;
 use crate::reporter::{Progress, ReporterConfig, Request, locked};
 
@@ -36,12 +37,6 @@ enum Step {
     End,
 }
 
-/// An object that the API server refuses while it takes others.
-struct Parked {
-    until: Instant,
-    retry: Retry,
-}
-
 pub(crate) struct Driver {
     ledger: Arc<Mutex<Ledger>>,
     requests: watch::Receiver<Request>,
@@ -54,7 +49,8 @@ pub(crate) struct Driver {
     found: usize,
     /// The objects of the burst that is being written. Changes since then wait for the next one.
     batch: VecDeque<u32>,
-    parked: BTreeMap<u32, Parked>,
+    /// Objects that the API server refuses while it takes others.
+    parked: Parked<u32>,
     debounce: Debounce,
     bucket: Bucket,
     repairs: Bucket,
@@ -67,6 +63,8 @@ pub(crate) struct Driver {
     leaving: bool,
     /// No handle is left, so there are no more requests.
     orphaned: bool,
+    /// Another client has deleted an object: nothing is written before it is known that the pod exists.
+    suspicious: bool,
     /// The pod is gone: nothing is to be written any more.
     deleted: bool,
 }
@@ -92,7 +90,7 @@ impl Driver {
             changes: None,
             found: 0,
             batch: VecDeque::from([REGISTRATION]),
-            parked: BTreeMap::new(),
+            parked: Parked::default(),
             debounce: Debounce::new(config.debounce, config.max_delay),
             bucket: Bucket::new(config.write_interval, BURST, now),
             repairs: Bucket::new(REPAIR_INTERVAL, REPAIRS, now),
@@ -104,6 +102,7 @@ impl Driver {
             heartbeat_at: now,
             leaving: false,
             orphaned: false,
+            suspicious: false,
             deleted: false,
         }
     }
@@ -164,11 +163,13 @@ impl Driver {
             (false, true) => self.begin_batch(now),
             (_, false) if self.verify_at <= now => Step::Verify,
             (true, false) => {
-                self.parked.clear();
+                self.parked = Parked::default();
                 self.debounce.clear();
                 Step::WaitUntil(self.idle_until())
             }
-            (false, false) if stored < request.flush || self.is_parked_due(now) => self.begin_batch(now),
+            (false, false) if stored < request.flush || !self.parked.take_due(now).is_empty() => {
+                self.begin_batch(now)
+            }
             (false, false) => self.debounced(now),
         }
     }
@@ -196,6 +197,8 @@ impl Driver {
             if self.orphaned {
                 return;
             }
+            // Statements may be made without this run as soon as the next write is sent.
+            self.permit.end(Fenced::Stopped);
             ledger.stop();
         } else if let Some(period) = self.heartbeat_every.filter(|_| self.heartbeat_at <= now) {
             self.heartbeat_at = later(now, period);
@@ -223,22 +226,16 @@ impl Driver {
     /// Begins to write what is dirty and not parked.
     fn begin_batch(&mut self, now: Instant) -> Step {
         self.debounce.clear();
-        let dirty: Vec<u32> = locked(&self.ledger).dirty().collect();
-        self.parked.retain(|shard, _| dirty.contains(shard));
-        let is_parked = |shard: &u32| self.parked.get(shard).is_some_and(|parked| parked.until > now);
-        self.batch = dirty.into_iter().filter(|shard| !is_parked(shard)).collect();
+        let ledger = locked(&self.ledger);
+        self.batch = ledger.dirty().filter(|shard| !self.parked.is_waiting(shard, now)).collect();
+        drop(ledger);
         self.batch.front().map_or_else(|| Step::WaitUntil(self.idle_until()), |shard| Step::Write(*shard))
-    }
-
-    fn is_parked_due(&self, now: Instant) -> bool {
-        self.parked.values().any(|parked| parked.until <= now)
     }
 
     /// The time at which something is to be done without a request.
     fn idle_until(&self) -> Instant {
         let heartbeat = self.heartbeat_every.map(|_| self.heartbeat_at);
-        let parked = self.parked.values().map(|parked| parked.until);
-        parked.chain(heartbeat).fold(self.verify_at, Instant::min)
+        self.parked.next().into_iter().chain(heartbeat).fold(self.verify_at, Instant::min)
     }
 
     /// Waits for a request or a change by another client, at most until `due`.
@@ -290,17 +287,23 @@ impl Driver {
     }
 
     async fn write(&mut self, shard: u32) -> kube::Result<()> {
+        if self.suspicious {
+            return self.recreate().await;
+        }
         sleep_until(self.bucket.take(Instant::now())).await;
         let write = locked(&self.ledger).write(shard);
         let started = Instant::now();
         match self.objects.carry_out(&write).await {
             Ok(Written::Done) => {
                 self.batch.pop_front();
-                self.parked.remove(&shard);
+                self.parked.succeeded(&shard);
                 locked(&self.ledger).written(&write);
                 metrics::counter!("pod_status_report_writes_total", "result" => "ok").increment(1);
             }
-            Ok(Written::Deleted) => return self.recreate().await,
+            Ok(Written::Deleted) => {
+                self.suspicious = true;
+                return self.recreate().await;
+            }
             Err(error) => return self.refused(shard, error),
         }
         if shard == REGISTRATION && write.report.is_some() {
@@ -329,6 +332,7 @@ impl Driver {
             self.leave().await;
             return Ok(());
         }
+        self.suspicious = false;
         let now = Instant::now();
         self.retry_at = self.retry_at.max(self.repairs.take(now));
         self.verify_at = now;
@@ -337,8 +341,8 @@ impl Driver {
 
     /// Ends reporting because the pod is gone. The registration says so if that is still possible.
     async fn leave(&mut self) {
-        tracing::error!("the Pod object of this process has been deleted; it reports no more");
-        self.permit.revoke();
+        tracing::error!("the pod of this process is gone; it reports no more");
+        self.permit.end(Fenced::PodDeleted);
         self.deleted = true;
         let write = {
             let mut ledger = locked(&self.ledger);
@@ -364,10 +368,8 @@ impl Driver {
         if is_too_large {
             locked(&self.ledger).too_large(shard);
         }
-        let mut retry = self.parked.remove(&shard).map_or_else(Retry::new, |parked| parked.retry);
-        let delay = retry.after(&error);
+        let delay = self.parked.failed(shard, &error, Instant::now());
         tracing::warn!(shard, %error, ?delay, "a report object is refused, will retry");
-        self.parked.insert(shard, Parked { until: later(Instant::now(), delay), retry });
         Ok(())
     }
 

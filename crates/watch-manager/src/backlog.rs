@@ -4,11 +4,14 @@
 //! An object has at most one item, its latest state, so a registrar that never reads costs at most the live
 //! objects plus the deletes that it has not been given, and delays no other registrar.
 //!
+//! An ordered backlog queues every change instead, up to a bound; see `offer`.
+//!
 //! Items lie in one queue, oldest first. A superseded item becomes a hole; holes are removed when they are the
 //! larger part, so each event costs constant time. Worked example: apply `a` v1, apply `b`, delete `a` before
 //! anything is read: `[a1] [a1 b] [- b]`. The reader was never given `a`, so it is not told of its end.
 
 mod index;
+mod offer;
 mod report;
 
 use std::collections::{HashMap, VecDeque};
@@ -24,13 +27,15 @@ use crate::event::{EventKind, GvkStatus, WatchEvent};
 use crate::intents::{Epoch, Gvk, Stay};
 use crate::interest::{Interest, Scope};
 use crate::object::WatchedObject;
-use crate::store::{Change, ObjectId};
+use crate::store::ObjectId;
 
 /// Holes that are tolerated before the queue is compacted.
 const HOLES: usize = 64;
+/// The first sequence number. An item may also be put in front of all others.
+const FIRST: u64 = u64::MAX / 2;
 
 /// The kinds of one registrar and its undelivered events.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Backlog {
     slots: HashMap<Gvk, usize>,
     kinds: Vec<Option<KindQueue>>,
@@ -39,6 +44,10 @@ pub(crate) struct Backlog {
     first: u64,
     holes: usize,
     next_epoch: u64,
+    /// Every change is queued as long as at most so many items of a kind have a successor.
+    ordered: Option<usize>,
+    /// The end of a snapshot was delivered, and the reader has not come back for more.
+    unacknowledged: bool,
 }
 
 /// One kind of a registrar.
@@ -54,8 +63,24 @@ struct KindQueue {
     synced: bool,
     /// Sequence numbers of the queued items.
     objects: Index,
+    /// Queued items that a later one of the same object follows; only in an ordered backlog.
+    superseded: usize,
+    /// Changes of an object are merged, until the queued objects are delivered.
+    lagging: bool,
+    lagged_at: Option<u64>,
     status_at: Option<u64>,
     synced_at: Option<u64>,
+    snapshot: Snapshot,
+}
+
+/// The way of a snapshot to its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Snapshot {
+    Queued,
+    /// The reader was given its end.
+    Delivered,
+    /// The reader came back for more: it has worked through the snapshot.
+    Consumed,
 }
 
 #[derive(Debug, Clone)]
@@ -78,11 +103,32 @@ enum Content {
     },
     Status(usize),
     Synced(usize),
+    Lagged(usize),
 }
 
 // === impl Backlog: the registrar's side ===
 
+impl Default for Backlog {
+    fn default() -> Self {
+        Self {
+            slots: HashMap::new(),
+            kinds: Vec::new(),
+            items: VecDeque::new(),
+            first: FIRST,
+            holes: 0,
+            next_epoch: 0,
+            ordered: None,
+            unacknowledged: false,
+        }
+    }
+}
+
 impl Backlog {
+    /// A backlog that queues every change, while at most `bound` items of a kind have a successor.
+    pub(crate) fn ordered(bound: usize) -> Self {
+        Self { ordered: Some(bound), ..Self::default() }
+    }
+
     /// Asks for a kind. Another scope than before restarts it.
     pub(crate) fn want(&mut self, gvk: &Gvk, scope: &Scope) -> Wanted {
         let rescoped = match self.kind(gvk) {
@@ -107,8 +153,12 @@ impl Backlog {
             return false;
         };
         if let Some(kind) = self.kinds.get_mut(slot).and_then(Option::take) {
-            for at in kind.objects.values().chain(kind.status_at).chain(kind.synced_at) {
+            let places = kind.objects.values().chain(kind.status_at).chain(kind.synced_at);
+            for at in places.chain(kind.lagged_at) {
                 self.cancel(at);
+            }
+            if kind.superseded > 0 {
+                self.cancel_objects(slot);
             }
         }
         self.compact();
@@ -167,6 +217,22 @@ impl Backlog {
         self.kinds.iter().flatten().filter(|kind| !kind.synced).map(|kind| (&kind.gvk, &kind.status))
     }
 
+    /// Whether the reader has worked through the snapshot of the kind.
+    pub(crate) fn is_consumed(&self, gvk: &GroupVersionKind) -> bool {
+        self.kind(gvk).is_some_and(|kind| kind.synced && kind.snapshot == Snapshot::Consumed)
+    }
+
+    /// The reader asks for an event, so it has worked through those that it was given. Whether that is news.
+    pub(crate) fn acknowledge(&mut self) -> bool {
+        if !std::mem::take(&mut self.unacknowledged) {
+            return false;
+        }
+        for kind in self.kinds.iter_mut().flatten().filter(|kind| kind.snapshot == Snapshot::Delivered) {
+            kind.snapshot = Snapshot::Consumed;
+        }
+        true
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.items.len() == self.holes
     }
@@ -181,20 +247,27 @@ impl Backlog {
     pub(crate) fn pop(&mut self) -> Option<WatchEvent> {
         loop {
             let item = self.items.pop_front()?;
-            self.first = self.first.wrapping_add(1);
+            let at = self.first;
+            self.first = at.wrapping_add(1);
             let (slot, kind) = match item.content {
                 Content::Hole => {
                     self.holes = self.holes.saturating_sub(1);
                     continue;
                 }
                 Content::Object { slot, id, gone, object, .. } => {
-                    self.queue(slot)?.objects.remove(id);
+                    self.queue(slot)?.take_object(id, at);
                     (slot, if gone { EventKind::Deleted(object) } else { EventKind::Applied(object) })
                 }
                 Content::Status(slot) => (slot, EventKind::Status(self.queue(slot)?.take_status())),
                 Content::Synced(slot) => {
-                    self.queue(slot)?.synced_at = None;
+                    self.unacknowledged = true;
+                    let kind = self.queue(slot)?;
+                    (kind.synced_at, kind.snapshot) = (None, Snapshot::Delivered);
                     (slot, EventKind::Synced)
+                }
+                Content::Lagged(slot) => {
+                    self.queue(slot)?.lagged_at = None;
+                    (slot, EventKind::Lagged)
                 }
             };
             return Some(WatchEvent { gvk: Arc::clone(&self.queue(slot)?.gvk), kind });
@@ -210,157 +283,6 @@ impl Backlog {
     }
 }
 
-// === impl Backlog: the dispatcher's side ===
-
-impl Backlog {
-    /// Makes room for a snapshot.
-    pub(crate) fn reserve(&mut self, slot: usize, epoch: Epoch, objects: usize) {
-        if let Some(kind) = self.staying(slot, epoch) {
-            kind.objects.reserve(objects);
-            self.items.reserve(objects);
-        }
-    }
-
-    /// Queues a difference of the store. Ignored if the kind is not asked for in this epoch, which keeps a removed
-    /// kind silent.
-    pub(crate) fn offer(&mut self, slot: usize, epoch: Epoch, since: Instant, change: &Change) {
-        match change {
-            Change::Added { id, object } => self.offer_added(slot, epoch, since, *id, object),
-            Change::Updated { id, new, .. } => self.offer_one(slot, epoch, since, *id, new, (true, false)),
-            Change::Deleted { id, object, .. } => {
-                self.offer_one(slot, epoch, since, *id, object, (true, true))
-            }
-        }
-    }
-
-    /// Queues an object that the reader was not given yet.
-    pub(crate) fn offer_added(
-        &mut self,
-        slot: usize,
-        epoch: Epoch,
-        since: Instant,
-        id: ObjectId,
-        object: &Arc<WatchedObject>,
-    ) {
-        self.offer_one(slot, epoch, since, id, object, (false, false));
-    }
-
-    fn offer_one(
-        &mut self,
-        slot: usize,
-        epoch: Epoch,
-        since: Instant,
-        id: ObjectId,
-        object: &Arc<WatchedObject>,
-        (held, gone): (bool, bool),
-    ) {
-        let next = self.next();
-        let Some(kind) = self.staying(slot, epoch) else { return };
-        let Some(at) = kind.objects.get(id) else {
-            kind.objects.insert(id, next);
-            let content = Content::Object { slot, id, held, gone, object: Arc::clone(object) };
-            self.items.push_back(Item { since, content });
-            return;
-        };
-        // A delete of an object that the reader was never given is not mentioned.
-        if gone && !self.is_held(at) {
-            if let Some(kind) = self.staying(slot, epoch) {
-                kind.objects.remove(id);
-            }
-            self.cancel(at);
-            self.compact();
-        } else if let Some(Content::Object { gone: was_gone, object: queued, .. }) = self.content(at) {
-            (*was_gone, *queued) = (gone, Arc::clone(object));
-        }
-    }
-
-    /// Queues the end of the snapshot, once.
-    pub(crate) fn offer_synced(&mut self, slot: usize, epoch: Epoch, since: Instant) {
-        let next = self.next();
-        let Some(kind) = self.staying(slot, epoch).filter(|kind| !kind.synced) else { return };
-        kind.synced = true;
-        kind.synced_at = Some(next);
-        self.items.push_back(Item { since, content: Content::Synced(slot) });
-    }
-
-    /// The kind is no longer served: the next complete list is a new snapshot.
-    pub(crate) fn unsync(&mut self, slot: usize, epoch: Epoch) {
-        let Some(kind) = self.staying(slot, epoch) else { return };
-        kind.synced = false;
-        if let Some(at) = kind.synced_at.take() {
-            self.cancel(at);
-        }
-    }
-
-    /// Queues a change of state, behind the objects that it is about. Only the latest is delivered, and none if
-    /// the reader was given it already.
-    pub(crate) fn offer_status(&mut self, slot: usize, epoch: Epoch, since: Instant, status: &GvkStatus) {
-        let Some(kind) = self.staying(slot, epoch).filter(|kind| kind.status != *status) else { return };
-        kind.status = status.clone();
-        let (former, news) = (kind.status_at.take(), kind.status != kind.reported);
-        if let Some(at) = former {
-            self.cancel(at);
-            self.compact();
-        }
-        if news {
-            let next = self.next();
-            if let Some(kind) = self.staying(slot, epoch) {
-                kind.status_at = Some(next);
-                self.items.push_back(Item { since, content: Content::Status(slot) });
-            }
-        }
-    }
-
-    fn staying(&mut self, slot: usize, epoch: Epoch) -> Option<&mut KindQueue> {
-        self.queue(slot).filter(|kind| kind.epoch == epoch)
-    }
-
-    /// The sequence number of the next item.
-    fn next(&self) -> u64 {
-        self.first.wrapping_add(self.items.len() as u64)
-    }
-
-    fn content(&mut self, at: u64) -> Option<&mut Content> {
-        let position = usize::try_from(at.wrapping_sub(self.first)).ok()?;
-        self.items.get_mut(position).map(|item| &mut item.content)
-    }
-
-    fn is_held(&mut self, at: u64) -> bool {
-        matches!(self.content(at), Some(Content::Object { held: true, .. }))
-    }
-
-    fn cancel(&mut self, at: u64) {
-        if let Some(content) = self.content(at) {
-            *content = Content::Hole;
-            self.holes = self.holes.saturating_add(1);
-        }
-    }
-
-    /// Removes the holes once they are more than the items. The items before a hole keep their number; those
-    /// behind it get new ones.
-    fn compact(&mut self) {
-        if self.holes <= HOLES || self.holes.saturating_mul(2) <= self.items.len() {
-            return;
-        }
-        self.items.retain(|item| !matches!(item.content, Content::Hole));
-        self.holes = 0;
-        for (at, item) in (self.first..).zip(&self.items) {
-            let (Content::Object { slot, .. } | Content::Status(slot) | Content::Synced(slot)) =
-                &item.content
-            else {
-                continue;
-            };
-            let Some(kind) = self.kinds.get_mut(*slot).and_then(Option::as_mut) else { continue };
-            match &item.content {
-                Content::Object { id, .. } => kind.objects.insert(*id, at),
-                Content::Status(_) => kind.status_at = Some(at),
-                Content::Synced(_) => kind.synced_at = Some(at),
-                Content::Hole => {}
-            }
-        }
-    }
-}
-
 // === impl KindQueue ===
 
 impl KindQueue {
@@ -373,9 +295,27 @@ impl KindQueue {
             reported: GvkStatus::Pending,
             synced: false,
             objects: Index::default(),
+            superseded: 0,
+            lagging: false,
+            lagged_at: None,
             status_at: None,
             synced_at: None,
+            snapshot: Snapshot::Queued,
         }
+    }
+
+    /// The item of an object at `at` is taken.
+    fn take_object(&mut self, id: ObjectId, at: u64) {
+        if self.superseded > 0 && self.objects.get(id) != Some(at) {
+            self.superseded = self.superseded.saturating_sub(1);
+        } else {
+            self.remove_object(id);
+        }
+    }
+
+    fn remove_object(&mut self, id: ObjectId) {
+        self.objects.remove(id);
+        self.lagging = self.lagging && !self.objects.is_empty();
     }
 
     fn take_status(&mut self) -> GvkStatus {

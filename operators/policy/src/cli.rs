@@ -21,7 +21,7 @@ mod native;
 mod prints;
 mod progress;
 mod rego;
-mod sarif;
+pub(crate) mod sarif;
 mod schema;
 mod snippet;
 mod suite;

@@ -2,8 +2,11 @@
 //!
 //! Knows no controllers: policies come through the handle, Namespaces through [`Namespaces`].
 
+mod deny_log;
 mod label_guard;
+mod lockout;
 mod namespaces;
+mod own_kinds;
 mod webhook;
 
 pub use label_guard::{ExemptNamespaces, LabelGuard};

@@ -1,7 +1,7 @@
 //! Webtroller: a policy operator for Kubernetes that enforces Gatekeeper's templates and constraints.
 //!
 //! The rooms, and who may enter which: [`enforce`] asks for verdicts, [`controller`] brings policies in, both meet in
-//! [`handle`] and never see each other; [`cli`] works on files and touches no cluster; [`runtime`] puts the rooms
+//! [`handle`] and never see each other; both read what [`config`] says about Configs and SyncSets; [`cli`] works on files and touches no cluster; [`runtime`] puts the rooms
 //! together into processes, and nobody uses it.
 //!
 //! ```
@@ -10,11 +10,13 @@
 //!
 //! // What a controller publishes is what enforcement points read from then on.
 //! let (publisher, handle) = policies();
-//! publisher.publish(PolicySetBuilder::new(Compiler::default()).build());
-//! assert!(handle.current().is_empty());
+//! publisher.publish(PolicySetBuilder::new(Compiler::default()).build().into());
+//! assert!(handle.current().policies.is_empty());
 //! ```
 
+pub mod audit;
 pub mod cli;
+pub mod config;
 pub mod controller;
 pub mod enforce;
 pub mod handle;

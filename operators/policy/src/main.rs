@@ -4,17 +4,27 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
-use webtroller::runtime::{Args, Command, LogFormat, run};
+use webtroller::runtime::{Args, Command, LogFormat, run, translate};
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let translated = match translate(std::env::args_os()) {
+        Ok(translated) => translated,
+        Err(refusals) => {
+            refusals.iter().for_each(|refusal| eprintln!("webtroller: {refusal}"));
+            return ExitCode::from(2);
+        }
+    };
+    let args = match Args::try_parse_from(translated.args) {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };
-    if let Command::Serve(serve) = &args.command {
-        start_logging(&serve.log, serve.log_format);
-    }
+    let _logging = match &args.command {
+        Command::Serve(serve) => Some(start_logging(&serve.log, serve.log_format)),
+        _ => None,
+    };
+    translated.notes.iter().for_each(|note| tracing::warn!("{note}"));
     match run(args) {
         Ok(code) => code,
         Err(error) => {
@@ -31,14 +41,27 @@ fn main() -> ExitCode {
 }
 
 /// Logs go to standard error, without escape sequences unless it is a terminal that wants them.
-fn start_logging(filter: &str, format: LogFormat) {
+///
+/// A thread of its own writes them, and drops lines when it is far behind: a reader of the log that stalls must not stop
+/// a process that answers requests. What is left is written when the guard is dropped.
+fn start_logging(filter: &str, format: Option<LogFormat>) -> WorkerGuard {
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
     let wants_color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let ansi = wants_color && std::io::stderr().is_terminal();
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi);
-    match format {
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(ansi);
+    match format.unwrap_or_else(default_format) {
         LogFormat::Text => logs.init(),
         LogFormat::Json => logs.json().init(),
+    }
+    guard
+}
+
+/// Every container in a cluster has this variable.
+fn default_format() -> LogFormat {
+    match std::env::var_os("KUBERNETES_SERVICE_HOST") {
+        Some(_) => LogFormat::Json,
+        None => LogFormat::Text,
     }
 }
 

@@ -1,8 +1,11 @@
 //! The composition root: processes made of the other rooms. Nobody else uses this one.
 
 mod args;
+mod audit_args;
 mod cluster;
+mod gatekeeper_flags;
 mod health_routes;
+mod metrics;
 mod shell;
 mod standalone;
 mod supervisor;
@@ -15,8 +18,9 @@ use std::time::Duration;
 
 use admission_server::{AdmissionRoutes, CertificateError};
 pub use args::{
-    Args, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
+    Args, AuditArgs, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
 };
+pub use gatekeeper_flags::{FLAGS, Flag, Meaning, translate};
 
 use crate::cli::StandardInput;
 use crate::controller::{InstallError, UninstallError};
@@ -33,7 +37,9 @@ pub enum RunError {
     #[error("the runtime could not be started")]
     Runtime(#[source] std::io::Error),
     /// A port is taken or not allowed.
-    #[error("port {port} cannot be listened on; choose another one with --port or --health-port")]
+    #[error(
+        "port {port} cannot be listened on; choose another one with --port, --health-port or --prometheus-port"
+    )]
     Listen {
         /// The port.
         port: u16,
@@ -63,6 +69,12 @@ pub enum RunError {
     /// Reports cannot be stored.
     #[error("this pod could not be registered")]
     Report(#[from] pod_status::Error),
+    /// Statements may have been made without this pod.
+    #[error("{0}; start again, so that everything is read anew")]
+    Fenced(pod_status::Fenced),
+    /// A defect of the composition.
+    #[error("metrics cannot be collected")]
+    Metrics(#[from] metrics_exporter_prometheus::BuildError),
     /// A task that the process cannot do without ended.
     #[error("the task {task} ended before its time; look for a panic above, and start again")]
     TaskEnded {
@@ -140,6 +152,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             &mut std::io::stderr(),
         ))),
         Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
+        Command::Audit(args) => on_runtime(cluster::audit_once(&args)),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {
             match serve.standalone.clone() {

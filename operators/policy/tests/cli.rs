@@ -195,3 +195,23 @@ fn help_has_examples() {
         assert_eq!(help.contains("--log"), command == "serve", "{command}");
     }
 }
+
+#[test]
+fn an_audit_of_a_dump_names_every_violation_and_what_could_not_be_audited() {
+    let folder = checkout();
+    let output = shell(folder.path(), "webtroller audit examples/quickstart");
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(out.contains("K8sReplicaLimits/three-to-ten-replicas  deny    1\n"), "{out}");
+    assert!(out.contains("deny: Deployment default/storefront: [three-to-ten-replicas] Deployment"), "{out}");
+    let output = shell(folder.path(), "webtroller audit examples/quickstart -o json");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["constraints"][0]["totalViolations"], 1);
+    let output = shell(folder.path(), "webtroller audit examples/quickstart -o sarif");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let place = &document["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "examples/quickstart/review/two-replicas.yaml");
+    let output = shell(folder.path(), "webtroller audit no-such-folder");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no-such-folder"), "{}", text(&output.stderr));
+}

@@ -27,11 +27,13 @@ const FRAMEWORK: Doors = &[
 /// `enforce` and `controller` meet in `handle`; nobody uses `runtime`.
 const OPERATOR: Doors = &[
     ("api", &[]),
+    ("audit", &["api", "cli", "config", "enforce", "handle", "yaml"]),
     ("cli", &["api", "enforce", "handle", "yaml"]),
-    ("controller", &["api", "handle", "yaml"]),
-    ("enforce", &["api", "handle"]),
-    ("handle", &["api"]),
-    ("runtime", &["api", "cli", "controller", "enforce", "handle"]),
+    ("config", &[]),
+    ("controller", &["api", "config", "handle", "yaml"]),
+    ("enforce", &["api", "config", "handle"]),
+    ("handle", &["api", "config"]),
+    ("runtime", &["api", "audit", "cli", "controller", "enforce", "handle"]),
     ("yaml", &[]),
 ];
 

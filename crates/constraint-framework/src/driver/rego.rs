@@ -12,7 +12,7 @@ use rego_compat::{Findings, Module, Program as Compiled, RegoVersion, Rules, Sco
 use serde_json::Value;
 
 use crate::api::RegoSource;
-use crate::inventory::Reads;
+use crate::inventory::{DependencyKey, Reads};
 use crate::review::{Finding, Unreadable};
 
 use super::print::{Heard, Listener};
@@ -235,6 +235,12 @@ impl Program for RegoProgram {
 
     fn reads(&self) -> Option<&Reads> {
         self.reads.as_ref()
+    }
+
+    fn dependency_keys(&self, case: &Case<'_>) -> Vec<DependencyKey> {
+        // What the policy cannot read depends on nothing: it is violated whatever the inventory holds.
+        let reads = self.reads.as_ref().zip(input(case).ok());
+        reads.map(|(reads, input)| reads.keys(&input)).unwrap_or_default()
     }
 }
 

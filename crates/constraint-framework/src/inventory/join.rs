@@ -34,7 +34,7 @@ impl JoinKey {
     }
 
     /// The values of an object that are compared; `None` when the object is only a part of what is compared.
-    fn values(&self, path: &Path, object: &Stored) -> Option<Vec<RegoValue>> {
+    pub(super) fn values(&self, path: &Path, object: &Stored) -> Option<Vec<RegoValue>> {
         let inside = self.path.get(path.len()..)?;
         let steps: Vec<_> = inside.iter().chain(&self.below).cloned().collect();
         let value = object.fresh();

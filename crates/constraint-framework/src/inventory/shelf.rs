@@ -32,6 +32,10 @@ pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Arc<str>], &Shelf);
 /// What is told of each object, in order of the paths.
 pub(super) type VisitObject<'v> = &'v mut dyn FnMut(&[Arc<str>], &Arc<Stored>);
 
+/// What is told of each place where two trees differ: the object before, and after.
+pub(super) type VisitDifference<'v> =
+    &'v mut dyn FnMut(&[Arc<str>], Option<&Arc<Stored>>, Option<&Arc<Stored>>);
+
 impl Clone for Shelf {
     /// The value of a level is not cloned: who clones a level is about to change it.
     fn clone(&self) -> Self {
@@ -115,6 +119,32 @@ impl Shelf {
         for (key, shelf) in self.below.iter() {
             at.push(key.clone());
             shelf.objects(at, visit);
+            at.pop();
+        }
+    }
+
+    /// Visits every place where this level and an older one differ, with the object before and after. What both share is
+    /// not looked into, so that the cost is that of the levels on the way.
+    pub(super) fn differences(&self, older: &Self, at: &mut Vec<Arc<str>>, visit: VisitDifference<'_>) {
+        let same = match (&self.object, &older.object) {
+            (Some(new), Some(old)) => Arc::ptr_eq(new, old),
+            (new, old) => new.is_none() && old.is_none(),
+        };
+        if !same {
+            visit(at, older.object.as_ref(), self.object.as_ref());
+        }
+        let nothing = Self::default();
+        for (key, shelf) in self.below.iter() {
+            let before = older.below.get(key);
+            if !before.is_some_and(|before| Arc::ptr_eq(before, shelf)) {
+                at.push(key.clone());
+                shelf.differences(before.map_or(&nothing, |before| before), at, visit);
+                at.pop();
+            }
+        }
+        for (key, gone) in older.below.iter().filter(|(key, _)| !self.below.contains_key(*key)) {
+            at.push(key.clone());
+            nothing.differences(gone, at, visit);
             at.pop();
         }
     }

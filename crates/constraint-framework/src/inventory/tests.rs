@@ -1,6 +1,6 @@
 //! The reduced inventory against the full one, and snapshots against inventories made afresh.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use rego_compat::{Budget, Module, Program, RegoVersion, Rules, compile};
@@ -63,6 +63,22 @@ fn objects_lie_where_policies_look_for_them() {
     assert_eq!(tree["cluster"]["v1"]["Namespace"]["a"]["metadata"]["name"], "a");
     assert_eq!(inventory.get(&path(&["cluster", "v1", "Namespace", "a"])).unwrap().name(), "a");
     assert_eq!(inventory.get(&path(&["cluster", "v1", "Namespace"])), None);
+}
+
+#[test]
+fn a_changed_object_outdates_those_with_its_old_and_its_new_value_alone() {
+    let program = program(UNIQUE_HOST);
+    let reads = Reads::of(program.analysis()).unwrap();
+    let mut older = Inventory::default();
+    let (place, one) = ingress("a", "x", "one");
+    older.put(place.clone(), &one);
+    let mut newer = older.clone();
+    newer.put(place, &ingress("a", "x", "two").1);
+    let Dependents::Keyed(changed) = newer.dependents(&older, &reads) else { panic!("it is found by index") };
+    for (host, outdated) in [("one", true), ("two", true), ("three", false)] {
+        let keys = reads.keys(&rego(&json!({"host": host})));
+        assert_eq!(keys.iter().any(|key| changed.contains(key)), outdated, "{host}");
+    }
 }
 
 #[test]
@@ -290,6 +306,36 @@ proptest! {
         inventory.serve([&reads].into_iter());
         afresh.serve([&reads].into_iter());
         prop_assert_eq!(inventory.select(&reads, &input), afresh.select(&reads, &input));
+    }
+
+    #[test]
+    fn an_answer_that_a_change_alters_is_among_those_that_it_makes_outdated(
+        rules in rules(), events in events(), input in input()
+    ) {
+        let program = program(&rules);
+        let Some(reads) = Reads::of(program.analysis()) else { return Ok(()) };
+        let input = rego(&input);
+        let keys: BTreeSet<_> = reads.keys(&input).into_iter().collect();
+        let mut older = Inventory::default();
+        for batch in events.chunks(2) {
+            let mut inventory = older.clone();
+            for event in batch {
+                match event {
+                    Event::Put(place, object) => inventory.put(place.clone(), object),
+                    Event::Remove(place) => inventory.remove(place),
+                    Event::Look => {}
+                }
+            }
+            let outdated = match inventory.dependents(&older, &reads) {
+                Dependents::All => true,
+                Dependents::Keyed(changed) => !changed.is_disjoint(&keys),
+            };
+            let [before, after] =
+                [&older, &inventory].map(|inventory| answer(&program, &inventory.whole(), &input));
+            prop_assert!(before == after || outdated, "{:?} became {:?}", before, after);
+            prop_assert!(inventory.dependents(&inventory, &reads).is_empty());
+            older = inventory;
+        }
     }
 
     #[test]

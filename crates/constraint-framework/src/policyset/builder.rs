@@ -25,7 +25,7 @@ pub struct PolicySetBuilder {
     templates: BTreeMap<String, CompiledTemplate>,
     constraints: BTreeMap<ConstraintRef, Entry>,
     inventories: Inventories,
-    /// What the constraints come to; empty after a change of theirs.
+    /// What the templates and constraints come to; empty after a change of theirs.
     in_force: OnceLock<Arc<InForce>>,
 }
 
@@ -150,7 +150,7 @@ impl PolicySetBuilder {
     pub fn build(&self) -> Arc<PolicySet> {
         let in_force = self.in_force.get_or_init(|| {
             let compiled = self.constraints.values().filter_map(|entry| entry.in_force.clone());
-            Arc::new(InForce::new(compiled.collect()))
+            Arc::new(InForce::new(compiled.collect(), self.templates.clone()))
         });
         Arc::new(PolicySet::new(in_force.clone(), self.inventories.clone()))
     }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::{
-    Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, Operations,
+    Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, ObjectMeta,
+    Operations,
 };
-use crate::driver::{CompileError, Program};
+use crate::driver::{CelDriver, CompileError, Driver, Program};
 use crate::error::IngestError;
 use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
@@ -66,6 +67,7 @@ pub(super) struct Programs {
 #[derive(Debug)]
 pub(super) struct CompiledConstraint {
     pub(super) id: ConstraintRef,
+    pub(super) metadata: ObjectMeta,
     matcher: Box<dyn Matcher>,
     pub(super) enforcement: Enforcement,
     pub(super) parameters: Json,
@@ -113,6 +115,11 @@ impl CompiledTemplate {
                 legacy_schema: template.legacy_schema(),
             },
         }))
+    }
+
+    /// Whether its code is in CEL.
+    pub fn is_in_cel(&self) -> bool {
+        self.0.programs.deciding.0 == CelDriver.engine()
     }
 
     /// The kind of its constraints.
@@ -181,22 +188,15 @@ impl CompiledTemplate {
         constraint: &Constraint,
     ) -> Result<CompiledConstraint, IngestError> {
         let spec = ConstraintSpec::from_value(&self.complete(constraint)?)?;
-        let enforcement = Enforcement::compile(&spec);
-        let asked = contained(|| self.0.target.matcher(spec.match_spec.as_ref()));
-        let matcher = asked.unwrap_or_else(|| Err(FieldError::new("/spec/match", TARGET_FAILED).into()));
-        match (enforcement, matcher) {
-            (Ok(enforcement), Ok(matcher)) => Ok(CompiledConstraint {
-                id: constraint.id.clone(),
-                matcher,
-                enforcement,
-                parameters: Json::from_value(spec.parameters.as_ref().unwrap_or(&Value::Null))?,
-                template: self.clone(),
-            }),
-            (enforcement, matcher) => {
-                let errors = [enforcement.err(), matcher.err()];
-                Err(FieldErrors::all(errors.into_iter().flatten()).into())
-            }
-        }
+        let (enforcement, matcher) = common_parts(&spec, self.0.target.as_ref())?;
+        Ok(CompiledConstraint {
+            id: constraint.id.clone(),
+            metadata: constraint.metadata.clone(),
+            matcher,
+            enforcement,
+            parameters: Json::from_value(spec.parameters.as_ref().unwrap_or(&Value::Null))?,
+            template: self.clone(),
+        })
     }
 
     /// The constraint's `spec` with its defaults, or everything that the schema of its kind has against it. Unknown
@@ -222,6 +222,26 @@ impl CompiledTemplate {
         });
         FieldErrors::check(refused.chain(unknown).collect())?;
         Ok(verdict.stored.get_mut("spec").map(Value::take).unwrap_or_default())
+    }
+}
+
+/// What constraints of all templates of a target have in common: their actions and what they match.
+///
+/// # Errors
+/// Everything that is wrong with either.
+pub(super) fn common_parts(
+    spec: &ConstraintSpec,
+    target: &dyn Target,
+) -> Result<(Enforcement, Box<dyn Matcher>), FieldErrors> {
+    let enforcement = Enforcement::compile(spec);
+    let asked = contained(|| target.matcher(spec.match_spec.as_ref()));
+    let matcher = asked.unwrap_or_else(|| Err(FieldError::new("/spec/match", TARGET_FAILED).into()));
+    match (enforcement, matcher) {
+        (Ok(enforcement), Ok(matcher)) => Ok((enforcement, matcher)),
+        (enforcement, matcher) => {
+            let errors = [enforcement.err(), matcher.err()];
+            Err(FieldErrors::all(errors.into_iter().flatten()))
+        }
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use crate::api::{ConstraintTemplate, FieldError};
+use crate::api::{Constraint, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors};
 use crate::driver::{CelDriver, Driver, Listener, RegoDriver};
 use crate::error::IngestError;
 use crate::target::{AdmissionTarget, ConstraintCrds, CrdError, CrdParts, Target};
 
-use super::compiled::{CompiledTemplate, Programs};
+use super::compiled::{CompiledTemplate, Programs, common_parts};
 use super::contain::contained;
 
 /// Compiles templates. Cheap to clone and shared by threads, so that compiling needs no lock.
@@ -93,6 +93,15 @@ impl Compiler {
     /// An unknown target, or everything that the API server would refuse about the CRD.
     pub fn crd(&self, template: &ConstraintTemplate) -> Result<Value, IngestError> {
         self.target(template)?.crds().build(&parts(template)).map_err(refused)
+    }
+
+    /// Checks what a constraint says that no template has a say in: its actions and its match block. Its parameters
+    /// are the API server's to check, by the constraint CRD.
+    ///
+    /// # Errors
+    /// Everything that is wrong with either.
+    pub fn check_constraint(&self, constraint: &Constraint, target: &dyn Target) -> Result<(), FieldErrors> {
+        common_parts(&ConstraintSpec::from_value(&constraint.spec)?, target).map(drop)
     }
 
     fn target(&self, template: &ConstraintTemplate) -> Result<&KnownTarget, IngestError> {

@@ -1,15 +1,17 @@
 //! The policy set: what is in force, at one moment, for every reader.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::api::ConstraintRef;
+use crate::api::{Constraint, ConstraintRef};
 use crate::driver::{Budget, Case, EvalError, Program};
+use crate::error::IngestError;
 use crate::inventory::Inventory;
 use crate::review::{EnforcementPoint, Finding, Review, Verdict, Violation};
 use crate::target::Target;
 
-use super::compiled::CompiledConstraint;
+use super::compiled::{CompiledConstraint, CompiledTemplate};
 use super::contain::contained;
 use super::index::Index;
 use super::inventories::Inventories;
@@ -25,22 +27,34 @@ pub struct PolicySet {
 #[derive(Debug, Default)]
 pub(super) struct InForce {
     constraints: Vec<Arc<CompiledConstraint>>,
+    templates: BTreeMap<String, CompiledTemplate>,
     index: Index,
 }
 
 impl InForce {
-    pub(super) fn new(constraints: Vec<Arc<CompiledConstraint>>) -> Self {
+    pub(super) fn new(
+        constraints: Vec<Arc<CompiledConstraint>>,
+        templates: BTreeMap<String, CompiledTemplate>,
+    ) -> Self {
         let mut index = Index::default();
         for constraint in &constraints {
             index.push(&constraint.route());
         }
-        Self { constraints, index }
+        Self { constraints, templates, index }
     }
 }
 
 impl PolicySet {
     pub(super) const fn new(in_force: Arc<InForce>, inventories: Inventories) -> Self {
         Self { in_force, inventories }
+    }
+
+    pub(super) fn constraints(&self) -> &[Arc<CompiledConstraint>] {
+        &self.in_force.constraints
+    }
+
+    pub(super) fn inventory_of(&self, target: &str) -> &Inventory {
+        self.inventories.get(target)
     }
 
     /// Number of constraints in force.
@@ -53,6 +67,19 @@ impl PolicySet {
         self.in_force.constraints.is_empty()
     }
 
+    /// This set with one constraint instead of all of its own, as if it were in force: to ask what it would do.
+    ///
+    /// # Errors
+    /// What keeps the constraint out of force.
+    pub fn with_only(&self, constraint: &Constraint) -> Result<Self, IngestError> {
+        let templates = &self.in_force.templates;
+        let missing = || IngestError::MissingTemplate { kind: constraint.id.kind.clone() };
+        let template = templates.get(&constraint.id.kind).ok_or_else(missing)?;
+        let compiled = Arc::new(template.compile_constraint(constraint)?);
+        let in_force = InForce::new(vec![compiled], BTreeMap::new());
+        Ok(Self::new(Arc::new(in_force), self.inventories.clone()))
+    }
+
     /// The objects that policies may refer to.
     pub fn inventory(&self, target: &dyn Target) -> &Inventory {
         self.inventories.get(target.name())
@@ -63,7 +90,7 @@ impl PolicySet {
     /// Never fails as a whole: a constraint that cannot be decided, or whose policy fails or exhausts its budget,
     /// is violated, under its own actions and with the reason as the message. The budget is per constraint.
     pub fn review(&self, review: &Review, point: EnforcementPoint, budget: &Budget) -> Verdict {
-        self.review_within(review, point, budget, None)
+        self.review_within(review, point, budget, None, &|_| true)
     }
 
     /// As [`PolicySet::review`], with a deadline for all constraints together.
@@ -77,15 +104,16 @@ impl PolicySet {
         budget: &Budget,
         deadline: Instant,
     ) -> Verdict {
-        self.review_within(review, point, budget, Some(deadline))
+        self.review_within(review, point, budget, Some(deadline), &|_| true)
     }
 
-    fn review_within(
+    pub(super) fn review_within(
         &self,
         review: &Review,
         point: EnforcementPoint,
         budget: &Budget,
         deadline: Option<Instant>,
+        wanted: &dyn Fn(&ConstraintRef) -> bool,
     ) -> Verdict {
         let mut violations = Vec::new();
         for position in self.in_force.index.candidates(review) {
@@ -94,7 +122,7 @@ impl PolicySet {
             };
             let template = &constraint.template;
             let applies = constraint.enforcement.applies(point) && template.is_about(review);
-            if applies && template.wants(review, point) {
+            if applies && template.wants(review, point) && wanted(&constraint.id) {
                 let findings = self.judge(constraint, review, budget, deadline);
                 violations.extend(findings.into_iter().map(|finding| violation(constraint, finding, point)));
             }

@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::compare::{Comparison, Direction, Place};
 use super::report::{Problem, Report, Unverified, Violation};
-use super::schema::{Additional, Node};
+use super::schema::{Additional, METADATA, Node};
 use super::{FieldSpec, Shape};
-use crate::Endpoint;
+use crate::path::pointer;
+use crate::{DuckPath, Endpoint};
 
 /// Compares `version` of the CustomResourceDefinition `crd` (v1, as JSON) with `fields`, before an object ever
 /// disagrees.
@@ -44,7 +45,7 @@ pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
             report.unverified.push(Unverified { at, schema: schema_at.clone(), reason });
             continue;
         };
-        report.extend(check_field(schema, &schema_at, field));
+        report.extend(check_field(schema, &schema_at, field, fields));
     }
     report
 }
@@ -56,26 +57,39 @@ pub(crate) fn served(crd: &Value) -> Vec<String> {
     served.filter_map(|version| version.get("name")?.as_str().map(str::to_owned)).collect()
 }
 
-fn check_field(schema: &Value, schema_at: &str, field: &FieldSpec) -> Report {
+fn check_field(schema: &Value, schema_at: &str, field: &FieldSpec, all: &[FieldSpec]) -> Report {
     let directions = [(Direction::Read, &field.read), (Direction::Write, &field.write)];
     let mut report = Report::default();
     for (direction, shape) in directions {
         let Some(shape) = shape else { continue };
         let keys =
             |at: &str| field.list_maps.iter().find(|list| list.path == at).map(|list| list.keys.clone());
-        let mut comparison = Comparison { direction, keys: &keys, report: Report::default() };
+        let mut comparison = Comparison::new(direction, &keys);
         walk(&mut comparison, Node::root(schema), schema_at, field, shape);
+        if direction == Direction::Write {
+            parents(&mut comparison, Node::root(schema), schema_at, field, all);
+        }
         report.extend(comparison.report);
     }
     report
 }
 
+/// One step of a path into a schema: the node, and the keyword that leads to it; nothing for what the API server
+/// declares itself, the metadata of the object and of resources within it.
+fn step<'a>(node: Node<'a>, segment: &str, is_root: bool) -> Option<(Node<'a>, Option<&'static str>)> {
+    let resource = is_root || node.is_resource();
+    if resource && segment == "metadata" {
+        return Some((Node::root(&METADATA), None));
+    }
+    let declared = node.property(segment).map(|next| (next, Some("properties")));
+    declared.or_else(|| match node.additional() {
+        Additional::Each(next) => Some((next, Some("additionalProperties"))),
+        _ => None,
+    })
+}
+
 /// Walks from the root of the object to the field.
 fn walk(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldSpec, shape: &Shape) {
-    // The API server declares metadata itself.
-    if field.path.first() == "metadata" {
-        return;
-    }
     let mut at = Place { schema: schema_at.to_owned(), ..Place::default() };
     let mut node = root;
     let mut rest = field.path.segments();
@@ -83,12 +97,7 @@ fn walk(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldS
         if to.direction == Direction::Write && node.text("x-kubernetes-map-type") == Some("atomic") {
             to.violate(&at, Problem::Atomic);
         }
-        let declared = node.property(&segment).map(|next| (next, "properties"));
-        let next = declared.or_else(|| match node.additional() {
-            Additional::Each(next) => Some((next, "additionalProperties")),
-            _ => None,
-        });
-        let Some((next, keyword)) = next else {
+        let Some((next, keyword)) = step(node, &segment, at.object.is_empty()) else {
             let here = at.undeclared(&segment);
             return match node.additional() {
                 Additional::Any(_) if rest.len() == 0 => to.any_value(Node::root(shape.schema()), &here),
@@ -100,11 +109,40 @@ fn walk(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldS
                 _ => undeclared(to, node, &at, &here, field),
             };
         };
-        at = at.member(&segment, keyword);
+        at.implicit |= keyword.is_none();
+        at = at.member(&segment, keyword.unwrap_or("properties"));
         node = next;
     }
     at.field = String::new();
     to.node(node, Node::root(shape.schema()), &at, true);
+}
+
+/// Finds objects on the way to a written field that may not exist yet, and that the write cannot create because their
+/// schema requires other members.
+fn parents(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldSpec, all: &[FieldSpec]) {
+    let mut at = Place { schema: schema_at.to_owned(), ..Place::default() };
+    let (mut node, mut exists) = (root, true);
+    for segment in field.path.segments() {
+        let here = at.object.clone();
+        let written = |name: &str| {
+            let path = format!("{here}{}", pointer([name])).parse::<DuckPath>().ok();
+            path.is_none_or(|path| {
+                all.iter().any(|other| other.write.is_some() && other.path.overlaps(&path))
+            })
+        };
+        let needed: Vec<&str> =
+            node.needed().into_iter().filter(|name| *name != &*segment && !written(name)).collect();
+        if !exists && !needed.is_empty() {
+            let names = needed.join(", ");
+            let reason = "where it does not exist yet, it cannot be created without";
+            to.unverified(&at, &format!("{reason} {names}, which the contract does not write"));
+        }
+        let Some((next, Some(keyword))) = step(node, &segment, here.is_empty()) else { return };
+        let certain = node.strings("required").contains(&&*segment) || next.has("default");
+        exists = exists && certain;
+        at = at.member(&segment, keyword);
+        node = next;
+    }
 }
 
 fn undeclared(to: &mut Comparison<'_>, node: Node<'_>, at: &Place, here: &Place, field: &FieldSpec) {

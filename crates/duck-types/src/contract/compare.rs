@@ -23,16 +23,20 @@ pub(crate) struct Place {
     pub(crate) schema: String,
     /// Pointer from the field, for the keys of lists.
     pub(crate) field: String,
+    /// The API server declares it, and the schema does not: its pointer in the schema is that of the object it is in.
+    pub(crate) implicit: bool,
 }
 
 impl Place {
     pub(crate) fn member(&self, name: &str, keyword: &str) -> Self {
         let step = pointer([name]);
         let schema = match keyword {
+            _ if self.implicit => self.schema.clone(),
             "properties" => format!("{}/properties{step}", self.schema),
             keyword => format!("{}/{keyword}", self.schema),
         };
-        Self { object: format!("{}{step}", self.object), schema, field: format!("{}{step}", self.field) }
+        let (object, field) = (format!("{}{step}", self.object), format!("{}{step}", self.field));
+        Self { object, schema, field, implicit: self.implicit }
     }
 
     /// A member that the schema does not declare: the pointer in the schema is that of the object.
@@ -43,8 +47,9 @@ impl Place {
     fn element(&self) -> Self {
         Self {
             object: format!("{}/*", self.object),
-            schema: format!("{}/items", self.schema),
+            schema: if self.implicit { self.schema.clone() } else { format!("{}/items", self.schema) },
             field: format!("{}/*", self.field),
+            implicit: self.implicit,
         }
     }
 }
@@ -55,9 +60,15 @@ pub(crate) struct Comparison<'k> {
     /// The keys of the list at a pointer from the field.
     pub(crate) keys: &'k dyn Fn(&str) -> Option<Vec<String>>,
     pub(crate) report: Report,
+    /// The pairs of nodes around the current one.
+    around: Vec<[*const Value; 2]>,
 }
 
-impl Comparison<'_> {
+impl<'k> Comparison<'k> {
+    pub(crate) fn new(direction: Direction, keys: &'k dyn Fn(&str) -> Option<Vec<String>>) -> Self {
+        Self { direction, keys, report: Report::default(), around: Vec::new() }
+    }
+
     pub(crate) fn violate(&mut self, at: &Place, problem: Problem) {
         let violation = Violation { at: at.object.clone(), schema: at.schema.clone(), problem };
         self.report.violations.push(violation);
@@ -66,6 +77,10 @@ impl Comparison<'_> {
     pub(crate) fn unverified(&mut self, at: &Place, reason: &str) {
         let (pointer, schema, reason) = (at.object.clone(), at.schema.clone(), reason.to_owned());
         self.report.unverified.push(Unverified { at: pointer, schema, reason });
+    }
+
+    fn outer(&self) -> &'static str {
+        if self.is_write() { "the schema" } else { "the contract" }
     }
 
     fn is_write(&self) -> bool {
@@ -79,6 +94,16 @@ impl Comparison<'_> {
 
     /// Compares two nodes. `is_member`: the value belongs to an object, so a writer leaves a null out.
     pub(crate) fn node(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place, is_member: bool) {
+        let pair = [crd.address(), ours.address()];
+        if self.around.contains(&pair) {
+            return self.unverified(at, "the schemas return to themselves, which is not followed");
+        }
+        self.around.push(pair);
+        self.compare(crd, ours, at, is_member);
+        self.around.pop();
+    }
+
+    fn compare(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place, is_member: bool) {
         if let Some(keyword) = ours.incomparable() {
             return self.unverified(at, &format!("the contract uses {keyword}, which is not compared"));
         }
@@ -153,6 +178,12 @@ impl Comparison<'_> {
                 self.unverified(at, "enumerated values are not compared with bounds and patterns");
             }
             return;
+        }
+        if outer.number("multipleOf").is_some_and(|number| inner.number("multipleOf") != Some(number)) {
+            self.unverified(
+                at,
+                &format!("{} restricts the value by multipleOf, which is not compared", self.outer()),
+            );
         }
         for (low, high) in BOUNDS {
             self.bound(inner, outer, low, at, |inner, outer| inner < outer);
@@ -248,11 +279,9 @@ impl Comparison<'_> {
         for (name, ours_below) in ours.properties() {
             self.member(crd, ours, name, ours_below, at);
         }
-        let missing = crd.strings("required").into_iter().filter(|name| {
+        let missing = crd.needed().into_iter().filter(|name| {
             let ours_below = ours.property(name);
-            let always =
-                ours.strings("required").contains(name) && ours_below.is_some_and(|node| !node.is_nullable());
-            !always && !crd.property(name).is_some_and(|node| node.has("default"))
+            !ours.strings("required").contains(name) || ours_below.is_none_or(|node| node.is_nullable())
         });
         if self.is_write() && ours.has("properties") {
             for name in missing {

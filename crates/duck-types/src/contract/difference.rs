@@ -80,13 +80,14 @@ pub(super) fn diff(old: &ContractSpec, new: &ContractSpec) -> Vec<ContractChange
 }
 
 fn fields(version: &str, old: &[FieldSpec], new: &[FieldSpec], changes: &mut Vec<ContractChange>) {
+    let (old, new) = (joined(old), joined(new));
     let mut push = |at: String, effect, message: String| {
         changes.push(ContractChange { version: version.to_owned(), at, effect, message });
     };
     for field in old.iter().filter(|field| !new.iter().any(|other| other.path == field.path)) {
         push(field.path.to_string(), Effect::Compatible, "no longer part of the contract".to_owned());
     }
-    for field in new {
+    for field in &new {
         let Some(before) = old.iter().find(|other| other.path == field.path) else {
             let harmless = field.optional && field.write.is_none();
             let effect = if harmless { Effect::Compatible } else { Effect::Breaking };
@@ -128,11 +129,34 @@ fn fields(version: &str, old: &[FieldSpec], new: &[FieldSpec], changes: &mut Vec
     }
 }
 
+/// One field for each path, where a contract names what it reads and what it writes one by one.
+fn joined(fields: &[FieldSpec]) -> Vec<FieldSpec> {
+    let mut out: Vec<FieldSpec> = Vec::with_capacity(fields.len());
+    for field in fields {
+        let fits = |other: &&mut FieldSpec| {
+            let disjoint = |one: &Option<Shape>, other: &Option<Shape>| one.is_none() || other.is_none();
+            other.path == field.path
+                && disjoint(&other.read, &field.read)
+                && disjoint(&other.write, &field.write)
+        };
+        match out.iter_mut().find(fits) {
+            Some(other) => {
+                other.read = other.read.take().or_else(|| field.read.clone());
+                other.write = other.write.take().or_else(|| field.write.clone());
+                other.optional &= field.optional;
+                other.list_maps.extend(field.list_maps.iter().cloned());
+            }
+            None => out.push(field.clone()),
+        }
+    }
+    out
+}
+
 /// A definition that keeps the old shape admits, at best, exactly that shape: so the old shape takes the place of
 /// the schema.
 fn shapes(direction: Direction, old: &Shape, new: &Shape, field: &FieldSpec) -> Report {
     let keys = |_: &str| None;
-    let mut comparison = Comparison { direction, keys: &keys, report: Report::default() };
+    let mut comparison = Comparison::new(direction, &keys);
     let at = Place { object: field.path.to_string(), ..Place::default() };
     comparison.node(Node::root(old.schema()), Node::root(new.schema()), &at, true);
     comparison.report

@@ -125,7 +125,8 @@ fn all_labels<'a>(contract: &'a ContractSpec, crd: &'a Value) -> impl Iterator<I
     labels.filter_map(|(key, value)| {
         let version = key.strip_prefix(contract.label_prefix.as_str())?.strip_prefix('/')?;
         // Other labels with the prefix (`provider`, `aggregate-to-manager`) are not contract versions.
-        let is_version = !matches!(Version::parse(version), Version::Nonconformant(_));
+        let is_version = !matches!(Version::parse(version), Version::Nonconformant(_))
+            || contract.versions.iter().any(|known| known.name == version);
         is_version.then_some((version, value.as_str()?))
     })
 }

@@ -153,13 +153,13 @@ impl FieldSpec {
         let field = |path: &DuckPath| {
             let schema = match T::PLACE {
                 crate::Place::At(_) => shape.clone(),
-                crate::Place::Across(_) => super::schema::at_path(shape.schema(), path).map(Shape)?,
+                crate::Place::Across(_) => Shape(super::schema::at_path(shape.schema(), path)),
             };
             let mut field = new(path.clone(), schema);
             field.list_maps = lists.iter().filter_map(|list| below(list, path)).collect();
-            Some(field)
+            field
         };
-        T::PLACE.paths().iter().filter_map(field).collect()
+        T::PLACE.paths().iter().map(field).collect()
     }
 
     /// Also reads values of this shape.

@@ -1,8 +1,9 @@
 //! One node of a JSON schema or OpenAPI schema, in the form that both dialects have in common.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// References followed before a schema counts as recursive.
 const REFERENCES: usize = 32;
@@ -26,7 +27,30 @@ pub(crate) const BOUNDS: [(&str, &str); 4] = [
     ("minProperties", "maxProperties"),
 ];
 
+/// The keyword of a schema for a path of which a type says nothing.
+const UNDESCRIBED: &str = "a type that does not describe the path";
+
 static ANYTHING: Value = Value::Bool(true);
+
+/// The metadata of every object, as far as a path may lead into it.
+pub(crate) static METADATA: LazyLock<Value> = LazyLock::new(|| {
+    let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
+    let texts = json!({"type": "object", "additionalProperties": text});
+    let owner = json!({
+        "type": "object", "required": ["apiVersion", "kind", "name", "uid"],
+        "properties": {
+            "apiVersion": text, "kind": text, "name": text, "uid": text, "controller": flag, "blockOwnerDeletion": flag,
+        },
+    });
+    let owners = json!({
+        "type": "array", "items": owner, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"],
+    });
+    let finalizers = json!({"type": "array", "items": text});
+    json!({
+        "type": "object",
+        "properties": {"labels": texts, "annotations": texts, "finalizers": finalizers, "ownerReferences": owners},
+    })
+});
 
 impl<'a> Node<'a> {
     pub(crate) fn root(schema: &'a Value) -> Self {
@@ -111,15 +135,25 @@ impl<'a> Node<'a> {
             return Some("recursion");
         }
         let int_or_string = self.flag("x-kubernetes-int-or-string");
-        ["anyOf", "oneOf", "allOf", "not", "if", "prefixItems", "x-kubernetes-validations", "$ref"]
-            .into_iter()
-            .find(|key| self.value.get(*key).is_some() && self.branches.is_none())
-            .filter(|key| !(int_or_string && matches!(*key, "anyOf" | "allOf")))
+        [
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "not",
+            "if",
+            "prefixItems",
+            "x-kubernetes-validations",
+            "$ref",
+            UNDESCRIBED,
+        ]
+        .into_iter()
+        .find(|key| self.value.get(*key).is_some() && self.branches.is_none())
+        .filter(|key| !(int_or_string && matches!(*key, "anyOf" | "allOf")))
     }
 
     /// A lower or upper bound, and true if the bound itself is excluded. Integer formats are bounds.
     pub(crate) fn bound(&self, keyword: &str) -> Option<(f64, bool)> {
-        let number = |key: &str| self.value.get(key).and_then(Value::as_f64);
+        let number = |key: &str| self.number(key);
         let exclusive = match keyword {
             "minimum" => "exclusiveMinimum",
             "maximum" => "exclusiveMaximum",
@@ -154,6 +188,15 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Two nodes of one address are the same part of a document.
+    pub(crate) fn address(&self) -> *const Value {
+        self.value
+    }
+
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
+        self.value.get(key).and_then(Value::as_f64)
+    }
+
     pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
         self.value.get(key)?.as_str()
     }
@@ -172,7 +215,24 @@ impl<'a> Node<'a> {
     }
 
     pub(crate) fn preserves(&self) -> bool {
-        self.flag("x-kubernetes-preserve-unknown-fields") || self.flag("x-kubernetes-embedded-resource")
+        self.flag("x-kubernetes-preserve-unknown-fields")
+    }
+
+    /// Returns true for the root of an object and for an object within it, whose metadata the API server declares.
+    pub(crate) fn is_resource(&self) -> bool {
+        self.flag("x-kubernetes-embedded-resource")
+    }
+
+    /// The members without which the API server refuses the object, apart from those that it fills in.
+    pub(crate) fn needed(&self) -> Vec<&'a str> {
+        let mut names = self.strings("required");
+        if self.is_resource() {
+            names.extend(["apiVersion", "kind"]);
+            names.sort_unstable();
+            names.dedup();
+        }
+        names.retain(|name| !self.property(name).is_some_and(|node| node.has("default")));
+        names
     }
 
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&'a String, Self)> {
@@ -252,14 +312,22 @@ fn type_of(value: &Value) -> &'static str {
 
 /// The schema of the field at a path, with the definitions of the whole, for ducks that span several paths.
 #[cfg(feature = "schemars")]
-pub(crate) fn at_path(schema: &Value, path: &crate::DuckPath) -> Option<Value> {
+pub(crate) fn at_path(schema: &Value, path: &crate::DuckPath) -> Value {
     let mut node = Node::root(schema);
     for segment in path.segments() {
-        node = node.property(&segment)?;
+        let each = || match node.additional() {
+            Additional::Each(each) | Additional::Any(each) => Some(each),
+            _ => None,
+        };
+        match node.property(&segment).or_else(each) {
+            Some(next) => node = next,
+            None if node.incomparable().is_none() && node.types().is_none() => return Value::Bool(true),
+            None => return json!({UNDESCRIBED: true}),
+        }
     }
     let mut found = node.value.clone();
     if let (Some(fields), Some(definitions)) = (found.as_object_mut(), schema.get("$defs")) {
         fields.insert("$defs".to_owned(), definitions.clone());
     }
-    Some(found)
+    found
 }

@@ -56,6 +56,13 @@ fn a_constant_equals_the_parsed_path() {
 }
 
 #[test]
+fn the_parent_of_a_path_is_a_path() {
+    assert_eq!("/metadata/labels/a".parse::<DuckPath>().unwrap().parent(), "/metadata/labels".parse().ok());
+    assert_eq!(crate::duck_path!("/metadata/labels").parent(), None, "the metadata is not addressable");
+    assert_eq!(DuckPath::SPEC.parent(), None);
+}
+
+#[test]
 fn siblings_whose_names_share_a_prefix_do_not_overlap() {
     let (a, b) = (DuckPath::SPEC.child("port"), DuckPath::SPEC.child("ports"));
     assert!(!a.overlaps(&b) && !b.overlaps(&a));

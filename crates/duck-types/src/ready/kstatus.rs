@@ -1,9 +1,10 @@
 //! The readiness of an object, by the rules of kstatus (sigs.k8s.io/cli-utils, pkg/kstatus/status).
 
+use k8s_openapi::jiff::Timestamp;
 use kube::core::DynamicObject;
 use serde::Deserialize;
 
-use super::Condition;
+use super::builtin;
 use crate::{DuckError, DuckType, Place, duck_path};
 
 /// The progress of an object towards its specification.
@@ -17,34 +18,31 @@ pub enum Progress {
     Failed(String),
     /// The object is being deleted.
     Terminating,
-    /// The kind has rules of its own in kstatus, which are not applied here; the name of the kind.
+    /// The rules give no answer, for this reason: an object without a kind, or a pod in an unknown phase.
     Unknown(String),
 }
-
-/// The kinds whose conditions and replicas kstatus reads in a way of their own.
-const OWN_RULES: [&str; 12] = [
-    "Service",
-    "Pod",
-    "PersistentVolumeClaim",
-    "StatefulSet",
-    "DaemonSet",
-    "Deployment",
-    "ReplicaSet",
-    "ReplicationController",
-    "PodDisruptionBudget",
-    "CronJob",
-    "Job",
-    "CustomResourceDefinition",
-];
-
-/// The groups of these kinds. `Service` of another group is a custom resource.
-const OWN_GROUPS: [&str; 5] = ["", "apps", "batch", "policy", "apiextensions.k8s.io"];
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
     observed_generation: Option<i64>,
-    conditions: Vec<Condition>,
+    conditions: Vec<Signal>,
+}
+
+/// As much of a condition as the rules need; the conditions of some kinds have no more.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Signal {
+    pub(super) r#type: String,
+    pub(super) status: String,
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+impl Signal {
+    pub(super) fn is(&self, r#type: &str, status: &str) -> bool {
+        self.r#type == r#type && self.status == status
+    }
 }
 
 impl DuckType for Status {
@@ -54,47 +52,60 @@ impl DuckType for Status {
 
 /// The progress of an object of any kind.
 ///
-/// In the order of kstatus: a deletion timestamp is `Terminating`; an outdated `status.observedGeneration`, or
-/// `Reconciling=True`, is `InProgress`; `Stalled=True` is `Failed`; for other kinds than the built-in ones that have
-/// rules of their own, `Ready` decides if it is there, and an object without it is `Current`.
+/// In the order of kstatus: a deletion timestamp is `Terminating`; an outdated `status.observedGeneration` is
+/// `InProgress`; of the conditions, the first of `Reconciling=True` and `Stalled=True` is `InProgress` or `Failed`. Then
+/// the built-in kinds have rules of their own (Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, Pod,
+/// PersistentVolumeClaim, Service, PodDisruptionBudget, CustomResourceDefinition, ConfigMap, Secret); for all others
+/// `Ready` decides if it is there, and an object without it is `Current`. A pod that cannot be scheduled is `Failed` 15
+/// seconds after its creation, by the clock of this process.
+///
+/// Items of lists of built-in kinds have no kind of their own, without which the answer may be `Unknown`: set
+/// `types` before.
 ///
 /// # Errors
 ///
 /// [`DuckError::Mismatch`] for a status of another shape.
 pub fn kstatus(object: &DynamicObject) -> Result<Progress, DuckError> {
+    kstatus_at(object, Timestamp::now())
+}
+
+pub(super) fn kstatus_at(object: &DynamicObject, now: Timestamp) -> Result<Progress, DuckError> {
     if object.metadata.deletion_timestamp.is_some() {
         return Ok(Progress::Terminating);
     }
-    let status = match crate::view::<Status>(&object.data) {
+    let Status { observed_generation, conditions } = match crate::view::<Status>(&object.data) {
         Err(error) if error.is_missing() => Status::default(),
         other => other?,
     };
-    if let (Some(observed), Some(generation)) = (status.observed_generation, object.metadata.generation)
+    if let (Some(observed), Some(generation)) = (observed_generation, object.metadata.generation)
         && observed != generation
     {
         let message = format!("generation is {generation}, and {observed} was observed");
         return Ok(Progress::InProgress(message));
     }
-    let find = |wanted: &str| status.conditions.iter().find(|condition| condition.r#type == wanted);
-    let active = |wanted: &str| find(wanted).filter(|condition| condition.status == "True");
-    if let Some(condition) = active("Reconciling") {
-        return Ok(Progress::InProgress(condition.message.clone()));
+    for condition in &conditions {
+        if condition.is("Reconciling", "True") {
+            return Ok(Progress::InProgress(condition.message.clone()));
+        }
+        if condition.is("Stalled", "True") {
+            return Ok(Progress::Failed(condition.message.clone()));
+        }
     }
-    if let Some(condition) = active("Stalled") {
-        return Ok(Progress::Failed(condition.message.clone()));
-    }
-    if let Some(kind) = own_rules(object) {
-        return Ok(Progress::Unknown(kind));
-    }
-    Ok(match find("Ready") {
-        Some(ready) if ready.status != "True" => Progress::InProgress(ready.message.clone()),
-        _ => Progress::Current,
+    let Some(types) = &object.types else {
+        return Ok(Progress::Unknown("the object has no kind".to_owned()));
+    };
+    let group = types.api_version.split_once('/').map_or("", |(group, _)| group);
+    Ok(match builtin::progress(group, &types.kind, object, &conditions, now) {
+        Some(progress) => progress,
+        None => by_ready(&conditions),
     })
 }
 
-fn own_rules(object: &DynamicObject) -> Option<String> {
-    let Some(types) = &object.types else { return Some("an object without a kind".to_owned()) };
-    let group = types.api_version.split_once('/').map_or("", |(group, _)| group);
-    let own = OWN_RULES.contains(&types.kind.as_str()) && OWN_GROUPS.contains(&group);
-    own.then(|| types.kind.clone())
+fn by_ready(conditions: &[Signal]) -> Progress {
+    let states = ["True", "False", "Unknown"];
+    let ready = conditions.iter().find(|one| one.r#type == "Ready" && states.contains(&one.status.as_str()));
+    match ready {
+        Some(ready) if ready.status != "True" => Progress::InProgress(ready.message.clone()),
+        _ => Progress::Current,
+    }
 }

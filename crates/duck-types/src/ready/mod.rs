@@ -9,8 +9,9 @@
 //! | [`PodSpecable`] | `/spec/template` | Deployment, ReplicaSet, StatefulSet, DaemonSet, Job |
 //! | [`Owners`], [`Finalizers`] | `/metadata` | every object |
 //!
-//! [`kstatus`] reads the readiness of an object of any kind that follows the conventions.
+//! [`kstatus`] reads the readiness of an object of any kind: built-in ones, and those that follow the conventions.
 
+mod builtin;
 mod conditions;
 mod kstatus;
 mod metadata;

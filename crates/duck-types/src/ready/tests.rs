@@ -161,6 +161,50 @@ fn progress_follows_the_rules_of_kstatus() {
         in_progress("r"),
         "before the kind's own rules"
     );
-    assert_eq!(progress("apps/v1/Deployment", none(), ready("True")), Progress::Unknown("Deployment".into()));
+    let either = json!({"conditions": [{"type": "Stalled", "status": "True", "message": "s"}, {"type": "Reconciling", "status": "True"}]});
+    assert_eq!(progress(thing, none(), either), Progress::Failed("s".into()), "the first of both");
+    assert_eq!(
+        progress(thing, none(), json!({"conditions": [{"type": "Ready", "status": "Odd"}]})),
+        Progress::Current
+    );
+    assert_eq!(progress("apps/v1/Deployment", none(), ready("True")), in_progress("replicas: 0 of 1"));
     assert_eq!(progress("serving.knative.dev/v1/Service", none(), ready("True")), Progress::Current);
+}
+
+/// `tests/fixtures/kstatus.jsonl` holds objects of built-in and other kinds, generated at random, with the answers of kstatus itself: the
+/// Go package github.com/fluxcd/cli-utils v1.2.2, a maintained copy of sigs.k8s.io/cli-utils with the same rules.
+/// `DUCK_KSTATUS` names another file of this form.
+#[test]
+fn progress_is_what_kstatus_answers() {
+    let other = std::env::var("DUCK_KSTATUS").map(|path| std::fs::read_to_string(path).unwrap());
+    let text = other.unwrap_or_else(|_| include_str!("../../tests/fixtures/kstatus.jsonl").to_owned());
+    for line in text.lines() {
+        let (expected, object): (String, DynamicObject) = serde_json::from_str(line).unwrap();
+        let found = match kstatus(&object).unwrap() {
+            Progress::Current => "Current",
+            Progress::InProgress(_) => "InProgress",
+            Progress::Failed(_) => "Failed",
+            Progress::Terminating => "Terminating",
+            Progress::Unknown(_) => "Unknown",
+        };
+        assert_eq!(found, expected, "{line}");
+    }
+}
+
+#[test]
+fn a_pod_has_fifteen_seconds_to_be_scheduled() {
+    let pod: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]},
+    }))
+    .unwrap();
+    let at = |time: &str| kstatus::kstatus_at(&pod, time.parse().unwrap()).unwrap();
+    assert_eq!(at("2026-01-01T00:00:14Z"), Progress::InProgress("the pod is not scheduled".into()));
+    assert_eq!(at("2026-01-01T00:00:15Z"), Progress::Failed("the pod cannot be scheduled".into()));
+}
+
+#[test]
+fn an_object_without_a_kind_has_no_rules() {
+    let item: DynamicObject = serde_json::from_value(json!({"metadata": {"name": "x"}})).unwrap();
+    assert_eq!(kstatus(&item).unwrap(), Progress::Unknown("the object has no kind".into()));
 }

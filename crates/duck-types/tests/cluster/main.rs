@@ -8,6 +8,7 @@
 #[allow(dead_code, reason = "the checks without a server are in tests/property")]
 mod family;
 mod generated;
+mod odd;
 mod shared;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,9 @@
 //! Contracts with Rust types: shapes from schemars, versions, labels and differences (K7, K8).
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use duck_types::contract::{Contract, ContractSpec, FieldSpec, FieldType, Scope, Shape, Verdict, check_crd};
+use duck_types::contract::{
+    Contract, ContractSpec, Effect, FieldSpec, FieldType, Scope, Shape, Verdict, check_crd,
+};
 use duck_types::{DuckType, duck_path};
 use kube::core::DynamicObject;
 use schemars::JsonSchema;
@@ -286,5 +288,52 @@ fn changes_are_told_apart_by_their_effect_on_providers() {
             "breaking: all: the label is other.com/… instead of example.com/…",
             "breaking: v1: the version is gone"
         ]
+    );
+}
+
+#[test]
+fn a_contract_that_names_a_field_twice_does_not_differ_from_itself() {
+    let at = || duck_path!("/status/phase");
+    let fields = || [FieldSpec::read(at(), FieldType::String), FieldSpec::write(at(), FieldType::Boolean)];
+    let spec = ContractSpec::new("c", "example.com").version("v1", fields());
+    assert_eq!(spec.diff(&spec), []);
+    let joined = FieldSpec::read(at(), FieldType::String).and_write(FieldType::Boolean);
+    let joined = ContractSpec::new("c", "example.com").version("v1", [joined]);
+    let effects = |changes: Vec<duck_types::contract::ContractChange>| {
+        changes.into_iter().map(|change| change.effect).collect::<Vec<_>>()
+    };
+    assert!(effects(spec.diff(&joined)).iter().all(|effect| *effect == Effect::Compatible));
+    assert!(effects(joined.diff(&spec)).iter().all(|effect| *effect == Effect::Compatible));
+    let read = ContractSpec::new("c", "example.com").version("v1", fields().into_iter().take(1));
+    assert!(effects(read.diff(&spec)).contains(&Effect::Breaking));
+}
+
+/// A path that the schema of the type does not have is part of the contract all the same.
+#[test]
+fn no_path_of_a_duck_is_left_out_of_its_contract() {
+    #[derive(Serialize, Deserialize, JsonSchema, DuckType)]
+    #[duck(paths("/spec/sink", "/status/rest/sinkUri", "/other"))]
+    struct Source {
+        spec: BTreeMap<String, String>,
+        #[serde(default)]
+        status: Value,
+    }
+
+    let fields = FieldSpec::read_as::<Source>();
+    let paths: Vec<String> = fields.iter().map(|field| field.path().to_string()).collect();
+    assert_eq!(paths, ["/spec/sink", "/status/rest/sinkUri", "/other"]);
+    let text = json!({"type": "string"});
+    let object = |name: &str, value: Value| json!({"type": "object", "properties": {name: value}});
+    let rest = object("rest", object("sinkUri", text.clone()));
+    let properties = json!({"spec": object("sink", text.clone()), "status": rest, "other": text});
+    let root = json!({"type": "object", "properties": properties});
+    let mut crd = crd(json!({}));
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = root;
+    let report = check_crd(&crd, "v1", &fields);
+    assert!(report.violations.is_empty(), "{report:?}");
+    assert_eq!(
+        report.unverified.len(),
+        1,
+        "what an untyped value reads from a path is not known: {report:?}"
     );
 }

@@ -370,3 +370,130 @@ fn the_workloads_are_pod_specable() {
     assert_eq!(lost, [const { Ok(Vec::new()) }; 5]);
     assert_eq!(verify_type::<ConfigMap, _>(&sample, &json!({"metadata": {}})), Ok(vec!["/spec".to_owned()]));
 }
+
+/// What the edit leaves at `/spec/duck`.
+#[track_caller]
+fn left<T: DuckType + Serialize + PartialEq>(before: Value, change: impl FnOnce(&mut T)) -> Value {
+    let object = bare(json!({"spec": {"duck": before}}));
+    let diff = serde_json::from_value::<Duck<T>>(object.clone()).unwrap().edit(change).unwrap();
+    applied::<T>(&object, &diff).object().data["spec"]["duck"].clone()
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Rank {
+    #[serde(alias = "old")]
+    name: String,
+    level: i32,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, DuckType)]
+#[duck(path = "/spec/duck")]
+struct Ranks(BTreeSet<Rank>);
+
+/// The names are read by an alias, so nothing in the observed elements says that the set has another order.
+#[test]
+fn unknown_fields_stay_with_their_element_of_a_set() {
+    let before = json!([{"old": "b", "level": 1, "u": "of b"}, {"old": "a", "level": 1, "u": "of a"}]);
+    let after = left::<Ranks>(before, |ranks| {
+        ranks.0 = [("a", 2), ("b", 3)].map(|(name, level)| Rank { name: name.into(), level }).into();
+    });
+    assert_eq!(after, json!([{"old": "a", "level": 2, "u": "of a"}, {"old": "b", "level": 3, "u": "of b"}]));
+}
+
+#[test]
+fn an_element_that_replaces_another_does_not_inherit_its_unknown_fields() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize, DuckType)]
+    #[duck(path = "/spec/duck")]
+    struct Conditions(Vec<Condition>);
+
+    let condition = |name: &str, status: &str| Condition { r#type: name.into(), status: status.into() };
+    let before =
+        json!([{"type": "A", "status": "True", "since": 1}, {"type": "B", "status": "True", "since": 2}]);
+    let after = left::<Conditions>(before, |conditions| {
+        conditions.0 = vec![condition("B", "False"), condition("C", "False")];
+    });
+    assert_eq!(
+        after,
+        json!([{"type": "B", "status": "False", "since": 2}, {"type": "C", "status": "False"}])
+    );
+}
+
+#[test]
+fn a_set_of_tuples_is_told_apart_by_order_within_the_tuple() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize, DuckType)]
+    #[duck(path = "/spec/duck")]
+    struct Pairs(BTreeSet<(i32, i32)>);
+
+    let after = left::<Pairs>(json!([[2, 1], [1, 2]]), |pairs| assert!(pairs.0.remove(&(1, 2))));
+    assert_eq!(after, json!([[2, 1]]));
+}
+
+/// A rate in single precision, and a time without fractions: what they are read from is not what they serialise to.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Sample {
+    rate: f32,
+    #[serde(serialize_with = "whole")]
+    seconds: f64,
+    #[serde(skip)]
+    cached: i32,
+}
+
+fn whole<S: Serializer>(seconds: &f64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(seconds.trunc())
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, DuckType)]
+#[duck(path = "/spec/duck")]
+struct Samples(Vec<Sample>);
+
+#[test]
+fn values_that_the_edit_does_not_touch_keep_their_text() {
+    let before = json!([{"rate": 0.1, "seconds": 1.0, "u": 1}, {"rate": 0.2, "seconds": 2.5, "u": 2}]);
+    let after = left::<Samples>(before.clone(), |samples| samples.0[0].seconds = 3.0);
+    let mut expected = before.clone();
+    expected[0]["seconds"] = json!(3.0);
+    assert_eq!(after, expected);
+
+    let whole = json!([{"rate": 0.1, "seconds": 1.0}]);
+    let mut skipped = |samples: &mut Samples| (samples.0[0].cached, samples.0[0].rate) = (1, 0.5);
+    assert_eq!(left::<Samples>(whole, &mut skipped), json!([{"rate": 0.5, "seconds": 1.0}]));
+    // The fraction would be lost in the copy of a list that is written whole.
+    let object: Duck<Samples> = duck(json!({"spec": {"duck": before}}));
+    let rebuilt = object.edit(|samples| samples.0[1].rate = 0.25).unwrap();
+    let Patch::Json(patch) = &rebuilt.json(Tested::Version).unwrap()[0].patch else { unreachable!() };
+    assert!(!serde_json::to_string(patch).unwrap().contains("seconds"));
+}
+
+#[test]
+fn what_serialises_under_another_name_than_it_reads_is_refused() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize, DuckType)]
+    #[duck(path = "/spec/duck")]
+    struct Renamed {
+        #[serde(rename(serialize = "out", deserialize = "in"), default)]
+        value: i32,
+        #[serde(default)]
+        other: i32,
+    }
+
+    assert_eq!(left::<Renamed>(json!({"in": 3}), |duck| duck.other = 1), json!({"in": 3, "other": 1}));
+    for before in [json!({"in": 3}), json!({})] {
+        let object: Duck<Renamed> = duck(json!({"spec": {"duck": before}}));
+        let error = object.edit(|duck| duck.value = 1).unwrap_err();
+        assert!(matches!(error, DuckError::Unwritable { .. }), "{error}");
+    }
+}
+
+#[test]
+fn without_the_version_a_value_that_cannot_be_tested_is_refused() {
+    for before in [json!(0.5), json!({"a": 0.5}), json!([null])] {
+        let observed = duck::<Observed>(json!({"status": {"observed": {"x": before, "y": 1}}}));
+        let replaced = observed.edit(|observed| drop(observed.0.insert("x".into(), json!("s")))).unwrap();
+        let removed = observed.edit(|observed| drop(observed.0.remove("x"))).unwrap();
+        for diff in [replaced, removed] {
+            let pointer = "/status/observed/x".to_owned();
+            assert_eq!(diff.json(Tested::Leaves).unwrap_err(), DuckError::Untestable { pointer });
+        }
+        let beside = observed.edit(|observed| drop(observed.0.insert("y".into(), json!(2)))).unwrap();
+        assert!(beside.json(Tested::Leaves).is_ok());
+    }
+}

@@ -172,7 +172,8 @@ pub fn check<T: Member>(case: &Case<T>) -> Result<(), String> {
         if let Err(error) = case.confirm(&case.object, &result) {
             return fail(kind, format!("{error}: {patches:?}"));
         }
-        if let Some(lost) = lost_unknown::<T>(&case.object, &result) {
+        let lost = lost_unknown::<T>(&case.object, &result);
+        if let Some(lost) = lost.or_else(|| moved_unknown::<T>(&case.object, &result)) {
             return fail(kind, format!("loses the unknown field {lost}: {patches:?}"));
         }
     }
@@ -228,6 +229,24 @@ fn lost_unknown<T: DuckType>(before: &Value, after: &Value) -> Option<String> {
         let kept = after.pointer(parent).is_some_and(Value::is_object);
         kept && before.pointer(pointer).is_some() && after.pointer(pointer) != before.pointer(pointer)
     })
+}
+
+/// The member called `unknown` of a list element stays with the key of the element.
+fn moved_unknown<T: DuckType>(before: &Value, after: &Value) -> Option<String> {
+    let list = T::LIST_MAPS.first()?;
+    let pointer = format!("{}{}", T::PLACE.paths().first()?, list.path);
+    let by_key = |object: &Value| {
+        let elements = object.pointer(&pointer)?.as_array()?.clone();
+        let keyed =
+            elements.iter().map(|element| Some((element.get(list.keys[0])?.to_string(), element.clone())));
+        let found: std::collections::BTreeMap<_, _> = keyed.collect::<Option<_>>()?;
+        (found.len() == elements.len()).then_some(found)
+    };
+    let (before, after) = (by_key(before)?, by_key(after)?);
+    let moved = |(key, old): &(&String, &Value)| {
+        after.get(*key).is_some_and(|new| new.get("unknown") != old.get("unknown"))
+    };
+    before.iter().find(moved).map(|(key, _)| format!("{pointer} of {key}"))
 }
 
 /// A case whose type is forgotten, for the API server.

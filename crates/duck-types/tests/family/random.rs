@@ -82,7 +82,7 @@ impl Random {
                     self.disturb(value, aliases);
                 }
                 if self.once_in(2) {
-                    fields.insert("unknown".to_owned(), self.json(1));
+                    fields.insert("unknown".to_owned(), json!([self.next().cast_signed(), self.json(1)]));
                 }
             }
             Value::Array(items) => {

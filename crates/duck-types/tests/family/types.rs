@@ -38,6 +38,30 @@ pub struct Named {
     number: i32,
 }
 
+/// An element that does not serialise to what it was read from: the name in lower case, the rate with more digits, and
+/// the time without fractions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rounded {
+    #[serde(deserialize_with = "lower")]
+    name: String,
+    rate: f32,
+    #[serde(default, serialize_with = "whole")]
+    seconds: f64,
+}
+
+fn lower<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(String::deserialize(from)?.to_lowercase())
+}
+
+fn whole<S: Serializer>(seconds: &f64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(seconds.trunc())
+}
+
+fn rounded(random: &mut Random) -> Rounded {
+    let rate = [0.5, 0.1, 0.3][random.below(3)];
+    Rounded { name: random.word(), rate, seconds: f64::from(random.small()) }
+}
+
 fn step(random: &mut Random) -> Step {
     Step {
         name: random.word(),
@@ -160,6 +184,15 @@ family! {
     #[duck(path = "/spec/duck")]
     NestedSets { BTreeSet<Vec<String>> } = |r| r.list(|r| r.list(Random::word)).into_iter().collect();
     #[duck(path = "/spec/duck")]
+    TupleSet { BTreeSet<(i32, i32)> } = |r| r.list(|r| (r.small(), r.small())).into_iter().collect();
+    #[duck(path = "/spec/duck")]
+    PairsOfPorts { HashSet<(Port, Option<Port>)> } =
+        |r| r.list(|r| (port(r), r.option(port))).into_iter().collect();
+    #[duck(path = "/spec/duck")]
+    RoundedList { Vec<Rounded> } = |r| r.list(rounded);
+    #[duck(path = "/spec/duck")]
+    NumberKeys { BTreeMap<i32, Port> } = |r| r.list(|r| (r.small() - 1, port(r))).into_iter().collect();
+    #[duck(path = "/spec/duck")]
     Map { BTreeMap<String, Step> } = |r| r.list(pair(step)).into_iter().collect();
     #[duck(path = "/spec/duck")]
     HashMapOfSets { HashMap<String, HashSet<Port>> } =
@@ -266,6 +299,7 @@ macro_rules! members {
             Strings StringSet StringHashSet StringDeque StringLinkedList BoxedSlice CowSlice HeapOfNumbers
             HashByName Tuple Array Floats FloatDeque
             Numbers Steps KeyedSteps StepsByName KeyedStepsByName Ports PortHashSet Nested NestedSets Map
+            TupleSet PairsOfPorts RoundedList NumberKeys
             HashMapOfSets MaybeList ListOfMaybe Untyped UntypedMap UntypedList Aliased AliasedList AliasedSet
             Flattened Choice Choices OneOrMany Internal Spanning
         }

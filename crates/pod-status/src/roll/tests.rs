@@ -92,7 +92,7 @@ proptest! {
             let dirty = roll.take_dirty();
             for parent in (0..4).map(reference) {
                 let now = scan(&model, &parent);
-                prop_assert_eq!(texts(roll.reported(&parent)), now.clone());
+                prop_assert_eq!(texts(about_parent(&parent, &roll.reports(&parent))), now.clone());
                 prop_assert!(dirty.contains(&parent) || scan(&before, &parent) == now, "{:?} changed", parent);
             }
         }
@@ -153,7 +153,13 @@ fn large_sets_of_parents_are_decided_about_in_seconds_and_in_little_memory() {
         let enforced = dirty.iter().enumerate().filter(|(_, reference)| {
             let number: usize = reference.name.trim_start_matches("policy-").parse().unwrap();
             let parent = Parent::new(key(number), 1);
-            let decision = aggregate(&shape, &parent, &members, &roll.reported(reference), &now);
+            let decision = aggregate(
+                &shape,
+                &parent,
+                &members,
+                &about_parent(reference, &roll.reports(reference)),
+                &now,
+            );
             matches!(decision, Decision::Write(status) if status["conditions"][1]["status"] == "True")
         });
         assert_eq!(enforced.count(), parents);

@@ -1,4 +1,4 @@
-//! Visits every state that a variant can reach.
+//! Visits every state that a variant can reach, those that fewer steps lead to first.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,8 @@ impl Search {
     }
 }
 
-pub fn explore(variant: Variant) -> Outcome {
+/// Ends early when every property in `wanted`, which is not empty then, has been violated.
+pub fn explore(variant: Variant, wanted: &[Property]) -> Outcome {
     let first = State::first(variant);
     let mut search = Search {
         index: HashMap::from([(first.clone(), 0)]),
@@ -66,8 +67,13 @@ pub fn explore(variant: Variant) -> Outcome {
         // What follows a broken promise does not matter.
         if let Some(property) = state.violation() {
             if !violations.contains(&property) {
+                if violations.is_empty() {
+                    trace = search.trace(next);
+                }
                 violations.push(property);
-                trace.extend(search.trace(next));
+            }
+            if !wanted.is_empty() && wanted.iter().all(|property| violations.contains(property)) {
+                return Outcome { states: search.states.len(), violations, blocked: 0, trace };
             }
         } else {
             for (step, state) in state.steps(variant) {

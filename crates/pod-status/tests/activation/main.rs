@@ -32,24 +32,27 @@ const SMALL: Variant = Variant {
     deaths: 1,
 };
 
-fn run(name: &str, variant: Variant) -> Outcome {
-    let outcome = explore(variant);
+fn run(name: &str, variant: Variant, wanted: &[Property]) -> Outcome {
+    let outcome = explore(variant, wanted);
     println!(
-        "{name}: {} states, violated {:?}, {} from which the goal is out of reach",
-        outcome.states, outcome.violations, outcome.blocked
+        "{name}: {} states, violated {:?} after {} steps, {} from which the goal is out of reach",
+        outcome.states,
+        outcome.violations,
+        outcome.trace.len(),
+        outcome.blocked
     );
     outcome
 }
 
 /// The promises hold, and the goal can be reached from every state.
 fn holds(name: &str, variant: Variant) {
-    let outcome = run(name, variant);
+    let outcome = run(name, variant, &[]);
     assert!(outcome.violations.is_empty(), "{:#?}", outcome.trace);
     assert_eq!(outcome.blocked, 0, "{:#?}", outcome.trace);
 }
 
 fn is_caught(name: &str, variant: Variant, violated: &[Property]) {
-    let outcome = run(name, variant);
+    let outcome = run(name, variant, violated);
     for property in violated {
         assert!(outcome.violations.contains(property), "{property:?} holds: nothing was caught");
     }
@@ -75,14 +78,15 @@ fn the_protocol_holds_with_more_of_everything() {
 
 #[test]
 fn waiting_for_every_pod_is_safe_and_one_that_hangs_blocks_for_ever() {
-    let outcome = run("all pods", Variant { members: Members::AllPods, stuck: true, deaths: 0, ..SMALL });
+    let outcome =
+        run("all pods", Variant { members: Members::AllPods, stuck: true, deaths: 0, ..SMALL }, &[]);
     assert!(outcome.violations.is_empty());
     assert_ne!(outcome.blocked, 0);
 }
 
 #[test]
 fn waiting_for_a_partitioned_pod_is_safe_and_blocks() {
-    let outcome = run("a partition without a fence", Variant { partitions: 1, deaths: 0, ..SMALL });
+    let outcome = run("a partition without a fence", Variant { partitions: 1, deaths: 0, ..SMALL }, &[]);
     assert!(outcome.violations.is_empty());
     assert_ne!(outcome.blocked, 0);
 }

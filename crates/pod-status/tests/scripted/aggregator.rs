@@ -71,8 +71,12 @@ fn put_member(server: &Server, run: &Value, policies: &[&str], generation: i64) 
 
 /// An aggregator whose host knows these policies.
 fn start(server: &Server, name: &str, policies: &[&str]) -> tokio::task::JoinHandle<()> {
+    start_with(server.client(name), name, policies)
+}
+
+fn start_with(client: kube::Client, name: &str, policies: &[&str]) -> tokio::task::JoinHandle<()> {
     let identity = PodIdentity::detached("ns", name, ["status"]);
-    let aggregator = Aggregator::new(server.client(name), AggregatorConfig::new(&identity, shape));
+    let aggregator = Aggregator::new(client, AggregatorConfig::new(&identity, shape));
     let changes = aggregator.parent_changes();
     for policy in policies {
         changes.changed(parent(policy));
@@ -233,4 +237,74 @@ async fn a_pod_whose_reports_are_all_deleted_is_still_waited_for() {
         server.delete(&format!("/apis/status.webtroller.dev/v1alpha1/namespaces/ns/podreports/b-{shard}"));
     }
     assert_eq!(waits_for(&server, 2).await, None, "it still runs and may serve generation 1");
+}
+
+/// 40 policies at a generation that three pods enforce.
+fn put_forty(server: &Server, generation: i64) -> Vec<String> {
+    let names: Vec<String> = (0..40).map(|number| format!("p{number:02}")).collect();
+    let policies: Vec<&str> = names.iter().map(String::as_str).collect();
+    for name in &policies {
+        put_policy(server, name, generation);
+    }
+    for id in ["a", "b", "c"] {
+        put_member(server, &run(id), &policies, generation);
+    }
+    names
+}
+
+fn is_true_for(server: &Server, name: &str, generation: i64) -> bool {
+    let policy = server.get(&policy_path(name)).unwrap();
+    policy["status"]["observedGeneration"] == generation && is_true(server, name)
+}
+
+#[tokio::test(start_paused = true)]
+async fn statuses_are_written_by_a_server_that_refuses_four_of_five_requests() {
+    for patient in [true, false] {
+        let server = Server::default();
+        server.refuse_four_of_five();
+        let names = put_forty(&server, 1);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let client = if patient { server.patient_client("one") } else { server.client("one") };
+        let _aggregator = start_with(client, "one", &names);
+        let mut seconds = 0;
+        while !names.iter().all(|name| is_true_for(&server, name, 1)) && seconds < 1800 {
+            sleep(Duration::from_secs(1)).await;
+            seconds += 1;
+        }
+        let done = names.iter().filter(|name| is_true_for(&server, name, 1)).count();
+        let requests = server.seen().iter().filter(|seen| seen.path.contains("/policies/")).count();
+        println!("patient client {patient}: {done} of 40 statuses after {seconds} s, {requests} requests");
+        assert_eq!(done, 40);
+        assert!(seconds <= if patient { 120 } else { 900 }, "{seconds} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_that_cannot_be_read_or_written_delays_no_other() {
+    let server = Server::default();
+    let names = put_forty(&server, 1);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    server.refuse("/policies/p00", 500, true);
+    server.refuse("/policies/p01", 403, true);
+    server.leave_unanswered("/policies/p02");
+    let _aggregator = start(&server, "one", &names);
+    sleep(Duration::from_secs(5)).await;
+    for generation in 2..62 {
+        names[3..].iter().for_each(|name| update_policy(&server, name, generation));
+        for id in ["a", "b", "c"] {
+            put_report(&server, &run(id), 1, &names, generation);
+        }
+        sleep(Duration::from_secs(5)).await;
+        let late: Vec<_> = names[3..].iter().filter(|name| !is_true_for(&server, name, generation)).collect();
+        assert!(late.is_empty(), "generation {generation}: {late:?}");
+    }
+    for bad in ["p00", "p01", "p02"] {
+        let path = format!("/policies/{bad}");
+        let requests = server.seen().iter().filter(|seen| seen.path.contains(&path)).count();
+        assert!((5..=60).contains(&requests), "{bad}: {requests} requests in five minutes");
+    }
+    server.refuse("/policies/p00", 500, false);
+    update_policy(&server, "p00", 61);
+    sleep(Duration::from_secs(65)).await;
+    assert!(is_true_for(&server, "p00", 61), "it is tried again");
 }

@@ -59,6 +59,8 @@ struct State {
     refused: BTreeMap<String, u16>,
     /// Reads of paths that contain a part are refused.
     unreadable: Vec<String>,
+    /// Requests to paths that contain a part are not answered.
+    unanswered: Vec<String>,
     latency: Option<Duration>,
     /// Four of five requests are refused.
     is_overloaded: bool,
@@ -69,6 +71,7 @@ struct State {
 
 /// A watch that is open.
 struct Watch {
+    client: String,
     path: String,
     query: String,
     events: UnboundedSender<Vec<u8>>,
@@ -80,6 +83,17 @@ pub struct Server {
 }
 
 impl Server {
+    /// A client that follows the server's advice to retry, as one made from a `kube::Config` does.
+    pub fn patient_client(&self, name: &str) -> kube::Client {
+        let (server, name) = (self.clone(), name.to_owned());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (server, name) = (server.clone(), name.clone());
+            async move { server.serve(&name, request).await.map_err(tower::BoxError::from) }
+        });
+        let policy = kube::client::retry::RetryPolicy::server_retry();
+        kube::Client::new(tower::ServiceBuilder::new().retry(policy).service(service), "default")
+    }
+
     /// A client; `name` is for [`Server::cut_off`].
     pub fn client(&self, name: &str) -> kube::Client {
         let (server, name) = (self.clone(), name.to_owned());
@@ -101,6 +115,8 @@ impl Server {
         state.cut_off.retain(|known| known != name);
         if off {
             state.cut_off.push(name.to_owned());
+            // Its connections break.
+            state.watches.retain(|watch| watch.client != name);
         }
     }
 
@@ -174,6 +190,10 @@ impl Server {
         }
     }
 
+    pub fn leave_unanswered(&self, part: &str) {
+        self.state.lock().unwrap().unanswered.push(part.to_owned());
+    }
+
     pub fn refuse_four_of_five(&self) {
         self.state.lock().unwrap().is_overloaded = true;
     }
@@ -199,7 +219,10 @@ impl Server {
         let path = parts.uri.path().to_owned();
         let query = parts.uri.query().unwrap_or_default().to_owned();
         if query.contains("watch=") {
-            return self.watch(path, query).await;
+            if self.state.lock().unwrap().cut_off.iter().any(|name| name == client) {
+                std::future::pending::<()>().await;
+            }
+            return self.watch(client, path, query).await;
         }
         let (code, answer, lost, latency) = {
             let mut state = self.state.lock().unwrap();
@@ -224,11 +247,16 @@ impl Server {
     }
 
     /// Events since the version that is asked for.
-    async fn watch(&self, path: String, query: String) -> Result<Response<Answer>, http::Error> {
+    async fn watch(
+        &self,
+        client: &str,
+        path: String,
+        query: String,
+    ) -> Result<Response<Answer>, http::Error> {
         let (events, receiver) = unbounded();
         let (_, version) = query.rsplit_once("resourceVersion=").unwrap();
         let version: u64 = version.split('&').next().unwrap().parse().unwrap();
-        let watch = Watch { path, query: query.clone(), events };
+        let watch = Watch { client: client.to_owned(), path, query: query.clone(), events };
         let mut state = self.state.lock().unwrap();
         for (_, path, object, event) in state.log.iter().filter(|(at, ..)| *at > version) {
             watch.send(path, object, event);
@@ -247,10 +275,15 @@ impl State {
         if self.cut_off.iter().any(|name| name == client) {
             return Fault::Vanish;
         }
-        if self.is_overloaded && !self.seen.len().is_multiple_of(5) {
+        // Not every fifth: several clients that take turns would each meet the same fate again and again.
+        if self.is_overloaded && !self.seen.len().wrapping_mul(0x9e37_79b9).wrapping_shr(7).is_multiple_of(5)
+        {
             return Fault::Refuse(429, 1);
         }
         let matches = |part: &&String| path.contains(part.as_str());
+        if self.unanswered.iter().any(|part| matches(&part)) {
+            return Fault::Vanish;
+        }
         if verb == Method::GET && self.unreadable.iter().any(|part| matches(&part)) {
             return Fault::Refuse(500, 0);
         }

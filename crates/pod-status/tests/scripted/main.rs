@@ -7,5 +7,6 @@
 
 mod aggregator;
 mod api;
+mod fence;
 mod lease;
 mod reporter;

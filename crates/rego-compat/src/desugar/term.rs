@@ -244,8 +244,8 @@ impl Lowering<'_> {
 
     fn check_builtin(&mut self, builtin: &'static Builtin, at: Pos) {
         if self.rules.disables(builtin.name) {
-            let message = format!("unsafe built-in function calls in expression: {}", builtin.name);
-            self.report(at, Code::Refused, message, "the host does not allow this function");
+            let message = format!("undefined function {}", builtin.name);
+            self.report(at, Code::Refused, message, "the host does not allow it");
         }
         self.check_presence(builtin, at);
         if builtin.removed && self.module.tree.strict {

@@ -7,36 +7,36 @@ use serde_json::{Value, json};
 
 /// Everything one run of a command has to say.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(crate) struct Log {
     /// The command, such as `webtroller test`.
-    pub(super) tool: &'static str,
+    pub(crate) tool: &'static str,
     /// What the rules are about, by identifier; empty where nothing is said.
-    pub(super) rules: BTreeMap<String, String>,
+    pub(crate) rules: BTreeMap<String, String>,
     /// What was found.
-    pub(super) results: Vec<Note>,
+    pub(crate) results: Vec<Note>,
     /// What kept the command from doing its work.
-    pub(super) failures: Vec<Note>,
+    pub(crate) failures: Vec<Note>,
 }
 
 /// One thing to say, about one place.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(crate) struct Note {
     /// The rule that says it; empty for failures.
-    pub(super) rule: String,
+    pub(crate) rule: String,
     /// `error`, `warning` or `note`.
-    pub(super) level: &'static str,
-    pub(super) message: String,
+    pub(crate) level: &'static str,
+    pub(crate) message: String,
     /// The file and a line in it, from 1.
-    pub(super) place: Option<(String, u64)>,
+    pub(crate) place: Option<(String, u64)>,
     /// The column in that line, from 1; 0 where the whole line is meant.
-    pub(super) column: u64,
+    pub(crate) column: u64,
     /// What in the file it is about: a pointer, or an object's kind and name.
-    pub(super) about: String,
+    pub(crate) about: String,
 }
 
 impl Log {
     /// The document, with a newline at its end.
-    pub(super) fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let rules: Vec<Value> = self.rules.iter().map(|(id, text)| rule(id, text)).collect();
         let driver = json!({
             "name": self.tool, "version": env!("CARGO_PKG_VERSION"), "rules": rules,

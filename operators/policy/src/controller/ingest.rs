@@ -3,7 +3,9 @@
 //! Slow work (compiling a template, waiting for its CRD) runs beside the loop as jobs that the loop owns; their
 //! results come back as events. Nothing is reported before the policy set that holds it is in force.
 
+mod break_glass;
 mod constraints;
+mod gauges;
 mod inventory;
 mod jobs;
 mod placing;
@@ -24,11 +26,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use watch_manager::{EventKind, Registrar, WatchEvent, WatchManager};
 
-use crate::handle::PolicyPublisher;
+use crate::handle::{InForce, PolicyPublisher};
 
 use super::crds::{ConstraintCrds, CrdEvent, watch_crds};
-use super::kinds::{CONFIG, NAMESPACE, SYNC_SET, TEMPLATE};
-use super::repairs::Repairs;
+use super::kinds::{BREAK_GLASS, CONFIG, NAMESPACE, SYNC_SET, TEMPLATE};
 use super::status::Outcome;
 
 /// Outcomes that may wait for the next policy set. While events keep coming the loop prefers them, and this is
@@ -45,6 +46,7 @@ pub struct Registrars {
     sync: Registrar,
     inventory: Registrar,
     namespaces: Registrar,
+    break_glass: Registrar,
 }
 
 /// What the ingest loop works with.
@@ -65,8 +67,6 @@ pub struct Wiring {
     pub namespace: String,
     /// The reason why the API server does not send requests to the webhook; `None` when it does.
     pub registration: watch::Receiver<Option<String>>,
-    /// Counts what is restored.
-    pub repairs: Repairs,
 }
 
 /// Brings templates, constraints and referential data from the cluster into policy sets.
@@ -80,10 +80,10 @@ pub struct Ingest {
     parents: ParentChanges,
     namespace: String,
     registration: watch::Receiver<Option<String>>,
-    repairs: Repairs,
     templates: templates::Templates,
     constraints: constraints::Constraints,
     sync: sources::Synced,
+    suspensions: break_glass::Suspensions,
     namespaces: ReadinessSource,
     crds: ConstraintCrds,
     crd_events: BoxStream<'static, CrdEvent>,
@@ -124,10 +124,12 @@ impl Registrars {
             sync: manager.registrar("sync")?,
             inventory: manager.registrar("inventory")?,
             namespaces: manager.registrar("namespaces")?,
+            break_glass: manager.registrar("break glass")?,
         };
         registrars.templates.add(TEMPLATE.clone());
         registrars.sync.replace([SYNC_SET.clone(), CONFIG.clone()]);
         registrars.namespaces.add(NAMESPACE.clone());
+        registrars.break_glass.add(BREAK_GLASS.clone());
         Ok(registrars)
     }
 }
@@ -148,10 +150,10 @@ impl Ingest {
             parents: wiring.parents,
             namespace: wiring.namespace,
             registration: wiring.registration,
-            repairs: wiring.repairs,
             templates: templates::Templates::new(tracker.source("templates")),
             constraints: constraints::Constraints::default(),
             sync: sources::Synced::new(tracker.source("sync sources")),
+            suspensions: break_glass::Suspensions::new(tracker.source("break glass")),
             namespaces,
             crds: ConstraintCrds::default(),
             crd_events: watch_crds(client.clone()),
@@ -186,11 +188,13 @@ impl Ingest {
                 Some(done) = self.jobs.next() => done.into_iter().for_each(|done| self.on_done(done)),
                 Some(event) = self.crd_events.next() => self.on_crd(event),
                 Some(look) = self.looks.next() => self.on_look(look),
+                Some(event) = self.registrars.break_glass.next() => self.on_break_glass(event),
+                () = self.suspensions.expiry() => self.follow_suspensions(),
                 Some(event) = self.registrars.constraints.next() => self.on_constraint(event),
                 Some(event) = self.registrars.sync.next() => self.on_sync(event),
                 Some(event) = self.registrars.inventory.next() => self.on_inventory(event),
                 Some(event) = self.registrars.namespaces.next() => self.on_namespace(&event),
-                Ok(()) = self.registration.changed() => self.on_registration(),
+                Ok(()) = self.registration.changed() => self.report_everything(),
                 () = std::future::ready(()), if due => self.publish(),
             }
         }
@@ -206,7 +210,11 @@ impl Ingest {
     fn publish(&mut self) {
         self.due_since = None;
         if std::mem::take(&mut self.changed) {
-            self.publisher.publish(self.policies.build());
+            self.publisher.publish(InForce {
+                policies: self.policies.build(),
+                excluded: self.sync.excluded.clone(),
+                suspension: self.suspensions.text.clone(),
+            });
         }
         for outcome in std::mem::take(&mut self.outcomes) {
             outcome.report(&self.reporter);
@@ -214,6 +222,7 @@ impl Ingest {
         for list in std::mem::take(&mut self.lists) {
             list.list_ends();
         }
+        self.set_gauges();
     }
 
     /// Namespaces are read from the watch manager's store; here they only count for readiness.
@@ -227,12 +236,14 @@ impl Ingest {
         }
     }
 
-    fn is_registered(&self) -> bool {
-        self.registration.borrow().is_none()
+    /// Why requests are not judged although policies are in force; `None` when they are.
+    fn not_judged(&self) -> Option<String> {
+        let suspension = self.suspensions.text.as_ref().map(ToString::to_string);
+        suspension.or_else(|| self.registration.borrow().clone())
     }
 
-    /// Requests reach the webhook again, or no longer: everything that is in force is reported anew.
-    fn on_registration(&mut self) {
+    /// Requests are judged again, or no longer: everything that is in force is reported anew.
+    fn report_everything(&mut self) {
         let placed = self.templates.known.iter().filter(|(_, known)| known.placed);
         let names: Vec<_> = placed.map(|(name, _)| name.clone()).collect();
         for name in names {

@@ -15,10 +15,11 @@ use super::api_error::reason;
 use super::crds::{Observed, REVISION, REVISION_ANNOTATION};
 use super::kinds::crd_resource;
 
-const MANIFESTS: [&str; 3] = [
+const MANIFESTS: [&str; 4] = [
     include_str!("../../manifests/crds/constrainttemplates.yaml"),
     include_str!("../../manifests/crds/syncsets.yaml"),
     include_str!("../../manifests/crds/configs.yaml"),
+    include_str!("../../manifests/crds/breakglasses.yaml"),
 ];
 /// An API server serves a CRD within a second; one that takes this long is not going to.
 const ESTABLISH: Duration = Duration::from_secs(30);
@@ -46,7 +47,7 @@ pub enum InstallError {
     Manifest(String),
 }
 
-/// The CRDs of templates, sync sets, configs and reports, as this release has them.
+/// The CRDs of templates, sync sets, configs, suspensions and reports, as this release has them.
 #[derive(Clone, Debug)]
 pub struct OwnCrds(Vec<OwnCrd>);
 
@@ -65,7 +66,7 @@ pub(super) fn version(object: &DynamicObject) -> (String, i64) {
 }
 
 impl OwnCrds {
-    /// The CRDs of templates, sync sets, configs and `more`.
+    /// The CRDs of templates, sync sets, configs, suspensions and `more`.
     ///
     /// # Errors
     /// [`InstallError::Manifest`]

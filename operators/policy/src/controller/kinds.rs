@@ -16,6 +16,10 @@ pub(super) static SYNC_SET: LazyLock<GroupVersionKind> =
 pub(super) static CONFIG: LazyLock<GroupVersionKind> =
     LazyLock::new(|| GroupVersionKind::gvk("config.gatekeeper.sh", "v1alpha1", "Config"));
 
+/// Suspends enforcement until a moment.
+pub(super) static BREAK_GLASS: LazyLock<GroupVersionKind> =
+    LazyLock::new(|| GroupVersionKind::gvk("enforcement.webtroller.dev", "v1alpha1", "BreakGlass"));
+
 const CONSTRAINT_VERSION: &str = "v1beta1";
 
 /// The watch key of a constraint kind.

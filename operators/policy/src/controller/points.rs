@@ -47,6 +47,9 @@ impl Points {
 fn trouble(point: &str, unregistered: Option<&str>, generation: i64) -> Option<EnforcementPointStatus> {
     let (state, message) = if point == EnforcementPoint::WEBHOOK.name() {
         ("waiting", unregistered?.to_owned())
+    } else if point == EnforcementPoint::AUDIT.name() {
+        // The condition `Audited` says how far it is.
+        return None;
     } else if point == EnforcementPoint::GATOR.name() {
         ("waiting", "it is evaluated by the command line, not in the cluster".to_owned())
     } else {
@@ -80,14 +83,15 @@ mod tests {
     }
 
     #[test]
-    fn a_constraint_for_the_audit_alone_is_not_enforced_by_a_webhook() {
-        for names in [&["audit.gatekeeper.sh"][..], &["vap.k8s.io"], &["gator.gatekeeper.sh"]] {
+    fn a_constraint_for_points_that_do_not_run_here_is_not_enforced() {
+        for names in [&["vap.k8s.io"][..], &["gator.gatekeeper.sh"]] {
             let detail = scoped(names).detail(true, None, 3);
             assert_eq!(detail["enforced"], false, "{names:?}");
             assert_eq!(detail["enforcementPointsStatus"][0]["enforcementPoint"], names[0]);
             assert_eq!(detail["enforcementPointsStatus"][0]["observedGeneration"], 3);
         }
-        let both = scoped(&["validation.gatekeeper.sh", "audit.gatekeeper.sh"]).detail(true, None, 1);
+        assert_eq!(scoped(&["audit.gatekeeper.sh"]).detail(true, Some("no"), 1), json!({"enforced": true}));
+        let both = scoped(&["validation.gatekeeper.sh", "vap.k8s.io"]).detail(true, None, 1);
         assert_eq!(both["enforced"], false);
         assert_eq!(both["enforcementPointsStatus"].as_array().unwrap().len(), 1);
     }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::api_error::{reason, watch_reason};
 use super::crds::fingerprint;
-use super::repairs::Repairs;
+use super::repairs;
 use super::upkeep::{Pace, WATCH_SECONDS};
 use super::{FIELD_MANAGER, UNINSTALLED, WebhookConfiguration};
 
@@ -37,7 +37,6 @@ const RETRY: Duration = Duration::from_secs(1);
 pub struct Registration {
     api: Api<DynamicObject>,
     configuration: watch::Receiver<WebhookConfiguration>,
-    repairs: Repairs,
     state: watch::Sender<Option<String>>,
 }
 
@@ -69,13 +68,12 @@ impl Registration {
     pub fn new(
         client: kube::Client,
         configuration: watch::Receiver<WebhookConfiguration>,
-        repairs: Repairs,
     ) -> (Self, watch::Receiver<Option<String>>) {
         let gvk =
             GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration");
         let resource = ApiResource::from_gvk_with_plural(&gvk, "validatingwebhookconfigurations");
         let (state, receiver) = watch::channel(Some("the webhook is not registered yet".to_owned()));
-        (Self { api: Api::all_with(client, &resource), configuration, repairs, state }, receiver)
+        (Self { api: Api::all_with(client, &resource), configuration, state }, receiver)
     }
 
     /// Runs until `shutdown`. Nothing is written before `ready`: a pod must be able to answer what it asks for.
@@ -176,7 +174,7 @@ impl Keeper {
                 );
                 if *self.ready.borrow() && self.due.is_none() {
                     if self.mine.is_some() {
-                        self.registration.repairs.count("webhook configuration", &configuration.name);
+                        repairs::note("webhook configuration", &configuration.name);
                     }
                     let pause = self.pace.next();
                     self.due = Instant::now().checked_add(pause);

@@ -18,7 +18,7 @@ use super::OwnCrds;
 use super::api_error::{reason, watch_reason};
 use super::install::{OwnCrd, version};
 use super::kinds::crd_resource;
-use super::repairs::Repairs;
+use super::repairs;
 
 /// The API server ends each watch after so many seconds, which bounds how long a dead connection goes unnoticed.
 pub(super) const WATCH_SECONDS: u32 = 60;
@@ -31,8 +31,6 @@ pub struct Upkeep {
     pub manager: WatchManager,
     /// The CRDs.
     pub crds: OwnCrds,
-    /// Counts what is restored.
-    pub repairs: Repairs,
 }
 
 impl std::fmt::Debug for Upkeep {
@@ -44,15 +42,10 @@ impl std::fmt::Debug for Upkeep {
 impl Upkeep {
     /// Runs until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
-        let Self { client, manager, crds, repairs } = self;
+        let Self { client, manager, crds } = self;
         let keepers = crds.into_each().map(|crd| {
-            let keeper = Keeper {
-                client: client.clone(),
-                manager: manager.clone(),
-                crd,
-                repairs: repairs.clone(),
-                pace: Pace::default(),
-            };
+            let keeper =
+                Keeper { client: client.clone(), manager: manager.clone(), crd, pace: Pace::default() };
             keeper.run()
         });
         tokio::select! {
@@ -66,7 +59,6 @@ struct Keeper {
     client: kube::Client,
     manager: WatchManager,
     crd: OwnCrd,
-    repairs: Repairs,
     pace: Pace,
 }
 
@@ -110,7 +102,7 @@ impl Keeper {
             match self.crd.apply(&self.client).await {
                 Ok((crd, changed)) => {
                     if changed {
-                        self.repairs.count("own CRD", &self.crd.name);
+                        repairs::note("own CRD", &self.crd.name);
                     } else {
                         self.pace.relax();
                     }

@@ -25,8 +25,17 @@ const SUBRESOURCES: [&str; 16] = [
 
 /// The operator's own CRDs are never sent to the webhook: with `failurePolicy: Fail`, the only pod could not start
 /// again, because it would have to ask itself.
-const NOT_OWN_CRDS: &str = "request.resource.group != 'apiextensions.k8s.io' || \
+/// The request of a collection, or with a name to be generated, has no name.
+const NOT_OWN_CRDS: &str = "request.resource.group != 'apiextensions.k8s.io' || !has(request.name) || \
      !(request.name.endsWith('.gatekeeper.sh') || request.name.endsWith('.webtroller.dev'))";
+
+/// Enforcement can be suspended whatever policies say, and while no pod answers.
+const NOT_BREAK_GLASS: &str = "request.resource.group != 'enforcement.webtroller.dev'";
+
+/// What nodes and control planes live by. It is judged while a pod answers, and admitted while none does.
+/// A cluster-scoped request has no namespace.
+const VITAL: &str = "(has(request.namespace) && request.namespace in ['kube-system', 'kube-node-lease']) || \
+     request.resource.group == 'coordination.k8s.io'";
 
 /// Namespaces with this label are never sent to the webhook.
 const IGNORE_LABEL: &str = "admission.gatekeeper.sh/ignore";
@@ -73,30 +82,77 @@ impl WebhookConfiguration {
     }
 
     pub(super) fn object(&self) -> Value {
-        let resources: Vec<_> = ["*"].into_iter().chain(SUBRESOURCES).collect();
+        let mut webhooks = self.validation();
+        webhooks.extend([self.config_check(), self.label_guard()]);
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "ValidatingWebhookConfiguration",
             "metadata": {"name": self.name, "labels": {"gatekeeper.sh/system": "yes"}},
-            "webhooks": [{
-                "name": "validation.gatekeeper.sh",
-                "clientConfig": self.client_config(PATH),
-                "failurePolicy": self.failure_policy,
-                "matchPolicy": "Exact",
-                "sideEffects": "None",
-                "timeoutSeconds": 3,
-                "admissionReviewVersions": ["v1", "v1beta1"],
-                "objectSelector": {},
-                "namespaceSelector": {"matchExpressions": [
-                    {"key": IGNORE_LABEL, "operator": "DoesNotExist"},
-                    {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [self.namespace]}
-                ]},
-                "matchConditions": [{"name": "not-the-operators-own-crds", "expression": NOT_OWN_CRDS}],
-                "rules": [{
-                    "operations": self.operations,
-                    "apiGroups": ["*"], "apiVersions": ["*"], "resources": resources, "scope": "*"
-                }]
-            }, self.label_guard()]
+            "webhooks": webhooks
+        })
+    }
+
+    /// The webhook of all policies. Under `Fail` it is two: what nodes and control planes live by is not refused while
+    /// no pod answers.
+    fn validation(&self) -> Vec<Value> {
+        if self.failure_policy != "Fail" {
+            return vec![self.validation_of("validation.gatekeeper.sh", &self.failure_policy, None)];
+        }
+        let others = json!({"name": "not-vital", "expression": format!("!({VITAL})")});
+        let vital = json!({"name": "vital", "expression": VITAL});
+        vec![
+            self.validation_of("validation.gatekeeper.sh", "Fail", Some(others)),
+            self.validation_of("vital.validation.gatekeeper.sh", "Ignore", Some(vital)),
+        ]
+    }
+
+    fn validation_of(&self, name: &str, failure_policy: &str, condition: Option<Value>) -> Value {
+        let resources: Vec<_> = ["*"].into_iter().chain(SUBRESOURCES).collect();
+        let conditions = [
+            json!({"name": "not-the-operators-own-crds", "expression": NOT_OWN_CRDS}),
+            json!({"name": "not-break-glass", "expression": NOT_BREAK_GLASS}),
+        ];
+        let conditions: Vec<_> = conditions.into_iter().chain(condition).collect();
+        json!({
+            "name": name,
+            "clientConfig": self.client_config(PATH),
+            "failurePolicy": failure_policy,
+            "matchPolicy": "Exact",
+            "sideEffects": "None",
+            "timeoutSeconds": 3,
+            "admissionReviewVersions": ["v1", "v1beta1"],
+            "objectSelector": {},
+            "namespaceSelector": {"matchExpressions": [
+                {"key": IGNORE_LABEL, "operator": "DoesNotExist"},
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [self.namespace]}
+            ]},
+            "matchConditions": conditions,
+            "rules": [{
+                "operations": self.operations,
+                "apiGroups": ["*"], "apiVersions": ["*"], "resources": resources, "scope": "*"
+            }]
+        })
+    }
+
+    /// The Config is in the operator's own namespace, of which nothing else is sent. It can be written while no pod
+    /// answers.
+    fn config_check(&self) -> Value {
+        json!({
+            "name": "config.validation.gatekeeper.sh",
+            "clientConfig": self.client_config(PATH),
+            "failurePolicy": "Ignore",
+            "matchPolicy": "Exact",
+            "sideEffects": "None",
+            "timeoutSeconds": 3,
+            "admissionReviewVersions": ["v1", "v1beta1"],
+            "objectSelector": {},
+            "namespaceSelector": {"matchExpressions": [
+                {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [self.namespace]}
+            ]},
+            "rules": [{
+                "operations": ["CREATE", "UPDATE"],
+                "apiGroups": ["config.gatekeeper.sh"], "apiVersions": ["*"], "resources": ["configs"], "scope": "*"
+            }]
         })
     }
 
@@ -116,7 +172,7 @@ impl WebhookConfiguration {
             "namespaceSelector": {},
             "matchConditions": [
                 {"name": "carries-the-ignore-label", "expression": labelled},
-                {"name": "not-the-operators-own", "expression": format!("request.name != '{}'", self.namespace)}
+                {"name": "not-the-operators-own", "expression": format!("!has(request.name) || request.name != '{}'", self.namespace)}
             ],
             "rules": [{
                 "operations": ["CREATE", "UPDATE"],

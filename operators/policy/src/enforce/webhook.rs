@@ -13,12 +13,19 @@ use futures::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use crate::handle::PolicyHandle;
+use crate::config::Process;
+use crate::handle::{InForce, PolicyHandle};
 
-use super::Namespaces;
+use super::{Namespaces, deny_log, own_kinds};
 
 /// The part of the time to the deadline that is kept for writing the answer.
 const ANSWER: Duration = Duration::from_millis(100);
+
+/// Gatekeeper's words.
+const LEFT_OUT: &str = "Namespace is set to be ignored by Gatekeeper config";
+
+/// Says whether an answer may leave, or why not.
+type AnswerGuard = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// The handler of `/v1/admit`.
 pub struct Webhook {
@@ -26,6 +33,8 @@ pub struct Webhook {
     namespaces: Arc<dyn Namespaces>,
     budget: Budget,
     permits: Arc<Semaphore>,
+    guard: AnswerGuard,
+    logs_denies: bool,
 }
 
 impl std::fmt::Debug for Webhook {
@@ -42,22 +51,69 @@ impl Webhook {
         budget: Budget,
         concurrency: usize,
     ) -> Self {
-        Self { policies, namespaces, budget, permits: Arc::new(Semaphore::new(concurrency.max(1))) }
+        Self {
+            policies,
+            namespaces,
+            budget,
+            permits: Arc::new(Semaphore::new(concurrency.max(1))),
+            guard: Box::new(|| Ok(())),
+            logs_denies: false,
+        }
+    }
+
+    /// Asks `guard` after each decision, before the answer leaves; where it refuses, the webhook's `failurePolicy`
+    /// decides. After the decision: a process that was frozen in between must not answer with what it decided then.
+    #[must_use]
+    pub fn guarded_by(self, guard: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self { guard: Box::new(guard), ..self }
+    }
+
+    /// Logs each violation if `logs`, as Gatekeeper's `--log-denies` does.
+    #[must_use]
+    pub fn logging_denies(self, logs: bool) -> Self {
+        Self { logs_denies: logs, ..self }
     }
 
     async fn answer(&self, request: AdmissionRequest) -> AdmissionResponse {
+        let (begun, dry_run) = (Instant::now(), request.dry_run);
+        let decided = self.decide(request).await;
+        let response = match (self.guard)() {
+            Ok(()) => decided,
+            Err(reason) => AdmissionResponse::unavailable(reason),
+        };
+        count(&response, dry_run, begun.elapsed());
+        response
+    }
+
+    async fn decide(&self, request: AdmissionRequest) -> AdmissionResponse {
         let deadline = request.deadline.checked_sub(ANSWER).unwrap_or(request.deadline);
+        if self.is_left_out(&request) {
+            return AdmissionResponse::allow().with_message(LEFT_OUT);
+        }
         let namespace = match self.namespace(&request).await {
             Ok(namespace) => namespace,
             Err(reason) => return AdmissionResponse::error(reason),
         };
-        match timeout_at(deadline, self.permits.clone().acquire_owned()).await {
+        let waiting = metrics::gauge!("webtroller_reviews_waiting");
+        let begun = Instant::now();
+        waiting.increment(1.0);
+        let permit = timeout_at(deadline, self.permits.clone().acquire_owned()).await;
+        waiting.decrement(1.0);
+        metrics::histogram!("webtroller_review_wait_seconds").record(begun.elapsed());
+        match permit {
             Ok(Ok(permit)) => self.judge(request, namespace, deadline, permit).await,
             Ok(Err(error)) => AdmissionResponse::error(error.to_string()),
             Err(_) => AdmissionResponse::unavailable(
                 "overloaded: the request was not judged in time; raise --max-serving-threads or add pods",
             ),
         }
+    }
+
+    /// Whether the Config leaves out the Namespace that the object is in, or is.
+    fn is_left_out(&self, request: &AdmissionRequest) -> bool {
+        let is_namespace = request.kind.kind == "Namespace" && request.kind.group.is_empty();
+        let namespace = if is_namespace { &request.name } else { &request.namespace };
+        self.policies.current().excluded.contains(Process::Webhook, namespace)
     }
 
     async fn namespace(&self, request: &AdmissionRequest) -> Result<Option<Document>, String> {
@@ -76,22 +132,26 @@ impl Webhook {
         deadline: Instant,
         permit: OwnedSemaphorePermit,
     ) -> AdmissionResponse {
-        let (policies, budget) = (self.policies.current(), self.budget);
+        let (in_force, budget, logs) = (self.policies.current(), self.budget, self.logs_denies);
         // Policies compute for milliseconds, and an engine may panic: neither must reach the threads that keep
         // connections alive.
         let judged = tokio::task::spawn_blocking(move || {
             // Kept by the thread, not by the request: a client that gives up does not make room for another thread.
             let _permit = permit;
-            let mut review = AdmissionTarget.request(request.json()).map_err(|error| chain(&error))?;
-            if namespace.is_some() {
-                review.namespace_object = namespace;
+            match own_kinds::check(&request, &in_force.policies, &budget) {
+                Ok(warnings) => {
+                    let judged = judge(&request, namespace, &in_force, &budget, deadline);
+                    let answered = judged.map(|verdict| {
+                        deny_log::record(&request, &verdict, logs);
+                        answer(&verdict, in_force.suspension.as_deref())
+                    });
+                    answered.unwrap_or_else(AdmissionResponse::error).with_warnings(warnings)
+                }
+                Err(refusal) => refusal,
             }
-            let point = EnforcementPoint::WEBHOOK;
-            Ok::<_, String>(policies.review_until(&review, point, &budget, deadline.into_std()))
         });
         match judged.await {
-            Ok(Ok(verdict)) => response(&verdict),
-            Ok(Err(reason)) => AdmissionResponse::error(reason),
+            Ok(response) => response,
             Err(_) => AdmissionResponse::error("the policies could not be evaluated: an engine failed"),
         }
     }
@@ -101,6 +161,52 @@ impl AdmissionHandler for Webhook {
     fn admit(&self, request: AdmissionRequest) -> BoxFuture<'_, AdmissionResponse> {
         Box::pin(self.answer(request))
     }
+}
+
+fn judge(
+    request: &AdmissionRequest,
+    namespace: Option<Document>,
+    in_force: &InForce,
+    budget: &Budget,
+    deadline: Instant,
+) -> Result<Verdict, String> {
+    let mut review = AdmissionTarget.request(request.json()).map_err(|error| chain(&error))?;
+    if namespace.is_some() {
+        review.namespace_object = namespace;
+    }
+    let point = EnforcementPoint::WEBHOOK;
+    Ok(in_force.policies.review_until(&review, point, budget, deadline.into_std()))
+}
+
+fn answer(verdict: &Verdict, suspension: Option<&str>) -> AdmissionResponse {
+    match suspension {
+        Some(suspension) if verdict.is_denied() => suspended(verdict, suspension),
+        _ => response(verdict),
+    }
+}
+
+/// Counts an answer as Gatekeeper does.
+fn count(response: &AdmissionResponse, dry_run: bool, took: Duration) {
+    let status = match response.code() {
+        200 => "allow",
+        403 | 422 => "deny",
+        _ => "error",
+    };
+    let dry_run = if dry_run { "true" } else { "false" };
+    metrics::counter!(
+        "gatekeeper_validation_request_count_total", "admission_status" => status, "admission_dryrun" => dry_run
+    )
+    .increment(1);
+    metrics::histogram!("gatekeeper_validation_request_duration_seconds", "admission_status" => status)
+        .record(took);
+}
+
+/// What would be refused is admitted, and says so.
+fn suspended(verdict: &Verdict, suspension: &str) -> AdmissionResponse {
+    let denied = verdict.denial();
+    let denials = denied.lines().map(|line| format!("not enforced: {line}"));
+    let warnings = std::iter::once(suspension.to_owned()).chain(denials).chain(verdict.warnings());
+    AdmissionResponse::allow().with_warnings(warnings)
 }
 
 /// Codes and wording are Gatekeeper's.

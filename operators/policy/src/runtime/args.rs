@@ -8,11 +8,14 @@ use admission_server::{RotationTimes, TlsVersion, parse_duration};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::audit::OnceArgs;
 use crate::cli::{
     BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, ModelArgs,
     RegoArgs, SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
 };
 use crate::enforce::ExemptNamespaces;
+
+pub use super::audit_args::AuditArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,6 +58,8 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Take the webhook out of the cluster and stop the operator's pods, in the order in which no write is refused.
     Uninstall(UninstallArgs),
+    /// Judge everything in a cluster, or in a dump of one, once.
+    Audit(OnceArgs),
     /// Judge objects in files by the templates and constraints beside them.
     Test(TestArgs),
     /// Explain why constraints find violations in objects, or none.
@@ -109,9 +114,12 @@ pub struct ServeArgs {
     /// What to log, as in `info` or `webtroller=debug,kube=warn`.
     #[arg(long, env = "WEBTROLLER_LOG", default_value = "info")]
     pub log: String,
-    /// How to log.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
+    /// How to log; the default is `json` in a pod and `text` elsewhere.
+    #[arg(long, value_enum)]
+    pub log_format: Option<LogFormat>,
+    /// Log each violation that the webhook finds, whatever follows from it.
+    #[arg(long)]
+    pub log_denies: bool,
     /// Take policies from this folder of YAML instead of a cluster, judge the objects under its `review/`, and
     /// keep serving.
     #[arg(long, value_name = "DIR")]
@@ -125,16 +133,27 @@ pub struct ServeArgs {
     /// Port for /healthz and /readyz; 0 takes a free one.
     #[arg(long, default_value_t = 9090)]
     pub health_port: u16,
+    /// Port for /metrics alone; 0 takes a free one. They are at the health port, too.
+    #[arg(long, default_value_t = 8888)]
+    pub prometheus_port: u16,
     /// Reviews judged at once; the default is the number of cores.
     #[arg(long)]
     pub max_serving_threads: Option<usize>,
     /// Seconds to keep serving after SIGTERM, until endpoints have learnt that this pod is going.
     #[arg(long, default_value_t = 10)]
     pub shutdown_delay: u64,
+    /// The longest time that this pod answers without having renewed its registration, as in 60s. Then it answers 503
+    /// and ends, to start anew. Also the time after which policies are called enforced without a pod whose object was
+    /// deleted while its process may still run.
+    #[arg(long, default_value = "60s", value_parser = duration)]
+    pub registration_timeout: Duration,
     /// Readiness of a pod that starts while a template or a constraint cannot be ingested: `ignore` serves the other
     /// policies, `block` keeps the pod unready until it is repaired or deleted.
     #[arg(long, value_enum, default_value_t = BrokenPolicies::Ignore)]
     pub broken_policies: BrokenPolicies,
+    /// What is judged beside requests.
+    #[command(flatten)]
+    pub audit: AuditArgs,
     /// Where the API server reaches the webhook.
     #[command(flatten)]
     pub webhook: WebhookArgs,

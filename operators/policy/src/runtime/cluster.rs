@@ -15,20 +15,22 @@ use std::time::Duration;
 use admission_server::{Limits, Server, ServingCertificate, Shutdown, Tls};
 use constraint_framework::driver::Budget;
 use pod_status::readiness::{OnError, Policy, ReadinessTracker};
-use pod_status::{Aggregator, AggregatorConfig, PodIdentity, ReporterConfig, StatusReporter};
+use pod_status::{Aggregator, AggregatorConfig, Permit, PodIdentity, ReporterConfig, StatusReporter};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use watch_manager::WatchManager;
 
+use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
-    Ingest, OwnCrds, Registrars, Registration, Repairs, Upkeep, WebhookClient, WebhookConfiguration, Wiring,
-    shapes,
+    Ingest, OwnCrds, Registrars, Registration, Upkeep, WebhookClient, WebhookConfiguration, Wiring, shapes,
+    stale_watches,
 };
 use crate::enforce::Webhook;
 use crate::handle::{PolicyHandle, policies};
 
 use super::args::{BrokenPolicies, ServeArgs};
 use super::health_routes::OperatorHealth;
+use super::metrics::Metrics;
 use super::supervisor::Supervisor;
 use super::{RunError, admission_routes, concurrency};
 
@@ -52,7 +54,10 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
             tracing::error!(%error, "signals cannot be received");
         }
     });
-    let cluster = Cluster::connect(shutdown.clone(), supervisor.clone()).await?;
+    let mut cluster = Cluster::connect(shutdown.clone(), supervisor.clone()).await?;
+    if args.audit.is_operation() {
+        cluster.identity.operations.insert("audit".to_owned());
+    }
     let serving = tokio::select! {
         started = cluster.start(args) => Some(started?),
         () = shutdown.asked.cancelled() => None,
@@ -62,13 +67,29 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
         shutdown.drain.cancel();
     }
     shutdown.drain.cancelled().await;
+    let fenced = serving.as_ref().and_then(|reporter| reporter.permit().check().err());
+    // The last report says that this pod has stopped serving.
+    supervisor.answered().await;
     if let Some(reporter) = serving
         && tokio::time::timeout(LAST_REPORTS, reporter.shutdown()).await.is_err()
     {
         tracing::warn!("the last reports could not be stored");
     }
     supervisor.finish(LAST_MOMENT).await;
+    if let Some(fenced) = fenced {
+        return Err(RunError::Fenced(fenced));
+    }
     supervisor.failed().map_or(Ok(ExitCode::SUCCESS), |task| Err(RunError::TaskEnded { task }))
+}
+
+/// `webtroller audit`, of the cluster of the current kubeconfig or of files.
+pub(super) async fn audit_once(args: &OnceArgs) -> Result<ExitCode, RunError> {
+    let connect = async || {
+        let config = kube::Config::infer().await.map_err(RunError::NoCluster)?;
+        client::client(config).map_err(RunError::Cluster)
+    };
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+    crate::audit::audit_once(args, connect, &mut out, &mut err).await.map(ExitCode::from)
 }
 
 struct Cluster {
@@ -78,7 +99,7 @@ struct Cluster {
     identity: PodIdentity,
     shutdown: Shutdown,
     supervisor: Supervisor,
-    repairs: Repairs,
+    metrics: Metrics,
     /// What start-up waits for; `None` once it is over.
     starting: watch::Sender<Option<String>>,
 }
@@ -95,7 +116,7 @@ impl Cluster {
             identity: identity::identity(),
             shutdown,
             supervisor,
-            repairs: Repairs::default(),
+            metrics: Metrics::collect()?,
         })
     }
 
@@ -109,15 +130,16 @@ impl Cluster {
         // What cannot be listed may hold policies that other pods enforce.
         let tracker =
             ReadinessTracker::new(Policy::default().permanent(permanent).unlistable(OnError::Block));
-        self.serve_health(args, &tracker).await?;
+        let (manager, driver) = WatchManager::builder(self.client.clone()).build();
+        self.serve_health(args, &tracker, manager.clone()).await?;
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
         let mut crds = OwnCrds::new([serde_json::json!(pod_status::ReportKind::default().crd())])?;
         let certificates = self.prepare(args, &mut crds).await?;
-        let (manager, driver) = WatchManager::builder(self.client.clone()).build();
         self.supervisor.background("watch manager", driver);
         self.stop_at_drain(manager.clone());
-        let reporter = self.start_reports().await?;
+        let reporter = self.start_reports(args).await?;
+        self.end_when_fenced(reporter.permit());
         let ready = self.ready_flag(&tracker);
         let tls = Tls::new(&certificates.serving, tls_options(&args.certificates).await?)?;
         let configuration =
@@ -125,16 +147,15 @@ impl Cluster {
         let registration = self.register(configuration.subscribe(), ready.clone());
         self.keep_certificates(args, certificates, Effects { tls: tls.clone(), configuration });
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
-        let upkeep = Upkeep {
-            client: self.client.clone(),
-            manager: manager.clone(),
-            crds,
-            repairs: self.repairs.clone(),
-        };
+        let upkeep = Upkeep { client: self.client.clone(), manager: manager.clone(), crds };
         self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
-        let policies = self.ingest(manager, &reporter, registration, &tracker)?;
+        let policies = self.ingest(manager.clone(), &reporter, registration, &tracker)?;
+        self.audit(args, manager, policies.clone(), namespaces.clone(), ready.clone());
 
-        let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args));
+        let permit = reporter.permit();
+        let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args))
+            .logging_denies(args.log_denies)
+            .guarded_by(move || permit.check().map_err(|fenced| fenced.to_string()));
         let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), move || *ready.borrow());
         let server = Server::new(webhook_listener, routes).with_tls(tls);
         self.supervisor.serve("webhook server", server.run(self.shutdown.clone()));
@@ -162,7 +183,6 @@ impl Cluster {
             parents: aggregator.parent_changes(),
             namespace: self.identity.namespace.clone(),
             registration,
-            repairs: self.repairs.clone(),
         };
         let ingest = Ingest::new(wiring, tracker);
         tracker.seal();
@@ -171,14 +191,36 @@ impl Cluster {
         Ok(handle)
     }
 
+    /// Judges what is in the cluster already, in one process at a time.
+    fn audit(
+        &self,
+        args: &ServeArgs,
+        manager: WatchManager,
+        policies: PolicyHandle,
+        namespaces: Arc<NamespaceStore>,
+        ready: watch::Receiver<bool>,
+    ) {
+        if !args.audit.is_operation() {
+            return;
+        }
+        let context = AuditContext {
+            client: self.client.clone(),
+            manager,
+            policies,
+            namespaces,
+            identity: self.identity.clone(),
+            options: args.audit.options(),
+        };
+        self.supervisor.background("audit", Audit::new(context).run(ready, self.shutdown.asked.clone()));
+    }
+
     /// Keeps the webhook registered once this process can answer.
     fn register(
         &self,
         configuration: watch::Receiver<WebhookConfiguration>,
         ready: watch::Receiver<bool>,
     ) -> watch::Receiver<Option<String>> {
-        let (registration, state) =
-            Registration::new(self.client.clone(), configuration, self.repairs.clone());
+        let (registration, state) = Registration::new(self.client.clone(), configuration);
         let drain = self.shutdown.drain.clone();
         self.supervisor.background("webhook registration", registration.run(ready, drain));
         state
@@ -211,7 +253,12 @@ impl Cluster {
 }
 
 impl Cluster {
-    async fn serve_health(&self, args: &ServeArgs, tracker: &ReadinessTracker) -> Result<(), RunError> {
+    async fn serve_health(
+        &self,
+        args: &ServeArgs,
+        tracker: &ReadinessTracker,
+        manager: WatchManager,
+    ) -> Result<(), RunError> {
         let (listener, address) = listen(args.host, args.health_port).await?;
         let (tracker, asked, starting) =
             (tracker.clone(), self.shutdown.asked.clone(), self.starting.subscribe());
@@ -219,28 +266,48 @@ impl Cluster {
             if asked.is_cancelled() {
                 return Err(vec!["the process has been asked to end".to_owned()]);
             }
-            if tracker.ready().borrow().is_ready() {
-                return Ok(());
-            }
-            let missing = tracker.explain();
-            let missing = missing.iter().map(ToString::to_string);
-            Err(starting.borrow().iter().cloned().chain(missing).collect())
+            let missing = match tracker.ready().borrow().is_ready() {
+                true => note_stale(stale_watches(&manager)),
+                false => tracker.explain().iter().map(ToString::to_string).collect(),
+            };
+            let missing: Vec<_> = starting.borrow().iter().cloned().chain(missing).collect();
+            if missing.is_empty() { Ok(()) } else { Err(missing) }
         };
-        let routes = OperatorHealth::new(readiness, self.supervisor.clone(), self.repairs.clone());
+        let readiness: Arc<dyn Fn() -> Result<(), Vec<String>> + Send + Sync> = Arc::new(readiness);
+        let asked = readiness.clone();
+        let metrics = self.metrics.clone().refreshed_by(move || {
+            metrics::gauge!("webtroller_ready").set(if asked().is_ok() { 1.0 } else { 0.0 });
+        });
+        let routes = OperatorHealth::new(move || readiness(), self.supervisor.clone(), metrics.clone());
         let server = Server::new(listener, routes).with_limits(Limits::health());
         self.supervisor.serve("health server", server.run(self.shutdown.clone()));
-        tracing::info!(health = %address, "health");
+        let (listener, metrics_address) = listen(args.host, args.prometheus_port).await?;
+        let server = Server::new(listener, metrics).with_limits(Limits::health());
+        self.supervisor.serve("metrics server", server.run(self.shutdown.clone()));
+        tracing::info!(health = %address, metrics = %metrics_address, "health");
         Ok(())
     }
 
     /// The registration must be stored before anything is listed, or an aggregator could count everybody without
     /// this pod while it still serves something old.
-    async fn start_reports(&self) -> Result<StatusReporter, RunError> {
-        let (reporter, driver) =
-            StatusReporter::new(self.client.clone(), self.identity.clone(), ReporterConfig::default());
+    async fn start_reports(&self, args: &ServeArgs) -> Result<StatusReporter, RunError> {
+        let config = ReporterConfig::default().fence(args.registration_timeout);
+        let (reporter, driver) = StatusReporter::new(self.client.clone(), self.identity.clone(), config);
         self.supervisor.background("reporter", driver);
         reporter.registered().await?;
         Ok(reporter)
+    }
+
+    /// Ends the process once its registration is lost: statements may have been made without this pod, so it must
+    /// not answer before it has read everything anew, which is what a start does.
+    fn end_when_fenced(&self, permit: Permit) {
+        let drain = self.shutdown.drain.clone();
+        self.supervisor.background("registration", async move {
+            tokio::select! {
+                fenced = permit.fenced() => tracing::error!(reason = %fenced, "the process ends, to start anew"),
+                () = drain.cancelled() => {}
+            }
+        });
     }
 
     fn aggregator(&self) -> Aggregator {
@@ -274,6 +341,13 @@ impl Cluster {
             namespace,
         }
     }
+}
+
+/// Shows at `/metrics` what readiness sees.
+fn note_stale(stale: Vec<String>) -> Vec<String> {
+    metrics::gauge!("webtroller_stale_watches")
+        .set(f64::from(u32::try_from(stale.len()).unwrap_or(u32::MAX)));
+    stale
 }
 
 async fn listen(host: Option<IpAddr>, port: u16) -> Result<(TcpListener, SocketAddr), RunError> {

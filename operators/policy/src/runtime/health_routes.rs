@@ -5,33 +5,32 @@ use futures::future::BoxFuture;
 use http_body_util::Full;
 use hyper::{Request, Response, StatusCode};
 
-use crate::controller::Repairs;
-
+use super::metrics::Metrics;
 use super::supervisor::Supervisor;
 
 /// The routes of the health port.
 pub(super) struct OperatorHealth {
     probes: HealthRoutes,
     supervisor: Supervisor,
-    repairs: Repairs,
+    metrics: Metrics,
 }
 
 impl OperatorHealth {
-    /// Routes that answer `/readyz` by `readiness`, `/healthz` by the tasks of `supervisor`, and `/metrics` with the
-    /// counters of `repairs`.
+    /// Routes that answer `/readyz` by `readiness`, `/healthz` by the tasks of `supervisor`, and `/metrics` with
+    /// `metrics`.
     pub(super) fn new(
         readiness: impl Fn() -> Result<(), Vec<String>> + Send + Sync + 'static,
         supervisor: Supervisor,
-        repairs: Repairs,
+        metrics: Metrics,
     ) -> Self {
-        Self { probes: HealthRoutes::new(readiness), supervisor, repairs }
+        Self { probes: HealthRoutes::new(readiness), supervisor, metrics }
     }
 }
 
 impl Routes for OperatorHealth {
     fn route(&self, request: Request<Body>) -> BoxFuture<'_, Answer> {
         match (request.uri().path(), self.supervisor.failed()) {
-            ("/metrics", _) => answer(StatusCode::OK, self.repairs.exposition()),
+            ("/metrics", _) => answer(StatusCode::OK, self.metrics.render()),
             ("/healthz", Some(task)) => {
                 answer(StatusCode::INTERNAL_SERVER_ERROR, format!("the task {task} ended\n"))
             }

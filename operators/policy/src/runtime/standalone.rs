@@ -67,7 +67,7 @@ async fn judge_until(
     let mut policies = PolicyFolder::new(folder);
     loop {
         let reading = policies.read();
-        publisher.publish(reading.policies.clone());
+        publisher.publish(reading.policies.clone().into());
         let verdicts = client.judge(&reading.reviews).await;
         screen.show(&mut std::io::stdout().lock(), &reading, &verdicts).map_err(RunError::Screen)?;
         tokio::select! {

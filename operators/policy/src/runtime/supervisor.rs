@@ -40,11 +40,16 @@ impl Supervisor {
         self.failed.get().copied()
     }
 
+    /// Waits until all requests are answered.
+    pub(super) async fn answered(&self) {
+        self.serving.close();
+        self.serving.wait().await;
+    }
+
     /// Waits until all requests are answered, then `moment` for the other tasks.
     pub(super) async fn finish(&self, moment: Duration) {
-        self.serving.close();
         self.background.close();
-        self.serving.wait().await;
+        self.answered().await;
         if tokio::time::timeout(moment, self.background.wait()).await.is_err() {
             tracing::warn!("tasks that talk to the API server did not end in time and are dropped");
         }

@@ -36,7 +36,7 @@ async fn an_api_server_that_is_away_is_waited_for_and_named_and_does_not_hold_up
 }
 
 /// A kubeconfig by which the operator acts as a service account with the rights of the role `webtroller`.
-async fn service_account(cluster: &Cluster, folder: &tempfile::TempDir) -> PathBuf {
+pub(crate) async fn service_account(cluster: &Cluster, folder: &tempfile::TempDir) -> PathBuf {
     let mut config = Kubeconfig::read_from(cluster.plane.kubeconfig()).unwrap();
     let user = config.auth_infos[0].auth_info.as_mut().unwrap();
     user.impersonate = Some(format!("system:serviceaccount:{NAMESPACE}:default"));
@@ -53,7 +53,7 @@ async fn service_account(cluster: &Cluster, folder: &tempfile::TempDir) -> PathB
 }
 
 /// The rights of the operator; those on constraints and on webhook configurations only where they are asked for.
-fn role(constraints: &str, configurations: &str) -> String {
+pub(crate) fn role(constraints: &str, configurations: &str) -> String {
     format!(
         "
 apiVersion: rbac.authorization.k8s.io/v1
@@ -63,7 +63,7 @@ rules:
 - {{apiGroups: [''], resources: [namespaces, pods, secrets], verbs: ['*']}}
 - {{apiGroups: [apiextensions.k8s.io], resources: ['*'], verbs: ['*']}}
 - {{apiGroups: [coordination.k8s.io], resources: [leases], verbs: ['*']}}
-- apiGroups: [templates.gatekeeper.sh, config.gatekeeper.sh, syncset.gatekeeper.sh, status.webtroller.dev]
+- apiGroups: [templates.gatekeeper.sh, config.gatekeeper.sh, syncset.gatekeeper.sh, status.webtroller.dev, enforcement.webtroller.dev]
   resources: ['*']
   verbs: ['*']
 - {{apiGroups: [constraints.gatekeeper.sh], resources: ['*/status'], verbs: ['*']}}
@@ -71,6 +71,29 @@ rules:
 - {{apiGroups: [admissionregistration.k8s.io], resources: ['*'], verbs: [{configurations}]}}
 "
     )
+}
+
+#[tokio::test]
+async fn a_ready_pod_that_may_no_longer_watch_a_kind_becomes_unready_until_it_may() {
+    let mut cluster = Cluster::start().await;
+    let first = cluster.operator().await;
+    cluster.quickstart().await;
+    first.stop().await;
+    cluster.must(&["delete", CONFIGURATION]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = service_account(&cluster, &folder).await;
+    cluster.apply(&role("'*'", "'*'")).await;
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let operator = Operator::start_ready(&kubeconfig, identity).await;
+
+    cluster.apply(&role("get", "'*'")).await;
+    // A watch that is open stays open; a restart closes it.
+    cluster.plane.restart(Component::ApiServer).await.unwrap();
+    let body = operator.until_readyz(|code, body| code == 503 && body.contains("K8sReplicaLimits")).await;
+    assert!(body.contains("forbidden"), "{body}");
+    cluster.apply(&role("'*'", "'*'")).await;
+    operator.until_readyz(|code, _| code == 200).await;
+    operator.stop().await;
 }
 
 #[tokio::test]

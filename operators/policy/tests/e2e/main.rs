@@ -8,14 +8,19 @@
     reason = "as above"
 )]
 
+mod audit;
+mod audit_agreement;
 mod bad_input;
 mod certificates;
 mod cluster;
 mod endings;
 mod exemptions;
 mod faults;
+mod fencing;
 mod fleet;
+mod guards;
 mod https;
+mod metrics;
 mod operator;
 mod ownership;
 mod policies;
@@ -25,3 +30,4 @@ mod quickstart;
 mod standalone;
 mod start;
 mod trial;
+mod verdicts;

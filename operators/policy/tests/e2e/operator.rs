@@ -5,9 +5,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
 /// Far more than any step takes on a loaded machine: a test that hangs must end.
@@ -16,7 +17,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// A process of the binary under test. It is killed when dropped.
 pub(crate) struct Operator {
     pub(crate) child: Child,
-    logs: Lines<BufReader<ChildStderr>>,
+    /// Read to the end all the time: a process whose pipe is full hangs.
+    logs: UnboundedReceiver<String>,
     /// `host:port` of `/v1/admit`.
     pub(crate) webhook: String,
     /// `host:port` of `/readyz`.
@@ -48,7 +50,7 @@ impl Operator {
         Self::launch_with(kubeconfig, identity, host, &[]).await
     }
 
-    async fn launch_with(
+    pub(crate) async fn launch_with(
         kubeconfig: impl AsRef<Path>,
         identity: [&str; 3],
         host: &str,
@@ -57,14 +59,23 @@ impl Operator {
         let mut command = webtroller();
         command
             .args(["serve", "--log", "info", "--log-format", "json", "--host", "127.0.0.1", "--port", "0"])
-            .args(["--health-port", "0", "--webhook-url-host", host, "--failure-policy", "fail"])
+            .args([
+                "--health-port",
+                "0",
+                "--prometheus-port",
+                "0",
+                "--webhook-url-host",
+                host,
+                "--failure-policy",
+                "fail",
+            ])
             .args(["--shutdown-delay", "1", "--webhook-operations", "CREATE,UPDATE,DELETE"])
             .args(more)
             .env("KUBECONFIG", kubeconfig.as_ref())
             .envs([("POD_NAME", identity[0]), ("POD_NAMESPACE", identity[1]), ("POD_UID", identity[2])])
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let logs = BufReader::new(child.stderr.take().unwrap()).lines();
+        let logs = lines(child.stderr.take().unwrap());
         let mut operator = Self { child, logs, webhook: String::new(), health: String::new() };
         operator.health = operator.log("health").await["health"].as_str().unwrap().to_owned();
         operator
@@ -81,7 +92,7 @@ impl Operator {
     pub(crate) async fn log(&mut self, message: &str) -> Value {
         let search = async {
             let mut seen = Vec::new();
-            while let Some(line) = self.logs.next_line().await.unwrap() {
+            while let Some(line) = self.logs.recv().await {
                 let parsed: Value = serde_json::from_str(&line).unwrap_or_default();
                 if parsed["fields"]["message"] == message {
                     return parsed["fields"].clone();
@@ -127,17 +138,19 @@ impl Operator {
 
     /// Asks `/readyz` until its answer is as `accept` wants it.
     pub(crate) async fn until_readyz(&self, accept: impl Fn(u16, &str) -> bool) -> String {
+        let mut last = (0, String::new());
         let asking = async {
             let mut ticks = tokio::time::interval(Duration::from_millis(100));
-            loop {
+            while !accept(last.0, &last.1) {
                 ticks.tick().await;
-                let (code, body) = self.readyz().await;
-                if accept(code, &body) {
-                    return body;
-                }
+                last = readyz(&self.health).await.unwrap_or_default();
             }
         };
-        timeout(PATIENCE, asking).await.expect("readyz must answer as expected")
+        if timeout(PATIENCE, asking).await.is_err() {
+            let process = self.child.id().map(|id| std::fs::read_to_string(format!("/proc/{id}/stat")));
+            panic!("readyz must answer as expected, not {last:?}; the process is {process:?}");
+        }
+        last.1
     }
 
     /// Sends SIGTERM and waits for a clean exit.
@@ -166,4 +179,16 @@ async fn get(address: &str, path: &str) -> Option<(u16, String)> {
     stream.read_to_string(&mut answer).await.ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
+fn lines(stderr: ChildStderr) -> UnboundedReceiver<String> {
+    let (sender, receiver) = unbounded_channel();
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(stderr).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            // Nobody listens any more: the pipe is still to be emptied.
+            let _ = sender.send(line);
+        }
+    });
+    receiver
 }

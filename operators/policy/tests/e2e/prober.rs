@@ -194,7 +194,7 @@ async fn probe(
     }
 }
 
-fn review() -> String {
+pub(crate) fn review() -> String {
     let object = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"forbidden"}}"#;
     format!(
         r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"uid":"u","operation":"CREATE",

@@ -25,6 +25,10 @@ mod cluster;
 mod operator;
 #[path = "../e2e/trial.rs"]
 mod trial;
+#[path = "../e2e/verdicts.rs"]
+mod verdicts;
+
+mod audit;
 
 const POLICIES: [&str; 10] = [
     "general/allowedrepos",
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         );
     }
     let ignored = library.is_none();
+    let audited = library.clone();
     let root = library.clone().map(|root| root.join("library"));
     let of_library = LIBRARY.map(|expected| suites("public_library", root.clone(), expected));
     let examples = cluster::workspace("examples/policies");
@@ -57,6 +62,13 @@ fn main() -> ExitCode {
         let policies = POLICIES.map(|name| trial::Policy::read(root.join("library").join(name)));
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(trial::check(policies.into()));
+        Ok(())
+    });
+    trials.push(test.with_ignored_flag(ignored));
+    let test = Trial::test("the_audit_finds_what_gatekeepers_manager_finds", move || {
+        let root = audited.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(audit::agrees_with_gatekeeper(&root.join("library")));
         Ok(())
     });
     trials.push(test.with_ignored_flag(ignored));

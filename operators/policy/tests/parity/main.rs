@@ -7,5 +7,6 @@
 mod fixtures;
 mod flags;
 mod generated;
+mod manager_flags;
 mod program;
 mod scalars;

@@ -360,3 +360,92 @@ fn every_violation_is_reported_in_the_order_of_the_fields() {
     let places: Vec<&str> = report.violations.iter().map(|violation| violation.at.as_str()).collect();
     assert_eq!(places, ["/status/b", "/status/a", "/spec/c"]);
 }
+
+#[test]
+fn the_declared_shapes_of_metadata_are_compared() {
+    let check = |direction: &str, at: &str, shape: Value| {
+        let (path, shape) = (path(at), Shape::from_schema(shape));
+        let field =
+            if direction == "read" { FieldSpec::read(path, shape) } else { FieldSpec::write(path, shape) };
+        texts(&check_crd(&crd(object(json!({}))), "v1", &[field]))
+    };
+    let map = |each: &str| json!({"type": "object", "additionalProperties": {"type": each}});
+    assert_eq!(check("read", "/metadata/labels", map("string")), [""; 0]);
+    assert_eq!(check("write", "/metadata/annotations/x", json!({"type": "string"})), [""; 0]);
+    assert_eq!(
+        check("write", "/metadata/labels", map("integer")),
+        ["/metadata/labels/*: the contract says integer, and the schema says string"]
+    );
+    assert_eq!(
+        check("read", "/metadata/finalizers", json!({"type": "string"})),
+        ["/metadata/finalizers: the contract says string, and the schema says array"]
+    );
+    let owner = object(json!({"uid": {"type": "string"}, "colour": {"type": "string"}}));
+    let found = check("write", "/metadata/ownerReferences", json!({"type": "array", "items": owner}));
+    assert!(
+        found.contains(
+            &"/metadata/ownerReferences/*/colour: not in the schema: declare it, or the API server drops it"
+                .to_owned()
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn multiples_are_not_compared() {
+    let of = |number: i32| json!({"type": "integer", "multipleOf": number});
+    let restricted =
+        "/status/f: not verified: the schema restricts the value by multipleOf, which is not compared";
+    check("write", of(5), json!({"type": "integer"}), &[restricted]);
+    check("write", of(5), of(2), &[restricted]);
+    check("write", of(5), of(5), &[]);
+    check("read", of(5), json!({"type": "integer"}), &[]);
+}
+
+#[test]
+fn what_a_parent_requires_is_needed_to_create_it() {
+    let mut f = object(json!({"g": {"type": "string"}, "h": {"type": "string"}}));
+    f["required"] = json!(["h"]);
+    let text = || Shape::from(FieldType::String);
+    let check = |status: Value, fields: &[FieldSpec]| texts(&check_crd(&crd(status), "v1", fields));
+    let write = |at: &str| FieldSpec::write(path(at), text());
+    let expected = "/status/f: not verified: where it does not exist yet, it cannot be created without h, which the \
+                    contract does not write";
+    assert_eq!(check(object(json!({"f": f})), &[write("/status/f/g")]), [expected]);
+    assert_eq!(check(object(json!({"f": f})), &[write("/status/f/g"), write("/status/f/h")]), [""; 0]);
+    assert_eq!(check(object(json!({"f": f})), &[FieldSpec::read(path("/status/f/g"), text())]), [""; 0]);
+    let mut always = object(json!({"f": f.clone()}));
+    always["required"] = json!(["f"]);
+    assert_eq!(check(always, &[write("/status/f/g")]), [expected], "the status may be missing as a whole");
+    f["properties"]["h"]["default"] = json!("x");
+    assert_eq!(check(object(json!({"f": f})), &[write("/status/f/g")]), [""; 0]);
+}
+
+#[test]
+fn an_embedded_resource_keeps_what_it_declares() {
+    let mut embedded = object(json!({"spec": object(json!({"a": {"type": "string"}}))}));
+    embedded["x-kubernetes-embedded-resource"] = json!(true);
+    let check = |at: &str, shape: FieldType| {
+        texts(&check_crd(&crd(object(json!({"f": embedded}))), "v1", &[FieldSpec::write(path(at), shape)]))
+    };
+    let missing = |at: &str| format!("{at}: not in the schema: declare it, or the API server drops it");
+    let unnamed = "/status/f: not verified: where it does not exist yet, it cannot be created without apiVersion, kind, \
+                   which the contract does not write";
+    assert_eq!(check("/status/f/spec/a", FieldType::String), [unnamed]);
+    assert_eq!(check("/status/f/other", FieldType::String), [missing("/status/f/other"), unnamed.to_owned()]);
+    assert_eq!(check("/status/f/metadata/labels/x", FieldType::String), [unnamed]);
+}
+
+#[test]
+fn a_schema_that_branches_and_returns_to_itself_is_compared_once() {
+    let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "name": {"type": "string"}}});
+    let report = check_crd(&crd(object(json!({"f": tree}))), "v1", &[field("read", tree.clone())]);
+    assert!(report.violations.is_empty() && report.unverified.len() <= 2, "{report:?}");
+    let spec = |shape: &Value| {
+        crate::contract::ContractSpec::new("c", "x").version("v1", [field("read", shape.clone())])
+    };
+    let mut other = tree.clone();
+    other["properties"]["name"]["enum"] = json!(["a"]);
+    let changes = spec(&tree).diff(&spec(&other));
+    assert_eq!(changes[0].to_string(), "breaking: v1 /status/f/name: the contract reads only \"a\"");
+}

@@ -73,3 +73,10 @@ fn an_ambiguous_version_belongs_to_the_newest_contract() {
     assert_eq!(contract().contract_version_of(&crd, "v1"), Some("v1beta1"));
     assert_eq!(contract().contract_version_of(&crd, "v3"), None);
 }
+
+#[test]
+fn a_contract_version_may_have_any_name() {
+    let contract = ContractSpec::new("machine", "cluster.x-k8s.io").version("stable", []);
+    let provider = contract.discover(&crd(&[("stable", "v1"), ("provider", "x")], &["v1"])).unwrap();
+    assert_eq!(provider.contract_version, "stable");
+}

@@ -17,7 +17,7 @@ use super::observed::{Observed, Owner};
 
 /// Rises when a release asks for other CRDs than the one before. A pod leaves CRDs of a higher revision alone, so that
 /// two releases do not undo each other's writes during an upgrade.
-pub(in crate::controller) const REVISION: u64 = 1;
+pub(in crate::controller) const REVISION: u64 = 2;
 /// The annotation that holds [`REVISION`].
 pub(in crate::controller) const REVISION_ANNOTATION: &str = "webtroller.dev/revision";
 
@@ -123,7 +123,10 @@ impl Desired {
 fn crd(compiled: &CompiledTemplate) -> Value {
     let mut crd = compiled.crd();
     let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
-    versions.into_iter().flatten().for_each(add_enforced_column);
+    for version in versions.into_iter().flatten() {
+        add_enforced_column(version);
+        merge_conditions_by_type(version);
+    }
     crd
 }
 
@@ -136,6 +139,27 @@ fn reference(template: &ParentKey) -> OwnerReference {
         uid: template.uid.clone(),
         controller: Some(true),
         block_owner_deletion: Some(true),
+    }
+}
+
+/// The audit and the aggregator each have conditions of their own, and apply them without knowing of the other's.
+fn merge_conditions_by_type(version: &mut Value) {
+    if let Some(status) = version.pointer_mut("/schema/openAPIV3Schema/properties/status") {
+        *status = json!({
+            "type": "object",
+            "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"conditions": {
+                "type": "array",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["type"],
+                "items": {
+                    "type": "object",
+                    "required": ["type"],
+                    "properties": {"type": {"type": "string"}},
+                    "x-kubernetes-preserve-unknown-fields": true,
+                },
+            }},
+        });
     }
 }
 

@@ -6,6 +6,7 @@ use constraint_framework::IngestError;
 use constraint_framework::api::ConstraintRef;
 use pod_status::ParentKey;
 use pod_status::readiness::Failure;
+use serde_json::Value;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
@@ -23,9 +24,16 @@ struct Known {
     key: ParentKey,
     generation: i64,
     points: Points,
+    action: String,
+    is_good: bool,
 }
 
 impl Constraints {
+    /// The action of each constraint, and whether it is in force as it is.
+    pub(super) fn actions(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.0.values().map(|known| (known.action.as_str(), known.is_good))
+    }
+
     /// The kinds of which there are constraints.
     pub(super) fn kinds(&self) -> BTreeSet<String> {
         self.0.keys().map(|id| id.kind.clone()).collect()
@@ -67,7 +75,9 @@ impl Ingest {
         }
         let constraint = duck::constraint(object);
         let points = constraint.as_ref().map_or_else(|_| Points::default(), |read| Points::of(&read.spec));
-        self.constraints.0.insert(id.clone(), Known { key, generation, points });
+        let spec = constraint.as_ref().map(|read| &read.spec).unwrap_or(&Value::Null);
+        let action = spec.get("enforcementAction").and_then(Value::as_str).unwrap_or("deny").to_owned();
+        self.constraints.0.insert(id.clone(), Known { key, generation, points, action, is_good: false });
         match constraint {
             Ok(constraint) => {
                 let outcome = self.policies.put_constraint(constraint);
@@ -108,8 +118,9 @@ impl Ingest {
     }
 
     fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
+        let not_judged = self.not_judged();
         let (Some(known), Some(source)) =
-            (self.constraints.0.get(id), self.templates.constraints_source(&id.kind))
+            (self.constraints.0.get_mut(id), self.templates.constraints_source(&id.kind))
         else {
             return;
         };
@@ -118,8 +129,8 @@ impl Ingest {
             Some(IngestError::Json(reason)) => vec![pod_error("create_error", reason.clone())],
             Some(error) => pod_errors(error),
         };
-        let registration = self.registration.borrow();
-        let detail = known.points.detail(errors.is_empty(), registration.as_deref(), known.generation);
+        known.is_good = errors.is_empty();
+        let detail = known.points.detail(errors.is_empty(), not_judged.as_deref(), known.generation);
         let failure = (!errors.is_empty()).then_some((Failure::Permanent, errors));
         let (parent, generation, source) = (known.key.clone(), known.generation, source.clone());
         self.outcomes.push(Outcome { parent, generation, source, failure, detail });

@@ -1,12 +1,18 @@
 //! Referential data: the objects of the kinds that SyncSets and the Config ask for. Which kinds those are is in
 //! `sources`.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use constraint_framework::review::Document;
-use constraint_framework::target::AdmissionTarget;
+use constraint_framework::target::{AdmissionTarget, Target};
 use pod_status::readiness::Failure;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
+use crate::config::{ExcludedNamespaces, Process};
+
 use super::Ingest;
+use super::gauges::count_sync;
 use super::sources::{GvkKey, gvk_key};
 
 impl Ingest {
@@ -32,9 +38,39 @@ impl Ingest {
         }
         let document = Document::from_text(object.json().to_owned());
         let Ok(document) = document else { return };
-        if self.policies.put_object(&AdmissionTarget, document.clone()).is_ok() {
+        if self.offer(&document) {
             self.sync.kinds.entry(key).or_default().objects.insert(name(object), document);
-            self.changed = true;
+        }
+    }
+
+    /// Puts an object in the inventory unless its Namespace is left out. Returns whether the inventory could hold it.
+    fn offer(&mut self, document: &Document) -> bool {
+        if self.sync.excluded.contains(Process::Sync, namespace(document)) {
+            return AdmissionTarget.inventory_path(document).is_ok();
+        }
+        let begun = Instant::now();
+        let fits = self.policies.put_object(&AdmissionTarget, document.clone()).is_ok();
+        count_sync(begun.elapsed());
+        self.changed |= fits;
+        fits
+    }
+
+    /// Leaves out other Namespaces than before: objects leave the inventory, and those that were left out come back.
+    pub(super) fn exclude(&mut self, excluded: ExcludedNamespaces) {
+        if *self.sync.excluded == excluded {
+            return;
+        }
+        let before = std::mem::replace(&mut self.sync.excluded, Arc::new(excluded));
+        self.changed = true;
+        let objects: Vec<_> =
+            self.sync.kinds.values().flat_map(|kind| kind.objects.values()).cloned().collect();
+        for object in objects {
+            let is_out = |excluded: &ExcludedNamespaces| excluded.contains(Process::Sync, namespace(&object));
+            match (is_out(&before), is_out(&self.sync.excluded)) {
+                (false, true) => self.drop_object(&object),
+                (true, false) => drop(self.offer(&object)),
+                _ => {}
+            }
         }
     }
 
@@ -50,6 +86,11 @@ impl Ingest {
         let _ = self.policies.remove_object(&AdmissionTarget, document);
         self.changed = true;
     }
+}
+
+/// The Namespace that an object is in, or is.
+fn namespace(document: &Document) -> &str {
+    if document.is_namespace() { document.name() } else { document.namespace() }
 }
 
 fn name(object: &WatchedObject) -> (Option<String>, String) {

@@ -9,9 +9,11 @@ use tokio::time::Instant;
 
 use crate::controller::crds::{Comparison, CrdEvent, Desired, Placed};
 use crate::controller::kinds::constraint;
+use crate::controller::repairs;
 use crate::controller::status::pod_error;
 
 use super::Ingest;
+use super::gauges::count_ingestion;
 use super::jobs::ESTABLISH;
 use super::templates::Known;
 
@@ -84,7 +86,7 @@ impl Ingest {
         if known.placed_at.is_none_or(|at| at.elapsed() > QUIET) {
             known.attempts = 0;
         }
-        self.repairs.count("constraint CRD", &desired.name);
+        repairs::note("constraint CRD", &desired.name);
         let reason =
             format!("another client changed or deleted the CRD {}; it is being restored", desired.name);
         self.template_outcome(name, Some((Failure::Transient, vec![pod_error("update_error", reason)])));
@@ -143,6 +145,9 @@ impl Ingest {
     fn template_served(&mut self, name: &str) {
         let Some(known) = self.templates.known.get_mut(name).filter(|known| !known.placed) else { return };
         let Some(compiled) = known.compiled.clone() else { return };
+        if known.placed_at.is_none() {
+            count_ingestion(true, known.begun.elapsed());
+        }
         (known.placed, known.placed_at, known.job) = (true, Some(Instant::now()), None);
         let kind = compiled.constraint_kind().to_owned();
         let other = known.watched.take_if(|(watched, _)| *watched != kind);

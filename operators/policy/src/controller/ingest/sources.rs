@@ -1,6 +1,7 @@
 //! SyncSets and the Config: the kinds that they ask for are watched, and each is reported by what became of its kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use constraint_framework::review::Document;
@@ -13,13 +14,14 @@ use pod_status::readiness::{Failure, ReadinessSource};
 use serde_json::Value;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
+use crate::config::ExcludedNamespaces;
 use crate::controller::api_error::reason;
 use crate::controller::kinds::CONFIG;
 use crate::controller::status::{Outcome, pod_error};
 use crate::controller::sync::{CONFIG_NAME, SyncSources};
 
-use super::Ingest;
 use super::templates::parent_key;
+use super::{Ingest, gauges};
 
 /// Answers that a kind is not served before that counts. An API server that starts serves some kinds late.
 const CONFIRMATIONS: u32 = 2;
@@ -31,6 +33,8 @@ pub(super) struct Synced {
     source: ReadinessSource,
     sources: SyncSources,
     pending_lists: BTreeSet<String>,
+    /// What the Config leaves out.
+    pub(super) excluded: Arc<ExcludedNamespaces>,
     pub(super) kinds: BTreeMap<GvkKey, Kind>,
 }
 
@@ -69,7 +73,13 @@ impl Synced {
     pub(super) fn new(source: ReadinessSource) -> Self {
         source.list_begins();
         let pending_lists = ["SyncSet", "Config"].map(str::to_owned).into();
-        Self { source, sources: SyncSources::default(), pending_lists, kinds: BTreeMap::new() }
+        Self {
+            source,
+            sources: SyncSources::default(),
+            pending_lists,
+            excluded: Arc::default(),
+            kinds: BTreeMap::new(),
+        }
     }
 }
 
@@ -100,6 +110,10 @@ impl Ingest {
         self.sync.sources.remove(&key);
         self.sync.source.cancel(&key);
         self.reporter.removed(&key);
+        self.parents.removed(&key.reference);
+        if self.does_not_count(&key).is_none() && key.reference.kind == CONFIG.kind {
+            self.exclude(ExcludedNamespaces::default());
+        }
         self.follow_sync();
     }
 
@@ -113,6 +127,12 @@ impl Ingest {
         self.sync.source.expect(&key, generation);
         if let Err(reason) = self.sync.sources.put(key.clone(), object) {
             return self.sync_refused(key, generation, "ingest_error", format!("not readable: {reason}"));
+        }
+        if key.reference.kind == CONFIG.kind {
+            match excluded(object) {
+                Ok(excluded) => self.exclude(excluded),
+                Err(reason) => return self.sync_refused(key, generation, "ingest_error", reason),
+            }
         }
         self.follow_sync();
         for gvk in self.sync.sources.kinds() {
@@ -152,6 +172,7 @@ impl Ingest {
         let keys: BTreeSet<_> = wanted.iter().map(gvk_key).collect();
         self.registrars.inventory.replace(wanted);
         let gone: Vec<_> = self.sync.kinds.keys().filter(|key| !keys.contains(*key)).cloned().collect();
+        gone.iter().for_each(|(_, _, kind)| gauges::forget_synced(kind));
         for kind in gone.iter().filter_map(|key| self.sync.kinds.remove(key)).collect::<Vec<_>>() {
             self.lists.extend(kind.waiting);
             kind.objects.values().for_each(|object| self.drop_object(object));
@@ -217,6 +238,11 @@ impl Ingest {
             });
         }
     }
+}
+
+fn excluded(object: &WatchedObject) -> Result<ExcludedNamespaces, String> {
+    let config = object.to_value().map_err(|error| error.to_string())?;
+    ExcludedNamespaces::from_config(&config).map_err(|errors| errors.to_string())
 }
 
 fn not_served(gvk: &GroupVersionKind) -> String {

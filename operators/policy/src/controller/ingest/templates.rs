@@ -15,6 +15,7 @@ use crate::controller::kinds::constraint;
 use crate::controller::status::{Outcome, pod_errors, template_detail};
 
 use super::Ingest;
+use super::gauges::count_ingestion;
 use super::jobs::{Done, Job, JobResult};
 
 /// The templates that exist, by name.
@@ -29,6 +30,8 @@ pub(super) struct Known {
     pub(super) generation: i64,
     /// What a change is told by. Label changes count too, and do not raise the generation.
     fingerprint: Value,
+    /// When this version came.
+    pub(super) begun: Instant,
     /// Counts the changes, so that the result of an older job is recognised.
     pub(super) version: u64,
     pub(super) compiled: Option<CompiledTemplate>,
@@ -110,6 +113,7 @@ impl Ingest {
             key,
             generation,
             fingerprint,
+            begun: Instant::now(),
             version,
             compiled: None,
             desired: None,
@@ -177,6 +181,7 @@ impl Ingest {
                         self.place(&name);
                     }
                     Err(error) => {
+                        count_ingestion(false, known.begun.elapsed());
                         self.template_outcome(&name, Some((Failure::Permanent, pod_errors(&error))));
                     }
                 }
@@ -195,7 +200,7 @@ impl Ingest {
                 generation: known.generation,
                 source: self.templates.source.clone(),
                 detail: template_detail(
-                    failure.is_none() && self.is_registered(),
+                    failure.is_none() && self.not_judged().is_none(),
                     compiled.into_iter().flat_map(CompiledTemplate::warnings),
                 ),
                 failure,

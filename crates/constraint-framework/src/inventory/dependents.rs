@@ -1,0 +1,121 @@
+//! Which verdicts a change of the inventory makes outdated.
+//!
+//! Worked example: `unique-ingress-host` reads `data.inventory.namespace[_][_].Ingress[_]` and compares
+//! `spec.rules[_].host` there with `input.review.object.spec.rules[_].host`. An Ingress whose host changes from `a` to `b`
+//! can change the verdict on objects with the hosts `a` and `b`, and on no other: the keys are the hashes of the two.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use rego_compat::{Value as RegoValue, values_at};
+
+use super::object::Stored;
+use super::reads::{JoinedRead, Reads, covers};
+use super::{Inventory, Path};
+
+/// A value that a policy compares with objects of the inventory. Equal values have equal keys; different ones may.
+pub type DependencyKey = u64;
+
+/// The verdicts that may be outdated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dependents {
+    /// All of the constraint's.
+    All,
+    /// Those on reviews that have one of these keys.
+    Keyed(BTreeSet<DependencyKey>),
+}
+
+/// One place where two inventories differ.
+pub(super) struct Difference {
+    path: Path,
+    before: Option<Arc<Stored>>,
+    after: Option<Arc<Stored>>,
+}
+
+impl Default for Dependents {
+    fn default() -> Self {
+        Self::Keyed(BTreeSet::new())
+    }
+}
+
+impl Dependents {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Keyed(keys) if keys.is_empty())
+    }
+
+    /// Adds others.
+    pub fn merge(&mut self, other: Self) {
+        match (&mut *self, other) {
+            (Self::All, _) => {}
+            (_, Self::All) => *self = Self::All,
+            (Self::Keyed(keys), Self::Keyed(more)) => keys.extend(more),
+        }
+    }
+}
+
+impl Inventory {
+    /// What a reader's answers may differ in between `older` and this inventory.
+    pub(crate) fn dependents(&self, older: &Self, reads: &Reads) -> Dependents {
+        let mut found = Dependents::default();
+        for difference in self.differences(older) {
+            found.merge(dependents(reads, &difference));
+        }
+        found
+    }
+
+    /// The places where two inventories differ. Levels that they share are not looked into.
+    fn differences(&self, older: &Self) -> Vec<Difference> {
+        let mut found = Vec::new();
+        self.root.differences(&older.root, &mut Vec::new(), &mut |path, before, after| {
+            let changed = before.map(|stored| stored.text()) != after.map(|stored| stored.text());
+            if changed {
+                found.push(Difference { path: path.into(), before: before.cloned(), after: after.cloned() });
+            }
+        });
+        found
+    }
+}
+
+fn dependents(reads: &Reads, difference: &Difference) -> Dependents {
+    let path = &difference.path;
+    let whole = reads.whole().iter().chain(&reads.narrowed);
+    if whole.into_iter().any(|read| covers(read, path)) {
+        return Dependents::All;
+    }
+    let mut found = Dependents::default();
+    for (position, read) in reads.joined.iter().enumerate().filter(|(_, read)| covers(&read.path, path)) {
+        found.merge(joined(position, read, difference));
+    }
+    found
+}
+
+/// Any one of the equations has to hold: the first decides.
+fn joined(position: usize, read: &JoinedRead, difference: &Difference) -> Dependents {
+    let Some((join, _)) = read.joins.first() else { return Dependents::All };
+    let mut keys = BTreeSet::new();
+    for stored in difference.before.iter().chain(&difference.after) {
+        let Some(values) = join.values(&difference.path, stored) else { return Dependents::All };
+        keys.extend(values.iter().map(|value| key(position, value)));
+    }
+    Dependents::Keyed(keys)
+}
+
+impl Reads {
+    /// The keys of an input.
+    pub(crate) fn keys(&self, input: &RegoValue) -> Vec<DependencyKey> {
+        let mut keys = Vec::new();
+        for (position, read) in self.joined.iter().enumerate() {
+            let sought = read.joins.first().map(|(_, sought)| values_at(sought, input, input));
+            keys.extend(sought.into_iter().flatten().map(|value| key(position, value)));
+        }
+        keys
+    }
+}
+
+fn key(position: usize, value: &RegoValue) -> DependencyKey {
+    let mut hasher = DefaultHasher::new();
+    (position, value.to_json_str()).hash(&mut hasher);
+    hasher.finish()
+}

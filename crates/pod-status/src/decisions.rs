@@ -1,0 +1,131 @@
+//! The decisions that are under way: at most a few at a time, one for each parent, and none waits for another.
+//!
+//! A parent that changes while its decision is under way is decided about again afterwards. A parent whose
+//! request fails is left alone for a while; all others go on.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, Held, Written};
+use crate::parent::ParentRef;
+use crate::parked::Parked;
+use crate::report::{Member, PodReport};
+use crate::roll::about_parent;
+use crate::shape::Shape;
+
+/// Parents that are read and written at the same time.
+const CONCURRENCY: usize = 32;
+
+/// One decision to be made. Its reports were read *before* its members were listed.
+pub(crate) struct Job {
+    pub(crate) shape: Shape,
+    pub(crate) parent: ParentRef,
+    pub(crate) members: Arc<[Member]>,
+    pub(crate) reports: Vec<Arc<PodReport>>,
+    pub(crate) held: Option<Held>,
+    pub(crate) began: Instant,
+}
+
+/// The result of one decision.
+pub(crate) struct Settled {
+    pub(crate) parent: ParentRef,
+    pub(crate) written: kube::Result<Written>,
+    /// The parent, its reports or the members have changed meanwhile.
+    pub(crate) is_outdated: bool,
+}
+
+pub(crate) struct Decisions {
+    cluster: Arc<Cluster>,
+    queue: VecDeque<Job>,
+    running: FuturesUnordered<BoxFuture<'static, (ParentRef, kube::Result<Written>)>>,
+    /// The parents in `queue` and `running`.
+    busy: BTreeSet<ParentRef>,
+    /// Those of them that have changed since.
+    outdated: BTreeSet<ParentRef>,
+    parked: Parked<ParentRef>,
+}
+
+impl Decisions {
+    pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
+        Self {
+            cluster,
+            queue: VecDeque::new(),
+            running: FuturesUnordered::new(),
+            busy: BTreeSet::new(),
+            outdated: BTreeSet::new(),
+            parked: Parked::default(),
+        }
+    }
+
+    /// Whether the parent may be decided about now. If not, it will be: when it is settled, or has waited.
+    pub(crate) fn admits(&mut self, parent: &ParentRef, now: Instant) -> bool {
+        if self.busy.contains(parent) {
+            self.outdated.insert(parent.clone());
+            return false;
+        }
+        !self.parked.is_waiting(parent, now)
+    }
+
+    /// Whether the parent is decided about, or will be without any event.
+    pub(crate) fn is_engaged(&self, parent: &ParentRef) -> bool {
+        self.busy.contains(parent) || self.parked.is_queued(parent)
+    }
+
+    pub(crate) fn push(&mut self, job: Job) {
+        self.busy.insert(job.parent.clone());
+        self.queue.push_back(job);
+    }
+
+    /// The time at which a parent that failed is to be decided about again.
+    pub(crate) fn retry_at(&self) -> Option<Instant> {
+        self.parked.next()
+    }
+
+    /// The parents that have waited long enough after a failure.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<ParentRef> {
+        self.parked.take_due(now)
+    }
+
+    /// Notes that the request for a parent failed. Returns the time until the next attempt.
+    pub(crate) fn failed(&mut self, parent: ParentRef, error: &kube::Error) -> Duration {
+        self.parked.failed(parent, error, Instant::now())
+    }
+
+    /// Notes that the status of a parent is right, or the parent gone.
+    pub(crate) fn succeeded(&mut self, parent: &ParentRef) {
+        self.parked.succeeded(parent);
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.busy.is_empty()
+    }
+
+    /// The next decision that is settled; never, without any. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Settled {
+        while self.running.len() < CONCURRENCY
+            && let Some(job) = self.queue.pop_front()
+        {
+            self.running.push(Box::pin(decide(self.cluster.clone(), job)));
+        }
+        let Some((parent, written)) = self.running.next().await else {
+            return std::future::pending().await;
+        };
+        self.busy.remove(&parent);
+        let is_outdated = self.outdated.remove(&parent);
+        Settled { parent, written, is_outdated }
+    }
+}
+
+async fn decide(cluster: Arc<Cluster>, job: Job) -> (ParentRef, kube::Result<Written>) {
+    let Job { shape, parent, members, reports, held, began } = job;
+    let reported = about_parent(&parent, &reports);
+    let written = cluster.fold(&shape, &parent, &members, &reported, held.as_ref()).await;
+    metrics::histogram!("pod_status_aggregation_seconds").record(began.elapsed().as_secs_f64());
+    (parent, written)
+}

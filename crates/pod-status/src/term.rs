@@ -1,0 +1,311 @@
+//! One term as the aggregator: what it knows, and what it decides next.
+//!
+//! The members are asked for anew, by a consistent list, for every batch of decisions and *after* the
+//! reports that it judges were read. Then a pod that is not in the list registers later, hence lists the
+//! parents later, and cannot serve an older generation than the one decided on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use kube::core::PartialObjectMeta;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::aggregator::AggregatorConfig;
+use crate::cluster::{Cluster, Held, Written};
+use crate::decisions::{Decisions, Job, Settled};
+use crate::follow::Event;
+use crate::inbox::ParentChanges;
+use crate::membership::{Membership, candidates};
+use crate::pace::{Debounce, Retry};
+use crate::parent::ParentRef;
+use crate::report::{Member, PodReport, REGISTRATION};
+use crate::roll::Roll;
+use crate::watermark::{HighWaterMark, Standings};
+
+/// The high-water marks are published this often while decisions are under way.
+const MARKS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The knowledge of one term as the holder. It begins with nothing and reads everything.
+pub(crate) struct Term<'a> {
+    cluster: Arc<Cluster>,
+    decisions: Decisions,
+    config: &'a AggregatorConfig,
+    changes: &'a ParentChanges,
+    marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
+    roll: Roll,
+    membership: Membership,
+    standings: Standings,
+    /// Generations that are activated when their time is over.
+    held: BTreeMap<ParentRef, Held>,
+    /// The members of the last batch.
+    members: Arc<[Member]>,
+    /// Members may have come or gone.
+    recount: bool,
+    /// All reports have been read once. Before that, a status would lose the entries of half the pods.
+    complete: bool,
+    debounce: Debounce,
+    /// The count of the members failed.
+    retry: Retry,
+    retry_at: Instant,
+    published: Instant,
+}
+
+/// The place of a run in the count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Member,
+    /// It does not serve, but its pod exists.
+    Excluded,
+    /// Its pod does not exist, and the process has ended or fenced itself.
+    Gone,
+}
+
+impl<'a> Term<'a> {
+    pub(crate) fn new(
+        client: &kube::Client,
+        config: &'a AggregatorConfig,
+        changes: &'a ParentChanges,
+        marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
+    ) -> Self {
+        let cluster = Arc::new(Cluster::new(client.clone(), config));
+        Self {
+            decisions: Decisions::new(cluster.clone()),
+            cluster,
+            config,
+            changes,
+            marks,
+            roll: Roll::default(),
+            membership: Membership::default(),
+            standings: Standings::default(),
+            held: BTreeMap::new(),
+            members: Arc::new([]),
+            recount: true,
+            complete: false,
+            debounce: Debounce::new(config.debounce, config.max_delay),
+            retry: Retry::new(),
+            retry_at: Instant::now(),
+            published: Instant::now(),
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let mut reports = self.cluster.follow_reports();
+        let mut pods = self.cluster.follow_pods();
+        loop {
+            let due = self.due();
+            tokio::select! {
+                Some(event) = reports.next() => self.note_report(event),
+                Some(event) = pods.next() => self.note_pod(event),
+                () = self.changes.arrived() => self.note_changes(),
+                settled = self.decisions.next() => self.note_settled(settled),
+                () = sleep_until(due) => self.batch().await,
+            }
+        }
+    }
+
+    /// The time of the next batch.
+    fn due(&mut self) -> Instant {
+        let now = Instant::now();
+        let far = now.checked_add(Duration::from_secs(3600)).unwrap_or(now);
+        if !self.complete {
+            return far;
+        }
+        let expiries = self.members.iter().filter_map(|run| self.membership.expiry(run));
+        let held = self.held.iter().filter(|(parent, _)| !self.decisions.is_engaged(parent));
+        let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.deadline));
+        let idle = expiries.chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
+        let work = (self.recount || self.roll.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
+        work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
+    }
+
+    fn note_report(&mut self, event: Event<DynamicObject>) {
+        match event {
+            Event::Begin => self.roll.listing_begins(),
+            Event::Found(object) | Event::Applied(object) => self.note_object(object),
+            Event::End => {
+                self.roll.listing_ends();
+                (self.complete, self.recount) = (true, true);
+            }
+            Event::Deleted(object) => {
+                self.roll.remove(&object.name_any());
+                self.recount = true;
+            }
+        }
+        self.debounce.changed(Instant::now());
+    }
+
+    fn note_object(&mut self, object: DynamicObject) {
+        let (name, uid) = (object.name_any(), object.uid().unwrap_or_default());
+        let report: Option<PodReport> = serde_json::from_value(object.data)
+            .inspect_err(
+                |error| tracing::warn!(name, %error, "a pod report is unreadable; its pod counts as silent"),
+            )
+            .ok();
+        if let Some(report) = &report {
+            let run = &report.pod;
+            self.membership.seen(run, Instant::now());
+            let is_known = |member: &Member| {
+                member.is_same_run(run)
+                    && member.operations == run.operations
+                    && member.stopped == run.stopped
+            };
+            self.recount |= report.shard == REGISTRATION && !self.members.iter().any(is_known);
+        }
+        self.roll.apply(&name, uid, report);
+    }
+
+    fn note_pod(&mut self, event: Event<PartialObjectMeta<Pod>>) {
+        let has_gone = match event {
+            Event::Begin => return self.membership.listing_begins(),
+            Event::Found(pod) | Event::Applied(pod) => {
+                return self.membership.pod_exists(pod.uid().unwrap_or_default());
+            }
+            Event::End => self.membership.listing_ends(),
+            Event::Deleted(pod) => {
+                self.membership.pod_gone(&pod.uid().unwrap_or_default());
+                true
+            }
+        };
+        if has_gone {
+            self.recount = true;
+            self.debounce.changed(Instant::now());
+        }
+    }
+
+    fn note_changes(&mut self) {
+        for parent in self.changes.take() {
+            self.roll.touch(parent);
+        }
+        self.debounce.changed(Instant::now());
+    }
+
+    /// Counts the members, and begins to decide about everything that has changed.
+    async fn batch(&mut self) {
+        let began = Instant::now();
+        self.debounce.clear();
+        self.recount = false;
+        if let Err(error) = self.count().await {
+            self.recount = true;
+            return self.failed(&error);
+        }
+        self.retry.reset();
+        for parent in self.decisions.take_due(began) {
+            self.roll.touch(parent);
+        }
+        for (parent, held) in &self.held {
+            if held.since.elapsed() >= held.deadline {
+                self.roll.touch(parent.clone());
+            }
+        }
+        for parent in self.roll.take_dirty() {
+            if let Some(shape) = self.config.shapes.shape(&parent)
+                && self.decisions.admits(&parent, began)
+            {
+                let (members, reports) = (self.members.clone(), self.roll.reports(&parent));
+                let held = self.held.get(&parent).cloned();
+                self.decisions.push(Job { shape, parent, members, reports, held, began });
+            }
+        }
+        self.publish();
+    }
+
+    fn note_settled(&mut self, settled: Settled) {
+        let Settled { parent, written, is_outdated } = settled;
+        if is_outdated {
+            self.roll.touch(parent.clone());
+        }
+        match written {
+            Ok(Written::Done(standing, held)) => {
+                match held {
+                    Some(held) => self.held.insert(parent.clone(), held),
+                    None => self.held.remove(&parent),
+                };
+                self.decisions.succeeded(&parent);
+                self.standings.set(parent, standing);
+            }
+            Ok(Written::Gone) => {
+                self.held.remove(&parent);
+                self.changes.forget(&parent);
+                self.decisions.succeeded(&parent);
+                self.standings.remove(&parent);
+            }
+            // Decided on a parent that has changed since. The decision is not retried but made again.
+            Ok(Written::Stale) => self.roll.touch(parent),
+            Err(error) => {
+                let delay = self.decisions.failed(parent.clone(), &error);
+                tracing::warn!(?parent, %error, ?delay, "cannot write the status, will retry");
+            }
+        }
+        self.publish();
+    }
+
+    /// Publishes the high-water marks when nothing is under way, and now and then.
+    fn publish(&mut self) {
+        if self.decisions.is_idle() || self.published.elapsed() >= MARKS_INTERVAL {
+            self.marks.send_replace(self.standings.marks());
+            self.published = Instant::now();
+        }
+    }
+
+    /// Establishes the members, and sweeps the objects of runs that are gone.
+    async fn count(&mut self) -> kube::Result<()> {
+        let registered = self.cluster.registrations().await?;
+        let now = Instant::now();
+        for run in &registered {
+            self.membership.seen(run, now);
+        }
+        let candidates = candidates(registered, &self.roll.runs(), &self.members);
+        let (mut members, mut gone) = (Vec::new(), Vec::new());
+        for run in &candidates {
+            match place(&self.cluster, &self.membership, run, now).await? {
+                Place::Member => members.push(run.clone()),
+                Place::Excluded => {}
+                Place::Gone => gone.push(run),
+            }
+        }
+        self.membership.retain(&candidates);
+        if *members != *self.members {
+            self.roll.touch_all(self.changes.known());
+            metrics::gauge!("pod_status_members").set(u32::try_from(members.len()).unwrap_or(u32::MAX));
+            self.members = members.into();
+        }
+        for run in gone {
+            self.cluster.sweep(run, &self.roll.objects_of(run)).await;
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, error: &kube::Error) {
+        let delay = self.retry.after(error);
+        let now = Instant::now();
+        self.retry_at = now.checked_add(delay).unwrap_or(now);
+        tracing::warn!(%error, ?delay, "aggregating the pod reports failed, will retry");
+    }
+}
+
+async fn place(
+    cluster: &Cluster,
+    membership: &Membership,
+    run: &Member,
+    now: Instant,
+) -> kube::Result<Place> {
+    let is_over = membership.is_over(run, now);
+    if run.ttl_seconds.is_some() && !is_over {
+        return Ok(Place::Member);
+    }
+    let is_gone = match membership.missing_pod(run) {
+        Some(uid) => cluster.is_pod_gone(&run.id, uid).await?,
+        None => run.uid.is_none() && is_over,
+    };
+    Ok(match (is_gone, is_over) {
+        (true, _) => Place::Gone,
+        (false, true) => Place::Excluded,
+        (false, false) => Place::Member,
+    })
+}

@@ -1,0 +1,163 @@
+//! Fencing: what a process that is left over does, and what its permit says meanwhile.
+
+use std::time::Duration;
+
+use http::Method;
+use pod_status::{Fenced, ParentKey, ParentRef, PodIdentity, ReporterConfig, StatusReporter};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::api::Server;
+
+const REPORTS: &str = "/apis/status.webtroller.dev/v1alpha1/namespaces/pod-namespace/podreports/";
+const FENCE: Duration = Duration::from_secs(30);
+
+fn identity() -> PodIdentity {
+    PodIdentity::from_variables(|name| Some(name.to_lowercase().replace('_', "-")), ["webhook"]).unwrap()
+}
+
+fn parent(number: usize) -> ParentKey {
+    ParentKey::new(ParentRef::new("g", "K", format!("p{number}")), format!("u{number}"))
+}
+
+/// A reporter with 12 parents in several objects.
+async fn start(server: &Server, fence: Option<Duration>) -> (StatusReporter, JoinHandle<()>) {
+    server.add_pod();
+    let mut config = ReporterConfig::default().shard_bytes(512);
+    config.fence = fence;
+    let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), config);
+    let driver = tokio::spawn(driver);
+    reporter.registered().await.unwrap();
+    for number in 0..12 {
+        reporter.ingested(&parent(number), 1, Ok(()), Value::Null);
+    }
+    reporter.flush().await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    (reporter, driver)
+}
+
+/// Another client, such as an aggregator, deletes the pod's reports as soon as they are written. Counts them.
+async fn sweep(server: &Server, time: Duration) -> usize {
+    let (mut swept, until) = (0, tokio::time::Instant::now() + time);
+    while tokio::time::Instant::now() < until {
+        for object in server.objects("podreports") {
+            let is_stopped = object["pod"]["stopped"] == true;
+            if !is_stopped {
+                server.delete(&format!("{REPORTS}{}", object["metadata"]["name"].as_str().unwrap()));
+                swept += 1;
+            }
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+    swept
+}
+
+fn writes(server: &Server) -> usize {
+    server.seen().iter().filter(|seen| seen.verb != Method::GET).count()
+}
+
+fn pod_is_recreated(server: &Server) {
+    server.delete_pod();
+    let metadata = json!({"name": "pod-name", "uid": "another-uid"});
+    let path = "/api/v1/namespaces/pod-namespace/pods/pod-name";
+    server.put(path, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}));
+}
+
+fn pod_has_failed(server: &Server) {
+    let path = "/api/v1/namespaces/pod-namespace/pods/pod-name";
+    server.edit(path, |pod| pod["status"] = json!({"phase": "Failed", "reason": "NodeLost"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_is_left_over_gives_up_when_the_partition_heals() {
+    type Loss = (&'static str, fn(&Server));
+    let losses: [Loss; 3] =
+        [("deleted", Server::delete_pod), ("recreated", pod_is_recreated), ("failed", pod_has_failed)];
+    for ((name, lose), fence) in losses.into_iter().flat_map(|loss| [(loss, None), (loss, Some(FENCE))]) {
+        let server = Server::default();
+        let (reporter, driver) = start(&server, fence).await;
+        server.cut_off("pod", true);
+        lose(&server);
+        sweep(&server, Duration::from_secs(60)).await;
+        let before = writes(&server);
+        server.cut_off("pod", false);
+        // Its controllers go on.
+        let busy = async {
+            for generation in 2.. {
+                (0..12)
+                    .for_each(|number| reporter.ingested(&parent(number), generation, Ok(()), Value::Null));
+                sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let swept = tokio::select! {
+            () = busy => unreachable!(),
+            swept = sweep(&server, Duration::from_secs(120)) => swept,
+        };
+        let written = writes(&server) - before;
+        assert!(
+            written <= 5 && swept <= 2,
+            "{name}, {fence:?}: {written} writes, {swept} swept in two minutes"
+        );
+        assert_eq!(reporter.permit().check(), Err(Fenced::PodDeleted), "{name}, {fence:?}");
+        timeout(Duration::from_secs(1), driver).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_created_again_while_it_is_not_known_that_the_pod_exists() {
+    let server = Server::default();
+    let (reporter, _driver) = start(&server, None).await;
+    server.refuse_reads("/pods/pod-name", true);
+    server.delete_pod();
+    server.delete_reports();
+    let before = writes(&server);
+    for generation in 2..600 {
+        reporter.ingested(&parent(1), generation, Ok(()), Value::Null);
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(server.objects("podreports").len(), 0);
+    }
+    assert!(writes(&server) - before <= 2, "{} writes", writes(&server) - before);
+    server.refuse_reads("/pods/pod-name", false);
+    assert_eq!(timeout(Duration::from_secs(60), reporter.permit().fenced()).await, Ok(Fenced::PodDeleted));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_permit_is_over_before_the_pod_says_that_it_has_stopped() {
+    for fence in [None, Some(FENCE)] {
+        let server = Server::default();
+        let (reporter, _driver) = start(&server, fence).await;
+        let permit = reporter.permit();
+        assert_eq!(permit.check(), Ok(()));
+        let watching = async {
+            loop {
+                let is_stopped = server.objects("-0").iter().any(|object| object["pod"]["stopped"] == true);
+                if is_stopped {
+                    return permit.check();
+                }
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let (answer, ()) = tokio::join!(watching, reporter.shutdown());
+        assert_eq!(answer, Err(Fenced::Stopped), "statements are made without this pod from now on");
+        assert_eq!(permit.resume(), Err(Fenced::Stopped), "final");
+        assert_eq!(permit.renewed().await, Err(Fenced::Stopped));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_a_renewal_ends_when_there_can_be_none() {
+    let server = Server::default();
+    let (reporter, _driver) = start(&server, Some(FENCE)).await;
+    server.cut_off("pod", true);
+    let permit = reporter.permit();
+    assert_eq!(permit.fenced().await, Fenced::Expired);
+    let healed = async {
+        sleep(Duration::from_secs(300)).await;
+        server.delete_pod();
+        server.delete_reports();
+        server.cut_off("pod", false);
+    };
+    let (renewed, ()) = tokio::join!(timeout(Duration::from_secs(600), permit.renewed()), healed);
+    assert_eq!(renewed, Ok(Err(Fenced::PodDeleted)));
+}

@@ -1,0 +1,124 @@
+//! The audit: an enforcement point that judges what is in the cluster already, when it changes, and says so in the
+//! statuses of constraints. One process at a time does it, under a Lease.
+//!
+//! `ledger` is its memory and takes its decisions, without I/O; `auditor` is the loop around it. Objects are not kept:
+//! `source` gives the watch manager their identities, and `hold` has them until they are judged.
+
+mod auditor;
+mod events;
+mod hold;
+mod journal;
+mod judge;
+mod kinds;
+mod ledger;
+mod messages;
+mod once;
+mod place;
+mod source;
+mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pod_status::{Claim, PodIdentity, lead};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use watch_manager::{Config, WatchManager};
+
+use crate::enforce::Namespaces;
+use crate::handle::PolicyHandle;
+
+use auditor::{Auditor, Watches};
+use hold::Hold;
+use source::IdentitySource;
+
+pub use events::EventPlace;
+pub use once::{Format, OnceArgs, audit_once};
+
+/// The Lease of the process that audits.
+const LEASE: &str = "webtroller-audit";
+/// Objects that wait to be judged, in bytes.
+const HOLD: usize = 16 * 1024 * 1024;
+/// Lists of the first pass that are fetched at the same time.
+const LISTS: usize = 4;
+
+/// How to audit.
+#[derive(Clone, Debug)]
+pub struct AuditOptions {
+    /// Time between two comparisons of everything known with the cluster; `None` for none.
+    pub interval: Option<Duration>,
+    /// Violations in the status of a constraint.
+    pub violations_limit: usize,
+    /// Objects per page of a list; `None` for all at once.
+    pub chunk_size: Option<u32>,
+    /// Batches of objects judged at the same time.
+    pub threads: usize,
+    /// Where Events of violations go.
+    pub events: EventPlace,
+}
+
+/// What the audit works with.
+pub struct AuditContext {
+    /// Lists, and writes statuses.
+    pub client: kube::Client,
+    /// The watches of the process, for policies and Namespaces.
+    pub manager: WatchManager,
+    /// The policies in force.
+    pub policies: PolicyHandle,
+    /// The Namespaces of objects.
+    pub namespaces: Arc<dyn Namespaces>,
+    /// The process.
+    pub identity: PodIdentity,
+    /// How to audit.
+    pub options: AuditOptions,
+}
+
+/// The audit of a process.
+pub struct Audit(AuditContext);
+
+impl std::fmt::Debug for Audit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Audit").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+impl Audit {
+    /// An audit that has not begun.
+    pub fn new(context: AuditContext) -> Self {
+        Self(context)
+    }
+
+    /// Audits whenever this process holds the Lease, from the time at which `ready` is true until `shutdown`. Dropping it
+    /// leaves the cluster as it is, and the Lease to expire.
+    pub async fn run(self, mut ready: watch::Receiver<bool>, shutdown: CancellationToken) {
+        let is_ready = shutdown.run_until_cancelled(ready.wait_for(|ready| *ready)).await;
+        if !is_ready.is_some_and(|ready| ready.is_ok()) {
+            return;
+        }
+        let claim = Claim::new(&self.0.identity, LEASE);
+        lead(self.0.client.clone(), claim, shutdown, || self.term()).await;
+    }
+
+    /// One term: everything is judged once, and then what changes.
+    async fn term(&self) {
+        tracing::info!(process = "audit", event_type = "audit_started", "auditing");
+        let hold = Hold::new(HOLD);
+        let source = IdentitySource::new(self.0.client.clone(), hold.clone());
+        let mut config = Config::default();
+        config.page_size = self.0.options.chunk_size.unwrap_or(0);
+        config.max_concurrent_starts = LISTS;
+        let (manager, driver) = WatchManager::builder_with_source(source.clone()).config(config).build();
+        source.serves(&manager);
+        let objects = source.objects();
+        let registrar = manager.registrar("audit");
+        let auditor =
+            registrar.and_then(|registrar| Auditor::new(&self.0, Watches { registrar, hold, objects }));
+        match auditor {
+            Ok(auditor) => tokio::select! {
+                () = auditor.run() => tracing::debug!("the audit has ended"),
+                () = driver => tracing::debug!("the watches of the audit have ended"),
+            },
+            Err(error) => tracing::error!(%error, "the audit cannot begin"),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Lists of what has to be judged again, page by page, and reads of single objects.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::time::Instant;
+use watch_manager::source::{Listed, Page, SourceError, Target};
+
+use super::pipeline::Work;
+use super::{Auditor, BATCH};
+use crate::audit::ledger::Pass;
+use crate::audit::place::{Kind, Place};
+use crate::audit::source::Head;
+
+/// Lists that are fetched at the same time.
+const LISTS: usize = 4;
+/// The first wait after a list that failed, and the longest.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// The time between two passes that the inventory makes necessary, at least.
+const REFRESH: Duration = Duration::from_secs(10);
+/// The deadline of a page.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// A page, or why there is none.
+pub(super) struct Fetched {
+    pass: Pass,
+    page: Result<Listed, SourceError>,
+}
+
+/// When a kind whose list failed is listed again.
+#[derive(Clone, Copy)]
+pub(super) struct Backoff {
+    until: Instant,
+    wait: Duration,
+}
+
+impl Auditor {
+    pub(super) fn start_lists(&mut self, now: Instant) {
+        while self.lists.len() < LISTS {
+            let may_begin = |kind: &Kind| self.backoffs.get(kind).is_none_or(|backoff| backoff.until <= now);
+            let refresh = self.refresh_at <= now;
+            let Some(pass) = self.ledger.next_pass(refresh, may_begin) else { break };
+            self.journal.pass_begins(&pass);
+            self.fetch(pass, None);
+        }
+        self.read_outdated();
+    }
+
+    /// Requests the page of a pass that begins at `token`.
+    fn fetch(&mut self, pass: Pass, token: Option<String>) {
+        let Some((_, served)) = self.kinds.get(&pass.kind.gvk()) else {
+            return self.ledger.pass_ended(&pass, false);
+        };
+        let mut target = Target::all(served.resource());
+        target.namespace = pass.namespace.clone();
+        let mut page = Page::first(self.options.chunk_size);
+        page.continue_token = token;
+        let source = self.objects.clone();
+        let fetch = async move {
+            let answer = tokio::time::timeout(ANSWER, source.list(&target, &page)).await;
+            let late = || SourceError::Unavailable(format!("no answer within {} s", ANSWER.as_secs()));
+            Fetched { pass, page: answer.unwrap_or_else(|_| Err(late())) }
+        };
+        self.lists.push(fetch.boxed());
+    }
+
+    pub(super) fn on_fetched(&mut self, Fetched { pass, page }: Fetched) {
+        let listed = match page {
+            Ok(listed) => listed,
+            Err(error) => return self.submit(vec![Work::PassEnded(pass, Err(error.to_string()))]),
+        };
+        let gvk = pass.kind.gvk();
+        let work = |raw: Box<serde_json::value::RawValue>| {
+            let head: Head<'_> = serde_json::from_str(raw.get()).ok()?;
+            Some(Work::Listed {
+                place: Place {
+                    kind: pass.kind.clone(),
+                    namespace: (*head.metadata.namespace).into(),
+                    name: (*head.metadata.name).into(),
+                },
+                version: head.metadata.resource_version.to_string(),
+                text: head.complete(&gvk, raw.get()),
+                scope: pass.scope.clone(),
+                verifies: pass.verifies,
+            })
+        };
+        let mut works: VecDeque<_> = listed.items.into_iter().filter_map(work).collect();
+        works.push_back(match listed.continue_token {
+            Some(token) => Work::PageEnded(pass, token),
+            None => Work::PassEnded(pass, Ok(())),
+        });
+        while !works.is_empty() {
+            let batch = works.drain(..works.len().min(BATCH)).collect();
+            self.submit(batch);
+        }
+    }
+
+    /// The page before has been judged, so that at most one page of a list is in memory.
+    pub(super) fn next_page(&mut self, pass: Pass, token: String) {
+        self.fetch(pass, Some(token));
+    }
+
+    pub(super) fn pass_ended(&mut self, pass: &Pass, result: Result<(), String>) {
+        let now = Instant::now();
+        let complete = result.is_ok();
+        match result {
+            Ok(()) => {
+                self.backoffs.remove(&pass.kind);
+                self.ledger.set_trouble(&pass.kind, None);
+                self.journal.pass_ends(pass);
+            }
+            Err(error) => {
+                let (first, longest) = RETRY;
+                let before = self.backoffs.get(&pass.kind).map(|backoff| backoff.wait);
+                let wait = before.map_or(first, |wait| wait.saturating_mul(2).min(longest));
+                let until = now.checked_add(wait).unwrap_or(now);
+                self.backoffs.insert(pass.kind.clone(), Backoff { until, wait });
+                tracing::warn!(kind = %pass.kind, error, retry = ?wait, "cannot be listed for the audit");
+                self.ledger.set_trouble(&pass.kind, Some(&format!("list: {error}")));
+            }
+        }
+        self.ledger.pass_ended(pass, complete);
+        self.refresh_at = now.checked_add(REFRESH).unwrap_or(now);
+    }
+
+    /// Few objects that a change of the inventory concerns are read one by one.
+    fn read_outdated(&mut self) {
+        let outdated = self.ledger.take_outdated();
+        let works = outdated.into_iter().filter_map(|place| {
+            let (_, served) = self.kinds.get(&place.kind.gvk())?.clone();
+            Some(Work::Read { place: (*place).clone(), served, found: None })
+        });
+        let mut works: VecDeque<_> = works.collect();
+        while !works.is_empty() {
+            let batch = works.drain(..works.len().min(BATCH)).collect();
+            self.submit(batch);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What is judged, on threads for blocking work, and comes out in the order in which it came in.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use constraint_framework::review::Document;
+use kube::api::{DynamicObject, GetParams};
+use kube::core::{Request, Resource};
+use tokio::sync::Semaphore;
+
+use crate::audit::AuditContext;
+use crate::audit::judge::Judge;
+use crate::audit::kinds::ServedKind;
+use crate::audit::ledger::{Judged, Pass, Scope};
+use crate::audit::place::{Kind, Place, Version};
+use crate::audit::source::Head;
+use crate::enforce::{NamespaceError, Namespaces};
+
+/// How often a Namespace is asked for that cannot be read.
+const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// One thing that arrived.
+pub(super) enum Work {
+    /// A watch delivered the object. Without its text it is read.
+    Watched { place: Place, version: String, text: Option<String>, served: ServedKind },
+    /// A watch delivered that it is gone.
+    Gone(Place),
+    /// A list holds it.
+    Listed { place: Place, version: String, text: String, scope: Scope, verifies: bool },
+    /// To be read and judged again. The text is filled in, if the object exists.
+    Read { place: Place, served: ServedKind, found: Option<(String, String)> },
+    /// Every object of the first list has arrived.
+    KindListed(Kind),
+    /// A page has arrived completely, and the next one begins there.
+    PageEnded(Pass, String),
+    /// A list has arrived completely, or as far as it could be fetched.
+    PassEnded(Pass, Result<(), String>),
+}
+
+/// The same, judged.
+pub(super) enum Done {
+    Watched(Place, Version, Judged),
+    Gone(Place),
+    Listed(Place, Version, Judged, bool),
+    Read(Place, Option<(Version, Judged)>),
+    KindListed(Kind),
+    PageEnded(Pass, String),
+    PassEnded(Pass, Result<(), String>),
+}
+
+/// Judges batches.
+#[derive(Clone)]
+pub(super) struct Workshop {
+    client: kube::Client,
+    namespaces: Arc<dyn Namespaces>,
+    threads: Arc<Semaphore>,
+}
+
+/// A Namespace as far as it is known.
+#[derive(Clone)]
+enum Around {
+    /// `None` where it cannot be known.
+    Namespace(Option<Document>),
+    /// It does not exist: its objects are about to go.
+    Gone,
+}
+
+impl Workshop {
+    pub(super) fn new(context: &AuditContext, threads: Arc<Semaphore>) -> Self {
+        Self { client: context.client.clone(), namespaces: context.namespaces.clone(), threads }
+    }
+
+    /// Judges a batch by one policy set.
+    pub(super) async fn process(self, judge: Judge, mut batch: Vec<Work>) -> Vec<Done> {
+        for work in &mut batch {
+            self.read(work).await;
+        }
+        let around = self.around(&batch, &judge).await;
+        // The semaphore is never closed.
+        let permit = self.threads.acquire_owned().await.ok();
+        let judged = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            batch.into_iter().filter_map(|work| work.judge(&judge, &around)).collect()
+        });
+        // A policy's panic is contained where it is evaluated; this one is a defect, and ends the audit.
+        judged.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+
+    /// Fills in what is to be read.
+    async fn read(&self, work: &mut Work) {
+        match work {
+            Work::Watched { place, version, text: text @ None, served } => {
+                let found = self.object(place, served).await;
+                // Another version is on its way, with its text.
+                *text = found.filter(|(found, _)| found == version).map(|(_, text)| text);
+            }
+            Work::Read { place, served, found } => *found = self.object(place, served).await,
+            _ => {}
+        }
+    }
+
+    /// The version and the text of an object; `None` if it does not exist. While the API server is away, so is everything
+    /// else that is to be judged.
+    async fn object(&self, place: &Place, served: &ServedKind) -> Option<(String, String)> {
+        let namespace = Some(&*place.namespace).filter(|namespace| !namespace.is_empty());
+        let url = DynamicObject::url_path(&served.resource(), namespace);
+        loop {
+            let request = Request::new(url.clone()).get(&place.name, &GetParams::default()).ok()?;
+            match self.client.request_text(request).await {
+                Ok(text) => {
+                    let head: Head<'_> = serde_json::from_str(&text).ok()?;
+                    return Some((head.metadata.resource_version.to_string(), text));
+                }
+                Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => return None,
+                Err(error) => {
+                    tracing::warn!(object = %place, %error, "cannot be read for the audit, will retry");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// The Namespaces of a batch.
+    async fn around(&self, batch: &[Work], judge: &Judge) -> HashMap<Box<str>, Around> {
+        let mut found = HashMap::new();
+        for place in batch.iter().filter_map(Work::judged_place) {
+            let namespace = &place.namespace;
+            if namespace.is_empty() || found.contains_key(namespace) {
+                continue;
+            }
+            let around = match judge.leaves_out(place) {
+                true => Around::Namespace(None),
+                false => self.namespace(namespace).await,
+            };
+            found.insert(namespace.clone(), around);
+        }
+        found
+    }
+
+    async fn namespace(&self, name: &str) -> Around {
+        for _ in 0..ATTEMPTS {
+            match self.namespaces.get(name).await {
+                Ok(namespace) => return Around::Namespace(namespace),
+                Err(NamespaceError::NotFound(_)) => return Around::Gone,
+                Err(error) => {
+                    tracing::warn!(%error, "an object is not audited yet, will retry");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+        Around::Namespace(None)
+    }
+}
+
+impl Work {
+    fn judged_place(&self) -> Option<&Place> {
+        match self {
+            Self::Watched { place, .. } | Self::Listed { place, .. } | Self::Read { place, .. } => {
+                Some(place)
+            }
+            _ => None,
+        }
+    }
+
+    fn judge(self, judge: &Judge, around: &HashMap<Box<str>, Around>) -> Option<Done> {
+        Some(match self {
+            Self::Watched { place, version, text, .. } => {
+                let judged = verdict(judge, &place, text?, Scope::All, around);
+                Done::Watched(place, Version::from(version.as_str()), judged)
+            }
+            Self::Listed { place, version, text, scope, verifies } => {
+                let judged = verdict(judge, &place, text, scope, around);
+                Done::Listed(place, Version::from(version.as_str()), judged, verifies)
+            }
+            Self::Gone(place) => Done::Gone(place),
+            Self::Read { place, found, .. } => {
+                let judged = found.map(|(version, text)| {
+                    let judged = verdict(judge, &place, text, Scope::All, around);
+                    (Version::from(version.as_str()), judged)
+                });
+                Done::Read(place, judged)
+            }
+            Self::KindListed(kind) => Done::KindListed(kind),
+            Self::PageEnded(pass, token) => Done::PageEnded(pass, token),
+            Self::PassEnded(pass, result) => Done::PassEnded(pass, result),
+        })
+    }
+}
+
+fn verdict(
+    judge: &Judge,
+    place: &Place,
+    text: String,
+    scope: Scope,
+    around: &HashMap<Box<str>, Around>,
+) -> Judged {
+    let namespace = match around.get(&place.namespace) {
+        Some(Around::Gone) => return judge.nothing(scope),
+        Some(Around::Namespace(namespace)) => namespace.clone(),
+        None => None,
+    };
+    if judge.leaves_out(place) {
+        return judge.nothing(scope);
+    }
+    match Document::from_text(text) {
+        Ok(object) => judge.judge(object, namespace, scope),
+        // The API server sends none.
+        Err(error) => {
+            tracing::warn!(object = %place, %error, "not audited: the object cannot be read");
+            judge.nothing(scope)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! From an object's text to what the policies say about it: the same review and the same evaluation as at the webhook,
+//! asked at the enforcement point of the audit.
+
+use std::sync::Arc;
+
+use constraint_framework::driver::Budget;
+use constraint_framework::policyset::{ConstraintInForce, PolicySet};
+use constraint_framework::review::{Document, EnforcementPoint, ReviewSource};
+use constraint_framework::target::AdmissionTarget;
+
+use super::ledger::{Epoch, Judged, Scope};
+use super::place::Place;
+use crate::config::{ExcludedNamespaces, Process};
+
+/// The policies at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    pub(super) epoch: Epoch,
+    pub(super) policies: Arc<PolicySet>,
+    /// The constraints whose policies compare objects with the inventory.
+    pub(super) keyed: Arc<Vec<ConstraintInForce>>,
+    /// The Namespaces that the Config leaves out.
+    pub(super) excluded: Arc<ExcludedNamespaces>,
+}
+
+impl Judge {
+    /// Whether the Config leaves out an object; a Namespace by its own name.
+    pub(super) fn leaves_out(&self, place: &Place) -> bool {
+        let is_namespace = place.kind.kind == "Namespace" && place.kind.group.is_empty();
+        let namespace = if is_namespace { &place.name } else { &place.namespace };
+        self.excluded.contains(Process::Audit, namespace)
+    }
+
+    /// The answer about an object that no policy sees.
+    pub(super) fn nothing(&self, scope: Scope) -> Judged {
+        Judged { epoch: self.epoch, scope, findings: Vec::new(), keys: Vec::new() }
+    }
+
+    /// Judges an object. Takes as long as the policies deserve: not for a thread that others wait for.
+    pub(super) fn judge(&self, object: Document, namespace: Option<Document>, scope: Scope) -> Judged {
+        let mut review = AdmissionTarget.object(object, Some(ReviewSource::Original));
+        review.namespace_object = namespace;
+        let point = EnforcementPoint::AUDIT;
+        let wanted = |id: &_| scope.includes(id);
+        let verdict = self.policies.review_some(&review, point, &Budget::default(), &wanted);
+        let violations = verdict.violations().iter();
+        let findings =
+            violations.map(|violation| (violation.constraint.clone(), violation.message.clone())).collect();
+        let asked = self.keyed.iter().filter(|constraint| scope.includes(constraint.id()));
+        let keys = asked.flat_map(|constraint| {
+            let keys = self.policies.dependency_keys(constraint, &review);
+            keys.into_iter().map(|key| (constraint.id().clone(), key))
+        });
+        let keys = keys.collect();
+        Judged { epoch: self.epoch, findings, keys, scope }
+    }
+}

@@ -1,0 +1,381 @@
+//! The memory of the audit, and its decisions. Pure: it takes what was seen and judged, and answers what is violated,
+//! what has to be judged again, and which statuses differ from what was last written.
+//!
+//! Objects are not kept. Of each there is its place and version, and its violations by constraint.
+//!
+//! # What counts
+//!
+//! Every policy set has a number, its *epoch*, and a verdict the epoch of the set that gave it. A constraint that changes
+//! at epoch 5 counts no verdict of epoch 4 any more. It *waits* for its kinds: each is listed again, and what is in the
+//! list is judged by this constraint alone.
+//!
+//! A list is older or newer than what the watch has delivered, and the two are not compared by version but by this rule:
+//! **a verdict from a list counts only for the version that the watch delivered last.** Worked example: the watch
+//! delivered version 7 of a Pod, the list that began after epoch 5 has
+//!
+//! - version 7: it counts;
+//! - version 8: the watch is behind and will deliver 8, which is then judged by everything;
+//! - version 6: the list is older than the watch. The list began after epoch 5, and shows at least what was delivered
+//!   before it began; so 7 was delivered later, and was judged by a set of epoch 5 or later.
+//!
+//! The rule needs the verdicts in the order in which objects and pages arrived. The driver keeps that order.
+
+mod books;
+mod passes;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use constraint_framework::api::ConstraintRef;
+use constraint_framework::inventory::{DependencyKey, Dependents};
+
+use super::messages::Messages;
+use super::place::{Kind, Place, Version};
+
+use books::{ConstraintBook, Held, KindBook, Record, Slot};
+pub(super) use books::{Definition, Epoch};
+pub(super) use passes::{Pass, Scope};
+pub(super) use report::Report;
+
+/// Everything that the audit knows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    epoch: Epoch,
+    kinds: BTreeMap<Kind, KindBook>,
+    constraints: BTreeMap<ConstraintRef, ConstraintBook>,
+    slots: Vec<Option<ConstraintRef>>,
+    messages: Messages,
+    news: Vec<News>,
+    drift: u64,
+    /// Objects whose verdicts are outdated, and those of them that are being read.
+    outdated: BTreeSet<Arc<Place>>,
+    reading: BTreeSet<Arc<Place>>,
+    /// Changes of the inventory. A verdict from before that is still under way depends on keys that are not known yet.
+    recent: Vec<(Epoch, ConstraintRef, BTreeSet<DependencyKey>)>,
+}
+
+/// What the policies say about one object.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    /// The epoch of the set that judged.
+    pub(super) epoch: Epoch,
+    /// The constraints that were asked.
+    pub(super) scope: Scope,
+    /// A message for each violation.
+    pub(super) findings: Vec<(ConstraintRef, String)>,
+    /// What the verdicts depend on in the inventory.
+    pub(super) keys: Vec<(ConstraintRef, DependencyKey)>,
+}
+
+/// A violation that has come or gone since its constraint was first judged completely.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct News {
+    pub(super) constraint: ConstraintRef,
+    pub(super) place: Arc<Place>,
+    pub(super) message: String,
+    /// It has come; otherwise it is resolved.
+    pub(super) is_new: bool,
+}
+
+// === impl Ledger: kinds ===
+
+impl Ledger {
+    /// Makes these the kinds that are audited.
+    pub(super) fn set_kinds(&mut self, kinds: &BTreeSet<Kind>) {
+        let gone: Vec<_> = self.kinds.keys().filter(|kind| !kinds.contains(*kind)).cloned().collect();
+        gone.iter().for_each(|kind| self.drop_kind(kind));
+        for kind in kinds {
+            self.kinds.entry(kind.clone()).or_insert_with(|| KindBook::new(self.epoch));
+        }
+    }
+
+    fn drop_kind(&mut self, kind: &Kind) {
+        let objects: Vec<_> =
+            self.kinds.get(kind).into_iter().flat_map(|book| book.objects.keys().cloned()).collect();
+        objects.iter().for_each(|place| self.deleted(place));
+        self.kinds.remove(kind);
+    }
+
+    /// Every object that existed when the kind was listed has been judged.
+    pub(super) fn kind_listed(&mut self, kind: &Kind) {
+        let Some(book) = self.kinds.get_mut(kind) else { return };
+        let since = book.asked;
+        (book.listed, book.trouble) = (true, None);
+        self.judged_since(kind, since, &Scope::All);
+    }
+
+    /// The kind cannot be listed or watched; `None` when it can again.
+    pub(super) fn set_trouble(&mut self, kind: &Kind, trouble: Option<&str>) {
+        let Some(book) = self.kinds.get_mut(kind) else { return };
+        if book.trouble.as_deref() != trouble {
+            book.trouble = trouble.map(Arc::from);
+            let concerned = self.constraints.values_mut().filter(|book| book.definition.kinds.contains(kind));
+            concerned.for_each(|book| book.changed = true);
+        }
+    }
+
+    /// Number of objects.
+    pub(super) fn objects(&self) -> usize {
+        self.kinds.values().map(|book| book.objects.len()).sum()
+    }
+
+    /// Whether every constraint is judged completely, as far as its kinds can be listed.
+    pub(super) fn is_settled(&self) -> bool {
+        let waits = |kind: &Kind| self.kinds.get(kind).is_some_and(|book| book.trouble.is_none());
+        !self.constraints.values().any(|book| book.waiting.iter().any(waits))
+    }
+}
+
+// === impl Ledger: constraints ===
+
+impl Ledger {
+    /// Makes these the constraints, from the policy set of the next epoch, whose number is returned. A constraint whose
+    /// revision is the one before keeps its verdicts.
+    pub(super) fn set_constraints(&mut self, definitions: Vec<Definition>) -> Epoch {
+        self.epoch = self.epoch.next();
+        let kept: BTreeSet<_> = definitions.iter().map(|definition| definition.id.clone()).collect();
+        let gone: Vec<_> = self.constraints.keys().filter(|id| !kept.contains(*id)).cloned().collect();
+        gone.iter().for_each(|id| self.drop_constraint(id));
+        definitions.into_iter().for_each(|definition| self.define(definition));
+        self.epoch
+    }
+
+    fn define(&mut self, definition: Definition) {
+        let id = definition.id.clone();
+        if !self.constraints.contains_key(&id) {
+            let slot = self.free_slot(&id);
+            self.constraints.insert(id, ConstraintBook::new(slot, definition, self.epoch));
+            return;
+        }
+        let Some(book) = self.constraints.get_mut(&id) else { return };
+        let left: Vec<_> =
+            book.violators.iter().filter(|place| !definition.kinds.contains(&place.kind)).cloned().collect();
+        book.define(definition, self.epoch);
+        let slot = book.slot;
+        for place in left {
+            self.replace(&place, &BTreeSet::from([slot]), Vec::new());
+        }
+    }
+
+    fn free_slot(&mut self, id: &ConstraintRef) -> Slot {
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        match self.slots.get_mut(free) {
+            Some(slot) => *slot = Some(id.clone()),
+            None => self.slots.push(Some(id.clone())),
+        }
+        Slot(u32::try_from(free).unwrap_or(u32::MAX))
+    }
+
+    fn drop_constraint(&mut self, id: &ConstraintRef) {
+        let Some(book) = self.constraints.remove(id) else { return };
+        for place in &book.violators {
+            let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
+            if let Some(record) = record {
+                record.forget(book.slot);
+            }
+        }
+        if let Some(slot) = self.slots.get_mut(book.slot.index()) {
+            *slot = None;
+        }
+    }
+
+    /// Verdicts of this constraint may be outdated, because the inventory has changed with the present epoch. Objects
+    /// that are few and known are read again, see [`Ledger::take_outdated`]; all others are judged with a pass.
+    pub(super) fn outdate(&mut self, id: &ConstraintRef, dependents: &Dependents) {
+        let Some(book) = self.constraints.get_mut(id) else { return };
+        match dependents {
+            Dependents::All => book.stale = book.definition.kinds.clone(),
+            Dependents::Keyed(keys) => {
+                let places = keys.iter().filter_map(|key| book.dependents.get(key)).flatten();
+                self.outdated.extend(places.cloned());
+                self.recent.push((self.epoch, id.clone(), keys.clone()));
+            }
+        }
+    }
+
+    /// Takes the objects to read and judge again.
+    pub(super) fn take_outdated(&mut self) -> BTreeSet<Arc<Place>> {
+        let outdated = std::mem::take(&mut self.outdated);
+        self.reading.extend(outdated.iter().cloned());
+        outdated
+    }
+
+    /// The read of an object that was taken has ended, and its verdict, if it has one, was handed in before.
+    pub(super) fn read_ended(&mut self, place: &Place) {
+        self.reading.remove(place);
+    }
+
+    /// No verdict of an epoch before this one is under way any more.
+    pub(super) fn forget_before(&mut self, oldest: Epoch) {
+        self.recent.retain(|(epoch, ..)| *epoch > oldest);
+    }
+
+    /// Every verdict is outdated, such as after a change of what is exempt.
+    pub(super) fn outdate_all(&mut self) -> Epoch {
+        self.epoch = self.epoch.next();
+        let epoch = self.epoch;
+        self.constraints.values_mut().for_each(|book| book.judge_anew(epoch));
+        self.epoch
+    }
+
+    /// Takes the violations that have come and gone since the last call.
+    pub(super) fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Verdicts that a verification found to differ from what was known, since the start.
+    pub(super) fn drift(&self) -> u64 {
+        self.drift
+    }
+}
+
+// === impl Ledger: objects ===
+
+impl Ledger {
+    /// The version of an object that was judged last.
+    pub(super) fn version(&self, place: &Place) -> Option<Version> {
+        self.kinds.get(&place.kind)?.objects.get(place).map(|record| record.version)
+    }
+
+    /// The watch delivered this version, and it was judged.
+    pub(super) fn observed(&mut self, place: &Place, version: Version, judged: &Judged) {
+        let Some(kind) = self.kinds.get_mut(&place.kind) else { return };
+        match kind.objects.get_mut(place) {
+            Some(record) => record.version = version,
+            None => {
+                kind.objects.insert(Arc::new(place.clone()), Record::new(version));
+            }
+        }
+        self.take_verdict(place, judged);
+    }
+
+    /// A list, or a read of one object, delivered this version, and it was judged. It counts only for the version that
+    /// the watch delivered last. `verifies` says that no difference is expected.
+    pub(super) fn confirmed(&mut self, place: &Place, version: Version, judged: &Judged, verifies: bool) {
+        if self.version(place) != Some(version) {
+            return;
+        }
+        let expected = self.outdated.contains(place) || self.reading.contains(place);
+        let changed = self.take_verdict(place, judged);
+        if verifies && !expected {
+            self.drift = self.drift.saturating_add(u64::try_from(changed).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// The watch delivered that the object is gone.
+    pub(super) fn deleted(&mut self, place: &Place) {
+        let slots: BTreeSet<_> = self.constraints.values().map(|book| book.slot).collect();
+        self.replace(place, &slots, Vec::new());
+        self.forget_keys(place, &slots);
+        if let Some(kind) = self.kinds.get_mut(&place.kind) {
+            kind.objects.remove(place);
+        }
+    }
+
+    /// Returns the number of constraints that were settled and whose verdict differs from the one before.
+    fn take_verdict(&mut self, place: &Place, judged: &Judged) -> usize {
+        let Some(shared) = self.shared(place) else { return 0 };
+        let asked = |book: &&ConstraintBook| {
+            book.since <= judged.epoch
+                && book.definition.kinds.contains(&place.kind)
+                && judged.scope.includes(&book.definition.id)
+        };
+        let slots: BTreeSet<_> = self.constraints.values().filter(asked).map(|book| book.slot).collect();
+        let mut held = Vec::new();
+        for (id, message) in &judged.findings {
+            if let Some(book) = self.constraints.get(id).filter(|book| slots.contains(&book.slot)) {
+                held.push(Held { slot: book.slot, message: self.messages.keep(message, place) });
+            }
+        }
+        held.sort();
+        self.forget_keys(place, &slots);
+        for (id, key) in &judged.keys {
+            let missed = |(epoch, of, keys): &(Epoch, ConstraintRef, BTreeSet<DependencyKey>)| {
+                *epoch > judged.epoch && of == id && keys.contains(key)
+            };
+            if self.recent.iter().any(missed) {
+                self.outdated.insert(Arc::clone(&shared));
+            }
+            if let Some(book) = self.constraints.get_mut(id).filter(|book| slots.contains(&book.slot)) {
+                book.dependents.entry(*key).or_default().insert(Arc::clone(&shared));
+                if let Some(record) =
+                    self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place))
+                {
+                    record.keys.push((book.slot, *key));
+                }
+            }
+        }
+        self.replace(place, &slots, held)
+    }
+
+    fn shared(&self, place: &Place) -> Option<Arc<Place>> {
+        self.kinds.get(&place.kind)?.objects.get_key_value(place).map(|(shared, _)| Arc::clone(shared))
+    }
+
+    fn forget_keys(&mut self, place: &Place, slots: &BTreeSet<Slot>) {
+        let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
+        let Some(record) = record.filter(|record| !record.keys.is_empty()) else { return };
+        let forgotten: Vec<_> = record.keys.extract_if(.., |(slot, _)| slots.contains(slot)).collect();
+        for (slot, key) in forgotten {
+            let id = self.slots.get(slot.index()).cloned().flatten();
+            if let Some(book) = id.and_then(|id| self.constraints.get_mut(&id)) {
+                book.forget_key(key, place);
+            }
+        }
+    }
+
+    /// Puts `held` in the place of what an object held for these constraints. Returns the number of settled constraints
+    /// for which that is a difference.
+    fn replace(&mut self, place: &Place, slots: &BTreeSet<Slot>, held: Vec<Held>) -> usize {
+        let Some(shared) = self.shared(place) else { return 0 };
+        let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
+        let Some(record) = record else { return 0 };
+        let before = record.replace(slots, &held);
+        if before == held {
+            return 0;
+        }
+        let concerned: BTreeSet<_> = before.iter().chain(&held).map(|held| held.slot).collect();
+        let mut differing = 0_usize;
+        for slot in concerned {
+            let of = |all: &[Held]| all.iter().filter(|held| held.slot == slot).cloned().collect::<Vec<_>>();
+            let (before, after) = (of(&before), of(&held));
+            let id = self.slots.get(slot.index()).cloned().flatten();
+            let Some(book) = id.and_then(|id| self.constraints.get_mut(&id)).filter(|_| before != after)
+            else {
+                continue;
+            };
+            book.counts(&shared, before.len(), after.len());
+            if book.waiting.is_empty() {
+                differing = differing.saturating_add(usize::from(book.stale.is_empty()));
+                self.news.extend(news(&book.definition.id, &shared, &before, &after));
+            }
+        }
+        differing
+    }
+}
+
+/// What has come and what has gone, each as often as it has.
+fn news(id: &ConstraintRef, place: &Arc<Place>, before: &[Held], after: &[Held]) -> Vec<News> {
+    let missing = |from: &[Held], other: &[Held], is_new| {
+        let mut left = other.to_vec();
+        let mut found = Vec::new();
+        for held in from {
+            match left.iter().position(|other| other == held) {
+                Some(position) => drop(left.swap_remove(position)),
+                None => found.push(News {
+                    constraint: id.clone(),
+                    place: Arc::clone(place),
+                    message: held.message.read(place),
+                    is_new,
+                }),
+            }
+        }
+        found
+    };
+    let mut all = missing(before, after, false);
+    all.extend(missing(after, before, true));
+    all
+}

@@ -1,0 +1,194 @@
+//! What is kept of a kind, an object and a constraint.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use constraint_framework::api::ConstraintRef;
+use constraint_framework::inventory::DependencyKey;
+
+use crate::audit::messages::Message;
+use crate::audit::place::{Kind, Place, Version};
+
+/// The number of a policy set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::audit) struct Epoch(u64);
+
+/// A small number for a constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Slot(pub(super) u32);
+
+/// A constraint as it is in force.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::audit) struct Definition {
+    pub(in crate::audit) id: ConstraintRef,
+    pub(in crate::audit) uid: String,
+    pub(in crate::audit) generation: i64,
+    /// Different for everything that judges differently.
+    pub(in crate::audit) revision: u64,
+    /// `deny`, `warn`, `dryrun` or `scoped`.
+    pub(in crate::audit) action: &'static str,
+    /// The actions in audits.
+    pub(in crate::audit) actions: Vec<&'static str>,
+    /// The audited kinds that it can match.
+    pub(in crate::audit) kinds: BTreeSet<Kind>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct KindBook {
+    pub(super) objects: HashMap<Arc<Place>, Record>,
+    /// The epoch at which the kind was asked for.
+    pub(super) asked: Epoch,
+    /// The first list is judged.
+    pub(super) listed: bool,
+    /// A pass is under way.
+    pub(super) passing: bool,
+    /// Namespaces whose objects are to be judged again.
+    pub(super) namespaces: BTreeSet<Box<str>>,
+    /// A verification is due.
+    pub(super) verify: bool,
+    pub(super) trouble: Option<Arc<str>>,
+}
+
+/// What is kept of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) version: Version,
+    /// Sorted.
+    held: Box<[Held]>,
+    pub(super) keys: Vec<(Slot, DependencyKey)>,
+}
+
+/// A violation of an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Held {
+    pub(super) slot: Slot,
+    pub(super) message: Message,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ConstraintBook {
+    pub(super) slot: Slot,
+    pub(super) definition: Definition,
+    /// Verdicts of earlier epochs do not count.
+    pub(super) since: Epoch,
+    /// The kinds that are not judged completely since then.
+    pub(super) waiting: BTreeSet<Kind>,
+    /// The kinds to be judged again because the inventory has changed.
+    pub(super) stale: BTreeSet<Kind>,
+    pub(super) violators: BTreeSet<Arc<Place>>,
+    pub(super) total: usize,
+    pub(super) dependents: BTreeMap<DependencyKey, BTreeSet<Arc<Place>>>,
+    /// Its status may differ from what was reported last.
+    pub(super) changed: bool,
+}
+
+impl Epoch {
+    pub(in crate::audit) fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl Slot {
+    pub(super) fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl KindBook {
+    pub(super) fn new(asked: Epoch) -> Self {
+        Self {
+            objects: HashMap::new(),
+            asked,
+            listed: false,
+            passing: false,
+            namespaces: BTreeSet::new(),
+            verify: false,
+            trouble: None,
+        }
+    }
+}
+
+impl Record {
+    pub(super) fn new(version: Version) -> Self {
+        Self { version, held: Box::default(), keys: Vec::new() }
+    }
+
+    pub(super) fn held(&self, slot: Slot) -> impl Iterator<Item = &Held> {
+        self.held.iter().filter(move |held| held.slot == slot)
+    }
+
+    /// Puts `new` in the place of what is held for these constraints, and returns that.
+    pub(super) fn replace(&mut self, slots: &BTreeSet<Slot>, new: &[Held]) -> Vec<Held> {
+        let (before, kept): (Vec<Held>, Vec<Held>) =
+            self.held.iter().cloned().partition(|held| slots.contains(&held.slot));
+        if before != new {
+            let mut held: Vec<_> = kept.into_iter().chain(new.iter().cloned()).collect();
+            held.sort();
+            self.held = held.into();
+        }
+        before
+    }
+
+    pub(super) fn forget(&mut self, slot: Slot) {
+        self.held = self.held.iter().filter(|held| held.slot != slot).cloned().collect();
+        self.keys.retain(|(of, _)| *of != slot);
+    }
+}
+
+impl ConstraintBook {
+    pub(super) fn new(slot: Slot, definition: Definition, epoch: Epoch) -> Self {
+        Self {
+            slot,
+            since: epoch,
+            waiting: definition.kinds.clone(),
+            stale: BTreeSet::new(),
+            violators: BTreeSet::new(),
+            total: 0,
+            dependents: BTreeMap::new(),
+            changed: true,
+            definition,
+        }
+    }
+
+    /// Takes a definition. Only another revision makes the verdicts outdated; a kind that has come is waited for.
+    pub(super) fn define(&mut self, definition: Definition, epoch: Epoch) {
+        if self.definition == definition {
+            return;
+        }
+        let before = std::mem::replace(&mut self.definition, definition);
+        self.changed = true;
+        if before.revision != self.definition.revision || before.uid != self.definition.uid {
+            return self.judge_anew(epoch);
+        }
+        let kinds = &self.definition.kinds;
+        self.waiting.extend(kinds.difference(&before.kinds).cloned());
+        self.waiting.retain(|kind| kinds.contains(kind));
+        self.stale.retain(|kind| kinds.contains(kind));
+    }
+
+    pub(super) fn judge_anew(&mut self, epoch: Epoch) {
+        self.since = epoch;
+        self.waiting = self.definition.kinds.clone();
+        self.stale.clear();
+        self.changed = true;
+    }
+
+    /// An object has another number of violations than before, or others.
+    pub(super) fn counts(&mut self, place: &Arc<Place>, before: usize, after: usize) {
+        self.total = self.total.saturating_sub(before).saturating_add(after);
+        match after {
+            0 => self.violators.remove(place),
+            _ => self.violators.insert(Arc::clone(place)),
+        };
+        self.changed = true;
+    }
+
+    pub(super) fn forget_key(&mut self, key: DependencyKey, place: &Place) {
+        if let Some(places) = self.dependents.get_mut(&key) {
+            places.remove(place);
+            if places.is_empty() {
+                self.dependents.remove(&key);
+            }
+        }
+    }
+}

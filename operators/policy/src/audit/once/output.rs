@@ -1,0 +1,114 @@
+//! The result of an audit for people, for programs, and for code scanning services.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::assembly::Assembly;
+use super::{Format, Found, Violation};
+use crate::cli::sarif::{Log, Note};
+
+pub(super) fn write(
+    format: Format,
+    assembly: &Assembly,
+    found: &Found,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        Format::Table => table(assembly, found, out),
+        Format::Json => writeln!(out, "{:#}", json(assembly, found)),
+        Format::Sarif => out.write_all(sarif(assembly, found).render().as_bytes()),
+    }
+}
+
+fn table(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<_> = assembly
+        .constraints()
+        .map(|constraint| {
+            let count = found.violations.get(constraint.id()).map_or(0, Vec::len);
+            (constraint.id().to_string(), constraint.enforcement_action(), count)
+        })
+        .collect();
+    let width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or_default().max("CONSTRAINT".len());
+    writeln!(out, "{:width$}  {:6}  VIOLATIONS", "CONSTRAINT", "ACTION")?;
+    for (name, action, count) in &rows {
+        writeln!(out, "{name:width$}  {action:6}  {count}")?;
+    }
+    for constraint in assembly.constraints() {
+        for violation in found.violations.get(constraint.id()).into_iter().flatten() {
+            let (id, action) = (constraint.id(), constraint.enforcement_action());
+            writeln!(out, "{action}: {}: [{}] {}", about(violation), id.name, violation.message)?;
+        }
+    }
+    Ok(())
+}
+
+/// The violations of each constraint have the fields of its status.
+fn json(assembly: &Assembly, found: &Found) -> Value {
+    let constraints = assembly.constraints().map(|constraint| {
+        let id = constraint.id();
+        let violations = found.violations.get(id).map(Vec::as_slice).unwrap_or_default();
+        let entry = |violation: &Violation| {
+            json!({
+                "group": violation.group, "version": violation.version, "kind": violation.kind,
+                "namespace": violation.namespace, "name": violation.name, "message": violation.message,
+            })
+        };
+        json!({
+            "kind": id.kind, "name": id.name,
+            "enforcementAction": constraint.enforcement_action(), "enforcementActions": assembly.actions(id),
+            "totalViolations": violations.len(), "violations": violations.iter().map(entry).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "constraints": constraints.collect::<Vec<_>>(), "kinds": found.kinds, "objects": found.objects,
+        "problems": found.problems,
+    })
+}
+
+fn sarif(assembly: &Assembly, found: &Found) -> Log {
+    let mut log = Log { tool: "webtroller audit", ..Log::default() };
+    log.rules = BTreeMap::new();
+    for constraint in assembly.constraints() {
+        let rule = constraint.id().to_string();
+        let level = match constraint.enforcement_action() {
+            "deny" => "error",
+            "dryrun" => "note",
+            _ => "warning",
+        };
+        for violation in found.violations.get(constraint.id()).into_iter().flatten() {
+            log.rules.entry(rule.clone()).or_default();
+            // A service wants a file; an object of a cluster has its path in the API.
+            let live = || (about(violation).replace(' ', "/"), 1);
+            let place = violation.place.as_ref().map(|(file, line)| (file.display().to_string(), *line));
+            log.results.push(Note {
+                rule: rule.clone(),
+                level,
+                message: violation.message.clone(),
+                place: Some(place.unwrap_or_else(live)),
+                column: 0,
+                about: about(violation),
+            });
+        }
+    }
+    let failure = |problem: &String| Note {
+        rule: String::new(),
+        level: "error",
+        message: problem.clone(),
+        place: None,
+        column: 0,
+        about: String::new(),
+    };
+    log.failures = found.problems.iter().map(failure).collect();
+    log
+}
+
+/// Kind, namespace and name.
+fn about(violation: &Violation) -> String {
+    let Violation { kind, namespace, name, .. } = violation;
+    match namespace.as_str() {
+        "" => format!("{kind} {name}"),
+        namespace => format!("{kind} {namespace}/{name}"),
+    }
+}

@@ -1,0 +1,111 @@
+//! Templates, constraints, Configs and SyncSets are checked before they are stored, so that a mistake is the answer to
+//! `kubectl apply` and not a condition to be found.
+//!
+//! What is not checked again: an object on its way out, and a change that leaves the `spec` as it was, or nobody could
+//! take a finalizer off an object that was stored while no pod answered.
+
+use admission_server::{AdmissionRequest, AdmissionResponse};
+use constraint_framework::IngestError;
+use constraint_framework::api::{
+    CONSTRAINTS_GROUP, Constraint, ConstraintTemplate, FieldErrors, TEMPLATES_GROUP,
+};
+use constraint_framework::driver::Budget;
+use constraint_framework::policyset::{Compiler, PolicySet};
+use constraint_framework::target::AdmissionTarget;
+use serde_json::Value;
+
+use super::lockout::{ALLOWED, Lockout, lockout};
+use crate::config;
+
+/// The groups of Configs and SyncSets.
+const SYNC_GROUPS: [&str; 2] = ["config.gatekeeper.sh", "syncset.gatekeeper.sh"];
+/// The only name of a Config.
+const CONFIG_NAME: &str = "config";
+
+/// The warnings about an object of the operator's own kinds; none about others.
+///
+/// # Errors
+/// The refusal, with everything that is wrong.
+pub(super) fn check(
+    request: &AdmissionRequest,
+    policies: &PolicySet,
+    budget: &Budget,
+) -> Result<Vec<String>, AdmissionResponse> {
+    let group = request.kind.group.as_str();
+    let is_own = group == TEMPLATES_GROUP || group == CONSTRAINTS_GROUP || SYNC_GROUPS.contains(&group);
+    if !is_own || !request.sub_resource.is_empty() {
+        return Ok(Vec::new());
+    }
+    match changed(request) {
+        Ok(None) => Ok(Vec::new()),
+        Ok(Some(manifest)) if group == TEMPLATES_GROUP => template(&manifest),
+        Ok(Some(manifest)) if group == CONSTRAINTS_GROUP => constraint(&manifest, policies, budget),
+        Ok(Some(manifest)) => sync(request, &manifest),
+        Err(error) => Err(AdmissionResponse::error(format!("the object cannot be read: {error}"))),
+    }
+}
+
+/// The object, where its `spec` is new.
+fn changed(request: &AdmissionRequest) -> serde_json::Result<Option<Value>> {
+    if !matches!(request.operation.as_str(), "CREATE" | "UPDATE") {
+        return Ok(None);
+    }
+    let Some(object) = request.object::<Value>()? else { return Ok(None) };
+    let old = request.old_object::<Value>()?;
+    let is_same = old.is_some_and(|old| old.get("spec") == object.get("spec"));
+    let is_deleted = object.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null());
+    Ok(Some(object).filter(|_| !is_same && !is_deleted))
+}
+
+fn template(manifest: &Value) -> Result<Vec<String>, AdmissionResponse> {
+    let template = ConstraintTemplate::from_value(manifest).map_err(|errors| refuse(&lines(&errors)))?;
+    let compiled = Compiler::default().compile(&template).map_err(|error| refuse(&reasons(&error)))?;
+    Ok(compiled.warnings().map(ToString::to_string).collect())
+}
+
+fn constraint(
+    manifest: &Value,
+    policies: &PolicySet,
+    budget: &Budget,
+) -> Result<Vec<String>, AdmissionResponse> {
+    let constraint = Constraint::from_value(manifest).map_err(|errors| refuse(&lines(&errors)))?;
+    let checked = Compiler::default().check_constraint(&constraint, &AdmissionTarget);
+    checked.map_err(|errors| refuse(&lines(&errors)))?;
+    // Without its template it denies nothing yet; its parameters are checked by the API server.
+    let Ok(alone) = policies.with_only(&constraint) else { return Ok(Vec::new()) };
+    let Lockout { fatal, risky } = lockout(&alone, budget);
+    let is_allowed = manifest.pointer("/metadata/annotations").and_then(|all| all.get(ALLOWED))
+        == Some(&Value::from("true"));
+    if !fatal.is_empty() && !is_allowed {
+        let fatal = fatal.join(", ");
+        return Err(refuse(&[format!(
+            "this constraint would deny {fatal}: the cluster would stop. Narrow spec.match, or, if that is what you \
+             want, set the annotation {ALLOWED}: \"true\""
+        )]));
+    }
+    let denied = fatal.into_iter().chain(risky);
+    Ok(denied.map(|name| format!("this constraint denies {name}")).collect())
+}
+
+fn sync(request: &AdmissionRequest, manifest: &Value) -> Result<Vec<String>, AdmissionResponse> {
+    if request.kind.kind == "Config" && request.name != CONFIG_NAME {
+        return Err(refuse(&[format!("/metadata/name: must be {CONFIG_NAME:?}: other Configs are ignored")]));
+    }
+    config::check(manifest).map(|()| Vec::new()).map_err(|errors| refuse(&lines(&errors)))
+}
+
+fn refuse(reasons: &[String]) -> AdmissionResponse {
+    AdmissionResponse::invalid(reasons.join("\n"))
+}
+
+fn lines(errors: &FieldErrors) -> Vec<String> {
+    errors.iter().map(ToString::to_string).collect()
+}
+
+fn reasons(error: &IngestError) -> Vec<String> {
+    match error {
+        IngestError::Invalid(errors) | IngestError::Crd(errors) => lines(errors),
+        IngestError::Compile(errors) => errors.iter().map(ToString::to_string).collect(),
+        error => vec![error.to_string()],
+    }
+}

@@ -1,0 +1,382 @@
+//! The container arguments of a Gatekeeper Deployment, read as `serve` reads its own: each flag of Gatekeeper's manager is
+//! taken, has nothing to act on here, or is refused with the reason. `docs/gatekeeper-flags.md` is this table.
+
+use std::ffi::OsString;
+
+use Meaning::{NoEffect, OffOnly, Same, SameSwitch, Translated};
+
+/// A flag of Gatekeeper's manager.
+#[derive(Debug)]
+pub struct Flag {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// What becomes of it.
+    pub meaning: Meaning,
+}
+
+/// What becomes of a flag.
+#[derive(Clone, Copy, Debug)]
+pub enum Meaning {
+    /// `serve` has it, with a value.
+    Same,
+    /// `serve` has it, without a value.
+    SameSwitch,
+    /// It stands for another flag of `serve`.
+    Translated {
+        /// The flag.
+        flag: &'static str,
+        /// Its values, for each of which the flag is repeated; none where the default is meant.
+        value: fn(&str) -> Result<Vec<String>, String>,
+    },
+    /// It is taken, and there is nothing here for it to act on. The reason is logged, unless the value turns it off.
+    NoEffect(&'static str),
+    /// It may be off; to turn it on is refused with the reason.
+    OffOnly(&'static str),
+}
+
+const MUTATION: &str = "this release mutates nothing";
+const EXTERNAL_DATA: &str =
+    "this release asks no external data providers: templates that use them are refused";
+const VAP: &str = "this release generates no ValidatingAdmissionPolicies";
+const EXPORT: &str = "this release exports no violations to a connection; use logs or metrics";
+const STACKDRIVER: &str = "metrics are offered to Prometheus";
+const STDERR: &str = "logs go to standard error";
+const EVENTS: &str = "this release makes no Events; --log-denies logs each violation";
+
+/// Every flag of Gatekeeper 3.23's manager, by name.
+pub const FLAGS: &[Flag] = &[
+    flag(
+        "additional-mutating-webhook-configs-to-rotate-certs",
+        OffOnly("only the operator's own configuration is kept"),
+    ),
+    flag(
+        "additional-validating-webhook-configs-to-rotate-certs",
+        OffOnly("only the operator's own configuration is kept"),
+    ),
+    flag("admission-events-involved-namespace", NoEffect(EVENTS)),
+    flag("alsologtostderr", NoEffect(STDERR)),
+    flag("api-cache-dir", NoEffect("the audit keeps nothing on disk")),
+    flag("audit-channel", OffOnly(EXPORT)),
+    flag("audit-chunk-size", Same),
+    flag("audit-connection", OffOnly(EXPORT)),
+    flag("audit-events-involved-namespace", NoEffect(EVENTS)),
+    flag(
+        "audit-from-cache",
+        OffOnly("the audit reads the cluster itself, each object once and then its changes"),
+    ),
+    flag("audit-interval", Same),
+    flag("audit-match-kind-only", NoEffect("only kinds that a constraint can match are listed anyway")),
+    flag("cert-dir", Same),
+    flag("cert-service-name", Same),
+    flag("client-ca-name", Same),
+    flag("client-cn-name", Same),
+    flag("constraint-violations-limit", Same),
+    flag("debug-use-fake-pod", OffOnly("a process outside of a pod reports as itself")),
+    flag("default-create-vap-binding-for-constraints", NoEffect(VAP)),
+    flag("default-create-vap-for-templates", NoEffect(VAP)),
+    flag(
+        "default-k8s-native-validation-failure-policy",
+        NoEffect("a policy in CEL that fails is violated, under its own action"),
+    ),
+    flag("default-wait-for-vapb-generation", NoEffect(VAP)),
+    flag("disable-cert-rotation", SameSwitch),
+    flag(
+        "disable-enforcementaction-validation",
+        OffOnly("an action that means nothing would be a policy that does nothing"),
+    ),
+    flag(
+        "disable-opa-builtin",
+        NoEffect("functions that reach outside do not exist: http.send, net.lookup_ip_addr, opa.runtime"),
+    ),
+    flag("emit-admission-events", NoEffect(EVENTS)),
+    flag("emit-audit-events", NoEffect(EVENTS)),
+    flag("enable-external-data", NoEffect(EXTERNAL_DATA)),
+    flag(
+        "enable-generator-resource-expansion",
+        NoEffect("this release expands workloads on the command line only"),
+    ),
+    flag("enable-k8s-native-validation", NoEffect("policies in CEL are always judged")),
+    flag("enable-mutation", NoEffect(MUTATION)),
+    flag("enable-pprof", OffOnly("pprof is for programs in Go")),
+    flag("enable-referential-rules", NoEffect("policies may always refer to synced objects")),
+    flag("enable-remote-cluster", OffOnly("set KUBECONFIG and --webhook-url-host instead")),
+    flag(
+        "enable-tls-healthcheck",
+        NoEffect("the certificate is watched, and a broken one is repaired or logged"),
+    ),
+    flag("enable-violation-export", OffOnly(EXPORT)),
+    flag("exempt-namespace", Same),
+    flag("exempt-namespace-prefix", Same),
+    flag("exempt-namespace-suffix", Same),
+    flag("external-data-provider-response-cache-ttl", NoEffect(EXTERNAL_DATA)),
+    flag("health-addr", Translated { flag: "health-port", value: health_port }),
+    flag("host", Translated { flag: "host", value: host }),
+    flag("kubeconfig", OffOnly("set KUBECONFIG instead")),
+    flag("log-denies", SameSwitch),
+    flag("log-file", OffOnly(STDERR)),
+    flag("log-level", Translated { flag: "log", value: log_level }),
+    flag("log-level-encoder", NoEffect("log levels are upper-case words")),
+    flag("log-level-key", NoEffect("the key of the level is `level`")),
+    flag("log-mutations", NoEffect(MUTATION)),
+    flag("log-stats-admission", NoEffect("durations are in the metrics, and in `webtroller bench`")),
+    flag("log-stats-audit", NoEffect("durations are in the metrics")),
+    flag("log_backtrace_at", NoEffect(STDERR)),
+    flag("log_dir", OffOnly(STDERR)),
+    flag("log_link", NoEffect(STDERR)),
+    flag("logbuflevel", NoEffect(STDERR)),
+    flag("logtostderr", NoEffect(STDERR)),
+    flag("max-serving-threads", Translated { flag: "max-serving-threads", value: threads }),
+    flag("metrics-addr", NoEffect("metrics are at --prometheus-port and at --health-port")),
+    flag("metrics-backend", Translated { flag: "prometheus-port", value: backend }),
+    flag("mutating-webhook-configuration-name", NoEffect(MUTATION)),
+    flag("mutation-annotations", NoEffect(MUTATION)),
+    flag("operation", Translated { flag: "operation", value: operation }),
+    flag("otlp-endpoint", OffOnly(STACKDRIVER)),
+    flag("otlp-metric-interval", NoEffect(STACKDRIVER)),
+    flag("port", Same),
+    flag("pprof-port", NoEffect("pprof is for programs in Go")),
+    flag("prometheus-port", Same),
+    flag("readiness-retries", Translated { flag: "broken-policies", value: retries }),
+    flag("shutdown-delay", Same),
+    flag("stackdriver-metric-interval", NoEffect(STACKDRIVER)),
+    flag("stackdriver-only-when-available", NoEffect(STACKDRIVER)),
+    flag("stderrthreshold", NoEffect(STDERR)),
+    flag("sync-vap-enforcement-scope", NoEffect(VAP)),
+    flag("tls-min-version", Same),
+    flag("v", NoEffect("--log-level chooses what is logged")),
+    flag("validating-webhook-configuration-name", Same),
+    flag("vmodule", NoEffect("--log chooses what is logged, as in `webtroller=debug,kube=warn`")),
+];
+
+const fn flag(name: &'static str, meaning: Meaning) -> Flag {
+    Flag { name, meaning }
+}
+
+/// The arguments as `serve` takes them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Arguments {
+    /// The arguments.
+    pub args: Vec<OsString>,
+    /// What has no effect, and why.
+    pub notes: Vec<String>,
+}
+
+/// Reads the arguments of a process. Those of other commands than `serve` stay as they are.
+///
+/// # Errors
+/// Every flag that is refused, with the reason.
+pub fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Vec<String>> {
+    let mut args = args.into_iter();
+    let mut read = Arguments { args: args.by_ref().take(2).collect(), notes: Vec::new() };
+    if read.args.get(1).is_none_or(|command| command != "serve") {
+        read.args.extend(args);
+        return Ok(read);
+    }
+    let (mut refusals, mut names_operations) = (Vec::new(), false);
+    while let Some(arg) = args.next() {
+        let Some((flag, value)) = known(&arg) else {
+            read.args.push(arg);
+            continue;
+        };
+        let value = value.or_else(|| takes_next(flag).then(|| args.next()?.into_string().ok()).flatten());
+        names_operations |= flag.name == "operation";
+        if let Err(reason) = read.add(flag, value.as_deref()) {
+            refusals.push(format!("--{}: {reason}", flag.name));
+        }
+    }
+    let starts = |arg: &OsString| arg.to_str().is_some_and(|arg| arg.starts_with("--operation"));
+    if names_operations && !read.args.iter().any(starts) {
+        refusals.push(format!("--operation: {MUTATION}, so that this process would do nothing"));
+    }
+    if refusals.is_empty() { Ok(read) } else { Err(refusals) }
+}
+
+/// The flag of Gatekeeper that an argument names, with the value behind `=`. Go takes one dash for two.
+fn known(arg: &OsString) -> Option<(&'static Flag, Option<String>)> {
+    let text = arg.to_str()?;
+    let text = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    FLAGS.iter().find(|flag| flag.name == name).map(|flag| (flag, value))
+}
+
+/// Whether the value may be the next argument: not for switches, as in Go. A flag without effect is a switch if its name
+/// says so.
+fn takes_next(flag: &Flag) -> bool {
+    const SWITCHES: [&str; 11] = [
+        "enable-",
+        "emit-",
+        "disable-enforcement",
+        "log-stats",
+        "log-mutations",
+        "debug-",
+        "default-create",
+        "audit-from",
+        "audit-match",
+        "stackdriver-only",
+        "mutation-annotations",
+    ];
+    let is_switch = SWITCHES.iter().any(|start| flag.name.starts_with(start))
+        || flag.name.ends_with("-involved-namespace")
+        || ["alsologtostderr", "logtostderr", "sync-vap-enforcement-scope"].contains(&flag.name);
+    !is_switch && !matches!(flag.meaning, SameSwitch)
+}
+
+impl Arguments {
+    fn add(&mut self, flag: &Flag, value: Option<&str>) -> Result<(), String> {
+        let is_off =
+            value.is_some_and(|value| matches!(value, "" | "false" | "0" | "f" | "F" | "False" | "FALSE"));
+        match flag.meaning {
+            SameSwitch if is_off => {}
+            SameSwitch => self.args.push(format!("--{}", flag.name).into()),
+            Same => self.pass(flag.name, value.unwrap_or_default()),
+            Translated { flag, value: translate } => {
+                let values = translate(value.unwrap_or_default())?;
+                values.iter().for_each(|value| self.pass(flag, value));
+            }
+            NoEffect(_) | OffOnly(_) if is_off => {}
+            NoEffect(reason) => self.notes.push(format!("--{} has no effect: {reason}", flag.name)),
+            OffOnly(reason) => return Err(reason.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, flag: &str, value: &str) {
+        self.args.push(format!("--{flag}={value}").into());
+    }
+}
+
+fn health_port(address: &str) -> Result<Vec<String>, String> {
+    match address.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => Ok(vec![port.to_owned()]),
+        _ => Err(format!("write it as :9090, not {address:?}")),
+    }
+}
+
+fn host(host: &str) -> Result<Vec<String>, String> {
+    Ok(Some(host.to_owned()).filter(|host| !host.is_empty()).into_iter().collect())
+}
+
+fn log_level(level: &str) -> Result<Vec<String>, String> {
+    match level.to_uppercase().as_str() {
+        "DEBUG" => Ok(vec!["debug".to_owned()]),
+        "INFO" => Ok(vec!["info".to_owned()]),
+        "WARNING" | "WARN" => Ok(vec!["warn".to_owned()]),
+        "ERROR" => Ok(vec!["error".to_owned()]),
+        _ => Err(format!("must be DEBUG, INFO, WARNING or ERROR, not {level:?}")),
+    }
+}
+
+/// Gatekeeper's -1 stands for the number of cores.
+fn threads(count: &str) -> Result<Vec<String>, String> {
+    Ok(Some(count.to_owned()).filter(|count| count != "-1").into_iter().collect())
+}
+
+/// -1 waits for ever for a policy that cannot be ingested, and so does `block`.
+fn retries(count: &str) -> Result<Vec<String>, String> {
+    Ok(vec![if count == "-1" { "block" } else { "ignore" }.to_owned()])
+}
+
+fn backend(name: &str) -> Result<Vec<String>, String> {
+    match name.to_lowercase().as_str() {
+        "prometheus" => Ok(Vec::new()),
+        _ => Err(format!("{STACKDRIVER}, not to {name:?}")),
+    }
+}
+
+/// What is about mutation alone is left out.
+fn operation(names: &str) -> Result<Vec<String>, String> {
+    const OURS: [&str; 4] = ["audit", "generate", "status", "webhook"];
+    const MUTATION_OPERATIONS: [&str; 3] = ["mutation-controller", "mutation-status", "mutation-webhook"];
+    let is_known = |name: &&str| OURS.contains(name) || MUTATION_OPERATIONS.contains(name);
+    if let Some(unknown) = names.split(',').find(|name| !is_known(name)) {
+        return Err(format!(
+            "must be one of {} or {}, not {unknown:?}",
+            OURS.join(", "),
+            MUTATION_OPERATIONS.join(", ")
+        ));
+    }
+    Ok(names.split(',').filter(|name| OURS.contains(name)).map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(args: &[&str]) -> Result<(Vec<String>, Vec<String>), Vec<String>> {
+        let all = ["webtroller", "serve"].iter().chain(args).map(OsString::from);
+        let Arguments { args, notes } = translate(all)?;
+        Ok((args.into_iter().skip(2).map(|arg| arg.into_string().unwrap()).collect(), notes))
+    }
+
+    #[test]
+    fn the_arguments_of_gatekeepers_manifest_are_taken() {
+        let (args, notes) = read(&[
+            "--port=8443",
+            "--health-addr=:9090",
+            "--prometheus-port=8888",
+            "--logtostderr",
+            "--log-denies=false",
+            "--emit-admission-events=false",
+            "-log-level=INFO",
+            "--exempt-namespace=gatekeeper-system",
+            "--operation=webhook,mutation-webhook,status",
+            "--enable-external-data=true",
+            "--disable-cert-rotation",
+            "--max-serving-threads=-1",
+            "--metrics-backend=prometheus",
+            "--disable-opa-builtin={http.send}",
+        ])
+        .unwrap();
+        assert_eq!(
+            args,
+            [
+                "--port=8443",
+                "--health-port=9090",
+                "--prometheus-port=8888",
+                "--log=info",
+                "--exempt-namespace=gatekeeper-system",
+                "--operation=webhook",
+                "--operation=status",
+                "--disable-cert-rotation"
+            ]
+        );
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert!(notes[1].starts_with("--enable-external-data has no effect: "), "{notes:?}");
+    }
+
+    #[test]
+    fn a_value_may_be_the_next_argument_and_own_flags_pass() {
+        let (args, _) = read(&[
+            "-port",
+            "1",
+            "--webhook-url-host",
+            "a",
+            "--log-denies",
+            "--enable-mutation",
+            "--host",
+            "",
+        ])
+        .unwrap();
+        assert_eq!(args, ["--port=1", "--webhook-url-host", "a", "--log-denies"]);
+    }
+
+    #[test]
+    fn all_refusals_are_told_at_once_and_other_commands_are_left_alone() {
+        let refused =
+            read(&["--enable-pprof", "--metrics-backend=stackdriver", "--operation=webhok"]).unwrap_err();
+        assert_eq!(refused.len(), 4, "{refused:?}");
+        // Without an operation a process does everything.
+        assert_eq!(read(&["--operation=mutation-webhook"]).unwrap_err().len(), 1);
+        let other = translate(["webtroller", "test", "--enable-pprof"].map(OsString::from)).unwrap();
+        assert_eq!(other.args.len(), 3);
+    }
+
+    #[test]
+    fn each_flag_is_in_the_table_once_and_in_order() {
+        assert!(FLAGS.is_sorted_by_key(|flag| flag.name));
+        assert!(FLAGS.windows(2).all(|pair| pair[0].name != pair[1].name));
+    }
+}

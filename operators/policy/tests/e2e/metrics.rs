@@ -1,0 +1,80 @@
+//! `/metrics` after a day's work in small: each name that the documents, the dashboard and the alerts use is there.
+
+use std::collections::BTreeSet;
+
+use crate::cluster::{Cluster, NAMESPACE, workspace};
+use crate::operator::Operator;
+
+/// Words that look like a metric's name.
+fn names(text: &str) -> BTreeSet<String> {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let words = text.split(|letter| !is_part(letter));
+    let prefixes = ["gatekeeper_", "webtroller_", "pod_status_", "watch_manager_"];
+    let is_name =
+        |word: &&str| prefixes.iter().any(|prefix| word.starts_with(prefix) && word.len() > prefix.len());
+    words.filter(is_name).map(|name| name.trim_end_matches("_bucket").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
+    let cluster = Cluster::start().await;
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &["--log-denies"]).await;
+    operator.log("webhook registered").await;
+    cluster.quickstart().await;
+    cluster
+        .apply(
+            "{apiVersion: syncset.gatekeeper.sh/v1alpha1, kind: SyncSet, metadata: {name: a}, \
+             spec: {gvks: [{group: '', version: v1, kind: Namespace}]}}",
+        )
+        .await;
+    cluster.must(&["wait", "--for=condition=Ingested", "--timeout=60s", "syncset/a"]).await;
+    let bad = workspace("examples/quickstart/review/two-replicas.yaml");
+    assert!(!cluster.kubectl(&["create", "-f", bad.to_str().unwrap()]).await.success);
+    let line = operator.log("denied admission").await;
+    for (key, value) in [
+        ("process", "admission"),
+        ("event_type", "violation"),
+        ("constraint_name", "three-to-ten-replicas"),
+        ("constraint_kind", "K8sReplicaLimits"),
+        ("constraint_action", "deny"),
+        ("resource_kind", "Deployment"),
+        ("resource_namespace", "default"),
+    ] {
+        assert_eq!(line[key], value, "{line}");
+    }
+    cluster.must(&["delete", "crd", "k8sreplicalimits.constraints.gatekeeper.sh"]).await;
+    operator
+        .until_metrics(|metrics| metrics.contains("webtroller_repairs_total{object=\"constraint CRD\"} 1"))
+        .await;
+    operator
+        .until_metrics(|metrics| metrics.contains("gatekeeper_constraint_templates{status=\"active\"} 1\n"))
+        .await;
+
+    operator.until_metrics(|metrics| metrics.contains("gatekeeper_audit_last_run_end_time")).await;
+
+    let metrics = operator.metrics().await;
+    for expected in [
+        "gatekeeper_validation_request_count_total{admission_status=\"deny\",admission_dryrun=\"false\"} 1\n",
+        "gatekeeper_constraint_templates{status=\"active\"} 1\n",
+        "gatekeeper_constraint_template_ingestion_count_total{status=\"active\"} 1\n",
+        "gatekeeper_sync{kind=\"Namespace\",status=\"active\"}",
+        "webtroller_violations_total{action=\"deny\"} 1\n",
+        "webtroller_ready 1\n",
+    ] {
+        assert!(metrics.contains(expected), "{expected} is missing:\n{metrics}");
+    }
+    let found = names(&metrics);
+    let read = |path: &str| std::fs::read_to_string(workspace(path)).unwrap();
+    for path in [
+        "docs/metrics.md",
+        "charts/webtroller/files/dashboard.json",
+        "charts/webtroller/templates/alerts.yaml",
+    ] {
+        let wanted = names(&read(path));
+        assert!(!wanted.is_empty(), "{path}");
+        let missing: Vec<_> = wanted.difference(&found).collect();
+        assert!(missing.is_empty(), "{path}: {missing:?}");
+    }
+    operator.stop().await;
+}

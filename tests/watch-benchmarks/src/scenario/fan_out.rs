@@ -1,0 +1,103 @@
+//! The cost of one more registrar: the time in which changes reach nine registrars less the time in which they reach
+//! one, by registrar and event. The work that is done once, such as decoding, cancels out.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use tokio::sync::mpsc;
+use watch_manager::testing::FakeApi;
+use watch_manager::{EventKind, GroupVersionKind, Registrar, WatchManager};
+
+use super::join::drain;
+use super::{Scale, filled, gvk, small};
+use crate::figures::{Line, median};
+
+const OTHERS: usize = 8;
+
+/// Measures with 1,000 objects that change.
+///
+/// # Errors
+/// The driver ended.
+pub async fn run(scale: Scale) -> Result<Vec<Line>> {
+    let (objects, repeat) = (scale.of(1_000), 20);
+    let (mut one, mut nine) = (Vec::new(), Vec::new());
+    for _ in 0..scale.rounds {
+        one.push(changes(objects, repeat, 1).await?);
+        nine.push(changes(objects, repeat, 1 + OTHERS).await?);
+    }
+    let pairs = one.iter().zip(&nine);
+    let each: Vec<f64> = pairs.map(|(one, nine)| (nine - one) / OTHERS as f64).collect();
+    let channels: Vec<f64> = (0..scale.rounds).map(|_| channel(objects, repeat)).collect();
+    let line = |what: &str, ours, peer, goal| Line { what: what.to_owned(), ours, unit: "ns", peer, goal };
+    Ok(vec![
+        line("event to the first registrar", median(&one), None, ""),
+        line(
+            "event to each further registrar",
+            median(&each),
+            Some(("tokio mpsc", median(&channels))),
+            "300 ns",
+        ),
+    ])
+}
+
+/// Nanoseconds from a change to its delivery to all registrars, on average.
+async fn changes(objects: usize, repeat: usize, registrars: usize) -> Result<f64> {
+    let kind = gvk("Gadget");
+    let api = filled(&kind, objects);
+    let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
+    let driver = tokio::spawn(driver);
+    let mut readers = Vec::new();
+    for number in 0..registrars {
+        let mut registrar = manager.registrar(&format!("registrar-{number}"))?;
+        registrar.add(kind.clone());
+        drain(&mut registrar, objects).await?;
+        readers.push(registrar);
+    }
+    let mut elapsed = 0.0;
+    for round in 1..=repeat {
+        elapsed += one_round(&api, &kind, objects, round, &mut readers).await;
+    }
+    manager.shutdown();
+    driver.await?;
+    Ok(elapsed * 1e9 / (objects.saturating_mul(repeat)) as f64)
+}
+
+async fn one_round(
+    api: &FakeApi,
+    kind: &GroupVersionKind,
+    objects: usize,
+    round: usize,
+    readers: &mut [Registrar],
+) -> f64 {
+    for number in 0..objects {
+        api.apply(kind, small(number, round));
+    }
+    let begun = Instant::now();
+    for reader in readers {
+        let mut seen = 0_usize;
+        while seen < objects {
+            let events = reader.next_batch(256).await;
+            let applied = events.iter().filter(|event| matches!(event.kind, EventKind::Applied(_))).count();
+            seen = seen.saturating_add(applied);
+        }
+    }
+    begun.elapsed().as_secs_f64()
+}
+
+/// Nanoseconds to send a shared object through a channel and to receive it, without any bookkeeping.
+fn channel(objects: usize, repeat: usize) -> f64 {
+    let shared: Vec<_> = (0..objects).map(|number| Arc::new(small(number, 0))).collect();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let begun = Instant::now();
+    for _ in 0..repeat {
+        for object in &shared {
+            // The receiver is alive.
+            let _ = sender.send(Arc::clone(object));
+        }
+        for _ in 0..objects {
+            std::hint::black_box(receiver.try_recv().ok());
+        }
+    }
+    begun.elapsed().as_secs_f64() * 1e9 / objects.saturating_mul(repeat) as f64
+}
