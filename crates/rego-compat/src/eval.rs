@@ -7,6 +7,7 @@
 mod candidate;
 mod collect;
 mod conflict;
+mod context;
 mod document;
 mod expr;
 mod memo;
@@ -18,7 +19,6 @@ mod tests;
 mod ways;
 mod with;
 mod witness;
-mod world;
 
 use crate::value::Value;
 
@@ -27,8 +27,8 @@ use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::{Plan, missing};
 
+pub(crate) use context::World;
 pub(crate) use witness::Witness;
-pub(crate) use world::World;
 
 /// Whether more ways for a body to hold are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@
 mod binding;
 mod compile;
 mod fuse;
-mod gate;
 mod invariant;
 mod pattern;
 mod risk;
+mod rule_index;
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::ir::{GroupId, Hook, Kind};
 use crate::value::Value;
 
 pub(crate) use compile::{Queried, plan, plan_rules};
-pub(crate) use gate::{Check, Gate, Place, PlaceRoot, Want, split_escaped};
+pub(crate) use rule_index::{Check, Gate, Place, PlaceRoot, Want, split_escaped};
 
 /// Index into a frame.
 pub(crate) type SlotIndex = usize;

@@ -9,8 +9,8 @@ use crate::error::EvalError;
 use crate::lookup;
 use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant, missing};
 
+use super::context::{Mock, Remembered};
 use super::document::Inner;
-use super::world::{Mock, Remembered};
 use super::{Frame, World};
 
 /// The value under a key.

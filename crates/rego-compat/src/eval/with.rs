@@ -5,7 +5,7 @@ use crate::value::Value;
 use crate::error::EvalError;
 use crate::plan::{Override, Replacement, Target};
 
-use super::world::Mock;
+use super::context::Mock;
 use super::{Frame, World};
 
 impl World<'_> {
