@@ -55,7 +55,7 @@ fn plan_groups(book: &Rulebook, queried: &Queried) -> (Plan, HashMap<Vec<Name>, 
     risk::mark(&mut plan, queried.traced);
     for (id, (planned, group)) in plan.groups.iter_mut().zip(&book.groups).enumerate() {
         if planned.exact && queried.query != Some(id) {
-            rule_index::erect(book, group, planned);
+            rule_index::build(book, group, planned);
         }
         if risk::can_conflict(planned) {
             place(group, planned);
@@ -171,7 +171,7 @@ fn plan_rule(
             keys: definition.keys.iter().map(|key| binder.expr(key)).collect(),
             value: binder.expr(definition.leaf.operand()),
             element: matches!(definition.leaf, Leaf::Element(_)),
-            gate: None,
+            conditions: None,
             spot: None,
         });
     }
