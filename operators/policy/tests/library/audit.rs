@@ -175,6 +175,7 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
         assert!(apply(template).await, "{}", template["metadata"]["name"]);
     }
     assert!(apply(&load_yaml(SYNC)).await);
+    let cache = tempfile::tempdir().unwrap();
     let mut command = tokio::process::Command::new(manager);
     command
         .args([
@@ -186,7 +187,7 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
         ])
         .args(["--health-addr=127.0.0.1:0", "--prometheus-port=0", "--enable-external-data=false"])
         .args([&format!("--constraint-violations-limit={SHOWN}")])
-        .args(["--api-cache-dir", tempfile::tempdir().unwrap().path().join("cache").to_str().unwrap()])
+        .args(["--api-cache-dir", cache.path().to_str().unwrap()])
         .env("KUBECONFIG", cluster.plane.kubeconfig())
         .envs([("POD_NAME", "webtroller-0"), ("POD_NAMESPACE", NAMESPACE), ("NAMESPACE", NAMESPACE)])
         .stdin(Stdio::null())
