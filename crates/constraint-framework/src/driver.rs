@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::inventory::{DependencyKey, Inventory, Reads};
-use crate::review::{Finding, Json, Review};
+use crate::review::{Finding, Json, Review, Unreadable};
 
 pub use cel::{CelDriver, ValidatingPolicyDriver};
 pub use explain::{BodyTrace, ExpressionOutcome, ExpressionTrace};
@@ -95,6 +95,12 @@ pub struct CompileError {
     pub message: String,
     /// File, line and column, as far as they are known.
     pub location: String,
+}
+
+impl From<Unreadable> for EvalError {
+    fn from(Unreadable: Unreadable) -> Self {
+        Self::Unreadable
+    }
 }
 
 /// Why a program could not answer.

@@ -27,7 +27,8 @@ pub enum Access {
 }
 
 impl Access {
-    /// The access that edits of a duck need.
+    /// The access that edits of a duck need. For kinds without a status subresource, whose status is written with the
+    /// object, it is always [`Access::WriteObject`].
     #[must_use]
     pub fn to_write(place: &Place) -> Vec<Self> {
         let needs = |endpoint| place.paths().iter().any(|path| path.endpoint() == endpoint);

@@ -9,18 +9,22 @@ mod bits;
 mod casts;
 mod cidr;
 mod comparison;
+#[cfg(feature = "crypto")]
 mod crypto;
 mod encoding;
 mod glob;
 mod graph;
+#[cfg(feature = "graphql")]
 mod graphql;
 mod json;
+#[cfg(feature = "json-schema")]
 mod json_schema;
 mod numbers;
 mod object;
 mod operand;
 mod outcome;
 mod price;
+#[cfg(feature = "crypto")]
 mod providers;
 mod regex;
 mod rego;
@@ -30,8 +34,10 @@ mod sets;
 mod spec;
 mod strings;
 mod table;
+#[cfg(feature = "templates")]
 mod template;
 mod time;
+#[cfg(feature = "crypto")]
 mod tokens;
 mod types;
 mod units;
@@ -74,6 +80,9 @@ enum Code {
     Planned,
     /// A request to the network that this crate does not make. A call is undefined.
     Refused,
+    /// Left out of this build: a feature of the crate brings it. No program is compiled that calls it.
+    #[allow(dead_code, reason = "all features may be on")]
+    Absent(&'static str),
 }
 
 /// A builtin's value, `None` where it is undefined.
@@ -85,12 +94,20 @@ impl Builtin {
         self.name == "print"
     }
 
+    /// The feature of the crate that this function needs and the build lacks.
+    pub(crate) const fn lacks(&self) -> Option<&'static str> {
+        match self.code {
+            Code::Absent(feature) => Some(feature),
+            _ => None,
+        }
+    }
+
     /// Calls the function with arguments that all have values.
     pub(crate) fn call(&self, args: &[&Value], meter: &Meter) -> Answer {
         let (run, price) = match self.code {
             Code::Metered(run) => return run(args, meter),
             Code::Priced(run, price) => (run, price),
-            Code::Planned | Code::Refused => return Ok(None),
+            Code::Planned | Code::Refused | Code::Absent(_) => return Ok(None),
         };
         price(args, meter)?;
         match run(args) {
@@ -131,9 +148,10 @@ pub struct BuiltinFunction {
     pub v0_only: bool,
 }
 
-/// Returns OPA's builtin functions, ordered by name.
+/// Returns OPA's builtin functions, ordered by name, but for those of families that are not in this build (see the features
+/// of the crate).
 pub fn builtin_functions() -> impl Iterator<Item = BuiltinFunction> {
-    table::TABLE.iter().map(|builtin| BuiltinFunction {
+    table::TABLE.iter().filter(|builtin| builtin.lacks().is_none()).map(|builtin| BuiltinFunction {
         name: builtin.name,
         arity: builtin.args.len(),
         v0_only: builtin.removed,

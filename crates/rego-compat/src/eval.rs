@@ -13,6 +13,8 @@ mod memo;
 mod place;
 mod rule;
 mod step;
+#[cfg(test)]
+mod tests;
 mod ways;
 mod with;
 mod witness;

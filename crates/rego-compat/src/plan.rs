@@ -22,7 +22,7 @@ use crate::ir::{GroupId, Hook, Kind};
 use crate::value::Value;
 
 pub(crate) use compile::{Queried, plan, plan_rules};
-pub(crate) use gate::{Gate, Place, PlaceRoot, Want, split_escaped};
+pub(crate) use gate::{Check, Gate, Place, PlaceRoot, Want, split_escaped};
 
 /// Index into a frame.
 pub(crate) type SlotIndex = usize;

@@ -4,6 +4,8 @@
 //! An object has at most one item, its latest state, so a registrar that never reads costs at most the live
 //! objects plus the deletes that it has not been given, and delays no other registrar.
 //!
+//! An ordered backlog queues every change instead, up to a bound; see `offer`.
+//!
 //! Items lie in one queue, oldest first. A superseded item becomes a hole; holes are removed when they are the
 //! larger part, so each event costs constant time. Worked example: apply `a` v1, apply `b`, delete `a` before
 //! anything is read: `[a1] [a1 b] [- b]`. The reader was never given `a`, so it is not told of its end.
@@ -29,9 +31,11 @@ use crate::store::ObjectId;
 
 /// Holes that are tolerated before the queue is compacted.
 const HOLES: usize = 64;
+/// The first sequence number. An item may also be put in front of all others.
+const FIRST: u64 = u64::MAX / 2;
 
 /// The kinds of one registrar and its undelivered events.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Backlog {
     slots: HashMap<Gvk, usize>,
     kinds: Vec<Option<KindQueue>>,
@@ -40,6 +44,10 @@ pub(crate) struct Backlog {
     first: u64,
     holes: usize,
     next_epoch: u64,
+    /// Every change is queued as long as at most so many items of a kind have a successor.
+    ordered: Option<usize>,
+    /// The end of a snapshot was delivered, and the reader has not come back for more.
+    unacknowledged: bool,
 }
 
 /// One kind of a registrar.
@@ -55,8 +63,24 @@ struct KindQueue {
     synced: bool,
     /// Sequence numbers of the queued items.
     objects: Index,
+    /// Queued items that a later one of the same object follows; only in an ordered backlog.
+    superseded: usize,
+    /// Changes of an object are merged, until the queued objects are delivered.
+    lagging: bool,
+    lagged_at: Option<u64>,
     status_at: Option<u64>,
     synced_at: Option<u64>,
+    snapshot: Snapshot,
+}
+
+/// The way of a snapshot to its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Snapshot {
+    Queued,
+    /// The reader was given its end.
+    Delivered,
+    /// The reader came back for more: it has worked through the snapshot.
+    Consumed,
 }
 
 #[derive(Debug, Clone)]
@@ -79,11 +103,32 @@ enum Content {
     },
     Status(usize),
     Synced(usize),
+    Lagged(usize),
 }
 
 // === impl Backlog: the registrar's side ===
 
+impl Default for Backlog {
+    fn default() -> Self {
+        Self {
+            slots: HashMap::new(),
+            kinds: Vec::new(),
+            items: VecDeque::new(),
+            first: FIRST,
+            holes: 0,
+            next_epoch: 0,
+            ordered: None,
+            unacknowledged: false,
+        }
+    }
+}
+
 impl Backlog {
+    /// A backlog that queues every change, while at most `bound` items of a kind have a successor.
+    pub(crate) fn ordered(bound: usize) -> Self {
+        Self { ordered: Some(bound), ..Self::default() }
+    }
+
     /// Asks for a kind. Another scope than before restarts it.
     pub(crate) fn want(&mut self, gvk: &Gvk, scope: &Scope) -> Wanted {
         let rescoped = match self.kind(gvk) {
@@ -108,8 +153,12 @@ impl Backlog {
             return false;
         };
         if let Some(kind) = self.kinds.get_mut(slot).and_then(Option::take) {
-            for at in kind.objects.values().chain(kind.status_at).chain(kind.synced_at) {
+            let places = kind.objects.values().chain(kind.status_at).chain(kind.synced_at);
+            for at in places.chain(kind.lagged_at) {
                 self.cancel(at);
+            }
+            if kind.superseded > 0 {
+                self.cancel_objects(slot);
             }
         }
         self.compact();
@@ -168,6 +217,22 @@ impl Backlog {
         self.kinds.iter().flatten().filter(|kind| !kind.synced).map(|kind| (&kind.gvk, &kind.status))
     }
 
+    /// Whether the reader has worked through the snapshot of the kind.
+    pub(crate) fn is_consumed(&self, gvk: &GroupVersionKind) -> bool {
+        self.kind(gvk).is_some_and(|kind| kind.synced && kind.snapshot == Snapshot::Consumed)
+    }
+
+    /// The reader asks for an event, so it has worked through those that it was given. Whether that is news.
+    pub(crate) fn acknowledge(&mut self) -> bool {
+        if !std::mem::take(&mut self.unacknowledged) {
+            return false;
+        }
+        for kind in self.kinds.iter_mut().flatten().filter(|kind| kind.snapshot == Snapshot::Delivered) {
+            kind.snapshot = Snapshot::Consumed;
+        }
+        true
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.items.len() == self.holes
     }
@@ -182,20 +247,27 @@ impl Backlog {
     pub(crate) fn pop(&mut self) -> Option<WatchEvent> {
         loop {
             let item = self.items.pop_front()?;
-            self.first = self.first.wrapping_add(1);
+            let at = self.first;
+            self.first = at.wrapping_add(1);
             let (slot, kind) = match item.content {
                 Content::Hole => {
                     self.holes = self.holes.saturating_sub(1);
                     continue;
                 }
                 Content::Object { slot, id, gone, object, .. } => {
-                    self.queue(slot)?.objects.remove(id);
+                    self.queue(slot)?.take_object(id, at);
                     (slot, if gone { EventKind::Deleted(object) } else { EventKind::Applied(object) })
                 }
                 Content::Status(slot) => (slot, EventKind::Status(self.queue(slot)?.take_status())),
                 Content::Synced(slot) => {
-                    self.queue(slot)?.synced_at = None;
+                    self.unacknowledged = true;
+                    let kind = self.queue(slot)?;
+                    (kind.synced_at, kind.snapshot) = (None, Snapshot::Delivered);
                     (slot, EventKind::Synced)
+                }
+                Content::Lagged(slot) => {
+                    self.queue(slot)?.lagged_at = None;
+                    (slot, EventKind::Lagged)
                 }
             };
             return Some(WatchEvent { gvk: Arc::clone(&self.queue(slot)?.gvk), kind });
@@ -223,9 +295,27 @@ impl KindQueue {
             reported: GvkStatus::Pending,
             synced: false,
             objects: Index::default(),
+            superseded: 0,
+            lagging: false,
+            lagged_at: None,
             status_at: None,
             synced_at: None,
+            snapshot: Snapshot::Queued,
         }
+    }
+
+    /// The item of an object at `at` is taken.
+    fn take_object(&mut self, id: ObjectId, at: u64) {
+        if self.superseded > 0 && self.objects.get(id) != Some(at) {
+            self.superseded = self.superseded.saturating_sub(1);
+        } else {
+            self.remove_object(id);
+        }
+    }
+
+    fn remove_object(&mut self, id: ObjectId) {
+        self.objects.remove(id);
+        self.lagging = self.lagging && !self.objects.is_empty();
     }
 
     fn take_status(&mut self) -> GvkStatus {

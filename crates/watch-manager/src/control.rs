@@ -48,7 +48,12 @@ impl Control {
         &self.stores
     }
 
-    pub(crate) fn register(&self, name: &Arc<str>) -> Result<(RegistrarId, Arc<EventQueue>), Error> {
+    /// Makes a registrar with this queue.
+    pub(crate) fn register(
+        &self,
+        name: &Arc<str>,
+        queue: EventQueue,
+    ) -> Result<(RegistrarId, Arc<EventQueue>), Error> {
         let mut state = self.lock();
         if state.requests.over {
             return Err(Error::ShutDown);
@@ -58,7 +63,7 @@ impl Control {
         }
         state.next_id = state.next_id.saturating_add(1);
         let id = RegistrarId(state.next_id);
-        let queue = Arc::new(EventQueue::default());
+        let queue = Arc::new(queue);
         state.names.insert(Arc::clone(name), id);
         state.registrars.insert(id, (Arc::clone(name), Arc::clone(&queue)));
         Ok((id, queue))

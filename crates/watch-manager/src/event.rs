@@ -36,6 +36,9 @@ pub enum EventKind {
     Synced,
     /// The watch changed state.
     Status(GvkStatus),
+    /// The registrar's backlog is [ordered](crate::WatchManager::ordered_registrar) and was too long: of the changes
+    /// that follow, only the latest of each object is delivered, until the queued ones are read.
+    Lagged,
 }
 
 /// The state of the watch of one kind.

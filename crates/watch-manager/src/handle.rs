@@ -62,6 +62,17 @@ impl WatchHandle {
         self.queue.wait_synced(&self.gvk, self.epoch).await
     }
 
+    /// Waits until the registrar's consumer has worked through the snapshot: it was given every object and
+    /// [`Synced`](crate::EventKind::Synced), and asked for the next event after that. For a consumer that must not
+    /// answer before it knows everything. Needs a single reader: one stream, or calls of `next` one after the
+    /// other. Cancel-safe.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready).
+    pub async fn consumed(&self) -> Result<(), NotReady> {
+        self.queue.wait_consumed(&self.gvk, self.epoch).await
+    }
+
     /// [`ready`](Self::ready) with a deadline.
     ///
     /// # Errors

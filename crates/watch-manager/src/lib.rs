@@ -38,6 +38,7 @@
 //! | [`Interest`] | a kind, and optionally namespaces, selectors, metadata only |
 //! | [`WatchHandle`] | one kind of one registrar: its state, `ready().await`, its store |
 //! | [`StoreHandle`] | reads the objects of a kind without starting anything |
+//! | [`reconcile_kinds`] | a controller for any number of kinds |
 //! | [`Source`] | the seam to an API server |
 //!
 //! | feature | adds |
@@ -69,6 +70,7 @@ mod manager;
 mod object;
 mod queue;
 mod ready;
+mod reconcile;
 mod registrar;
 pub mod source;
 mod store;
@@ -89,6 +91,7 @@ pub use self::interest::{Interest, Scope, Selection};
 pub use self::manager::{Builder, Driver, WatchManager};
 pub use self::object::{ObjectKey, WatchedObject};
 pub use self::ready::Readiness;
+pub use self::reconcile::{ReconcileConfig, ReconcileKey, Reconciled, reconcile_kinds};
 pub use self::registrar::Registrar;
 pub use self::source::{KubeSource, Source};
 pub use self::store::StoreHandle;

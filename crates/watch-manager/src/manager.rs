@@ -17,6 +17,7 @@ use crate::driver::Run;
 use crate::error::Error;
 use crate::event::{GvkStatus, KindStatus};
 use crate::object::Transform;
+use crate::queue::EventQueue;
 use crate::registrar::Registrar;
 use crate::source::{KubeSource, Source};
 use crate::store::StoreHandle;
@@ -69,7 +70,19 @@ impl WatchManager {
     /// [`Error::DuplicateName`] while another of this name is alive, [`Error::ShutDown`] after the end of
     /// the driver.
     pub fn registrar(&self, name: &str) -> Result<Registrar, Error> {
-        Registrar::register(&self.control, &self.alive, name)
+        Registrar::register(&self.control, &self.alive, name, EventQueue::default())
+    }
+
+    /// A consumer that is given every change of every object in order, and not only the latest: for audit logs and
+    /// replication. If more than `bound` of the queued changes of a kind have a later one of the same object behind
+    /// them, the changes of each object are merged after all, and
+    /// [`EventKind::Lagged`](crate::EventKind::Lagged) is delivered in front of them. No delete and no last state is
+    /// lost. Changes that the server itself leaves out, between two lists, are not seen.
+    ///
+    /// # Errors
+    /// As [`registrar`](Self::registrar).
+    pub fn ordered_registrar(&self, name: &str, bound: usize) -> Result<Registrar, Error> {
+        Registrar::register(&self.control, &self.alive, name, EventQueue::ordered(bound))
     }
 
     /// The objects of a kind that some registrar asked for, from the moment it did. Reading never starts a watch.

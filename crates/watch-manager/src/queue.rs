@@ -45,6 +45,12 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
+    /// The queue of an ordered backlog.
+    pub(crate) fn ordered(bound: usize) -> Self {
+        let state = State { backlog: Backlog::ordered(bound), finished: false };
+        Self { state: Mutex::new(state), ..Self::default() }
+    }
+
     pub(crate) fn intents(&self) -> HashMap<Gvk, Stay> {
         self.lock().backlog.intents()
     }
@@ -122,11 +128,26 @@ impl EventQueue {
 
     /// Waits until the snapshot of this stay of the kind is queued.
     pub(crate) async fn wait_synced(&self, gvk: &GroupVersionKind, epoch: Epoch) -> Result<(), NotReady> {
-        let synced = self.wait_for(|backlog| match backlog.epoch(gvk) {
-            Some(now) if now == epoch => backlog.is_synced(gvk).then_some(Ok(())),
+        self.wait_in(gvk, epoch, |backlog| backlog.is_synced(gvk)).await
+    }
+
+    /// Waits until the reader has worked through the snapshot of this stay of the kind.
+    pub(crate) async fn wait_consumed(&self, gvk: &GroupVersionKind, epoch: Epoch) -> Result<(), NotReady> {
+        self.wait_in(gvk, epoch, |backlog| backlog.is_consumed(gvk)).await
+    }
+
+    /// Waits for a state of the kind, in this stay.
+    async fn wait_in(
+        &self,
+        gvk: &GroupVersionKind,
+        epoch: Epoch,
+        accept: impl Fn(&Backlog) -> bool,
+    ) -> Result<(), NotReady> {
+        let reached = self.wait_for(|backlog| match backlog.epoch(gvk) {
+            Some(now) if now == epoch => accept(backlog).then_some(Ok(())),
             _ => Some(Err(NotReady::Removed { kind: gvk.kind.clone() })),
         });
-        synced.await.unwrap_or(Err(NotReady::ShutDown))
+        reached.await.unwrap_or(Err(NotReady::ShutDown))
     }
 
     pub(crate) fn status(&self, gvk: &GroupVersionKind) -> Option<GvkStatus> {
@@ -139,6 +160,9 @@ impl EventQueue {
 
     /// The next event; `None` at the end. Cancel-safe.
     pub(crate) async fn next(&self) -> Option<WatchEvent> {
+        if self.lock().backlog.acknowledge() {
+            self.announce();
+        }
         loop {
             match self.try_next() {
                 Next::Event(event) => return Some(event),

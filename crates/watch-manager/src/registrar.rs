@@ -38,9 +38,14 @@ pub struct Registrar {
 // === impl Registrar ===
 
 impl Registrar {
-    pub(crate) fn register(control: &Arc<Control>, alive: &Arc<Alive>, name: &str) -> Result<Self, Error> {
+    pub(crate) fn register(
+        control: &Arc<Control>,
+        alive: &Arc<Alive>,
+        name: &str,
+        queue: EventQueue,
+    ) -> Result<Self, Error> {
         let name: Arc<str> = name.into();
-        let (id, queue) = control.register(&name)?;
+        let (id, queue) = control.register(&name, queue)?;
         Ok(Self { id, name, queue, control: Arc::clone(control), _alive: Arc::clone(alive) })
     }
 
@@ -141,6 +146,12 @@ impl Registrar {
             Some((event, queue))
         });
         events.boxed()
+    }
+}
+
+impl Registrar {
+    pub(crate) fn queue(&self) -> &Arc<EventQueue> {
+        &self.queue
     }
 }
 

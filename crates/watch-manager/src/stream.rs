@@ -33,6 +33,8 @@ pub enum TypedEvent<K> {
     Synced,
     /// The watch changed state.
     Status(GvkStatus),
+    /// The latest changes of each object follow, without those before.
+    Lagged,
 }
 
 /// Adapters for streams of [`WatchEvent`]s.
@@ -50,6 +52,7 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
                 EventKind::Deleted(object) => TypedEvent::Deleted(object.parse()?),
                 EventKind::Synced => TypedEvent::Synced,
                 EventKind::Status(status) => TypedEvent::Status(status),
+                EventKind::Lagged => TypedEvent::Lagged,
             })
         })
     }
@@ -79,7 +82,7 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
                     known.remove(&(event.gvk.clone(), object.key().clone()));
                     true
                 }
-                EventKind::Synced | EventKind::Status(_) => true,
+                EventKind::Synced | EventKind::Status(_) | EventKind::Lagged => true,
             };
             std::future::ready(passes)
         })
@@ -93,7 +96,7 @@ impl EventKind {
     pub fn object(&self) -> Option<&Arc<WatchedObject>> {
         match self {
             Self::Applied(object) | Self::Deleted(object) => Some(object),
-            Self::Synced | Self::Status(_) => None,
+            Self::Synced | Self::Status(_) | Self::Lagged => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::api::RegoSource;
 use crate::inventory::{DependencyKey, Reads};
-use crate::review::Finding;
+use crate::review::{Finding, Unreadable};
 
 use super::print::{Heard, Listener};
 use super::{BodyTrace, Budget, Case, CompileError, Driver, EvalError, Program};
@@ -87,21 +87,28 @@ fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyT
     let imports = source.rego.lines().filter_map(|line| line.trim().strip_prefix("import "));
     let imports = imports.map(|import| import.split('#').next().unwrap_or_default().trim().to_owned());
     let inventory = RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), case.inventory.whole())]));
+    let input = input(case).map_err(|error| {
+        vec![CompileError {
+            code: "unreadable_input".to_owned(),
+            message: error.to_string(),
+            location: "input".to_owned(),
+        }]
+    })?;
     explain::bodies(&explain::Question {
         modules: &modules,
         scope: Scope { package, imports: imports.collect(), version },
-        input: input(case),
+        input,
         data: inventory,
         budget,
     })
 }
 
 /// What a policy sees as `input`.
-fn input(case: &Case<'_>) -> RegoValue {
-    RegoValue::from(BTreeMap::from([
-        (RegoValue::from("review"), case.review.rego().clone()),
-        (RegoValue::from("parameters"), parameters(case)),
-    ]))
+fn input(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
+    Ok(RegoValue::from(BTreeMap::from([
+        (RegoValue::from("review"), case.review.rego()?.clone()),
+        (RegoValue::from("parameters"), parameters(case)?),
+    ])))
 }
 
 fn compile(
@@ -197,10 +204,7 @@ fn from_findings(findings: &Findings) -> Vec<CompileError> {
 
 impl Program for RegoProgram {
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
-        if case.review.is_unreadable_to_rego() || case.parameters.is_unreadable_to_rego() {
-            return Err(EvalError::Unreadable);
-        }
-        let input = input(case);
+        let input = input(case)?;
         let data = match &self.reads {
             None => RegoValue::new_object(),
             Some(reads) => {
@@ -226,16 +230,18 @@ impl Program for RegoProgram {
     }
 
     fn dependency_keys(&self, case: &Case<'_>) -> Vec<DependencyKey> {
-        self.reads.as_ref().map(|reads| reads.keys(&input(case))).unwrap_or_default()
+        // What cannot be read is violated, whatever the inventory holds.
+        let keys = || Some(self.reads.as_ref()?.keys(&input(case).ok()?));
+        keys().unwrap_or_default()
     }
 }
 
 /// Rego sees an empty object where a constraint has no parameters.
-fn parameters(case: &Case<'_>) -> RegoValue {
-    match case.parameters.rego() {
+fn parameters(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
+    Ok(match case.parameters.rego()? {
         RegoValue::Null => RegoValue::new_object(),
         parameters => parameters.clone(),
-    }
+    })
 }
 
 /// The findings in a policy's answer. Objects that differ only in keys other than `msg` and `details` are one.

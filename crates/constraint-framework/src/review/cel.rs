@@ -4,7 +4,7 @@
 
 use cel_compat::Value;
 
-use super::Review;
+use super::{Review, Unreadable};
 
 /// What CEL sees of a review besides its objects.
 #[derive(Debug)]
@@ -12,23 +12,17 @@ pub(crate) struct CelViews {
     /// `request`: the fields that Kubernetes declares, those with a value.
     pub(crate) request: Value,
     /// `namespaceObject`, without the metadata that Kubernetes leaves out; `null` when there is none.
-    pub(crate) namespace_object: Value,
-    /// Whether there is a namespace that cannot be read, and is shown as `null`.
-    pub(crate) is_namespace_unreadable: bool,
+    pub(crate) namespace_object: Result<Value, Unreadable>,
 }
 
 impl CelViews {
     pub(super) fn of(review: &Review) -> Self {
-        let namespace = review.namespace_object.as_ref().map(|namespace| namespace.body().parse());
-        Self {
-            request: request(review),
-            is_namespace_unreadable: matches!(namespace, Some(None)),
-            namespace_object: namespace
-                .flatten()
-                .filter(is_named)
-                .as_ref()
-                .map_or(Value::Null, namespace_view),
-        }
+        let namespace = review.namespace_object.as_ref();
+        let namespace = namespace.map(|namespace| namespace.body().parse().ok_or(Unreadable)).transpose();
+        let view = |namespace: Option<serde_json::Value>| {
+            namespace.filter(is_named).as_ref().map_or(Value::Null, namespace_view)
+        };
+        Self { request: request(review), namespace_object: namespace.map(view) }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Json;
+use super::{Json, Unreadable};
 
 /// An immutable Kubernetes object. Cloning shares it.
 #[derive(Clone, Debug)]
@@ -86,8 +86,11 @@ impl Document {
         self.0.body.json()
     }
 
-    /// The object as a Rego value, parsed on the first call.
-    pub fn rego(&self) -> &rego_compat::Value {
+    /// Returns the object for Rego, parsed on the first call.
+    ///
+    /// # Errors
+    /// As [`Json::rego`].
+    pub fn rego(&self) -> Result<&rego_compat::Value, Unreadable> {
         self.0.body.rego()
     }
 

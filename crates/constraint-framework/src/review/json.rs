@@ -7,16 +7,19 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What is shown of a text that cannot be parsed. Whoever judges asks [`Json::is_unreadable`] too.
-static UNREADABLE: rego_compat::Value = rego_compat::Value::Null;
+/// The error that a JSON value cannot be read for a policy: it is nested deeper than 512 levels or has a number out of
+/// range. The text was recognised as JSON before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the object cannot be read: it is nested too deep, or has a number out of bounds")]
+pub struct Unreadable;
 
 /// An immutable JSON value of any type.
 #[derive(Debug)]
 pub struct Json {
     raw: Box<RawValue>,
     json: OnceLock<Option<Value>>,
-    rego: OnceLock<Option<rego_compat::Value>>,
-    cel: OnceLock<Option<cel_compat::Value>>,
+    rego: OnceLock<Result<rego_compat::Value, Unreadable>>,
+    cel: OnceLock<Result<cel_compat::Value, Unreadable>>,
 }
 
 impl Json {
@@ -48,10 +51,13 @@ impl Json {
         self.json.get_or_init(|| self.parse()).as_ref().unwrap_or(&Value::Null)
     }
 
-    /// As a Rego value, parsed on the first call; null where it is unreadable.
-    pub fn rego(&self) -> &rego_compat::Value {
-        let parsed = self.rego.get_or_init(|| rego_compat::Value::from_json_str(self.text()).ok());
-        parsed.as_ref().unwrap_or(&UNREADABLE)
+    /// Returns the value for Rego, parsed on the first call.
+    ///
+    /// # Errors
+    /// The value is nested too deeply, or has a number beyond 2^±100000.
+    pub fn rego(&self) -> Result<&rego_compat::Value, Unreadable> {
+        let parse = || rego_compat::Value::from_json_str(self.text()).map_err(|_| Unreadable);
+        self.rego.get_or_init(parse).as_ref().map_err(|error| *error)
     }
 
     /// As a JSON value that is not kept; `None` where it is unreadable. What serde_json does not read, the reader of
@@ -68,22 +74,13 @@ impl Json {
         matches!(self.json.get(), Some(None))
     }
 
-    /// Whether there is no Rego value. The bounds are the same but for numbers, which may be larger.
-    pub(crate) fn is_unreadable_to_rego(&self) -> bool {
-        self.rego();
-        matches!(self.rego.get(), Some(None))
-    }
-
-    /// Whether there is no CEL value.
-    pub(crate) fn is_unreadable_to_cel(&self) -> bool {
-        self.cel();
-        matches!(self.cel.get(), Some(None))
-    }
-
-    /// As a CEL value, parsed on the first call; null where it is unreadable.
-    pub fn cel(&self) -> &cel_compat::Value {
-        let parsed = self.cel.get_or_init(|| cel_compat::Value::from_json_text(self.text()));
-        parsed.as_ref().unwrap_or(&cel_compat::Value::Null)
+    /// Returns the value for CEL, parsed on the first call.
+    ///
+    /// # Errors
+    /// The value is nested too deeply, or has a number beyond 64-bit floating point.
+    pub fn cel(&self) -> Result<&cel_compat::Value, Unreadable> {
+        let parse = || cel_compat::Value::from_json_text(self.text()).ok_or(Unreadable);
+        self.cel.get_or_init(parse).as_ref().map_err(|error| *error)
     }
 
     #[cfg(test)]
@@ -108,8 +105,8 @@ mod tests {
             let read = levels < 513;
             assert_eq!(json.json().is_null(), !read, "{levels}");
             assert_eq!(json.is_unreadable(), !read, "{levels}");
-            assert_eq!(json.is_unreadable_to_rego(), !read, "{levels}");
-            assert_eq!(json.is_unreadable_to_cel(), !read, "{levels}");
+            assert_eq!(json.rego().is_err(), !read, "{levels}");
+            assert_eq!(json.cel().is_err(), !read, "{levels}");
         }
     }
 }

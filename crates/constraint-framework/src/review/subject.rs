@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use rego_compat::Value as RegoValue;
 use serde_json::{Map, Value};
 
-use super::Document;
 use super::cel::CelViews;
+use super::{Document, Unreadable};
 
 /// Where the object of a review came from, for `match.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,38 +34,39 @@ pub struct Review {
     pub source: Option<ReviewSource>,
     /// Every other field that policies see below `input.review`.
     pub attributes: Map<String, Value>,
-    pub(crate) rego: OnceLock<RegoValue>,
+    pub(crate) rego: OnceLock<Result<RegoValue, Unreadable>>,
     pub(crate) cel: OnceLock<CelViews>,
 }
 
 impl Review {
-    /// What policies see as `input.review`, as a Rego value built on the first call.
+    /// Returns what policies see as `input.review`, built on the first call.
     ///
     /// Absent objects are `null`. A cluster-scoped object has no namespace object: `null`.
-    pub fn rego(&self) -> &RegoValue {
-        self.rego.get_or_init(|| {
-            let document =
-                |document: &Option<Document>| document.as_ref().map_or(RegoValue::Null, |d| d.rego().clone());
-            let mut fields = std::collections::BTreeMap::new();
-            for (key, value) in &self.attributes {
-                fields.insert(RegoValue::from(key.as_str()), RegoValue::from(value.clone()));
-            }
-            fields.insert("operation".into(), self.operation.as_str().into());
-            fields.insert("object".into(), document(&self.object));
-            fields.insert("oldObject".into(), document(&self.old_object));
-            fields.insert("namespaceObject".into(), document(&self.namespace_object));
-            RegoValue::from(fields)
-        })
+    ///
+    /// # Errors
+    /// One of the objects cannot be read, see [`super::Json::rego`].
+    pub fn rego(&self) -> Result<&RegoValue, Unreadable> {
+        self.rego.get_or_init(|| self.for_rego()).as_ref().map_err(|error| *error)
+    }
+
+    fn for_rego(&self) -> Result<RegoValue, Unreadable> {
+        let document = |document: &Option<Document>| {
+            document.as_ref().map_or(Ok(RegoValue::Null), |document| document.rego().cloned())
+        };
+        let mut fields = std::collections::BTreeMap::new();
+        for (key, value) in &self.attributes {
+            fields.insert(RegoValue::from(key.as_str()), RegoValue::from(value.clone()));
+        }
+        fields.insert("operation".into(), self.operation.as_str().into());
+        fields.insert("object".into(), document(&self.object)?);
+        fields.insert("oldObject".into(), document(&self.old_object)?);
+        fields.insert("namespaceObject".into(), document(&self.namespace_object)?);
+        Ok(RegoValue::from(fields))
     }
 
     /// Whether somebody asked for one of the objects as JSON and it could not be parsed.
     pub(crate) fn is_unreadable(&self) -> bool {
         self.documents().any(|document| document.body().is_unreadable())
-    }
-
-    /// Whether one of the objects has no Rego value: what [`Review::rego`] shows of it is not it.
-    pub(crate) fn is_unreadable_to_rego(&self) -> bool {
-        self.documents().any(|document| document.body().is_unreadable_to_rego())
     }
 
     fn documents(&self) -> impl Iterator<Item = &Document> {

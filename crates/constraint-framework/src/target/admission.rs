@@ -173,7 +173,7 @@ mod tests {
         .unwrap();
         assert_eq!(review.operation, "CREATE");
         assert!(review.old_object.is_none());
-        let input = review.rego().to_json_str();
+        let input = review.rego().unwrap().to_json_str();
         let input: Value = serde_json::from_str(&input).unwrap();
         assert_eq!(input["userInfo"]["username"], "ann");
         assert_eq!(input["object"]["metadata"]["name"], "a");

@@ -35,6 +35,6 @@ fn main() {
         checked += u64::from(family::check_seed(seed).unwrap());
     }
     // Types with flattened or tagged numbers cannot be read with arbitrary_precision; all others can.
-    assert!(checked > 2_000, "only {checked} cases are readable");
+    assert!(checked > 1_500, "only {checked} of 3,000 cases are readable");
     println!("{checked} cases");
 }

@@ -1,5 +1,6 @@
 //! Digests and message authentication codes, in hexadecimal. Source: OPA `topdown/crypto.go`.
 
+pub(super) mod price;
 pub(super) mod x509;
 
 use crate::value::Value;

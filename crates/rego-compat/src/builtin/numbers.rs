@@ -65,8 +65,9 @@ pub(super) fn intn(args: &[&Value]) -> Outcome {
 
 pub(super) fn random() -> Result<[u8; 16], operand::Fault> {
     let mut bytes = [0_u8; 16];
-    let filled = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
-    filled.map(|()| bytes).map_err(|_| "the system has no random numbers".to_owned())
+    getrandom::getrandom(&mut bytes)
+        .map(|()| bytes)
+        .map_err(|_| "the system has no random numbers".to_owned())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) fn arguments(args: &[&Value], meter: &Meter) -> Result<(), EvalError>
     args.iter().try_for_each(|arg| meter.charge_tree(arg))
 }
 
-fn size(count: usize) -> u64 {
+pub(super) fn size(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
@@ -101,30 +101,6 @@ pub(super) fn document(args: &[&Value], meter: &Meter) -> Result<(), EvalError> 
     let length = text_at(args, 0).unwrap_or("").len();
     meter.afford(size(length))?;
     meter.afford_bytes(length.saturating_mul(32))
-}
-
-/// Private keys are checked, which takes long.
-pub(super) fn keys(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
-    bytes(args, meter, 800)
-}
-
-/// Certificates are read, and their signatures checked.
-pub(super) fn certificates(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
-    bytes(args, meter, 200)
-}
-
-/// So many steps for each byte of a text.
-fn bytes(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
-    arguments(args, meter)?;
-    let length = args.iter().enumerate().map(|(index, _)| text_at(args, index).unwrap_or("").len()).sum();
-    meter.afford(size(length).saturating_mul(each))
-}
-
-/// As [`certificates`]; besides, each name in a certificate may be compared with each that those above it permit.
-pub(super) fn chain(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
-    certificates(args, meter)?;
-    let names = size(text_at(args, 0).unwrap_or("").len()) / 32;
-    meter.afford(names.saturating_mul(names))
 }
 
 /// Each line is indented by its depth.

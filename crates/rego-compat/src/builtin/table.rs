@@ -1,11 +1,19 @@
 //! OPA's builtin functions, from its published capabilities (v1.22): name, arguments, result and code, sorted by name.
 
+#[cfg(feature = "graphql")]
+use super::graphql;
+#[cfg(feature = "json-schema")]
+use super::json_schema;
 use super::spec::*;
+#[cfg(feature = "templates")]
+use super::template;
 use super::{
-    Answer, Builtin, Code, Outcome, aggregates, arithmetic, array, bits, casts, cidr, comparison, crypto,
-    encoding, glob, graph, graphql, json, json_schema, numbers, object, price, providers, regex, rego,
-    runtime, semver, sets, strings, template, time, tokens, types, units, uri, uuid, yaml,
+    Answer, Builtin, Code, Outcome, aggregates, arithmetic, array, bits, casts, cidr, comparison, encoding,
+    glob, graph, json, numbers, object, price, regex, rego, runtime, semver, sets, strings, time, types,
+    units, uri, uuid, yaml,
 };
+#[cfg(feature = "crypto")]
+use super::{crypto, providers, tokens};
 use crate::meter::Meter;
 use crate::value::Value;
 
@@ -37,6 +45,20 @@ const fn priced(run: fn(&[&Value]) -> Outcome, price: price::Price) -> Code {
 /// The function pays while it runs.
 const fn metered(run: fn(&[&Value], &Meter) -> Answer) -> Code {
     Code::Metered(run)
+}
+
+/// The code of a family that a feature of the crate brings.
+macro_rules! in_feature {
+    ($feature:literal, $code:expr) => {{
+        #[cfg(feature = $feature)]
+        {
+            $code
+        }
+        #[cfg(not(feature = $feature))]
+        {
+            Code::Absent($feature)
+        }
+    }};
 }
 
 /// Every builtin, sorted by name.
@@ -71,50 +93,55 @@ pub(super) static TABLE: [Builtin; 203] = [
     call("concat", &[STR, STRINGS], STR, metered(strings::concat)),
     call("contains", &[STR, STR], BOOL, metered(strings::contains)),
     call("count", &[Spec::Or(&[STR, LIST, OBJ, SET])], NUM, metered(aggregates::count)),
-    call("crypto.hmac.equal", &[STR, STR], BOOL, plain(crypto::hmac_equal)),
-    call("crypto.hmac.md5", &[STR, STR], STR, plain(crypto::hmac_md5)),
-    call("crypto.hmac.sha1", &[STR, STR], STR, plain(crypto::hmac_sha1)),
-    call("crypto.hmac.sha256", &[STR, STR], STR, plain(crypto::hmac_sha256)),
-    call("crypto.hmac.sha512", &[STR, STR], STR, plain(crypto::hmac_sha512)),
-    call("crypto.md5", &[STR], STR, plain(crypto::md5)),
-    call("crypto.parse_private_keys", &[STR], RECORDS, priced(crypto::x509::parse_private_keys, price::keys)),
-    call("crypto.sha1", &[STR], STR, plain(crypto::sha1)),
-    call("crypto.sha256", &[STR], STR, plain(crypto::sha256)),
+    call("crypto.hmac.equal", &[STR, STR], BOOL, in_feature!("crypto", plain(crypto::hmac_equal))),
+    call("crypto.hmac.md5", &[STR, STR], STR, in_feature!("crypto", plain(crypto::hmac_md5))),
+    call("crypto.hmac.sha1", &[STR, STR], STR, in_feature!("crypto", plain(crypto::hmac_sha1))),
+    call("crypto.hmac.sha256", &[STR, STR], STR, in_feature!("crypto", plain(crypto::hmac_sha256))),
+    call("crypto.hmac.sha512", &[STR, STR], STR, in_feature!("crypto", plain(crypto::hmac_sha512))),
+    call("crypto.md5", &[STR], STR, in_feature!("crypto", plain(crypto::md5))),
+    call(
+        "crypto.parse_private_keys",
+        &[STR],
+        RECORDS,
+        in_feature!("crypto", priced(crypto::x509::parse_private_keys, crypto::price::keys)),
+    ),
+    call("crypto.sha1", &[STR], STR, in_feature!("crypto", plain(crypto::sha1))),
+    call("crypto.sha256", &[STR], STR, in_feature!("crypto", plain(crypto::sha256))),
     call(
         "crypto.x509.parse_and_verify_certificates",
         &[STR],
         Spec::Tuple(&[BOOL, RECORDS]),
-        priced(crypto::x509::parse_and_verify, price::chain),
+        in_feature!("crypto", priced(crypto::x509::parse_and_verify, crypto::price::chain)),
     ),
     call(
         "crypto.x509.parse_and_verify_certificates_with_options",
         &[STR, RECORD],
         Spec::Tuple(&[BOOL, RECORDS]),
-        priced(crypto::x509::parse_and_verify_with_options, price::chain),
+        in_feature!("crypto", priced(crypto::x509::parse_and_verify_with_options, crypto::price::chain)),
     ),
     call(
         "crypto.x509.parse_certificate_request",
         &[STR],
         RECORD,
-        priced(crypto::x509::parse_certificate_request, price::certificates),
+        in_feature!("crypto", priced(crypto::x509::parse_certificate_request, crypto::price::certificates)),
     ),
     call(
         "crypto.x509.parse_certificates",
         &[STR],
         RECORDS,
-        priced(crypto::x509::parse_certificates, price::certificates),
+        in_feature!("crypto", priced(crypto::x509::parse_certificates, crypto::price::certificates)),
     ),
     call(
         "crypto.x509.parse_keypair",
         &[STR, STR],
         RECORD,
-        priced(crypto::x509::parse_keypair, price::certificates),
+        in_feature!("crypto", priced(crypto::x509::parse_keypair, crypto::price::certificates)),
     ),
     call(
         "crypto.x509.parse_rsa_private_key",
         &[STR],
         RECORD,
-        priced(crypto::x509::parse_rsa_private_key, price::keys),
+        in_feature!("crypto", priced(crypto::x509::parse_rsa_private_key, crypto::price::keys)),
     ),
     call("div", &[NUM, NUM], NUM, metered(arithmetic::over)),
     call("endswith", &[STR, STR], BOOL, metered(strings::ends_with)),
@@ -126,17 +153,32 @@ pub(super) static TABLE: [Builtin; 203] = [
     call("glob.quote_meta", &[STR], STR, plain(strings::search::glob_quote_meta)),
     call("graph.reachable", &[GRAPH, SEQUENCE], SET, metered(graph::reachable)),
     call("graph.reachable_paths", &[GRAPH, SEQUENCE], Spec::Set(&LIST), metered(graph::reachable_paths)),
-    call("graphql.is_valid", &[TEXT_OR_OBJ, TEXT_OR_OBJ], BOOL, metered(graphql::is_valid)),
-    call("graphql.parse", &[TEXT_OR_OBJ, TEXT_OR_OBJ], Spec::Tuple(&[OBJ, OBJ]), metered(graphql::parse)),
+    call(
+        "graphql.is_valid",
+        &[TEXT_OR_OBJ, TEXT_OR_OBJ],
+        BOOL,
+        in_feature!("graphql", metered(graphql::is_valid)),
+    ),
+    call(
+        "graphql.parse",
+        &[TEXT_OR_OBJ, TEXT_OR_OBJ],
+        Spec::Tuple(&[OBJ, OBJ]),
+        in_feature!("graphql", metered(graphql::parse)),
+    ),
     call(
         "graphql.parse_and_verify",
         &[TEXT_OR_OBJ, TEXT_OR_OBJ],
         Spec::Tuple(&[BOOL, OBJ, OBJ]),
-        metered(graphql::parse_and_verify),
+        in_feature!("graphql", metered(graphql::parse_and_verify)),
     ),
-    call("graphql.parse_query", &[STR], OBJ, metered(graphql::parse_query)),
-    call("graphql.parse_schema", &[STR], OBJ, metered(graphql::parse_schema)),
-    call("graphql.schema_is_valid", &[TEXT_OR_OBJ], BOOL, metered(graphql::schema_is_valid)),
+    call("graphql.parse_query", &[STR], OBJ, in_feature!("graphql", metered(graphql::parse_query))),
+    call("graphql.parse_schema", &[STR], OBJ, in_feature!("graphql", metered(graphql::parse_schema))),
+    call(
+        "graphql.schema_is_valid",
+        &[TEXT_OR_OBJ],
+        BOOL,
+        in_feature!("graphql", metered(graphql::schema_is_valid)),
+    ),
     call("gt", &[ANY, ANY], BOOL, metered(comparison::greater)),
     call("gte", &[ANY, ANY], BOOL, metered(comparison::greater_or_equal)),
     call("hex.decode", &[STR], STR, plain(encoding::hex_decode)),
@@ -148,28 +190,43 @@ pub(super) static TABLE: [Builtin; 203] = [
     call("internal.member_3", &[ANY, ANY, ANY], BOOL, metered(aggregates::member_at)),
     call("internal.template_string", &[LIST], STR, metered(strings::format::template_string)),
     call("intersection", &[SETS], SET, plain(sets::intersection)),
-    call("io.jwt.decode", &[STR], Spec::Tuple(&[OBJ, OBJ, STR]), plain(tokens::decode)),
+    call(
+        "io.jwt.decode",
+        &[STR],
+        Spec::Tuple(&[OBJ, OBJ, STR]),
+        in_feature!("crypto", plain(tokens::decode)),
+    ),
     impure(
         "io.jwt.decode_verify",
         &[STR, RECORD],
         Spec::Tuple(&[BOOL, OBJ, OBJ]),
-        plain(tokens::decode_verify),
+        in_feature!("crypto", plain(tokens::decode_verify)),
     ),
-    impure("io.jwt.encode_sign", &[RECORD, RECORD, RECORD], STR, plain(tokens::encode_sign)),
-    impure("io.jwt.encode_sign_raw", &[STR, STR, STR], STR, plain(tokens::encode_sign_raw)),
-    call("io.jwt.verify_eddsa", &[STR, STR], BOOL, plain(tokens::verify_eddsa)),
-    call("io.jwt.verify_es256", &[STR, STR], BOOL, plain(tokens::verify_es256)),
-    call("io.jwt.verify_es384", &[STR, STR], BOOL, plain(tokens::verify_es384)),
-    call("io.jwt.verify_es512", &[STR, STR], BOOL, plain(tokens::verify_es512)),
-    call("io.jwt.verify_hs256", &[STR, STR], BOOL, plain(tokens::verify_hs256)),
-    call("io.jwt.verify_hs384", &[STR, STR], BOOL, plain(tokens::verify_hs384)),
-    call("io.jwt.verify_hs512", &[STR, STR], BOOL, plain(tokens::verify_hs512)),
-    call("io.jwt.verify_ps256", &[STR, STR], BOOL, plain(tokens::verify_ps256)),
-    call("io.jwt.verify_ps384", &[STR, STR], BOOL, plain(tokens::verify_ps384)),
-    call("io.jwt.verify_ps512", &[STR, STR], BOOL, plain(tokens::verify_ps512)),
-    call("io.jwt.verify_rs256", &[STR, STR], BOOL, plain(tokens::verify_rs256)),
-    call("io.jwt.verify_rs384", &[STR, STR], BOOL, plain(tokens::verify_rs384)),
-    call("io.jwt.verify_rs512", &[STR, STR], BOOL, plain(tokens::verify_rs512)),
+    impure(
+        "io.jwt.encode_sign",
+        &[RECORD, RECORD, RECORD],
+        STR,
+        in_feature!("crypto", plain(tokens::encode_sign)),
+    ),
+    impure(
+        "io.jwt.encode_sign_raw",
+        &[STR, STR, STR],
+        STR,
+        in_feature!("crypto", plain(tokens::encode_sign_raw)),
+    ),
+    call("io.jwt.verify_eddsa", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_eddsa))),
+    call("io.jwt.verify_es256", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_es256))),
+    call("io.jwt.verify_es384", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_es384))),
+    call("io.jwt.verify_es512", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_es512))),
+    call("io.jwt.verify_hs256", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_hs256))),
+    call("io.jwt.verify_hs384", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_hs384))),
+    call("io.jwt.verify_hs512", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_hs512))),
+    call("io.jwt.verify_ps256", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_ps256))),
+    call("io.jwt.verify_ps384", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_ps384))),
+    call("io.jwt.verify_ps512", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_ps512))),
+    call("io.jwt.verify_rs256", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_rs256))),
+    call("io.jwt.verify_rs384", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_rs384))),
+    call("io.jwt.verify_rs512", &[STR, STR], BOOL, in_feature!("crypto", plain(tokens::verify_rs512))),
     call("is_array", &[ANY], BOOL, metered(types::is_array)),
     call("is_boolean", &[ANY], BOOL, metered(types::is_boolean)),
     call("is_null", &[ANY], BOOL, metered(types::is_null)),
@@ -185,7 +242,7 @@ pub(super) static TABLE: [Builtin; 203] = [
         "json.match_schema",
         &[TEXT_OR_OBJ, TEXT_OR_OBJ],
         Spec::Tuple(&[BOOL, Spec::Array(&OBJ)]),
-        metered(json_schema::match_schema),
+        in_feature!("json-schema", metered(json_schema::match_schema)),
     ),
     call("json.patch", &[ANY, Spec::Array(&OBJ)], ANY, priced(json::patch::patch, price::patch)),
     call("json.remove", &[OBJ, PATHS], OBJ, plain(json::path::remove)),
@@ -194,7 +251,7 @@ pub(super) static TABLE: [Builtin; 203] = [
         "json.verify_schema",
         &[TEXT_OR_OBJ],
         Spec::Tuple(&[BOOL, Spec::Or(&[NULL, STR])]),
-        metered(json_schema::verify_schema),
+        in_feature!("json-schema", metered(json_schema::verify_schema)),
     ),
     call("lower", &[STR], STR, plain(strings::search::lower)),
     call("lt", &[ANY, ANY], BOOL, metered(comparison::less)),
@@ -231,7 +288,12 @@ pub(super) static TABLE: [Builtin; 203] = [
     call("plus", &[NUM, NUM], NUM, metered(arithmetic::plus)),
     call("print", &[], BOOL, metered(runtime::print)),
     call("product", &[NUMBERS], NUM, metered(aggregates::product)),
-    call("providers.aws.sign_req", &[RECORD, RECORD, NUM], OBJ, plain(providers::sign_request)),
+    call(
+        "providers.aws.sign_req",
+        &[RECORD, RECORD, NUM],
+        OBJ,
+        in_feature!("crypto", plain(providers::sign_request)),
+    ),
     impure("rand.intn", &[STR, NUM], NUM, plain(numbers::intn)),
     removed("re_match", &[STR, STR], BOOL, metered(regex::matches)),
     call("regex.find_all_string_submatch_n", &[STR, STR, NUM], Spec::Array(&TEXTS), metered(regex::groups_n)),
@@ -268,7 +330,7 @@ pub(super) static TABLE: [Builtin; 203] = [
         priced(strings::search::any_suffix_match, price::string_pairs),
     ),
     call("strings.count", &[STR, STR], NUM, priced(strings::search::count, price::search)),
-    call("strings.render_template", &[STR, RECORD], STR, metered(template::render)),
+    call("strings.render_template", &[STR, RECORD], STR, in_feature!("templates", metered(template::render))),
     call("strings.replace_n", &[Spec::Object(&STR, &STR), STR], STR, metered(strings::replace::replace_n)),
     call("strings.reverse", &[STR], STR, plain(strings::search::reverse)),
     call("strings.split_n", &[STR, STR, NUM], TEXTS, plain(strings::search::split_n)),

@@ -247,9 +247,23 @@ impl Lowering<'_> {
             let message = format!("undefined function {}", builtin.name);
             self.report(at, Code::Refused, message, "the host does not allow it");
         }
+        self.check_presence(builtin, at);
         if builtin.removed && self.module.tree.strict {
             let message = format!("deprecated built-in function calls in expression: {}", builtin.name);
             self.report(at, Code::Type, message, "Rego v1 has no such function");
+        }
+    }
+
+    /// Reports a function that this build leaves out: undefined, it would silence the policy.
+    pub(super) fn check_presence(&mut self, builtin: &'static Builtin, at: Pos) {
+        if let Some(feature) = builtin.lacks() {
+            let message = format!("built-in function {} is not in this build", builtin.name);
+            self.report(
+                at,
+                Code::Refused,
+                message,
+                &format!("build rego-compat with the feature `{feature}`"),
+            );
         }
     }
 

@@ -58,9 +58,9 @@ impl Lowering<'_> {
 
     /// A function the host refuses is not to be had under another name either.
     fn check_stand_in(&mut self, function: Callee, written: &Term) {
-        if let Callee::Builtin(builtin) = function
-            && self.rules.disables(builtin.name)
-        {
+        let Callee::Builtin(builtin) = function else { return };
+        self.check_presence(builtin, written.at);
+        if self.rules.disables(builtin.name) {
             let message = format!(
                 "with keyword replacing built-in function: target must not be unsafe: \"{}\"",
                 builtin.name

@@ -4,7 +4,7 @@ use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::lookup;
-use crate::plan::{Expr, Gate, Group, Place, PlaceRoot, Rule, Want, split_escaped};
+use crate::plan::{Check, Expr, Gate, Group, Place, PlaceRoot, Rule, Want, missing, split_escaped};
 
 use super::World;
 
@@ -68,52 +68,69 @@ impl World<'_> {
 
     fn passes(&self, group: &Group, gate: &Gate, args: &[Value]) -> Result<bool, EvalError> {
         self.meter.spend(1)?;
-        let at = |place: usize| group.places.get(place).and_then(|place| self.at(place, args));
-        if gate.defined.iter().any(|place| at(*place).is_none()) {
-            return Ok(false);
+        for place in &gate.defined {
+            if self.at(group, *place, args)?.is_none() {
+                return Ok(false);
+            }
         }
         for (key, collection) in &gate.keyed {
-            let (Some(key), Some(collection)) = (at(*key), at(*collection)) else {
+            let (Some(key), Some(collection)) =
+                (self.at(group, *key, args)?, self.at(group, *collection, args)?)
+            else {
                 return Ok(false);
             };
-            self.pay_element(key)?;
-            let absent = match collection {
-                Value::Object(pairs) => pairs.get(key).is_none(),
-                Value::Set(items) => items.get(key).is_none(),
-                _ => false,
-            };
-            if absent {
+            if !self.may_hold(collection, key)? {
                 return Ok(false);
             }
-        }
-        if gate.ways.is_empty() {
-            return Ok(true);
         }
         for way in &gate.ways {
-            let mut all = true;
-            for check in way {
-                let Some(value) = at(check.place) else {
-                    all = false;
-                    break;
-                };
-                self.meter.spend(u64::try_from(check.wants.len()).unwrap_or(u64::MAX))?;
-                let mut any = false;
-                for want in &check.wants {
-                    any = any || self.is_wanted(value, want)?;
-                }
-                if !any {
-                    all = false;
-                    break;
-                }
-            }
-            if all {
+            if self.agrees(group, way, args)? {
                 return Ok(true);
             }
         }
-        Ok(false)
+        Ok(gate.ways.is_empty())
     }
 
-    fn at<'a>(&'a self, place: &Place, args: &'a [Value]) -> Option<&'a Value> {
+    /// Whether a key may be in a collection; what is neither an object nor a set is not looked at.
+    fn may_hold(&self, collection: &Value, key: &Value) -> Result<bool, EvalError> {
+        self.pay_element(key)?;
+        Ok(match collection {
+            Value::Object(pairs) => pairs.get(key).is_some(),
+            Value::Set(items) => items.get(key).is_some(),
+            _ => true,
+        })
+    }
+
+    /// Whether all checks of one way to the branch hold.
+    fn agrees(&self, group: &Group, way: &[Check], args: &[Value]) -> Result<bool, EvalError> {
+        for check in way {
+            let Some(value) = self.at(group, check.place, args)? else { return Ok(false) };
+            self.meter.spend(u64::try_from(check.wants.len()).unwrap_or(u64::MAX))?;
+            let mut any = false;
+            for want in &check.wants {
+                any = any || self.is_wanted(value, want)?;
+            }
+            if !any {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The value at a place that the rule's gates look at.
+    fn at<'a>(
+        &'a self,
+        group: &Group,
+        place: usize,
+        args: &'a [Value],
+    ) -> Result<Option<&'a Value>, EvalError> {
+        match group.places.get(place) {
+            Some(place) => Ok(self.found_at(place, args)),
+            None => Err(missing("place", place)),
+        }
+    }
+
+    fn found_at<'a>(&'a self, place: &Place, args: &'a [Value]) -> Option<&'a Value> {
         let root = match place.root {
             PlaceRoot::Input => &self.input,
             PlaceRoot::Data => &self.data,

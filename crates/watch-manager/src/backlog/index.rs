@@ -27,6 +27,10 @@ impl Index {
         self.0.remove(&id.0);
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn reserve(&mut self, additional: usize) {
         self.0.reserve(additional);
     }

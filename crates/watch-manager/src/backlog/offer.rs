@@ -1,9 +1,14 @@
 //! The dispatcher's side of a backlog: what it queues, and how a later state of an object replaces an earlier one.
+//!
+//! An ordered backlog queues every change. When more than its bound of items of a kind have a successor, they are
+//! merged, and the kind goes on merging until its queued objects are delivered. Worked example with the bound 1:
+//! `[a1] [a2] [b1]` and then `a3`: two items of `a` have a successor, so the queue becomes `[lagged] [a3] [b1]`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Backlog, Content, HOLES, Item, KindQueue};
+use super::{Backlog, Content, HOLES, Index, Item, KindQueue, Snapshot};
 use crate::event::GvkStatus;
 use crate::intents::Epoch;
 use crate::object::WatchedObject;
@@ -53,23 +58,73 @@ impl Backlog {
         object: &Arc<WatchedObject>,
         (held, gone): (bool, bool),
     ) {
-        let next = self.next();
+        let (next, ordered) = (self.next(), self.ordered);
         let Some(kind) = self.staying(slot, epoch) else { return };
-        let Some(at) = kind.objects.get(id) else {
+        let queued = kind.objects.get(id);
+        if queued.is_none() || ordered.is_some() && !kind.lagging {
             kind.objects.insert(id, next);
+            kind.superseded = kind.superseded.saturating_add(usize::from(queued.is_some()));
+            let lags = ordered.is_some_and(|bound| kind.superseded > bound);
             let content = Content::Object { slot, id, held, gone, object: Arc::clone(object) };
             self.items.push_back(Item { since, content });
+            if lags {
+                self.merge(slot, since);
+            }
             return;
-        };
+        }
+        let Some(at) = queued else { return };
         // A delete of an object that the reader was never given is not mentioned.
         if gone && !self.is_held(at) {
             if let Some(kind) = self.staying(slot, epoch) {
-                kind.objects.remove(id);
+                kind.remove_object(id);
             }
             self.cancel(at);
             self.compact();
         } else if let Some(Content::Object { gone: was_gone, object: queued, .. }) = self.content(at) {
             (*was_gone, *queued) = (gone, Arc::clone(object));
+        }
+    }
+
+    /// Merges the items of each object of the kind, and notes that in front of them.
+    fn merge(&mut self, slot: usize, since: Instant) {
+        let mut places: HashMap<ObjectId, u64> = HashMap::new();
+        let numbered = (self.first..).zip(&self.items);
+        let items: Vec<_> = numbered.filter_map(|(at, item)| Some((at, item.object_of(slot)?))).collect();
+        for (at, (id, gone, object)) in items {
+            let Some(first) = places.get(&id).copied() else {
+                places.insert(id, at);
+                continue;
+            };
+            if let Some(Content::Object { gone: was_gone, object: queued, .. }) = self.content(first) {
+                (*was_gone, *queued) = (gone, object);
+            }
+            self.cancel(at);
+        }
+        places.retain(|_, at| {
+            let unseen = matches!(self.content(*at), Some(Content::Object { held: false, gone: true, .. }));
+            if unseen {
+                self.cancel(*at);
+            }
+            !unseen
+        });
+        self.items.push_front(Item { since, content: Content::Lagged(slot) });
+        self.first = self.first.wrapping_sub(1);
+        let front = self.first;
+        if let Some(kind) = self.queue(slot) {
+            (kind.superseded, kind.lagging, kind.objects) = (0, true, Index::default());
+            places.into_iter().for_each(|(id, at)| kind.objects.insert(id, at));
+            if let Some(former) = kind.lagged_at.replace(front) {
+                self.cancel(former);
+            }
+        }
+        self.compact();
+    }
+
+    /// Removes all items of objects of the kind in `slot`.
+    pub(super) fn cancel_objects(&mut self, slot: usize) {
+        for item in self.items.iter_mut().filter(|item| item.object_of(slot).is_some()) {
+            item.content = Content::Hole;
+            self.holes = self.holes.saturating_add(1);
         }
     }
 
@@ -85,7 +140,7 @@ impl Backlog {
     /// The kind is no longer served: the next complete list is a new snapshot.
     pub(crate) fn unsync(&mut self, slot: usize, epoch: Epoch) {
         let Some(kind) = self.staying(slot, epoch) else { return };
-        kind.synced = false;
+        (kind.synced, kind.snapshot) = (false, Snapshot::Queued);
         if let Some(at) = kind.synced_at.take() {
             self.cancel(at);
         }
@@ -144,18 +199,39 @@ impl Backlog {
         self.items.retain(|item| !matches!(item.content, Content::Hole));
         self.holes = 0;
         for (at, item) in (self.first..).zip(&self.items) {
-            let (Content::Object { slot, .. } | Content::Status(slot) | Content::Synced(slot)) =
-                &item.content
-            else {
-                continue;
-            };
-            let Some(kind) = self.kinds.get_mut(*slot).and_then(Option::as_mut) else { continue };
+            let Some(slot) = item.slot() else { continue };
+            let Some(kind) = self.kinds.get_mut(slot).and_then(Option::as_mut) else { continue };
             match &item.content {
                 Content::Object { id, .. } => kind.objects.insert(*id, at),
                 Content::Status(_) => kind.status_at = Some(at),
                 Content::Synced(_) => kind.synced_at = Some(at),
+                Content::Lagged(_) => kind.lagged_at = Some(at),
                 Content::Hole => {}
             }
+        }
+    }
+}
+
+// === impl Item ===
+
+impl Item {
+    fn slot(&self) -> Option<usize> {
+        match &self.content {
+            Content::Hole => None,
+            Content::Object { slot, .. }
+            | Content::Status(slot)
+            | Content::Synced(slot)
+            | Content::Lagged(slot) => Some(*slot),
+        }
+    }
+
+    /// The object of the item, if it is one of the kind in `wanted`.
+    fn object_of(&self, wanted: usize) -> Option<(ObjectId, bool, Arc<WatchedObject>)> {
+        match &self.content {
+            Content::Object { slot, id, gone, object, .. } if *slot == wanted => {
+                Some((*id, *gone, Arc::clone(object)))
+            }
+            _ => None,
         }
     }
 }

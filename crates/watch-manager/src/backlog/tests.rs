@@ -29,6 +29,7 @@ impl Backlog {
                 Content::Hole => {}
                 Content::Status(slot) => write!(text, " status {}", kind(slot)).unwrap(),
                 Content::Synced(slot) => write!(text, " synced {}", kind(slot)).unwrap(),
+                Content::Lagged(slot) => write!(text, " lagged {}", kind(slot)).unwrap(),
                 Content::Object { slot, held, gone, object, .. } => {
                     let (uid, version) = (object.uid(), object.resource_version());
                     let (key, kind) = (object.key(), kind(slot));
@@ -43,21 +44,31 @@ impl Backlog {
     pub(crate) fn check(&self) {
         let holes = self.items.iter().filter(|item| matches!(item.content, Content::Hole)).count();
         assert_eq!(holes, self.holes);
-        let mut expected = 0;
+        let (mut expected, mut superseded) = (0, 0);
         for (at, item) in (self.first..).zip(&self.items) {
             let (slot, found) = match &item.content {
                 Content::Hole => continue,
                 Content::Object { slot, id, .. } => {
-                    (slot, self.kinds[*slot].as_ref().unwrap().objects.get(*id))
+                    let found = self.kinds[*slot].as_ref().unwrap().objects.get(*id);
+                    if found.is_some_and(|last| last > at) && self.ordered.is_some() {
+                        superseded += 1;
+                        continue;
+                    }
+                    (slot, found)
                 }
                 Content::Status(slot) => (slot, self.kinds[*slot].as_ref().unwrap().status_at),
                 Content::Synced(slot) => (slot, self.kinds[*slot].as_ref().unwrap().synced_at),
+                Content::Lagged(slot) => (slot, self.kinds[*slot].as_ref().unwrap().lagged_at),
             };
             assert_eq!(found, Some(at), "the item of slot {slot} is not where the index says");
             expected += 1;
         }
-        let places =
-            |kind: &KindQueue| kind.objects.values().chain(kind.status_at).chain(kind.synced_at).count();
+        let noted = self.kinds.iter().flatten().map(|kind| kind.superseded).sum::<usize>();
+        assert_eq!(superseded, noted, "the items with a successor");
+        let places = |kind: &KindQueue| {
+            let single = [kind.status_at, kind.synced_at, kind.lagged_at];
+            kind.objects.values().count() + single.iter().flatten().count()
+        };
         assert_eq!(self.kinds.iter().flatten().map(places).sum::<usize>(), expected);
         assert!(self.holes <= HOLES || self.holes * 2 <= self.items.len() + 2, "holes pile up");
     }
@@ -73,11 +84,15 @@ fn describe(event: &WatchEvent) -> String {
         EventKind::Deleted(object) => format!("delete {}/{}", object.uid(), object.resource_version()),
         EventKind::Synced => "synced".to_owned(),
         EventKind::Status(status) => format!("status {status}"),
+        EventKind::Lagged => "lagged".to_owned(),
     }
 }
 
 fn wanting(kind: &Gvk) -> (Backlog, usize, Epoch) {
-    let mut backlog = Backlog::default();
+    wanting_in(Backlog::default(), kind)
+}
+
+fn wanting_in(mut backlog: Backlog, kind: &Gvk) -> (Backlog, usize, Epoch) {
     let (slot, epoch) = want(&mut backlog, kind);
     (backlog, slot, epoch)
 }
@@ -103,7 +118,12 @@ fn deleted(id: u64, uid: u64, version: u64) -> Change {
 
 #[track_caller]
 fn check_delivery(changes: &[Change], expected: &[&str]) {
-    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    check_delivery_of(Backlog::default(), changes, expected);
+}
+
+#[track_caller]
+fn check_delivery_of(backlog: Backlog, changes: &[Change], expected: &[&str]) {
+    let (mut backlog, slot, epoch) = wanting_in(backlog, &gvk("A"));
     for change in changes {
         backlog.offer(slot, epoch, Instant::now(), change);
         backlog.check();
@@ -240,6 +260,66 @@ fn depth_and_age_are_those_of_the_undelivered_events() {
     assert_eq!((backlog.stats().depth, backlog.stats().oldest), (1, Some(at(2))));
 }
 
+#[test]
+fn an_ordered_backlog_delivers_every_change() {
+    let changes = [added(1, 1, 1), updated(1, 1, 2), deleted(1, 1, 3), added(2, 2, 4)];
+    check_delivery_of(Backlog::ordered(2), &changes, &["apply 1/1", "apply 1/2", "delete 1/3", "apply 2/4"]);
+}
+
+#[test]
+fn an_ordered_backlog_that_is_too_long_says_so_and_keeps_the_last_states() {
+    let changes = [
+        deleted(1, 1, 1),
+        added(2, 2, 2),
+        updated(2, 2, 3),
+        updated(2, 2, 4),
+        added(3, 3, 5),
+        deleted(2, 2, 6),
+    ];
+    check_delivery_of(Backlog::ordered(1), &changes, &["lagged", "delete 1/1", "apply 3/5"]);
+}
+
+#[test]
+fn an_ordered_backlog_is_ordered_again_after_it_was_read() {
+    let (mut backlog, slot, epoch) = wanting_in(Backlog::ordered(0), &gvk("A"));
+    let offer = |backlog: &mut Backlog, changes: &[Change]| {
+        changes.iter().for_each(|change| backlog.offer(slot, epoch, Instant::now(), change));
+    };
+    offer(&mut backlog, &[added(1, 1, 1), updated(1, 1, 2)]);
+    assert_eq!(drain(&mut backlog), ["lagged", "apply 1/2"]);
+    offer(&mut backlog, &[updated(1, 1, 3)]);
+    assert_eq!(drain(&mut backlog), ["apply 1/3"]);
+    offer(&mut backlog, &[updated(1, 1, 4), updated(1, 1, 5)]);
+    assert_eq!(drain(&mut backlog), ["lagged", "apply 1/5"]);
+}
+
+#[test]
+fn a_removed_kind_leaves_no_ordered_change() {
+    let (mut backlog, slot, epoch) = wanting_in(Backlog::ordered(5), &gvk("A"));
+    for change in [added(1, 1, 1), updated(1, 1, 2), updated(1, 1, 3)] {
+        backlog.offer(slot, epoch, Instant::now(), &change);
+    }
+    backlog.unwant(&gvk("A"));
+    backlog.check();
+    assert_eq!(drain(&mut backlog), [""; 0]);
+}
+
+#[test]
+fn a_snapshot_is_consumed_when_the_reader_comes_back() {
+    let kind = gvk("A");
+    let (mut backlog, slot, epoch) = wanting(&kind);
+    backlog.offer(slot, epoch, Instant::now(), &added(1, 1, 1));
+    backlog.offer_synced(slot, epoch, Instant::now());
+    for consumed in [false, false] {
+        assert_eq!((backlog.acknowledge(), backlog.is_consumed(&kind)), (false, consumed));
+        backlog.pop();
+    }
+    assert!(!backlog.is_consumed(&kind), "the reader has only just got the last event");
+    assert!(backlog.acknowledge() && backlog.is_consumed(&kind));
+    backlog.unsync(slot, epoch);
+    assert!(!backlog.is_consumed(&kind), "the kind went away");
+}
+
 #[derive(Debug, Clone)]
 enum Action {
     /// The store gets this object, whatever that means.
@@ -259,6 +339,15 @@ fn any_action() -> impl Strategy<Value = Action> {
     ]
 }
 
+fn change_in_words(change: &Change) -> String {
+    match change {
+        Change::Added { object, .. } | Change::Updated { new: object, .. } => {
+            format!("apply {}/{}", object.uid(), object.resource_version())
+        }
+        Change::Deleted { object, .. } => format!("delete {}/{}", object.uid(), object.resource_version()),
+    }
+}
+
 type View = BTreeMap<String, (String, u64)>;
 
 /// Folds an event into what the reader holds; panics when it makes no sense to the reader.
@@ -275,6 +364,7 @@ fn fold(view: &mut View, event: &WatchEvent) {
             let (uid, _) = view.remove(old.name()).expect("a delete of what the reader does not hold");
             assert_eq!(uid, old.uid());
         }
+        EventKind::Lagged => {}
         other => panic!("{other:?} was not offered"),
     }
 }
@@ -283,9 +373,12 @@ proptest! {
     #[test]
     fn a_reader_of_any_slowness_ends_up_with_the_store(
         actions in prop::collection::vec(any_action(), 1..400),
+        bound in prop::option::of(0..40usize),
     ) {
         let kind = gvk("A");
-        let (mut backlog, slot, epoch) = wanting(&kind);
+        let backlog = bound.map_or_else(Backlog::default, Backlog::ordered);
+        let (mut backlog, slot, epoch) = wanting_in(backlog, &kind);
+        let (mut offered, mut delivered) = (Vec::new(), Vec::new());
         let mut store = crate::store::Store::new(Instant::now());
         let pass = store.begin_list();
         let mut view = View::new();
@@ -303,19 +396,27 @@ proptest! {
                 Action::Pop => {
                     if let Some(event) = backlog.pop() {
                         fold(&mut view, &event);
+                        delivered.push(describe(&event));
                     }
                     Vec::new()
                 }
             };
             for change in changes {
                 backlog.offer(slot, epoch, Instant::now(), &change);
+                offered.push(change_in_words(&change));
             }
             backlog.check();
             // Live objects, and deletes of what the reader holds: nothing else may take room.
-            prop_assert!(backlog.stats().depth <= store.objects().count() + view.len());
+            // An object that came and went unseen has two items, one of them with a successor.
+            let more = bound.map_or(0, |bound| 2 * bound + 1);
+            prop_assert!(backlog.stats().depth <= store.objects().count() + view.len() + more);
         }
         while let Some(event) = backlog.pop() {
             fold(&mut view, &event);
+            delivered.push(describe(&event));
+        }
+        if bound.is_some() && !delivered.contains(&"lagged".to_owned()) {
+            prop_assert_eq!(delivered, offered, "an ordered backlog left something out");
         }
         let truth: View = store
             .objects()

@@ -49,8 +49,8 @@ fn depth(default: isize) -> usize {
 }
 
 /// Two registrars ask for both kinds; each kind has three objects, and its first page is requested next.
-fn two_by_two_by_three(actors: Actors) -> World {
-    let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 5, actors };
+fn two_by_two_by_three(actors: Actors, disturbances: u64) -> World {
+    let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 5, actors, disturbances };
     let mut world = World::new(&limits);
     for kind in 0..2 {
         (0..3).for_each(|name| world.act(&Action::Put(kind, name)));
@@ -61,24 +61,35 @@ fn two_by_two_by_three(actors: Actors) -> World {
         world.act(&Action::Grant(registrar));
     }
     (0..2).for_each(|kind| world.act(&Action::Answer(kind)));
-    world
+    world.settled()
 }
 
 #[test]
 fn two_registrars_two_kinds_and_three_objects_with_a_server_that_fails_between_all_pages() {
-    let states = explore("server", two_by_two_by_three(Actors::Server), depth(6));
+    let states = explore("server", two_by_two_by_three(Actors::Server, u64::MAX), depth(6));
     assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
 
 #[test]
 fn two_registrars_two_kinds_and_three_objects_with_registrars_that_come_and_go() {
-    let states = explore("registrars", two_by_two_by_three(Actors::Registrars), depth(6));
+    let states = explore("registrars", two_by_two_by_three(Actors::Registrars, u64::MAX), depth(6));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
+}
+
+/// A call, a change of a server or a failure (two in a longer run), in every order and between all steps of registrars,
+/// readers, watches and pages. Without that limit there would be some hundred million states.
+#[test]
+fn two_registrars_two_kinds_and_three_objects_with_everything_at_once() {
+    let disturbances = std::env::var("WATCH_MANAGER_DISTURBANCES").map_or(1, |text| text.parse().unwrap());
+    let start = two_by_two_by_three(Actors::All, disturbances).without_checks_of_actions();
+    let states = explore("all", start, depth(8));
     assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
 
 #[test]
 fn everything_at_once_from_nothing() {
-    let limits = Limits { registrars: 2, kinds: 1, names: 1, changes: 3, actors: Actors::All };
+    let limits =
+        Limits { registrars: 2, kinds: 1, names: 1, changes: 3, actors: Actors::All, disturbances: u64::MAX };
     let states = explore("everything", World::new(&limits), depth(9));
     assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
@@ -95,7 +106,7 @@ mod long {
         ))]
         #[test]
         fn random_walks_of_two_hundred_steps(choices in proptest::collection::vec(any::<u32>(), 200)) {
-            let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 1_000, actors: Actors::All };
+            let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 1_000, actors: Actors::All, disturbances: u64::MAX };
             let mut world = World::new(&limits);
             for choice in choices {
                 let actions = world.possible();

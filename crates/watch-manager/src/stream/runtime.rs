@@ -47,7 +47,7 @@ fn convert<K: DeserializeOwned>(
         }
         (EventKind::Applied(object), None) => vec![object.parse().map(Event::Apply)],
         (EventKind::Deleted(object), None) => vec![object.parse().map(Event::Delete)],
-        (EventKind::Synced, None) | (EventKind::Status(_), _) => Vec::new(),
+        (EventKind::Synced, None) | (EventKind::Status(_) | EventKind::Lagged, _) => Vec::new(),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -23,6 +23,9 @@ use super::{FakeApi, key};
 use crate::event::Verb;
 use crate::interest::Selection;
 use crate::source::{Page, Source, SourceError, SourceEvent, Target};
+
+/// The type of a discovery answer for all groups at once.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 type Reply = UnsyncBoxBody<Bytes, std::io::Error>;
 
@@ -43,6 +46,7 @@ impl FakeApi {
         let (parts, body) = request.into_parts();
         let Some(route) = Route::parse(&parts) else { return failure(404, "no such path") };
         let body = body.collect_bytes().await.unwrap_or_default();
+        let is_discovery = matches!(route, Route::Core | Route::Groups);
         let answer = match route {
             Route::Core => Ok(self.core_groups()),
             Route::Groups => Ok(self.groups()),
@@ -51,10 +55,13 @@ impl FakeApi {
             Route::Watch(resource, version, timeout) => {
                 return self.watch_objects(&resource, &version, timeout).await;
             }
+            // As a server that lacks them answers; clients list then.
+            Route::StreamingList => Err((422, "sendInitialEvents: Forbidden".to_owned())),
             Route::Get(resource, name) => self.get_object(&resource, &name),
             Route::Write(resource, write) => self.write(&resource, write, &body),
         };
         match answer {
+            Ok(value) if is_discovery => typed_reply(200, AGGREGATED, &value),
             Ok(value) => reply(200, &value),
             Err((code, message)) => failure(code, &message),
         }
@@ -201,22 +208,21 @@ fn line(
 ) -> Result<Frame<Bytes>, std::io::Error> {
     let parsed =
         |raw: &serde_json::value::RawValue| serde_json::from_str::<Value>(raw.get()).unwrap_or_default();
-    let value = match event {
-        Ok(SourceEvent::Applied(raw)) => {
-            json!({"type": "MODIFIED", "object": stamped(&parsed(&raw), api_version, kind)})
+    let (event, object) = match event {
+        Ok(SourceEvent::Applied(raw)) => ("MODIFIED", stamped(&parsed(&raw), api_version, kind)),
+        Ok(SourceEvent::Deleted(raw)) => ("DELETED", stamped(&parsed(&raw), api_version, kind)),
+        Ok(SourceEvent::Bookmark(version)) => {
+            let metadata = json!({"resourceVersion": version});
+            ("BOOKMARK", json!({"apiVersion": api_version, "kind": kind, "metadata": metadata}))
         }
-        Ok(SourceEvent::Deleted(raw)) => {
-            json!({"type": "DELETED", "object": stamped(&parsed(&raw), api_version, kind)})
-        }
-        Ok(SourceEvent::Bookmark(version)) => json!({"type": "BOOKMARK", "object":
-            {"apiVersion": api_version, "kind": kind, "metadata": {"resourceVersion": version}}}),
         Err(SourceError::Unavailable(message)) => return Err(std::io::Error::other(message)),
         Err(error) => {
             let (code, message) = status_of(error);
-            json!({"type": "ERROR", "object": status(code, &message)})
+            ("ERROR", status(code, &message))
         }
     };
-    Ok(Frame::data(Bytes::from(format!("{value}\n"))))
+    // API servers write the type first, and there are clients that need it so.
+    Ok(Frame::data(Bytes::from(format!("{{\"type\":\"{event}\",\"object\":{object}}}\n"))))
 }
 
 /// The object with its kind, unless it has one.
@@ -256,8 +262,13 @@ fn failure(code: u16, message: &str) -> Response<Reply> {
 }
 
 fn reply(code: u16, value: &Value) -> Response<Reply> {
+    typed_reply(code, "application/json", value)
+}
+
+fn typed_reply(code: u16, content_type: &'static str, value: &Value) -> Response<Reply> {
     let body = Full::new(Bytes::from(value.to_string())).map_err(|never| match never {});
     let mut response = Response::new(body.boxed_unsync());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }

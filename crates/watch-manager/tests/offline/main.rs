@@ -9,6 +9,8 @@
 )]
 
 mod bench;
+mod client;
 mod concurrency;
 mod failure_modes;
+mod reconcile;
 mod registrar;

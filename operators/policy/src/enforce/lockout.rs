@@ -90,12 +90,13 @@ fn components() -> Vec<(&'static str, Value)> {
 
 fn request(operation: &str, kind: [&str; 4], object: &Value, user: &str) -> Value {
     let [group, version, kind, resource] = kind;
+    let metadata = |field: &str| object.pointer("/metadata").and_then(|metadata| metadata.get(field));
     let old_object = if operation == "UPDATE" { object } else { &Value::Null };
     json!({
         "uid": "lockout", "operation": operation,
         "kind": {"group": group, "version": version, "kind": kind},
         "resource": {"group": group, "version": version, "resource": resource},
-        "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"],
+        "name": metadata("name"), "namespace": metadata("namespace").and_then(Value::as_str).unwrap_or_default(),
         "userInfo": {"username": user, "groups": ["system:authenticated"]},
         "object": object, "oldObject": old_object, "dryRun": false, "options": null
     })

@@ -25,8 +25,8 @@ pub enum Meaning {
     Translated {
         /// The flag.
         flag: &'static str,
-        /// Its value; nothing where the default is meant.
-        value: fn(&str) -> Result<Option<String>, String>,
+        /// Its values, for each of which the flag is repeated; none where the default is meant.
+        value: fn(&str) -> Result<Vec<String>, String>,
     },
     /// It is taken, and there is nothing here for it to act on. The reason is logged, unless the value turns it off.
     NoEffect(&'static str),
@@ -60,9 +60,12 @@ pub const FLAGS: &[Flag] = &[
     flag("audit-chunk-size", Same),
     flag("audit-connection", OffOnly(EXPORT)),
     flag("audit-events-involved-namespace", SameSwitch),
-    flag("audit-from-cache", OffOnly("the audit reads each object once and then follows its changes")),
+    flag(
+        "audit-from-cache",
+        OffOnly("the audit reads the cluster itself, each object once and then its changes"),
+    ),
     flag("audit-interval", Same),
-    flag("audit-match-kind-only", NoEffect("kinds that no constraint can match are never listed")),
+    flag("audit-match-kind-only", NoEffect("only kinds that a constraint can match are listed anyway")),
     flag("cert-dir", Same),
     flag("cert-service-name", Same),
     flag("client-ca-name", Same),
@@ -116,7 +119,7 @@ pub const FLAGS: &[Flag] = &[
     flag("log-level-key", NoEffect("the key of the level is `level`")),
     flag("log-mutations", NoEffect(MUTATION)),
     flag("log-stats-admission", NoEffect("durations are in the metrics, and in `webtroller bench`")),
-    flag("log-stats-audit", NoEffect("durations are in the metrics, and in `webtroller bench`")),
+    flag("log-stats-audit", NoEffect("durations are in the metrics")),
     flag("log_backtrace_at", NoEffect(STDERR)),
     flag("log_dir", OffOnly(STDERR)),
     flag("log_link", NoEffect(STDERR)),
@@ -127,7 +130,7 @@ pub const FLAGS: &[Flag] = &[
     flag("metrics-backend", Translated { flag: "prometheus-port", value: backend }),
     flag("mutating-webhook-configuration-name", NoEffect(MUTATION)),
     flag("mutation-annotations", NoEffect(MUTATION)),
-    flag("operation", Same),
+    flag("operation", Translated { flag: "operation", value: operation }),
     flag("otlp-endpoint", OffOnly(STACKDRIVER)),
     flag("otlp-metric-interval", NoEffect(STACKDRIVER)),
     flag("port", Same),
@@ -169,16 +172,21 @@ pub fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, 
         read.args.extend(args);
         return Ok(read);
     }
-    let mut refusals = Vec::new();
+    let (mut refusals, mut names_operations) = (Vec::new(), false);
     while let Some(arg) = args.next() {
         let Some((flag, value)) = known(&arg) else {
             read.args.push(arg);
             continue;
         };
         let value = value.or_else(|| takes_next(flag).then(|| args.next()?.into_string().ok()).flatten());
+        names_operations |= flag.name == "operation";
         if let Err(reason) = read.add(flag, value.as_deref()) {
             refusals.push(format!("--{}: {reason}", flag.name));
         }
+    }
+    let starts = |arg: &OsString| arg.to_str().is_some_and(|arg| arg.starts_with("--operation"));
+    if names_operations && !read.args.iter().any(starts) {
+        refusals.push(format!("--operation: {MUTATION}, so that this process would do nothing"));
     }
     if refusals.is_empty() { Ok(read) } else { Err(refusals) }
 }
@@ -225,9 +233,8 @@ impl Arguments {
             SameSwitch => self.args.push(format!("--{}", flag.name).into()),
             Same => self.pass(flag.name, value.unwrap_or_default()),
             Translated { flag, value: translate } => {
-                if let Some(value) = translate(value.unwrap_or_default())? {
-                    self.pass(flag, &value);
-                }
+                let values = translate(value.unwrap_or_default())?;
+                values.iter().for_each(|value| self.pass(flag, value));
             }
             NoEffect(_) | OffOnly(_) if is_off => {}
             NoEffect(reason) => self.notes.push(format!("--{} has no effect: {reason}", flag.name)),
@@ -241,42 +248,57 @@ impl Arguments {
     }
 }
 
-fn health_port(address: &str) -> Result<Option<String>, String> {
+fn health_port(address: &str) -> Result<Vec<String>, String> {
     match address.rsplit_once(':') {
-        Some((_, port)) if port.parse::<u16>().is_ok() => Ok(Some(port.to_owned())),
+        Some((_, port)) if port.parse::<u16>().is_ok() => Ok(vec![port.to_owned()]),
         _ => Err(format!("write it as :9090, not {address:?}")),
     }
 }
 
-fn host(host: &str) -> Result<Option<String>, String> {
-    Ok(Some(host.to_owned()).filter(|host| !host.is_empty()))
+fn host(host: &str) -> Result<Vec<String>, String> {
+    Ok(Some(host.to_owned()).filter(|host| !host.is_empty()).into_iter().collect())
 }
 
-fn log_level(level: &str) -> Result<Option<String>, String> {
+fn log_level(level: &str) -> Result<Vec<String>, String> {
     match level.to_uppercase().as_str() {
-        "DEBUG" => Ok(Some("debug".to_owned())),
-        "INFO" => Ok(Some("info".to_owned())),
-        "WARNING" | "WARN" => Ok(Some("warn".to_owned())),
-        "ERROR" => Ok(Some("error".to_owned())),
+        "DEBUG" => Ok(vec!["debug".to_owned()]),
+        "INFO" => Ok(vec!["info".to_owned()]),
+        "WARNING" | "WARN" => Ok(vec!["warn".to_owned()]),
+        "ERROR" => Ok(vec!["error".to_owned()]),
         _ => Err(format!("must be DEBUG, INFO, WARNING or ERROR, not {level:?}")),
     }
 }
 
 /// Gatekeeper's -1 stands for the number of cores.
-fn threads(count: &str) -> Result<Option<String>, String> {
-    Ok(Some(count.to_owned()).filter(|count| count != "-1"))
+fn threads(count: &str) -> Result<Vec<String>, String> {
+    Ok(Some(count.to_owned()).filter(|count| count != "-1").into_iter().collect())
 }
 
 /// -1 waits for ever for a policy that cannot be ingested, and so does `block`.
-fn retries(count: &str) -> Result<Option<String>, String> {
-    Ok(Some(if count == "-1" { "block" } else { "ignore" }.to_owned()))
+fn retries(count: &str) -> Result<Vec<String>, String> {
+    Ok(vec![if count == "-1" { "block" } else { "ignore" }.to_owned()])
 }
 
-fn backend(name: &str) -> Result<Option<String>, String> {
+fn backend(name: &str) -> Result<Vec<String>, String> {
     match name.to_lowercase().as_str() {
-        "prometheus" => Ok(None),
+        "prometheus" => Ok(Vec::new()),
         _ => Err(format!("{STACKDRIVER}, not to {name:?}")),
     }
+}
+
+/// What is about mutation alone is left out.
+fn operation(names: &str) -> Result<Vec<String>, String> {
+    const OURS: [&str; 4] = ["audit", "generate", "status", "webhook"];
+    const MUTATION_OPERATIONS: [&str; 3] = ["mutation-controller", "mutation-status", "mutation-webhook"];
+    let is_known = |name: &&str| OURS.contains(name) || MUTATION_OPERATIONS.contains(name);
+    if let Some(unknown) = names.split(',').find(|name| !is_known(name)) {
+        return Err(format!(
+            "must be one of {} or {}, not {unknown:?}",
+            OURS.join(", "),
+            MUTATION_OPERATIONS.join(", ")
+        ));
+    }
+    Ok(names.split(',').filter(|name| OURS.contains(name)).map(str::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -300,7 +322,7 @@ mod tests {
             "--emit-admission-events=false",
             "-log-level=INFO",
             "--exempt-namespace=gatekeeper-system",
-            "--operation=webhook",
+            "--operation=webhook,mutation-webhook,status",
             "--enable-external-data=true",
             "--disable-cert-rotation",
             "--max-serving-threads=-1",
@@ -316,11 +338,13 @@ mod tests {
                 "--prometheus-port=8888",
                 "--log=info",
                 "--exempt-namespace=gatekeeper-system",
+                "--operation=webhook",
+                "--operation=status",
                 "--disable-cert-rotation"
             ]
         );
-        assert_eq!(notes.len(), 4, "{notes:?}");
-        assert!(notes[2].starts_with("--enable-external-data has no effect: "), "{notes:?}");
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert!(notes[1].starts_with("--enable-external-data has no effect: "), "{notes:?}");
     }
 
     #[test]
@@ -331,7 +355,7 @@ mod tests {
             "--webhook-url-host",
             "a",
             "--log-denies",
-            "--audit-from-cache",
+            "--enable-mutation",
             "--host",
             "",
         ])
@@ -341,8 +365,11 @@ mod tests {
 
     #[test]
     fn all_refusals_are_told_at_once_and_other_commands_are_left_alone() {
-        let refused = read(&["--enable-pprof", "--metrics-backend=stackdriver"]).unwrap_err();
-        assert_eq!(refused.len(), 2, "{refused:?}");
+        let refused =
+            read(&["--enable-pprof", "--metrics-backend=stackdriver", "--operation=webhok"]).unwrap_err();
+        assert_eq!(refused.len(), 4, "{refused:?}");
+        // Without an operation a process does everything.
+        assert_eq!(read(&["--operation=mutation-webhook"]).unwrap_err().len(), 1);
         let other = translate(["webtroller", "test", "--enable-pprof"].map(OsString::from)).unwrap();
         assert_eq!(other.args.len(), 3);
     }

@@ -143,11 +143,12 @@ impl Operator {
             let mut ticks = tokio::time::interval(Duration::from_millis(100));
             while !accept(last.0, &last.1) {
                 ticks.tick().await;
-                last = self.readyz().await;
+                last = readyz(&self.health).await.unwrap_or_default();
             }
         };
         if timeout(PATIENCE, asking).await.is_err() {
-            panic!("readyz must answer as expected, not {last:?}");
+            let process = self.child.id().map(|id| std::fs::read_to_string(format!("/proc/{id}/stat")));
+            panic!("readyz must answer as expected, not {last:?}; the process is {process:?}");
         }
         last.1
     }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use cel_compat::{Bindings, Value};
 
 use crate::driver::Case;
-use crate::review::{Document, Json};
+use crate::review::{Document, Json, Unreadable};
 
 /// The values of one case.
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +46,19 @@ impl<'a> Subject<'a> {
     }
 
     fn read(&self, json: &Json) -> Value {
-        self.unreadable.set(self.unreadable.get() || json.is_unreadable_to_cel());
-        json.cel().clone()
+        self.noted(json.cel().cloned())
     }
 
     fn namespace(&self) -> Value {
-        let views = self.case.review.cel();
-        self.unreadable.set(self.unreadable.get() || views.is_namespace_unreadable);
-        views.namespace_object.clone()
+        self.noted(self.case.review.cel().namespace_object.clone())
+    }
+
+    /// An expression has to get some value: the program drops its answer once it was given one that is not the object's.
+    fn noted(&self, value: Result<Value, Unreadable>) -> Value {
+        value.unwrap_or_else(|Unreadable| {
+            self.unreadable.set(true);
+            Value::Null
+        })
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Limits {
     /// Changes of the server of each kind.
     pub(super) changes: u64,
     pub(super) actors: Actors,
+    /// Actions that are not progress: calls, changes of the server, failures.
+    pub(super) disturbances: u64,
 }
 
 /// The actors that move in an exploration. Those that stand still in one move in another.
@@ -78,6 +80,7 @@ pub(super) struct World {
     readers: Vec<Option<Reader>>,
     next_id: u64,
     kinds: Vec<Kind>,
+    disturbances: u64,
     /// Checks what each action must not cause. Off in the copies that show where a state leads.
     checks: bool,
 }
@@ -117,8 +120,21 @@ impl World {
             readers: (0..limits.registrars).map(|_| None).collect(),
             next_id: 0,
             kinds: kinds.map(|kind| Kind { server: Server::new(gvk(kind)), run: None }).collect(),
+            disturbances: 0,
             checks: true,
         }
+    }
+
+    /// Begins to count disturbances.
+    pub(super) fn settled(mut self) -> Self {
+        self.disturbances = 0;
+        self
+    }
+
+    /// Leaves the checks of single actions to the other explorations.
+    pub(super) fn without_checks_of_actions(mut self) -> Self {
+        self.checks = false;
+        self
     }
 
     /// Copies the world, sharing nothing with the original.
@@ -158,10 +174,10 @@ impl World {
 
     /// The world in words, equal for worlds that behave alike from here.
     pub(super) fn picture(&self) -> String {
-        let mut text = String::new();
+        let mut texts = Vec::new();
         for reader in &self.readers {
             let Some(reader) = reader else {
-                text.push_str(" none");
+                texts.push(" none".to_owned());
                 continue;
             };
             let (intents, backlog) = reader.queue.look(|backlog| (backlog.intents(), backlog.picture()));
@@ -175,7 +191,13 @@ impl World {
                 .iter()
                 .map(|kind| joined(kind) == intents.get(&kind.server.gvk).map(|stay| stay.epoch))
                 .collect();
-            text.push_str(&format!(" {} {backlog} {known:?} {:?}", reader.dirty, reader.views));
+            texts.push(format!(" {} {backlog} {known:?} {:?}", reader.dirty, reader.views));
+        }
+        // It does not matter which registrar is which.
+        texts.sort();
+        let mut text = texts.concat();
+        if self.limits.disturbances < u64::MAX {
+            text.push_str(&format!(" {}", self.disturbances));
         }
         for kind in &self.kinds {
             text.push_str(&kind.server.picture());
@@ -192,9 +214,16 @@ impl World {
         for (k, kind) in self.kinds.iter().enumerate() {
             kind.possible(k, &self.limits, &mut actions);
         }
-        if self.limits.actors == Actors::Server {
-            return actions;
+        if self.limits.actors != Actors::Server {
+            self.possible_for_registrars(&mut actions);
         }
+        if self.disturbances >= self.limits.disturbances {
+            actions.retain(Action::is_progress);
+        }
+        actions
+    }
+
+    fn possible_for_registrars(&self, actions: &mut Vec<Action>) {
         for (r, reader) in self.readers.iter().enumerate() {
             let Some(reader) = reader else {
                 actions.push(Action::Make(r));
@@ -211,11 +240,11 @@ impl World {
                 actions.push(Action::Deliver(r));
             }
         }
-        actions
     }
 
     pub(super) fn act(&mut self, action: &Action) {
         let scope = Scope::default();
+        self.disturbances += u64::from(!action.is_progress());
         match *action {
             Action::Make(r) => {
                 self.next_id += 1;
@@ -524,6 +553,14 @@ impl World {
     }
 }
 
+// === impl Action ===
+
+impl Action {
+    fn is_progress(&self) -> bool {
+        matches!(self, Self::Answer(_) | Self::Grant(_) | Self::Deliver(_))
+    }
+}
+
 // === impl Reader ===
 
 impl Reader {
@@ -562,6 +599,7 @@ impl View {
                 }
             }
             EventKind::Status(_) => {}
+            EventKind::Lagged => panic!("lagged without being ordered"),
         }
     }
 }

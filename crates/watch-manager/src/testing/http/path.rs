@@ -20,6 +20,8 @@ pub(super) enum Route {
     },
     List(Resource),
     Watch(Resource, String, Duration),
+    /// A watch that begins with the existing objects.
+    StreamingList,
     Get(Resource, String),
     Write(Resource, Write),
 }
@@ -83,6 +85,7 @@ impl Route {
         let name = rest.first().map(|name| (*name).to_owned());
         let status = rest.get(1) == Some(&"status");
         Some(match (method, name) {
+            (Method::GET, None) if find("sendInitialEvents") == Some("true") => Self::StreamingList,
             (Method::GET, None) if matches!(find("watch"), Some("true" | "1")) => {
                 let timeout = find("timeoutSeconds").and_then(|text| text.parse().ok()).unwrap_or(290);
                 let version = find("resourceVersion").unwrap_or_default().to_owned();

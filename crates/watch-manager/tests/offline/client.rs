@@ -1,0 +1,190 @@
+//! The server in memory as a `kube::Client`, as a controller under test uses it.
+
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::core::{ApiResource, DynamicObject};
+use kube::discovery::{self, Discovery};
+use kube::runtime::watcher;
+use kube::{Client, ResourceExt};
+use serde_json::json;
+use watch_manager::testing::{FakeApi, Fault};
+use watch_manager::{GroupVersionKind, Readiness, Verb, WatchManager};
+
+use crate::bench::config;
+
+fn maps() -> GroupVersionKind {
+    GroupVersionKind::gvk("", "v1", "ConfigMap")
+}
+
+fn server() -> (FakeApi, Api<ConfigMap>) {
+    let api = FakeApi::new();
+    api.serve(&maps(), "configmaps");
+    let maps = Api::namespaced(api.client(), "default");
+    (api, maps)
+}
+
+fn map(name: &str, value: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name}, "data": {"key": value}})).unwrap()
+}
+
+fn code(error: kube::Error) -> u16 {
+    match error {
+        kube::Error::Api(status) => status.code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_created_read_replaced_patched_and_deleted() {
+    let (_api, maps) = server();
+    let created = maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+    assert!(created.uid().is_some() && created.namespace().as_deref() == Some("default"));
+    assert_eq!(code(maps.create(&PostParams::default(), &map("a", "1")).await.unwrap_err()), 409);
+
+    let mut changed = maps.get("a").await.unwrap();
+    changed.data = map("a", "2").data;
+    let replaced = maps.replace("a", &PostParams::default(), &changed).await.unwrap();
+    assert_ne!(replaced.resource_version(), created.resource_version());
+    let conflict = maps.replace("a", &PostParams::default(), &changed).await.unwrap_err();
+    assert_eq!(code(conflict), 409, "the version is old");
+
+    let patch = Patch::Merge(json!({"data": {"other": "3"}}));
+    let patched = maps.patch("a", &PatchParams::default(), &patch).await.unwrap();
+    assert_eq!(patched.data.unwrap().len(), 2);
+    assert_eq!(patched.metadata.uid, created.metadata.uid);
+    maps.delete("a", &DeleteParams::default()).await.unwrap();
+    assert_eq!(code(maps.get("a").await.unwrap_err()), 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_side_apply_creates_and_changes() {
+    let (_api, maps) = server();
+    let apply = |value: &str| {
+        Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a"}, "data": {"key": value}}))
+    };
+    let params = PatchParams::apply("test").force();
+    let created = maps.patch("a", &params, &apply("1")).await.unwrap();
+    let changed = maps.patch("a", &params, &apply("2")).await.unwrap();
+    assert_eq!(created.uid(), changed.uid());
+    assert_eq!(changed.data.unwrap()["key"], "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_is_a_subresource_and_does_not_change_the_generation() {
+    let api = FakeApi::new();
+    let gvk = GroupVersionKind::gvk("example.com", "v1", "Gadget");
+    api.serve(&gvk, "gadgets");
+    let resource = ApiResource::from_gvk_with_plural(&gvk, "gadgets");
+    let gadgets: Api<DynamicObject> = Api::namespaced_with(api.client(), "default", &resource);
+    let new = DynamicObject::new("a", &resource).data(json!({"spec": {"size": 1}}));
+    assert_eq!(gadgets.create(&PostParams::default(), &new).await.unwrap().metadata.generation, Some(1));
+
+    let status = Patch::Merge(json!({"status": {"ready": true}, "spec": {"size": 9}}));
+    let patched = gadgets.patch_status("a", &PatchParams::default(), &status).await.unwrap();
+    assert_eq!((&patched.data["spec"]["size"], patched.metadata.generation), (&json!(1), Some(1)));
+    let spec = Patch::Merge(json!({"spec": {"size": 2}}));
+    let patched = gadgets.patch("a", &PatchParams::default(), &spec).await.unwrap();
+    assert_eq!((&patched.data["status"]["ready"], patched.metadata.generation), (&json!(true), Some(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn finalizers_hold_an_object_until_they_are_gone() {
+    let (_api, maps) = server();
+    let mut held = map("a", "1");
+    held.metadata.finalizers = Some(vec!["example.com/hold".to_owned()]);
+    maps.create(&PostParams::default(), &held).await.unwrap();
+    maps.delete("a", &DeleteParams::default()).await.unwrap();
+    assert!(maps.get("a").await.unwrap().metadata.deletion_timestamp.is_some());
+    let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    maps.patch("a", &PatchParams::default(), &free).await.unwrap();
+    assert_eq!(code(maps.get("a").await.unwrap_err()), 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_have_pages_and_selectors_and_watches_follow_them() {
+    let (api, maps) = server();
+    for name in ["a", "b", "c"] {
+        let mut new = map(name, "1");
+        new.labels_mut().insert("odd".to_owned(), (name != "b").to_string());
+        maps.create(&PostParams::default(), &new).await.unwrap();
+    }
+    let page = maps.list(&ListParams::default().limit(2)).await.unwrap();
+    assert_eq!(page.items.len(), 2);
+    let token = page.metadata.continue_.unwrap();
+    let rest = maps.list(&ListParams::default().limit(2).continue_token(&token)).await.unwrap();
+    assert_eq!(rest.items[0].name_any(), "c");
+    let odd = maps.list(&ListParams::default().labels("odd=true")).await.unwrap();
+    assert_eq!(odd.items.len(), 2);
+
+    let version = odd.metadata.resource_version.unwrap();
+    let mut events = maps.watch(&WatchParams::default(), &version).await.unwrap().boxed();
+    maps.delete("b", &DeleteParams::default()).await.unwrap();
+    let event = events.try_next().await.unwrap().unwrap();
+    assert!(matches!(event, WatchEvent::Deleted(map) if map.name_any() == "b"));
+    api.compact(&self::maps());
+    let expired = maps.watch(&WatchParams::default(), &version).await.err().map(code);
+    assert_eq!(expired, Some(410));
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_kinds_of_discovery_and_kubes_watcher_work() {
+    let (_api, maps) = server();
+    let client = maps.clone().into_client();
+    let aggregated = Discovery::new(client.clone()).run_aggregated().await.unwrap();
+    let (resource, _) = aggregated.resolve_gvk(&self::maps()).unwrap();
+    let (pinned, _) = discovery::pinned_kind(&client, &self::maps()).await.unwrap();
+    assert_eq!(resource, pinned);
+
+    maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+    let mut events = watcher(maps, watcher::Config::default()).boxed();
+    assert!(matches!(events.try_next().await.unwrap().unwrap(), watcher::Event::Init));
+    assert!(matches!(events.try_next().await.unwrap().unwrap(), watcher::Event::InitApply(_)));
+    assert!(matches!(events.try_next().await.unwrap().unwrap(), watcher::Event::InitDone));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_is_refused_as_by_a_server_that_lacks_it() {
+    let streaming = WatchParams { send_initial_events: true, ..WatchParams::default() };
+    let (_api, maps) = server();
+    let refused = maps.watch(&streaming, "0").await.err().map(code);
+    assert_eq!(refused, Some(422));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_of_the_client_meet_the_ordered_faults_and_are_counted() {
+    let (api, list) = server();
+    api.fail_next(&maps(), Verb::List, Fault::Forbidden);
+    assert_eq!(code(list.list(&ListParams::default()).await.unwrap_err()), 403);
+    api.fail_next(&maps(), Verb::List, Fault::TooManyRequests { retry_after: 7 });
+    assert_eq!(code(list.list(&ListParams::default()).await.unwrap_err()), 429);
+    list.list(&ListParams::default()).await.unwrap();
+    assert_eq!(api.calls(&maps(), Verb::List), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_and_a_writer_share_the_server() {
+    let (api, maps) = server();
+    let (manager, driver) = WatchManager::builder(api.client()).config(config()).build();
+    let driver = tokio::spawn(driver);
+    let registrar = manager.registrar("r").unwrap();
+    let handle = registrar.add(self::maps());
+    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+    let mut registrar = registrar;
+    while handle.store().get(Some("default"), "a").is_none() {
+        registrar.next().await.unwrap();
+    }
+    manager.shutdown();
+    driver.await.unwrap();
+}
+
+/// The client is a `tower` service without a connection: clones are the same server.
+#[tokio::test(start_paused = true)]
+async fn clients_of_clones_are_clients_of_one_server() {
+    let (api, maps) = server();
+    maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+    let other: Client = api.clone().client();
+    assert_eq!(Api::<ConfigMap>::all(other).list(&ListParams::default()).await.unwrap().items.len(), 1);
+}
