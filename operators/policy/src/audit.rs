@@ -92,7 +92,7 @@ impl Audit {
     /// leaves the cluster as it is, and the Lease to expire.
     pub async fn run(self, mut ready: watch::Receiver<bool>, shutdown: CancellationToken) {
         let is_ready = shutdown.run_until_cancelled(ready.wait_for(|ready| *ready)).await;
-        if !is_ready.is_some_and(|ready| ready.is_ok()) {
+        if is_ready.is_none_or(|ready| ready.is_err()) {
             return;
         }
         let claim = Claim::new(&self.0.identity, LEASE);

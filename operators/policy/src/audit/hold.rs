@@ -26,9 +26,12 @@ struct Shared {
     limit: usize,
 }
 
+/// Namespace and name.
+type Key = (Box<str>, Box<str>);
+
 #[derive(Default)]
 struct Held {
-    kinds: HashMap<GroupVersionKind, HashMap<(Box<str>, Box<str>), Content>>,
+    kinds: HashMap<GroupVersionKind, HashMap<Key, Content>>,
     bytes: usize,
 }
 

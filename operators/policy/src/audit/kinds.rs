@@ -49,12 +49,16 @@ impl ServedKind {
     }
 }
 
-/// The kinds of a group: each in the preferred version if it is there, else in the first other one.
+/// The kinds of a group: each in the preferred version if it is there, else in the first other one. A kind that can
+/// neither be listed nor read, such as TokenReview, has no objects: it is a question to the API server.
 pub(super) fn served(group: &ApiGroup) -> Vec<ServedKind> {
     let mut kinds = BTreeMap::new();
     let preferred = group.preferred_version();
     for version in preferred.into_iter().chain(group.versions()) {
         for (resource, capabilities) in group.versioned_resources(version) {
+            if ![verbs::LIST, verbs::GET].iter().any(|verb| capabilities.supports_operation(verb)) {
+                continue;
+            }
             let kind = ServedKind {
                 group: resource.group.clone(),
                 version: resource.version.clone(),

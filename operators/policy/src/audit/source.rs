@@ -83,7 +83,7 @@ impl IdentitySource {
         let metadata = &head.metadata;
         let namespace = Some(&*metadata.namespace).filter(|namespace| !namespace.is_empty());
         let known = store.and_then(|store| store.get(namespace, &metadata.name));
-        if !known.is_some_and(|known| known.resource_version() == metadata.resource_version) {
+        if known.is_none_or(|known| known.resource_version() != metadata.resource_version) {
             let text = head.complete(gvk, raw.get());
             self.hold.put(gvk, &metadata.namespace, &metadata.name, &metadata.resource_version, text);
         }

@@ -89,10 +89,10 @@ fn verdict(report: &Report) -> (&'static str, &'static str, String) {
 pub(super) fn is_stored(status: &Value, report: &Report) -> bool {
     let stored = |(name, value): (&String, &Value)| status.get(name) == Some(value);
     let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
-    let ours = conditions.filter(|condition| condition.get("type") == Some(&json!(AUDITED)));
+    let mut ours = conditions.filter(|condition| condition.get("type") == Some(&json!(AUDITED)));
     let wanted = condition(report);
     let same = |stored: &Value| wanted.iter().all(|(name, value)| stored.get(name) == Some(value));
-    fields(report).iter().all(stored) && ours.last().is_some_and(same)
+    fields(report).iter().all(stored) && ours.next().is_some_and(same)
 }
 
 /// Bytes are counted, and no character is cut in two.

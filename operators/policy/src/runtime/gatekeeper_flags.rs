@@ -59,7 +59,7 @@ pub const FLAGS: &[Flag] = &[
     flag("audit-channel", OffOnly(EXPORT)),
     flag("audit-chunk-size", Same),
     flag("audit-connection", OffOnly(EXPORT)),
-    flag("audit-events-involved-namespace", NoEffect(EVENTS)),
+    flag("audit-events-involved-namespace", SameSwitch),
     flag(
         "audit-from-cache",
         OffOnly("the audit reads the cluster itself, each object once and then its changes"),
@@ -89,7 +89,7 @@ pub const FLAGS: &[Flag] = &[
         NoEffect("functions that reach outside do not exist: http.send, net.lookup_ip_addr, opa.runtime"),
     ),
     flag("emit-admission-events", NoEffect(EVENTS)),
-    flag("emit-audit-events", NoEffect(EVENTS)),
+    flag("emit-audit-events", SameSwitch),
     flag("enable-external-data", NoEffect(EXTERNAL_DATA)),
     flag(
         "enable-generator-resource-expansion",

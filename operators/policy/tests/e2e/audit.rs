@@ -173,7 +173,8 @@ async fn a_kind_may_come_and_go_and_one_that_cannot_be_listed_is_named() {
     cluster
         .apply(
             "{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: NeedsLabel, metadata: {name: a}, spec: \
-             {enforcementAction: dryrun, match: {kinds: [{apiGroups: [example.com], kinds: ['*']}]}, \
+             {enforcementAction: dryrun, match: {kinds: [{apiGroups: [example.com, authentication.k8s.io], \
+             kinds: [Gadget, TokenReview]}]}, \
              parameters: {label: team}}}",
         )
         .await;

@@ -1,5 +1,6 @@
 //! The ledger in a world with a server, a watch that lags, lists that take their time, and policies that change at any
 //! moment between; compared with judging everything afresh.
+#![expect(clippy::arithmetic_side_effects, reason = "small numbers; a test may overflow loudly")]
 
 use std::collections::VecDeque;
 
