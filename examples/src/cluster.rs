@@ -75,7 +75,7 @@ impl Cluster {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let body = Patch::Apply(identified::<K>(&(), name, fields));
+        let body = Patch::Apply(identified::<K>(&(), json!({"name": name}), fields));
         let (api, parameters) = (self.api::<K>(), PatchParams::apply(&self.role));
         bounded(api.patch(name, &parameters, &body)).await.with_context(|| format!("apply {name}"))
     }
@@ -141,9 +141,8 @@ where
     K: Resource<DynamicType: TypeOf<K>> + Clone + DeserializeOwned + Debug,
 {
     fn with_identity(&self, fields: Value) -> Value {
-        let mut fields = identified::<K>(&K::DynamicType::of(self), &self.name_any(), fields);
-        fields["metadata"]["uid"] = json!(self.uid());
-        fields
+        let metadata = json!({"name": self.name_any(), "uid": self.uid()});
+        identified::<K>(&K::DynamicType::of(self), metadata, fields)
     }
 }
 
@@ -165,10 +164,11 @@ impl TypeOf<DynamicObject> for ApiResource {
     }
 }
 
-fn identified<K: Resource>(kind: &K::DynamicType, name: &str, mut fields: Value) -> Value {
-    fields["apiVersion"] = json!(K::api_version(kind));
-    fields["kind"] = json!(K::kind(kind));
-    fields["metadata"]["name"] = json!(name);
+fn identified<K: Resource>(kind: &K::DynamicType, identity: Value, mut fields: Value) -> Value {
+    json_patch::merge(
+        &mut fields,
+        &json!({"apiVersion": K::api_version(kind), "kind": K::kind(kind), "metadata": identity}),
+    );
     fields
 }
 

@@ -49,6 +49,10 @@ impl Driver for RegoDriver {
         compile(source, &template_rules(), None)
     }
 
+    fn with_print_listener(&self, listener: &Arc<dyn Listener>) -> Option<Arc<dyn Driver>> {
+        Some(Arc::new(PrintingRegoDriver::new(listener.clone())))
+    }
+
     fn explain(
         &self,
         source: &Value,
@@ -66,6 +70,10 @@ impl Driver for PrintingRegoDriver {
 
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
         compile(source, &template_rules().with_print(), Some(self.0.clone()))
+    }
+
+    fn with_print_listener(&self, listener: &Arc<dyn Listener>) -> Option<Arc<dyn Driver>> {
+        Some(Arc::new(Self::new(listener.clone())))
     }
 
     fn explain(
@@ -104,7 +112,7 @@ fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyT
 }
 
 /// What a policy sees as `input`.
-fn input(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
+pub(super) fn input(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
     Ok(RegoValue::from(BTreeMap::from([
         (RegoValue::from("review"), case.review.rego()?.clone()),
         (RegoValue::from("parameters"), parameters(case)?),
@@ -230,9 +238,9 @@ impl Program for RegoProgram {
     }
 
     fn dependency_keys(&self, case: &Case<'_>) -> Vec<DependencyKey> {
-        // What cannot be read is violated, whatever the inventory holds.
-        let keys = || Some(self.reads.as_ref()?.keys(&input(case).ok()?));
-        keys().unwrap_or_default()
+        // What the policy cannot read depends on nothing: it is violated whatever the inventory holds.
+        let reads = self.reads.as_ref().zip(input(case).ok());
+        reads.map(|(reads, input)| reads.keys(&input)).unwrap_or_default()
     }
 }
 
@@ -247,8 +255,13 @@ fn parameters(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
 /// The findings in a policy's answer. Objects that differ only in keys other than `msg` and `details` are one.
 fn findings(answer: &RegoValue) -> Result<Vec<Finding>, EvalError> {
     let set = answer.as_set().map_err(|_| EvalError::Shape(shape(answer)))?;
+    distinct(set.iter())
+}
+
+/// The findings that elements of an answer are.
+pub(super) fn distinct<'v>(entries: impl Iterator<Item = &'v RegoValue>) -> Result<Vec<Finding>, EvalError> {
     let mut findings: Vec<Finding> = Vec::new();
-    for entry in set.iter() {
+    for entry in entries {
         let finding = finding(entry)?;
         if !findings.contains(&finding) {
             findings.push(finding);
