@@ -40,8 +40,41 @@ fn dynamic_controller_reconciles_one_namespace_of_the_kinds_that_a_config_map_na
 }
 
 #[test]
-fn duck_reader_runs_offline() {
-    run("duck_reader");
+fn duck_reader_reads_conditions_of_any_kind() {
+    assert_eq!(
+        run("duck_reader"),
+        "Widget one: Ready=True\n\
+         Gadget one: no conditions\n\
+         Gizmo one: Conditions does not have the expected shape at /status/conditions/0/status: invalid type: boolean `true`, expected a string\n\
+         \n\
+         One condition changes. The patch names nothing but the conditions:\n\
+         Status: [\n\
+         \x20 {\n\
+         \x20   \"op\": \"test\",\n\
+         \x20   \"path\": \"/metadata/uid\",\n\
+         \x20   \"value\": \"u\"\n\
+         \x20 },\n\
+         \x20 {\n\
+         \x20   \"op\": \"test\",\n\
+         \x20   \"path\": \"/metadata/resourceVersion\",\n\
+         \x20   \"value\": \"7\"\n\
+         \x20 },\n\
+         \x20 {\n\
+         \x20   \"op\": \"test\",\n\
+         \x20   \"path\": \"/status/conditions/0/status\",\n\
+         \x20   \"value\": \"True\"\n\
+         \x20 },\n\
+         \x20 {\n\
+         \x20   \"op\": \"replace\",\n\
+         \x20   \"path\": \"/status/conditions/0/status\",\n\
+         \x20   \"value\": \"False\"\n\
+         \x20 }\n\
+         ]\n\
+         \n\
+         What a definition must change before its objects can carry conditions:\n\
+         - /status/conditions: written, but the version has no status subresource: enable it\n\
+         - /status/conditions: not in the schema: declare it, or the API server drops it\n"
+    );
 }
 
 #[test]
