@@ -18,8 +18,9 @@ pub fn allocated() -> f64 {
 /// later.
 pub async fn settled() -> f64 {
     let (mut last, mut still) = (0, 0_u32);
+    let mut ticks = tokio::time::interval(Duration::from_millis(50));
     while still < 5 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        ticks.tick().await;
         let now = HEAP.allocated();
         still = if now == last { still.saturating_add(1) } else { 0 };
         last = now;

@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::arithmetic_side_effects,
     reason = "a panic is how a test says no"
 )]
