@@ -1,4 +1,13 @@
-//! The controller patterns, each a small program under `examples/`, run by a test and by you:
+//! What the controller patterns under `patterns/` share: a command line, a demo, and a failpoint.
+//!
+//! ```sh
+//! cargo run -p examples --example api_contract -- --demo                # a control plane, a story, and an end
+//! cargo run -p examples --example api_contract -- --demo --kill core:3  # the same, and `core` is killed after write 3
+//! cargo run -p examples --example api_contract                          # all controllers, in your kubeconfig's cluster
+//! ```
+//!
+//! `docs/patterns/` explains each pattern. The building blocks, each a small program under `examples/` that runs
+//! offline (`--cluster` takes the cluster of your kubeconfig where an example has it):
 //!
 //! ```sh
 //! cargo run -p examples --example dynamic_controller  # kinds that a ConfigMap names, in one namespace
@@ -11,5 +20,19 @@
 //! cargo run -p examples --example terraform_plan  # constraints on a Terraform plan
 //! cargo run -p examples --example gcp_asset       # constraints on Google Cloud assets
 //! ```
-//!
-//! They run offline; `--cluster` takes the cluster of your kubeconfig where an example has it.
+
+pub mod cluster;
+mod condition;
+mod control;
+mod demo;
+pub mod failpoint;
+mod pattern;
+mod process;
+pub mod ranking;
+
+pub use cluster::Cluster;
+pub use condition::Condition;
+pub use control::{Watched, drive, mapped, named_by_label, watched};
+pub use demo::Demo;
+pub use failpoint::Failpoint;
+pub use pattern::{Arguments, Kill, Pattern, run};

@@ -7,6 +7,8 @@ mod cel;
 mod explain;
 mod print;
 mod rego;
+#[cfg(feature = "regorus")]
+mod regorus;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +23,8 @@ pub use explain::{BodyTrace, ExpressionOutcome, ExpressionTrace};
 pub use print::Listener;
 pub use rego::{PrintingRegoDriver, RegoDriver};
 pub use rego_compat::Budget;
+#[cfg(feature = "regorus")]
+pub use regorus::RegorusDriver;
 
 /// A policy language.
 pub trait Driver: fmt::Debug + Send + Sync {
@@ -32,6 +36,11 @@ pub trait Driver: fmt::Debug + Send + Sync {
     /// # Errors
     /// Everything that is wrong with the source, with places in it.
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>>;
+
+    /// Returns the same driver with a listener for what policies print; `None` from a driver whose policies print nothing.
+    fn with_print_listener(&self, _listener: &Arc<dyn Listener>) -> Option<Arc<dyn Driver>> {
+        None
+    }
 
     /// Reports how a source comes to its answer about one case, expression by expression; for authors, and slow. Nothing
     /// from a driver that cannot tell.
@@ -125,6 +134,10 @@ pub enum EvalError {
         "the object {0} of the inventory cannot be read: it is nested too deep, or has a number out of bounds"
     )]
     UnreadableInventory(String),
+    /// regorus could not answer: a conflict between rules, the time, or something that it lacks. The text is its own.
+    #[cfg(feature = "regorus")]
+    #[error("regorus: {0}")]
+    Regorus(String),
     /// The engine panicked: a defect of the engine, which says more on standard error.
     #[error("the policy's engine failed: report it with the template and the object")]
     EngineFailed,

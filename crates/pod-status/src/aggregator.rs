@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
 use crate::inbox::ParentChanges;
 use crate::lease::{Claim, lead};
@@ -33,6 +34,8 @@ pub struct AggregatorConfig {
     pub debounce: Duration,
     /// A report waits no longer than this. Default 2 s.
     pub max_delay: Duration,
+    /// Kinds of Gatekeeper's that are read too, whoever writes them. Their definitions must be installed. Default none.
+    pub per_parent: Vec<PodStatusKind>,
     /// The field manager of the statuses, at most 128 characters. Default `pod-status-aggregator`.
     pub field_manager: String,
 }
@@ -48,6 +51,7 @@ impl AggregatorConfig {
             shapes: Arc::new(shapes),
             debounce: Duration::from_millis(300),
             max_delay: Duration::from_secs(2),
+            per_parent: Vec::new(),
             field_manager: name.to_owned(),
         }
     }
@@ -63,6 +67,13 @@ impl AggregatorConfig {
     #[must_use]
     pub fn debounce(mut self, debounce: Duration) -> Self {
         self.debounce = debounce;
+        self
+    }
+
+    /// Reads reports in these kinds of Gatekeeper's too.
+    #[must_use]
+    pub fn per_parent(mut self, kinds: impl IntoIterator<Item = PodStatusKind>) -> Self {
+        self.per_parent = kinds.into_iter().collect();
         self
     }
 

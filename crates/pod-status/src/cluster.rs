@@ -1,5 +1,6 @@
 //! The aggregator's requests: consistent reads, and writes that fail when the decision is outdated.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -8,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
-use kube::core::PartialObjectMeta;
+use kube::core::{ApiResource, PartialObjectMeta};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -16,6 +17,7 @@ use crate::activation::Rollout;
 use crate::aggregator::AggregatorConfig;
 use crate::fold::{Decision, Parent, Reported, aggregate};
 use crate::follow::{Event, follow};
+use crate::gatekeeper::PodStatusKind;
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::parent::ParentRef;
 use crate::pod::{self, UNFINISHED};
@@ -54,6 +56,8 @@ impl Held {
 pub(crate) struct Cluster {
     client: kube::Client,
     reports: Api<DynamicObject>,
+    /// The collections with reports, by plural name.
+    collections: BTreeMap<String, (Api<DynamicObject>, Option<PodStatusKind>)>,
     pod_metadata: Api<PartialObjectMeta<Pod>>,
     pods: Api<Pod>,
     manager: String,
@@ -62,8 +66,16 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new(client: kube::Client, config: &AggregatorConfig) -> Self {
+        let api = |resource: &ApiResource| Api::namespaced_with(client.clone(), &config.namespace, resource);
+        let reports: Api<DynamicObject> = api(&config.kind.api_resource());
+        let mut collections = BTreeMap::from([(config.kind.plural.clone(), (reports.clone(), None))]);
+        for kind in &config.per_parent {
+            let resource = kind.api_resource();
+            collections.insert(resource.plural.clone(), (api(&resource), Some(*kind)));
+        }
         Self {
-            reports: Api::namespaced_with(client.clone(), &config.namespace, &config.kind.api_resource()),
+            reports,
+            collections,
             pod_metadata: Api::namespaced(client.clone(), &config.namespace),
             pods: Api::namespaced(client.clone(), &config.namespace),
             client,
@@ -74,9 +86,31 @@ impl Cluster {
         }
     }
 
-    /// The changes of all report objects.
-    pub(crate) fn follow_reports(&self) -> BoxStream<'static, Event<DynamicObject>> {
-        follow(self.reports.clone(), ListParams::default()).boxed()
+    /// The changes of all report objects, with the name of their collection.
+    pub(crate) fn follow_reports(&self) -> BoxStream<'static, (String, Event<DynamicObject>)> {
+        let streams = self.collections.iter().map(|(plural, (api, _))| {
+            let plural = plural.clone();
+            follow(api.clone(), ListParams::default()).map(move |event| (plural.clone(), event)).boxed()
+        });
+        futures::stream::select_all(streams).boxed()
+    }
+
+    /// The number of collections with reports.
+    pub(crate) fn collections(&self) -> usize {
+        self.collections.len()
+    }
+
+    /// The report in an object of a collection.
+    pub(crate) fn read(&self, collection: &str, object: DynamicObject) -> Option<PodReport> {
+        let name = object.metadata.name.clone();
+        let report = match self.collections.get(collection)?.1 {
+            Some(kind) => kind.read(&object),
+            None => serde_json::from_value(object.data).ok(),
+        };
+        if report.is_none() {
+            tracing::warn!(collection, name, "a pod report is unreadable; its pod counts as silent");
+        }
+        report
     }
 
     /// The changes of the pods that are not finished.
@@ -108,7 +142,9 @@ impl Cluster {
         for (name, uid) in objects {
             let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
             let params = DeleteParams::default().preconditions(preconditions);
-            match answered(self.reports.delete(name, &params)).await {
+            let Some((collection, name)) = name.split_once('/') else { continue };
+            let Some((api, _)) = self.collections.get(collection) else { continue };
+            match answered(api.delete(name, &params)).await {
                 Ok(_) => {
                     metrics::counter!("pod_status_orphans_swept_total").increment(1);
                     tracing::info!(name, pod = run.id, "swept a report of a pod that is gone");

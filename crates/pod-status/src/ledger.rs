@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::Serialize;
 
 use crate::bounds;
+use crate::gatekeeper::PodStatusKind;
 use crate::parent::ParentKey;
 use crate::report::{Entry, Member, PodError, PodReport, REGISTRATION};
 
@@ -51,12 +52,12 @@ struct Unstored {
 
 impl Ledger {
     /// An empty ledger whose registration is still to be written. `shard_bytes` is the size beyond which an
-    /// object gets no more entries.
-    pub(crate) fn new(member: Member, shard_bytes: usize) -> Self {
+    /// object gets no more entries; parents of the kinds `per_parent` have objects of their own.
+    pub(crate) fn new(member: Member, shard_bytes: usize, per_parent: Vec<PodStatusKind>) -> Self {
         Self {
             member,
             entries: BTreeMap::new(),
-            shards: Shards::new(shard_bytes),
+            shards: Shards::new(shard_bytes, per_parent),
             retired: Retired::default(),
             dirty: BTreeMap::from([(REGISTRATION, Unstored { first: 1, last: 1 })]),
             stored: BTreeSet::new(),

@@ -26,6 +26,7 @@
 //! | [`aggregate`] | its decision, without I/O |
 //! | [`HighWaterMark`] | how many parents are enforced everywhere, and which has waited longest |
 //! | [`Activation`] | coordinated rollout: no pod enforces a generation before all have ingested it |
+//! | [`PodStatusKind`] | reports in Gatekeeper's objects, one for each pod and parent |
 //! | [`ReadinessTracker`] | tracks whether everything that existed at the start has been ingested |
 //! | [`lead`] | runs any work in one process at a time, under a Lease |
 //! | [`sim`] | predicts availability and time to enforcement |
@@ -41,6 +42,7 @@ mod decisions;
 mod error;
 mod fold;
 mod follow;
+mod gatekeeper;
 mod identity;
 mod inbox;
 mod lease;
@@ -69,10 +71,11 @@ pub use activation::{Activation, Rollout, may_activate};
 pub use aggregator::{Aggregator, AggregatorConfig};
 pub use error::Error;
 pub use fold::{Decision, Parent, Reported, aggregate};
+pub use gatekeeper::PodStatusKind;
 pub use identity::PodIdentity;
 pub use inbox::ParentChanges;
 pub use lease::{Claim, lead};
-pub use manifest::parent_rules;
+pub use manifest::{parent_rules, per_parent_rules};
 pub use parent::{ParentKey, ParentRef};
 pub use permit::{Fenced, Permit};
 pub use readiness::{Readiness, ReadinessTracker};

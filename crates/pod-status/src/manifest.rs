@@ -11,6 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::api::ObjectMeta;
 use kube::core::ApiResource;
 
+use crate::gatekeeper::PodStatusKind;
 use crate::report::ReportKind;
 
 impl ReportKind {
@@ -68,6 +69,15 @@ pub fn parent_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> V
         [rule(&resource.group, &resource.plural, &["get"]), rule(&resource.group, &status, &["patch"])]
     };
     parents.into_iter().flat_map(rules).collect()
+}
+
+/// The rules of a Role in the pods' namespace for a process that reports or reads these kinds of Gatekeeper's.
+pub fn per_parent_rules<'a>(kinds: impl IntoIterator<Item = &'a PodStatusKind>) -> Vec<PolicyRule> {
+    let rules = |kind: &PodStatusKind| {
+        let resource = kind.api_resource();
+        rule(&resource.group, &resource.plural, &["get", "list", "watch", "create", "patch", "delete"])
+    };
+    kinds.into_iter().map(rules).collect()
 }
 
 fn rule(group: &str, resource: &str, verbs: &[&str]) -> PolicyRule {

@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::ready;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use serde_json::{Value, json};
 
 use crate::follow::{Event, follow};
+use crate::gatekeeper::{self, PodStatusKind};
 use crate::identity::PodIdentity;
 use crate::ledger::Write;
 use crate::name::{label_value, pack};
@@ -32,6 +35,16 @@ pub(crate) enum Written {
     Deleted,
 }
 
+/// A kind of which parents have an object of their own.
+struct OwnKind {
+    kind: PodStatusKind,
+    objects: Api<DynamicObject>,
+    metadata: Api<PartialObjectMeta<DynamicObject>>,
+}
+
+/// Objects that a previous run has left get numbers from here on.
+const LEFT_OVER: u32 = 1 << 31;
+
 pub(crate) struct Objects {
     reports: Api<DynamicObject>,
     metadata: Api<PartialObjectMeta<DynamicObject>>,
@@ -41,6 +54,10 @@ pub(crate) struct Objects {
     type_meta: Value,
     /// The time after which this run counts as gone without a heartbeat.
     ttl: Option<Duration>,
+    /// The kinds of which parents have an object of their own.
+    kinds: Vec<OwnKind>,
+    /// The objects of single parents: the index of the kind, and the name.
+    places: BTreeMap<u32, (usize, String)>,
     /// The uids of the objects that this run has written.
     uids: BTreeMap<u32, String>,
     versions: VecDeque<String>,
@@ -54,7 +71,14 @@ impl Objects {
         ttl: Option<Duration>,
     ) -> Self {
         let (resource, namespace) = (config.kind.api_resource(), identity.namespace.clone());
+        let own = |kind: &PodStatusKind| OwnKind {
+            kind: *kind,
+            objects: Api::namespaced_with(client.clone(), &namespace, &kind.api_resource()),
+            metadata: Api::namespaced_with(client.clone(), &namespace, &kind.api_resource()),
+        };
         Self {
+            kinds: config.per_parent.iter().map(own).collect(),
+            places: BTreeMap::new(),
             reports: Api::namespaced_with(client.clone(), &namespace, &resource),
             metadata: Api::namespaced_with(client.clone(), &namespace, &resource),
             pods: Api::namespaced(client, &namespace),
@@ -93,22 +117,34 @@ impl Objects {
         }
     }
 
+    /// The collection and the name of an object.
+    fn place(&self, shard: u32) -> (&Api<DynamicObject>, String) {
+        let own = self.places.get(&shard).and_then(|(kind, name)| Some((self.kinds.get(*kind)?, name)));
+        own.map_or_else(|| (&self.reports, self.name(shard)), |(own, name)| (&own.objects, name.clone()))
+    }
+
+    /// Notes the object of a single parent. A previous run may have left it under another number.
+    fn settle(&mut self, write: &Write) {
+        let Some([entry]) = write.report.as_ref().map(|report| report.entries.as_slice()) else { return };
+        let parent = &entry.parent.reference;
+        let Some(kind) = self.kinds.iter().position(|own| own.kind.is_for(parent)) else { return };
+        let name = self.kinds.get(kind).map(|own| own.kind.object_name(&self.identity.name, parent));
+        let place = (kind, name.unwrap_or_default());
+        self.places.retain(|shard, known| *shard == write.shard || *known != place);
+        self.places.insert(write.shard, place);
+    }
+
     /// Writes or deletes one object. An object that this run has written before is only updated: a process
     /// whose pod is gone must not create again what the garbage collector deletes.
     pub(crate) async fn carry_out(&mut self, write: &Write) -> kube::Result<Written> {
-        let (name, deadline) = (self.name(write.shard), self.deadline());
+        self.settle(write);
         let Some(report) = &write.report else {
-            self.uids.remove(&write.shard);
-            let deleted =
-                answered_within(deadline, self.reports.delete(&name, &DeleteParams::default())).await;
-            return match deleted {
-                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Written::Done),
-                other => other.map(|_| Written::Done),
-            };
+            return self.delete(write.shard).await;
         };
-        let body = self.body(&name, report, self.uids.get(&write.shard))?;
+        let (api, name) = self.place(write.shard);
+        let body = self.body(&name, report, write.shard)?;
         let patch = Patch::Apply(&body);
-        let stored = answered_within(deadline, self.reports.patch(&name, &self.params, &patch)).await;
+        let stored = answered_within(self.deadline(), api.patch(&name, &self.params, &patch)).await;
         let stored = match stored {
             Err(kube::Error::Api(status)) if status.is_conflict() => {
                 self.uids.remove(&write.shard);
@@ -124,23 +160,49 @@ impl Objects {
         Ok(Written::Done)
     }
 
-    fn body(&self, name: &str, report: &PodReport, uid: Option<&String>) -> kube::Result<Value> {
-        let mut body = serde_json::to_value(report).map_err(kube::Error::SerdeError)?;
-        let mut metadata = json!({
-            "name": name,
-            "namespace": self.identity.namespace,
-            "labels": {POD_LABEL: label_value(&self.identity.name), SHARD_LABEL: report.shard.to_string()},
-        });
-        if let Some(metadata) = metadata.as_object_mut() {
-            if let Some(owner) = self.owner(report) {
-                metadata.insert("ownerReferences".to_owned(), json!([owner]));
-            }
-            if let Some(uid) = uid {
-                metadata.insert("uid".to_owned(), json!(uid));
-            }
+    async fn delete(&mut self, shard: u32) -> kube::Result<Written> {
+        self.uids.remove(&shard);
+        if shard >= LEFT_OVER && !self.places.contains_key(&shard) {
+            // This run has taken the object over.
+            return Ok(Written::Done);
         }
-        if let (Some(fields), Some(type_meta)) = (body.as_object_mut(), self.type_meta.as_object()) {
-            fields.extend(type_meta.clone());
+        let (api, name) = self.place(shard);
+        match answered_within(self.deadline(), api.delete(&name, &DeleteParams::default())).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Written::Done),
+            other => other.map(|_| Written::Done),
+        }
+    }
+
+    fn body(&self, name: &str, report: &PodReport, shard: u32) -> kube::Result<Value> {
+        let own = self.places.get(&shard).and_then(|(kind, _)| self.kinds.get(*kind));
+        let (mut body, labels) = match (own, report.entries.first()) {
+            (Some(own), Some(entry)) => {
+                let resource = own.kind.api_resource();
+                let body = json!({
+                    "apiVersion": resource.api_version, "kind": resource.kind, "status": own.kind.status(report),
+                });
+                (body, own.kind.labels(&self.identity.name, &entry.parent.reference))
+            }
+            _ => {
+                let mut body = serde_json::to_value(report).map_err(kube::Error::SerdeError)?;
+                if let (Some(fields), Some(type_meta)) = (body.as_object_mut(), self.type_meta.as_object()) {
+                    fields.extend(type_meta.clone());
+                }
+                let pod = (POD_LABEL.to_owned(), label_value(&self.identity.name));
+                (body, BTreeMap::from([pod, (SHARD_LABEL.to_owned(), shard.to_string())]))
+            }
+        };
+        let metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some(self.identity.namespace.clone()),
+            labels: Some(labels),
+            annotations: own.map(|_| PodStatusKind::annotations(report)),
+            owner_references: self.owner(report).map(|owner| vec![owner]),
+            uid: self.uids.get(&shard).cloned(),
+            ..ObjectMeta::default()
+        };
+        if let Some(fields) = body.as_object_mut() {
+            let metadata = serde_json::to_value(metadata).map_err(kube::Error::SerdeError)?;
             fields.insert("metadata".to_owned(), metadata);
         }
         Ok(body)
@@ -149,19 +211,47 @@ impl Objects {
     /// The registration of a run with a fence has no owner. It outlives a Pod object that is deleted by
     /// force, so that every aggregator knows of a process that may still run, until the process says that it
     /// has stopped or its time is over. The aggregator deletes it.
-    fn owner(&self, report: &PodReport) -> Option<Value> {
+    fn owner(&self, report: &PodReport) -> Option<OwnerReference> {
         let is_kept = report.shard == crate::report::REGISTRATION && report.pod.ttl_seconds.is_some();
-        self.identity.owner_reference().filter(|_| !is_kept).map(|owner| json!(owner))
+        self.identity.owner_reference().filter(|_| !is_kept)
     }
 
     /// This pod's objects by shard, including those that another run of the same pod has left.
-    pub(crate) async fn list(&self) -> kube::Result<BTreeMap<u32, Option<PodReport>>> {
-        let objects = answered_within(self.deadline(), self.reports.list(&self.selector())).await?;
+    pub(crate) async fn list(&mut self) -> kube::Result<BTreeMap<u32, Option<PodReport>>> {
+        let objects = answered_within(self.deadline(), self.reports.list(&self.selector(POD_LABEL))).await?;
         let own = objects.items.into_iter().filter_map(|object| {
             let shard = self.shard_of(&object)?;
             Some((shard, serde_json::from_value(object.data).ok()))
         });
-        Ok(own.collect())
+        let mut found: BTreeMap<u32, Option<PodReport>> = own.collect();
+        for index in 0..self.kinds.len() {
+            for (name, report) in self.list_own(index).await? {
+                let shard = self.number(index, name);
+                // One that cannot be read differs from every report that this run wants.
+                found.insert(shard, Some(report.unwrap_or_default()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The objects of one kind of which parents have their own.
+    async fn list_own(&self, index: usize) -> kube::Result<Vec<(String, Option<PodReport>)>> {
+        let Some(own) = self.kinds.get(index) else { return Ok(Vec::new()) };
+        let selector = self.selector(gatekeeper::POD_LABEL);
+        let objects = answered_within(self.deadline(), own.objects.list(&selector)).await?;
+        Ok(objects.items.iter().map(|object| (object.name_any(), own.kind.read(object))).collect())
+    }
+
+    /// The number of the object of a single parent, or a new one for an object that a previous run has left.
+    fn number(&mut self, kind: usize, name: String) -> u32 {
+        let place = (kind, name);
+        if let Some((shard, _)) = self.places.iter().find(|(_, known)| **known == place) {
+            return *shard;
+        }
+        let last = self.places.keys().next_back().copied().unwrap_or_default();
+        let number = last.saturating_add(1).max(LEFT_OVER);
+        self.places.insert(number, place);
+        number
     }
 
     /// Whether the pod of this process is gone, so that the process is left over. Never so outside a pod.
@@ -172,9 +262,14 @@ impl Objects {
         }
     }
 
-    /// The changes of this pod's objects, whoever makes them.
+    /// The changes of this pod's objects, whoever makes them. Only the shards' lists have a beginning and an end.
     pub(crate) fn follow(&self) -> BoxStream<'static, Event<PartialObjectMeta<DynamicObject>>> {
-        follow(self.metadata.clone(), self.selector()).boxed()
+        let own = self.kinds.iter().map(|own| {
+            let changes = follow(own.metadata.clone(), self.selector(gatekeeper::POD_LABEL));
+            changes.filter(|event| ready(!matches!(event, Event::Begin | Event::End))).boxed()
+        });
+        let shards = follow(self.metadata.clone(), self.selector(POD_LABEL)).boxed();
+        futures::stream::select_all(own.chain([shards])).boxed()
     }
 
     /// Whether an object that this run wrote is now as another client left it.
@@ -191,14 +286,14 @@ impl Objects {
         }
     }
 
-    /// Whether the object belongs to this pod, by whichever run of it.
-    pub(crate) fn is_own(&self, object: &PartialObjectMeta<DynamicObject>) -> bool {
-        self.shard_of(object).is_some()
+    /// Whether the object is a shard of this pod, by whichever run of it.
+    pub(crate) fn is_shard(&self, object: &PartialObjectMeta<DynamicObject>) -> bool {
+        self.shard_of(object).is_some_and(|shard| !self.places.contains_key(&shard))
     }
 
-    /// The number of objects that this run has written and holds to exist.
-    pub(crate) fn count(&self) -> usize {
-        self.uids.len()
+    /// The number of shards that this run has written and holds to exist.
+    pub(crate) fn shards(&self) -> usize {
+        self.uids.keys().filter(|shard| !self.places.contains_key(shard)).count()
     }
 
     /// Whether this run has written the object and holds it to exist.
@@ -206,12 +301,16 @@ impl Objects {
         self.uids.contains_key(&shard)
     }
 
-    fn selector(&self) -> ListParams {
-        ListParams::default().labels(&format!("{POD_LABEL}={}", label_value(&self.identity.name)))
+    fn selector(&self, label: &str) -> ListParams {
+        ListParams::default().labels(&format!("{label}={}", label_value(&self.identity.name)))
     }
 
     /// The shard that an object of this pod holds; nothing for an object of a namesake.
     fn shard_of(&self, object: &impl ResourceExt) -> Option<u32> {
+        if object.labels().contains_key(gatekeeper::POD_LABEL) {
+            let name = object.name_any();
+            return self.places.iter().find(|(_, (_, known))| *known == name).map(|(shard, _)| *shard);
+        }
         let shard = object.labels().get(SHARD_LABEL)?.parse().ok()?;
         (object.name_any() == self.name(shard)).then_some(shard)
     }

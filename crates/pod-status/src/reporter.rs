@@ -11,6 +11,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::error::Error;
+use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
 use crate::ledger::Ledger;
 use crate::objects::Objects;
@@ -41,6 +42,9 @@ pub struct ReporterConfig {
     pub shutdown_limit: Duration,
     /// The permit of a run ends when its registration could not be renewed for this long. Default none.
     pub fence: Option<Duration>,
+    /// Parents of these kinds get an object of their own, as Gatekeeper has it, in place of an entry in a shard. The
+    /// definitions must be installed. Default none.
+    pub per_parent: Vec<PodStatusKind>,
     /// The field manager of the writes, at most 128 characters. Default `pod-status`.
     pub field_manager: String,
 }
@@ -56,6 +60,7 @@ impl Default for ReporterConfig {
             write_interval: Duration::from_millis(200),
             shutdown_limit: Duration::from_secs(5),
             fence: None,
+            per_parent: Vec::new(),
             field_manager: "pod-status".to_owned(),
         }
     }
@@ -80,6 +85,14 @@ impl ReporterConfig {
     #[must_use]
     pub fn debounce(mut self, debounce: Duration) -> Self {
         self.debounce = debounce;
+        self
+    }
+
+    /// Writes an object of its own for each parent that one of these kinds is for: for clusters with fewer than some
+    /// 5,000 objects (pods times parents). Every start of a pod writes all of its objects.
+    #[must_use]
+    pub fn per_parent(mut self, kinds: impl IntoIterator<Item = PodStatusKind>) -> Self {
+        self.per_parent = kinds.into_iter().collect();
         self
     }
 
@@ -145,7 +158,7 @@ impl StatusReporter {
             heartbeat: ttl.map(|_| 0),
             stopped: false,
         };
-        let ledger = Arc::new(Mutex::new(Ledger::new(member, config.shard_bytes)));
+        let ledger = Arc::new(Mutex::new(Ledger::new(member, config.shard_bytes, config.per_parent.clone())));
         let permit = Permit::new(config.fence);
         let (wake, requests) = watch::channel(Request::default());
         let (report_progress, progress) = watch::channel(Progress::default());

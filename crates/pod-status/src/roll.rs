@@ -23,31 +23,38 @@ pub(crate) struct Roll {
     objects: BTreeMap<String, Object>,
     index: BTreeMap<ParentRef, BTreeSet<String>>,
     dirty: BTreeSet<ParentRef>,
-    /// The objects of the listing in progress.
-    listed: Option<BTreeSet<String>>,
+    /// The objects of the listings in progress, by collection.
+    listed: BTreeMap<String, BTreeSet<String>>,
+    /// The collections that have been listed.
+    complete: BTreeSet<String>,
 }
 
 impl Roll {
-    /// A listing begins: what it does not contain is gone.
-    pub(crate) fn listing_begins(&mut self) {
-        self.listed = Some(BTreeSet::new());
+    /// A listing of a collection begins: what it does not contain is gone.
+    pub(crate) fn listing_begins(&mut self, collection: &str) {
+        self.listed.insert(collection.to_owned(), BTreeSet::new());
     }
 
     /// The listing is complete.
-    pub(crate) fn listing_ends(&mut self) {
-        if let Some(listed) = self.listed.take() {
-            let gone: Vec<String> =
-                self.objects.keys().filter(|name| !listed.contains(*name)).cloned().collect();
-            for name in gone {
-                self.remove(&name);
-            }
+    pub(crate) fn listing_ends(&mut self, collection: &str) {
+        self.complete.insert(collection.to_owned());
+        let Some(listed) = self.listed.remove(collection) else { return };
+        let is_gone = |name: &&String| collection_of(name) == collection && !listed.contains(*name);
+        let gone: Vec<String> = self.objects.keys().filter(is_gone).cloned().collect();
+        for name in gone {
+            self.remove(&name);
         }
     }
 
-    /// An object exists, with this content. An unreadable content counts as an absent object: its pod is
+    /// The number of collections that have been listed.
+    pub(crate) fn listed(&self) -> usize {
+        self.complete.len()
+    }
+
+    /// The object `collection/name` exists, with this content. An unreadable content counts as an absent object: its pod is
     /// then waited for.
     pub(crate) fn apply(&mut self, name: &str, uid: String, report: Option<PodReport>) {
-        if let Some(listed) = &mut self.listed {
+        if let Some(listed) = self.listed.get_mut(collection_of(name)) {
             listed.insert(name.to_owned());
         }
         let Some(mut report) = report else {
@@ -129,6 +136,11 @@ impl Roll {
             }
         }
     }
+}
+
+/// The collection in `collection/name`.
+fn collection_of(name: &str) -> &str {
+    name.split('/').next().unwrap_or_default()
 }
 
 /// Everything that has been reported about `parent` in these objects of a [`Roll`].

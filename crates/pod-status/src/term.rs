@@ -24,7 +24,7 @@ use crate::inbox::ParentChanges;
 use crate::membership::{Membership, candidates};
 use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
-use crate::report::{Member, PodReport, REGISTRATION};
+use crate::report::{Member, REGISTRATION};
 use crate::roll::Roll;
 use crate::watermark::{HighWaterMark, Standings};
 
@@ -100,7 +100,7 @@ impl<'a> Term<'a> {
         loop {
             let due = self.due();
             tokio::select! {
-                Some(event) = reports.next() => self.note_report(event),
+                Some((collection, event)) = reports.next() => self.note_report(&collection, event),
                 Some(event) = pods.next() => self.note_pod(event),
                 () = self.changes.arrived() => self.note_changes(),
                 settled = self.decisions.next() => self.note_settled(settled),
@@ -124,29 +124,27 @@ impl<'a> Term<'a> {
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
 
-    fn note_report(&mut self, event: Event<DynamicObject>) {
+    fn note_report(&mut self, collection: &str, event: Event<DynamicObject>) {
         match event {
-            Event::Begin => self.roll.listing_begins(),
-            Event::Found(object) | Event::Applied(object) => self.note_object(object),
+            Event::Begin => self.roll.listing_begins(collection),
+            Event::Found(object) | Event::Applied(object) => self.note_object(collection, object),
             Event::End => {
-                self.roll.listing_ends();
-                (self.complete, self.recount) = (true, true);
+                self.roll.listing_ends(collection);
+                self.complete = self.roll.listed() == self.cluster.collections();
+                self.recount = true;
             }
             Event::Deleted(object) => {
-                self.roll.remove(&object.name_any());
+                self.roll.remove(&format!("{collection}/{}", object.name_any()));
                 self.recount = true;
             }
         }
         self.debounce.changed(Instant::now());
     }
 
-    fn note_object(&mut self, object: DynamicObject) {
-        let (name, uid) = (object.name_any(), object.uid().unwrap_or_default());
-        let report: Option<PodReport> = serde_json::from_value(object.data)
-            .inspect_err(
-                |error| tracing::warn!(name, %error, "a pod report is unreadable; its pod counts as silent"),
-            )
-            .ok();
+    fn note_object(&mut self, collection: &str, object: DynamicObject) {
+        let name = format!("{collection}/{}", object.name_any());
+        let uid = object.uid().unwrap_or_default();
+        let report = self.cluster.read(collection, object);
         if let Some(report) = &report {
             let run = &report.pod;
             self.membership.seen(run, Instant::now());
@@ -155,7 +153,9 @@ impl<'a> Term<'a> {
                     && member.operations == run.operations
                     && member.stopped == run.stopped
             };
-            self.recount |= report.shard == REGISTRATION && !self.members.iter().any(is_known);
+            // A pod of Gatekeeper's has no registration.
+            let may_register = report.shard == REGISTRATION || run.incarnation.is_empty();
+            self.recount |= may_register && !self.members.iter().any(is_known);
         }
         self.roll.apply(&name, uid, report);
     }

@@ -273,9 +273,9 @@ impl Driver {
                 self.found = 0;
                 false
             }
-            Event::End => self.found < self.objects.count(),
+            Event::End => self.found < self.objects.shards(),
             Event::Found(object) => {
-                self.found = self.found.saturating_add(usize::from(self.objects.is_own(object)));
+                self.found = self.found.saturating_add(usize::from(self.objects.is_shard(object)));
                 self.objects.is_foreign(event)
             }
             Event::Applied(_) | Event::Deleted(_) => self.objects.is_foreign(event),

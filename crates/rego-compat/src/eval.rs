@@ -1,12 +1,13 @@
 //! Runs a plan: one evaluation of one query over one input and one `data`.
 //!
 //! Bodies are run with a continuation, which is called once for each way they hold; `step` runs them, `expr`
-//! computes values, `place` looks up those that need no computing, `rule` answers rules and functions, `memo` remembers those, `document` joins rules with data, `world` holds what
+//! computes values, `place` looks up those that need no computing, `rule` answers rules and functions, `memo` remembers those, `document` joins rules with data, `context` holds what
 //! `with` may replace, `witness` is told what happens. Nothing here parses or checks.
 
 mod candidate;
 mod collect;
 mod conflict;
+mod context;
 mod document;
 mod expr;
 mod memo;
@@ -18,7 +19,6 @@ mod tests;
 mod ways;
 mod with;
 mod witness;
-mod world;
 
 use crate::value::Value;
 
@@ -27,8 +27,8 @@ use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::{Plan, missing};
 
+pub(crate) use context::EvalContext;
 pub(crate) use witness::Witness;
-pub(crate) use world::World;
 
 /// Whether more ways for a body to hold are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub(crate) fn run(
     let Some(query) = &plan.query else {
         return Ok(None);
     };
-    let world = World::new(plan, input.clone(), data.clone(), meter, externals);
-    let answer = world.value(query, &[])?.map(std::borrow::Cow::into_owned);
+    let context = EvalContext::new(plan, input.clone(), data.clone(), meter, externals);
+    let answer = context.value(query, &[])?.map(std::borrow::Cow::into_owned);
     if let Some(value) = &answer {
         meter.check_output(value)?;
     }
@@ -71,11 +71,11 @@ pub(crate) fn solutions(
     externals: &dyn Externals,
 ) -> Result<Vec<Value>, EvalError> {
     let [input, data] = documents;
-    let world = World::new(plan, input, data, meter, externals);
+    let context = EvalContext::new(plan, input, data, meter, externals);
     let mut found = Vec::new();
     let Some(group) = plan.groups.get(group) else { return Err(missing("rule", group)) };
-    world.each_result(group, &mut |branch, frame| {
-        if let Some(value) = world.value(&branch.value, frame)? {
+    context.each_result(group, &mut |branch, frame| {
+        if let Some(value) = context.value(&branch.value, frame)? {
             meter.check_output(&value)?;
             meter.charge_value(&value)?;
             found.push(value.into_owned());
@@ -95,6 +95,6 @@ pub(crate) fn rule(
     witness: &Witness,
 ) -> Result<Option<Value>, EvalError> {
     let [input, data] = documents;
-    let world = World::new(plan, input, data, meter, externals).with_witness(witness);
-    Ok(world.rule_value(group)?.cloned())
+    let context = EvalContext::new(plan, input, data, meter, externals).with_witness(witness);
+    Ok(context.rule_value(group)?.cloned())
 }

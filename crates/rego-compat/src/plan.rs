@@ -7,10 +7,10 @@
 mod binding;
 mod compile;
 mod fuse;
-mod gate;
 mod invariant;
 mod pattern;
 mod risk;
+mod rule_index;
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::ir::{GroupId, Hook, Kind};
 use crate::value::Value;
 
 pub(crate) use compile::{Queried, plan, plan_rules};
-pub(crate) use gate::{Check, Gate, Place, PlaceRoot, Want, split_escaped};
+pub(crate) use rule_index::{Check, Conditions, Place, PlaceRoot, Want, split_escaped};
 
 /// Index into a frame.
 pub(crate) type SlotIndex = usize;
@@ -70,7 +70,7 @@ pub(crate) struct Group {
     pub(crate) settled: bool,
     /// Something its bodies use can fail, so that what is tried, and in which order, shows.
     pub(crate) exact: bool,
-    /// The places that the gates of its branches look at.
+    /// The places that the conditions of its branches look at.
     pub(crate) places: Vec<Place>,
     /// For each branch of each definition that is no default a number, the same for the same constant; `None` where the
     /// value is computed. Empty unless `exact`.
@@ -94,7 +94,7 @@ pub(crate) struct Branch {
     /// The value goes into a set.
     pub(crate) element: bool,
     /// What has to hold for the branch to be tried.
-    pub(crate) gate: Option<Gate>,
+    pub(crate) conditions: Option<Conditions>,
     /// Where the definition is, if its value can be at odds with another.
     pub(crate) spot: Option<Box<Spot>>,
 }

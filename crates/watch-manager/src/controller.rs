@@ -30,10 +30,13 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use kube::core::{ApiResource, DynamicResourceScope};
+use kube::core::{ApiResource, DynamicResourceScope, GroupVersionKind, TypeMeta};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{Lookup, ObjectRef, Store};
 use kube::runtime::watcher::Event;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::event::{EventKind, WatchEvent};
 use crate::object::WatchedObject;
@@ -64,6 +67,18 @@ impl SharedObject {
     /// The object.
     pub fn object(&self) -> &Arc<WatchedObject> {
         &self.object
+    }
+}
+
+/// The form that an API server sends. A `Controller` requires it, although it does not read objects that come from a
+/// stream.
+impl<'de> Deserialize<'de> for SharedObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = serde_json::Value::deserialize(deserializer)?;
+        let types = TypeMeta::deserialize(&json).map_err(D::Error::custom)?;
+        let gvk = GroupVersionKind::try_from(&types).map_err(D::Error::custom)?;
+        let object = WatchedObject::from_value(&gvk, &json).map_err(D::Error::custom)?;
+        Ok(Self::new(&Arc::new(object)))
     }
 }
 

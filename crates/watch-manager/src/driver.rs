@@ -39,6 +39,8 @@ pub(crate) struct Run {
 struct Running {
     stop: AbortHandle,
     hint: Arc<Notify>,
+    /// When it started; `None` after the first complete list.
+    begun: Option<Instant>,
 }
 
 /// Closes the handles when the driver ends, and also when it is dropped, polled or not.
@@ -118,6 +120,11 @@ impl Run {
         if matches!(step, Step::Undecodable) {
             telemetry::undecodable(&watch.gvk);
         }
+        if matches!(step, Step::ListDone)
+            && let Some(running) = self.running.get_mut(&watch)
+        {
+            telemetry::listed(&watch.gvk, running.begun.take().map(|begun| begun.elapsed()));
+        }
         if let Some(command) = self.definitions.on_step(&watch.gvk, &step) {
             self.command(command);
         }
@@ -174,7 +181,7 @@ impl Run {
         });
         let (steps, stop) = stream::abortable(steps.boxed());
         self.watches.push(steps);
-        self.running.insert(watch, Running { stop, hint });
+        self.running.insert(watch, Running { stop, hint, begun: Some(Instant::now()) });
     }
 }
 

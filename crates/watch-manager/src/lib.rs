@@ -95,3 +95,8 @@ pub use self::reconcile::{ReconcileConfig, ReconcileKey, Reconciled, reconcile_k
 pub use self::registrar::Registrar;
 pub use self::source::{KubeSource, Source};
 pub use self::store::StoreHandle;
+
+/// The programs of the README are run.
+#[cfg(all(doctest, feature = "test-util"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

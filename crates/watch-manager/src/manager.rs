@@ -110,6 +110,21 @@ impl WatchManager {
         self.control.registrars().into_iter().map(|(name, queue)| (name, queue.stats())).collect()
     }
 
+    /// Writes the gauges that are not kept up to date by themselves: objects of each kind, depth and age of each
+    /// backlog. Call it before the metrics are scraped.
+    #[cfg(feature = "metrics")]
+    pub fn record_metrics(&self) {
+        for gvk in self.watched() {
+            let objects = self.store(&gvk).map_or(0, |store| store.len());
+            crate::telemetry::objects(&gvk, objects);
+        }
+        let now = tokio::time::Instant::now().into_std();
+        for (name, stats) in self.backlogs() {
+            let age = stats.oldest.map(|oldest| now.saturating_duration_since(oldest));
+            crate::telemetry::backlog(&name, stats.depth, age.unwrap_or_default());
+        }
+    }
+
     /// Waits until the stores of these kinds are synced. Cancel-safe.
     ///
     /// # Errors

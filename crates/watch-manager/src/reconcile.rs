@@ -96,7 +96,8 @@ impl Default for ReconcileConfig {
 ///
 /// Reconciliations run while the stream is polled, and it yields the outcome of each. It ends when the registrar is
 /// dropped, or the driver has ended, and nothing is under way. Dropping it drops the reconciliations under way. It takes
-/// the events of the registrar: no other reader may.
+/// the events of the registrar: no other reader may. [`WatchHandle::consumed`](crate::WatchHandle::consumed) then means
+/// that the objects were taken in, not that they were reconciled.
 pub fn reconcile_kinds<F, Fut, E>(
     registrar: &Registrar,
     config: ReconcileConfig,

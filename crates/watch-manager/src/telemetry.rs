@@ -7,8 +7,16 @@
 //! | `watch_manager_requests_total` | counter | `group`, `version`, `kind`, `verb`, `result` |
 //! | `watch_manager_restarts_total` | counter | `group`, `version`, `kind` |
 //! | `watch_manager_undecodable_total` | counter | `group`, `version`, `kind` |
+//! | `watch_manager_relists_total` | counter | `group`, `version`, `kind` |
+//! | `watch_manager_ready_seconds` | histogram | `group`, `version`, `kind` |
+//! | `watch_manager_objects` | gauge | `group`, `version`, `kind` |
+//! | `watch_manager_backlog_depth` | gauge | `registrar` |
+//! | `watch_manager_backlog_age_seconds` | gauge | `registrar` |
 //!
-//! Depth and age of the backlogs are read from `WatchManager::backlogs`.
+//! The last three are written by `WatchManager::record_metrics`.
+
+#[cfg(feature = "metrics")]
+use std::time::Duration;
 
 use kube::core::GroupVersionKind;
 
@@ -53,6 +61,31 @@ pub(crate) fn kinds(watched: usize, intended: impl FnOnce() -> usize) {
     metrics::gauge!("watch_manager_intended_watch_gvk").set(intended() as f64);
 }
 
+/// Reports a complete list: the first of a watch with the time since its start, each later one as repeated.
+#[cfg(feature = "metrics")]
+pub(crate) fn listed(gvk: &GroupVersionKind, since_start: Option<Duration>) {
+    match since_start {
+        Some(time) => metrics::histogram!("watch_manager_ready_seconds", labels(gvk)).record(time),
+        None => metrics::counter!("watch_manager_relists_total", labels(gvk)).increment(1),
+    }
+}
+
+/// Reports the number of objects of a kind.
+#[cfg(feature = "metrics")]
+#[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+pub(crate) fn objects(gvk: &GroupVersionKind, count: usize) {
+    metrics::gauge!("watch_manager_objects", labels(gvk)).set(count as f64);
+}
+
+/// Reports the backlog of a registrar.
+#[cfg(feature = "metrics")]
+#[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+pub(crate) fn backlog(registrar: &str, depth: usize, age: Duration) {
+    let labels = vec![metrics::Label::new("registrar", registrar.to_owned())];
+    metrics::gauge!("watch_manager_backlog_depth", labels.clone()).set(depth as f64);
+    metrics::gauge!("watch_manager_backlog_age_seconds", labels).set(age.as_secs_f64());
+}
+
 #[cfg(feature = "metrics")]
 fn labels(gvk: &GroupVersionKind) -> Vec<metrics::Label> {
     [("group", &gvk.group), ("version", &gvk.version), ("kind", &gvk.kind)]
@@ -71,3 +104,6 @@ pub(crate) fn undecodable(_: &GroupVersionKind) {}
 
 #[cfg(not(feature = "metrics"))]
 pub(crate) fn kinds(_: usize, _: impl FnOnce() -> usize) {}
+
+#[cfg(not(feature = "metrics"))]
+pub(crate) fn listed(_: &GroupVersionKind, _: Option<std::time::Duration>) {}

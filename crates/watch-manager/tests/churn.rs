@@ -1,8 +1,8 @@
 //! Churn on a real API server: three registrars add and remove kinds, objects are created, changed and deleted, a
-//! definition is made again with other versions and another scope, the API server is killed. At the end, the folded
-//! events of every registrar are a fresh list.
+//! definition is made again with other versions and another scope, the API server is killed three times, etcd is
+//! compacted all the time. At the end, the folded events of every registrar are a fresh list.
 //!
-//! `WATCH_MANAGER_CHURN_SECONDS` sets the length (default 30).
+//! `WATCH_MANAGER_CHURN_SECONDS` sets the length (default 60).
 
 #![allow(
     clippy::unwrap_used,
@@ -13,9 +13,10 @@
 )]
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control_plane::{Component, ControlPlane};
+use control_plane::{Component, ControlPlane, Options};
 use futures::FutureExt;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
@@ -25,12 +26,15 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, timeout};
 use tokio_util::sync::CancellationToken;
-use watch_manager::{EventKind, Readiness, Registrar, WatchEvent, WatchManager};
+use watch_manager::{EventKind, ObjectKey, Readiness, Registrar, WatchEvent, WatchManager};
 
 const GROUP: &str = "churn.example.com";
 const MARKER: &str = "o-last";
 /// More than any step takes on a busy machine: reaching it is a failure.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Whether gadgets are in namespaces now.
+static NAMESPACED: AtomicBool = AtomicBool::new(false);
 
 /// Kind to key to uid and version.
 type View = BTreeMap<String, BTreeMap<String, (String, String)>>;
@@ -55,8 +59,9 @@ impl Dice {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_view_is_a_fresh_list_at_the_end() {
-    let seconds = std::env::var("WATCH_MANAGER_CHURN_SECONDS").map_or(30, |text| text.parse().unwrap());
-    let mut plane = ControlPlane::start().await.unwrap();
+    let seconds = std::env::var("WATCH_MANAGER_CHURN_SECONDS").map_or(60, |text| text.parse().unwrap());
+    let mut plane =
+        Options::default().api_server_flag("--etcd-compaction-interval=5s").start().await.unwrap();
     let client = plane.client().unwrap();
     define(&client, 0).await;
     let (manager, driver) = WatchManager::builder(client.clone()).build();
@@ -84,23 +89,23 @@ async fn every_view_is_a_fresh_list_at_the_end() {
     driver.await.unwrap();
 }
 
-/// Changes objects and definitions, and kills the API server in the middle.
+/// Changes objects and definitions, and kills the API server three times.
 async fn churn(plane: &mut ControlPlane, client: &Client, length: Duration) {
     let (mut dice, mut ticks, begun) = (Dice(99), interval(Duration::from_millis(20)), Instant::now());
-    let mut killed = false;
+    let mut kills = 0;
     for round in 0_u64.. {
         ticks.tick().await;
         if begun.elapsed() > length {
             return;
         }
-        if !killed && begun.elapsed() > length / 2 {
-            killed = true;
+        if kills < 3 && begun.elapsed() > length * (kills + 1) / 4 {
+            kills += 1;
             plane.kill(Component::ApiServer);
             plane.restart(Component::ApiServer).await.unwrap();
         }
         if round % 200 == 150 {
             undefine(client).await;
-            define(client, dice.roll(2)).await;
+            define(client, dice.roll(4)).await;
         }
         // Requests may fail while the definition is made again.
         let kind = if dice.roll(2) == 0 { maps() } else { gadgets() };
@@ -131,11 +136,11 @@ async fn apply(
     objects.patch(name, &PatchParams::apply("churn").force(), &Patch::Apply(object)).await
 }
 
-/// The objects of a kind; those of `Gadget` are in a namespace or not, as its definition says.
+/// The objects of a kind in the namespace `default`, or in none, as its definition says.
 fn objects(client: &Client, kind: &GroupVersionKind) -> Api<DynamicObject> {
     let plural = if kind.kind == "Gadget" { "gadgets" } else { "configmaps" };
     let resource = ApiResource::from_gvk_with_plural(kind, plural);
-    if kind.kind == "Gadget" {
+    if kind.kind == "Gadget" && !NAMESPACED.load(Ordering::Relaxed) {
         return Api::all_with(client.clone(), &resource);
     }
     Api::namespaced_with(client.clone(), "default", &resource)
@@ -160,7 +165,8 @@ async fn list(client: &Client) -> View {
         let found = objects(client, &kind).list(&ListParams::default()).await.unwrap();
         let found = found.into_iter().filter(|object| object.name_any().starts_with('o'));
         let entry = |object: DynamicObject| {
-            (object.name_any(), (object.uid().unwrap(), object.resource_version().unwrap()))
+            let key = ObjectKey::new(object.namespace().as_deref(), &object.name_any());
+            (key.to_string(), (object.uid().unwrap(), object.resource_version().unwrap()))
         };
         view.insert(kind.kind.clone(), found.map(entry).collect());
     }
@@ -186,7 +192,9 @@ async fn read(mut registrar: Registrar, mut dice: Dice, stop: CancellationToken)
         }
     }
     registrar.replace([maps(), gadgets()]);
-    let all = |view: &View| view.len() == 2 && view.values().all(|kind| kind.contains_key(MARKER));
+    let all = |view: &View| {
+        view.len() == 2 && view.values().all(|kind| kind.keys().any(|key| key.ends_with(MARKER)))
+    };
     while !(registrar.readiness().is_ready() && all(&view)) {
         fold(&mut view, &registrar.next().await.unwrap());
     }
@@ -206,26 +214,28 @@ fn fold(view: &mut View, event: &WatchEvent) {
         return;
     }
     let identity = (object.uid().to_owned(), object.resource_version().to_owned());
+    let key = object.key().to_string();
     match &event.kind {
         EventKind::Deleted(_) => {
-            let (uid, _) = kind.remove(object.name()).expect("a delete of an object that was not delivered");
+            let (uid, _) = kind.remove(&key).expect("a delete of an object that was not delivered");
             assert_eq!(uid, identity.0, "a delete of another object");
         }
         _ => {
-            if let Some((uid, _)) = kind.insert(object.name().to_owned(), identity.clone()) {
+            if let Some((uid, _)) = kind.insert(key, identity.clone()) {
                 assert_eq!(uid, identity.0, "another object without a delete in between");
             }
         }
     }
 }
 
-/// Defines gadgets: cluster-scoped, in one version or in two.
-async fn define(client: &Client, versions: u64) {
+/// Defines gadgets: in one version or in two, in namespaces or not.
+async fn define(client: &Client, shape: u64) {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let version = |name: &str, storage: bool| {
         json!({"name": name, "served": true, "storage": storage, "schema": {
             "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
     };
+    let (versions, namespaced) = (shape % 2, shape >= 2);
     let versions = if versions == 0 {
         vec![version("v1", true)]
     } else {
@@ -233,16 +243,19 @@ async fn define(client: &Client, versions: u64) {
     };
     let name = format!("gadgets.{GROUP}");
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": name}, "spec": {"group": GROUP, "scope": "Cluster", "versions": versions,
+        "metadata": {"name": name}, "spec": {"group": GROUP, "scope": if namespaced { "Namespaced" } else { "Cluster" }, "versions": versions,
         "names": {"plural": "gadgets", "kind": "Gadget"}}});
     let mut ticks = interval(Duration::from_millis(200));
     let defined = async {
         let apply = PatchParams::apply("churn").force();
         while definitions.patch(&name, &apply, &Patch::Apply(&definition)).await.is_err() {
+            // The scope of a definition cannot be changed.
+            undefine(client).await;
             ticks.tick().await;
         }
     };
     timeout(PATIENCE, defined).await.expect("the definition is not accepted");
+    NAMESPACED.store(namespaced, Ordering::Relaxed);
 }
 
 async fn undefine(client: &Client) {

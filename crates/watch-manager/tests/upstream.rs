@@ -225,6 +225,7 @@ impl<T: Stream> Check<T> {
 
 #[test]
 fn a_shared_stream_of_dynamic_objects_is_not_a_stream() {
-    assert!(Check::<ReflectHandle<ConfigMap>>::IS_STREAM);
-    assert!(!Check::<ReflectHandle<DynamicObject>>::IS_STREAM);
+    let (fixed, dynamic) =
+        (Check::<ReflectHandle<ConfigMap>>::IS_STREAM, Check::<ReflectHandle<DynamicObject>>::IS_STREAM);
+    assert_eq!((fixed, dynamic), (true, false));
 }

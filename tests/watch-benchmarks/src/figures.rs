@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// A measured figure beside its peer or its goal.
 #[derive(Debug, Clone)]
 pub struct Line {
@@ -49,4 +51,11 @@ pub fn percentile(series: &[f64], percent: usize) -> f64 {
 #[must_use]
 pub fn median(series: &[f64]) -> f64 {
     percentile(series, 50)
+}
+
+/// Seconds that this thread has computed: what other processes take does not count.
+#[must_use]
+pub fn computed() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

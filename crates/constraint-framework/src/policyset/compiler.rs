@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use crate::api::{Constraint, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors};
-use crate::driver::{CelDriver, Driver, Listener, PrintingRegoDriver, RegoDriver};
+use crate::driver::{CelDriver, Driver, Listener, RegoDriver};
 use crate::error::IngestError;
 use crate::target::{AdmissionTarget, ConstraintCrds, CrdError, CrdParts, Target};
 
@@ -62,10 +62,8 @@ impl Compiler {
     /// The same, with somebody who hears what policies in Rego print.
     #[must_use]
     pub fn heard_by(mut self, listener: &Arc<dyn Listener>) -> Self {
-        let printing = || Arc::new(PrintingRegoDriver::new(listener.clone())) as Arc<dyn Driver>;
-        let heard = |driver: &Arc<dyn Driver>| {
-            if driver.engine() == RegoDriver.engine() { printing() } else { driver.clone() }
-        };
+        let heard =
+            |driver: &Arc<dyn Driver>| driver.with_print_listener(listener).unwrap_or_else(|| driver.clone());
         self.drivers = self.drivers.iter().map(heard).collect();
         self
     }

@@ -42,6 +42,24 @@ async fn a_status_without_a_subresource_is_written_with_the_object() {
     }
 }
 
+/// The apply of the object carries the status as well, which a kind with a status subresource must ignore there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conflict_in_the_status_leaves_the_object_written() {
+    let (client, namespace) = pond("partial", json!({})).await;
+    let (sizes, resource) = (api::<Sizes>(&client, &namespace), resource());
+    merge_status(&client, &namespace, json!({"size": 1})).await;
+    let write = Write::Apply { resource: &resource, manager: "sizer" };
+    let both = |sizes: &mut Sizes| (sizes.spec.size, sizes.status.size) = (Some(2), Some(2));
+    let error = sizes.get("pond").await.unwrap().apply(&sizes, write, both).await.unwrap_err();
+    let ApplyError::Partial { written: duck_types::Endpoint::Object, source } = &error else {
+        panic!("{error:?}")
+    };
+    let ApplyError::Conflict(conflicts) = &**source else { panic!("{error:?}") };
+    assert_eq!(conflicts[0].field, ".status.size");
+    let stored = sizes.get("pond").await.unwrap().view().unwrap();
+    assert_eq!((stored.spec.size, stored.status.size), (Some(2), Some(1)));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_client_removed_is_not_dropped_by_the_server() {
     let (client, namespace) = pond("removed", json!({"delivery": {"speed": 1, "mode": "air"}})).await;

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::gatekeeper::PodStatusKind;
 use crate::parent::ParentKey;
 
 /// The smallest limit that a host can set.
@@ -17,6 +18,8 @@ const SMALLEST: usize = 512;
 pub(crate) struct Shards {
     /// The size beyond which a shard gets no more entries.
     limit: usize,
+    /// Parents of these kinds have a shard each.
+    per_parent: Vec<PodStatusKind>,
     shards: BTreeMap<u32, Shard>,
     places: BTreeMap<ParentKey, (u32, usize)>,
 }
@@ -25,6 +28,8 @@ pub(crate) struct Shards {
 struct Shard {
     keys: BTreeSet<ParentKey>,
     bytes: usize,
+    /// It belongs to one parent, for good.
+    is_own: bool,
 }
 
 /// The result of halving a shard.
@@ -38,22 +43,26 @@ pub(crate) enum Halved {
 
 impl Shard {
     fn has_room(&self, bytes: usize, limit: usize) -> bool {
-        self.keys.is_empty() || self.bytes.saturating_add(bytes) <= limit
+        !self.is_own && (self.keys.is_empty() || self.bytes.saturating_add(bytes) <= limit)
     }
 }
 
 impl Shards {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { limit: limit.max(SMALLEST), shards: BTreeMap::new(), places: BTreeMap::new() }
+    pub(crate) fn new(limit: usize, per_parent: Vec<PodStatusKind>) -> Self {
+        Self { limit: limit.max(SMALLEST), per_parent, shards: BTreeMap::new(), places: BTreeMap::new() }
     }
 
     /// Puts an entry of this size where it belongs. Returns the shards whose content changes.
     pub(crate) fn place(&mut self, key: &ParentKey, bytes: usize) -> Vec<u32> {
         let old = self.remove(key);
-        let stays = old
-            .filter(|number| self.shards.get(number).is_some_and(|shard| shard.has_room(bytes, self.limit)));
-        let number = stays.unwrap_or_else(|| self.room(bytes, old.unwrap_or_default()));
+        let is_own = self.per_parent.iter().any(|kind| kind.is_for(&key.reference));
+        let stays = old.filter(|number| {
+            is_own || self.shards.get(number).is_some_and(|shard| shard.has_room(bytes, self.limit))
+        });
+        let room = || if is_own { self.next() } else { self.room(bytes, old.unwrap_or_default()) };
+        let number = stays.unwrap_or_else(room);
         let shard = self.shards.entry(number).or_default();
+        shard.is_own = is_own;
         shard.keys.insert(key.clone());
         shard.bytes = shard.bytes.saturating_add(bytes);
         self.places.insert(key.clone(), (number, bytes));
@@ -98,8 +107,12 @@ impl Shards {
         let next = above.saturating_add(1);
         let mut known = self.shards.range(next..);
         let roomy = known.find(|(_, shard)| shard.has_room(bytes, self.limit)).map(|(number, _)| *number);
-        let last = self.shards.keys().next_back().copied().unwrap_or_default();
-        roomy.unwrap_or_else(|| last.max(above).saturating_add(1))
+        roomy.unwrap_or_else(|| self.next().max(next))
+    }
+
+    /// A number that no shard has had.
+    fn next(&self) -> u32 {
+        self.shards.keys().next_back().copied().unwrap_or_default().saturating_add(1)
     }
 }
 
@@ -119,7 +132,7 @@ mod tests {
         fn every_entry_is_in_one_shard_and_no_shard_is_larger_than_the_limit(
             steps in prop::collection::vec((0..20u8, prop::option::weighted(0.8, 1..1200usize)), 0..80)
         ) {
-            let mut shards = Shards::new(1000);
+            let mut shards = Shards::new(1000, Vec::new());
             let mut model: BTreeMap<ParentKey, usize> = BTreeMap::new();
             for (number, bytes) in steps {
                 let before: BTreeMap<u32, Vec<ParentKey>> =
@@ -144,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_refused_shard_is_halved_until_one_entry_is_left() {
-        let mut shards = Shards::new(100_000);
+        let mut shards = Shards::new(100_000, Vec::new());
         for number in 0..100 {
             shards.place(&key(number), 600);
         }

@@ -64,7 +64,7 @@ proptest! {
             let before = model.clone();
             match event {
                 Event::Apply(name, report) => {
-                    let name = format!("o{name}");
+                    let name = format!("o/{name}");
                     roll.apply(&name, "uid".into(), report.clone());
                     if let Some(listed) = &mut listed {
                         listed.insert(name.clone());
@@ -75,15 +75,15 @@ proptest! {
                     };
                 }
                 Event::Delete(name) => {
-                    roll.remove(&format!("o{name}"));
-                    model.remove(&format!("o{name}"));
+                    roll.remove(&format!("o/{name}"));
+                    model.remove(&format!("o/{name}"));
                 }
                 Event::ListingBegins => {
-                    roll.listing_begins();
+                    roll.listing_begins("o");
                     listed = Some(BTreeSet::new());
                 }
                 Event::ListingEnds => {
-                    roll.listing_ends();
+                    roll.listing_ends("o");
                     if let Some(listed) = listed.take() {
                         model.retain(|name, _| listed.contains(name));
                     }

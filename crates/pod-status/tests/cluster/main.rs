@@ -7,3 +7,4 @@ mod aggregation;
 mod figures;
 mod ownership;
 mod scene;
+mod transports;

@@ -2,6 +2,14 @@
 //!
 //! The algorithm is OPA's `reorderBodyForSafety`; what it cannot place reads a variable that nothing gives a
 //! value to, and is reported as unsafe.
+//!
+//! ```rego
+//! x > 1; x := input.list[i]; y := x + i      # as written
+//! x := input.list[i]; y := x + i; x > 1      # as ordered
+//! ```
+//!
+//! The first round over the statements passes `x > 1` over, because nothing gives `x` a value yet; places
+//! `x := input.list[i]`, which makes `x` and `i` safe; and places `y := x + i`. The second round places `x > 1`.
 
 mod output;
 mod slots;

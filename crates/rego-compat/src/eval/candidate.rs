@@ -1,12 +1,12 @@
-//! Which definitions are tried at all: those whose gate the documents and arguments pass.
+//! Which definitions are tried at all: those whose conditions the documents and arguments meet.
 
 use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::lookup;
-use crate::plan::{Check, Expr, Gate, Group, Place, PlaceRoot, Rule, Want, missing, split_escaped};
+use crate::plan::{Check, Conditions, Expr, Group, Place, PlaceRoot, Rule, Want, missing, split_escaped};
 
-use super::World;
+use super::EvalContext;
 
 /// Whether each branch of a group is tried, in the order of the definitions, `else` branches behind theirs; nothing
 /// where all are, because nothing shows.
@@ -22,11 +22,11 @@ pub(super) struct Tried<'c> {
 }
 
 impl Candidates {
-    pub(super) fn of(world: &World<'_>, group: &Group, args: &[Value]) -> Result<Self, EvalError> {
+    pub(super) fn of(context: &EvalContext<'_>, group: &Group, args: &[Value]) -> Result<Self, EvalError> {
         if !group.exact {
             return Ok(Self(None));
         }
-        world.candidates(group, args).map(|tried| Self(Some(tried)))
+        context.candidates(group, args).map(|tried| Self(Some(tried)))
     }
 
     pub(super) fn tried(&self, group: &Group) -> Tried<'_> {
@@ -58,22 +58,24 @@ impl Tried<'_> {
     }
 }
 
-impl World<'_> {
+impl EvalContext<'_> {
     fn candidates(&self, group: &Group, args: &[Value]) -> Result<Vec<bool>, EvalError> {
         let branches = group.rules.iter().flat_map(|rule| &rule.branches);
         branches
-            .map(|branch| branch.gate.as_ref().map_or(Ok(true), |gate| self.passes(group, gate, args)))
+            .map(|branch| {
+                branch.conditions.as_ref().map_or(Ok(true), |conditions| self.passes(group, conditions, args))
+            })
             .collect()
     }
 
-    fn passes(&self, group: &Group, gate: &Gate, args: &[Value]) -> Result<bool, EvalError> {
+    fn passes(&self, group: &Group, conditions: &Conditions, args: &[Value]) -> Result<bool, EvalError> {
         self.meter.spend(1)?;
-        for place in &gate.defined {
+        for place in &conditions.defined {
             if self.at(group, *place, args)?.is_none() {
                 return Ok(false);
             }
         }
-        for (key, collection) in &gate.keyed {
+        for (key, collection) in &conditions.keyed {
             let (Some(key), Some(collection)) =
                 (self.at(group, *key, args)?, self.at(group, *collection, args)?)
             else {
@@ -83,12 +85,12 @@ impl World<'_> {
                 return Ok(false);
             }
         }
-        for way in &gate.ways {
+        for way in &conditions.alternatives {
             if self.agrees(group, way, args)? {
                 return Ok(true);
             }
         }
-        Ok(gate.ways.is_empty())
+        Ok(conditions.alternatives.is_empty())
     }
 
     /// Whether a key may be in a collection; what is neither an object nor a set is not looked at.
@@ -117,7 +119,7 @@ impl World<'_> {
         Ok(true)
     }
 
-    /// The value at a place that the rule's gates look at.
+    /// The value at a place that the rule's conditions look at.
     fn at<'a>(
         &'a self,
         group: &Group,

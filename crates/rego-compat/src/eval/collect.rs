@@ -9,9 +9,9 @@ use crate::error::EvalError;
 use crate::plan::{Collect, CollectKind, Expr, Step};
 
 use super::conflict::{KEY_CONFLICT, conflict};
-use super::{Flow, Frame, World};
+use super::{EvalContext, Flow, Frame};
 
-impl World<'_> {
+impl EvalContext<'_> {
     /// Computes a comprehension and matches it with its target.
     pub(super) fn collected(&self, collect: &Collect, frame: &mut Frame) -> Result<bool, EvalError> {
         let Some(cell) = collect.invariant.and_then(|id| self.invariants.get(id)) else {

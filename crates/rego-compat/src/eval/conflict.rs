@@ -11,7 +11,7 @@ use crate::value::literal;
 
 use super::candidate::Candidates;
 use super::rule::is_excluded;
-use super::{Flow, World};
+use super::{EvalContext, Flow};
 
 pub(super) const KEY_CONFLICT: &str = "object keys must be unique";
 
@@ -71,7 +71,7 @@ struct Listed {
     more: bool,
 }
 
-impl World<'_> {
+impl EvalContext<'_> {
     /// The error where an object would get two values for a key.
     pub(super) fn key_conflict(&self, group: &Group, branch: &Branch, keys: &[Value]) -> EvalError {
         let spot = branch.spot.as_deref();

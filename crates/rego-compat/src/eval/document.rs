@@ -8,10 +8,10 @@ use crate::ir::Kind;
 use crate::lookup;
 use crate::plan::{Expr, missing};
 
-use super::World;
+use super::EvalContext;
 use super::expr::Look;
 
-impl World<'_> {
+impl EvalContext<'_> {
     /// Everything under a path of `data` that has rules below it.
     pub(super) fn package(&self, id: usize) -> Result<Value, EvalError> {
         let known =

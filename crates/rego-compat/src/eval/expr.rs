@@ -9,9 +9,9 @@ use crate::error::EvalError;
 use crate::lookup;
 use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant, missing};
 
+use super::context::{Mock, Remembered};
 use super::document::Inner;
-use super::world::{Mock, Remembered};
-use super::{Frame, World};
+use super::{EvalContext, Frame};
 
 /// The value under a key.
 pub(super) type Look = for<'v> fn(&'v Value, &Value) -> Option<&'v Value>;
@@ -19,7 +19,7 @@ pub(super) type Look = for<'v> fn(&'v Value, &Value) -> Option<&'v Value>;
 /// A value, or none.
 pub(super) type Found<'a> = Result<Option<Cow<'a, Value>>, EvalError>;
 
-impl World<'_> {
+impl EvalContext<'_> {
     /// The value of an expression whose slots all have values.
     pub(crate) fn value<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Found<'a> {
         if let Some(found) = self.place(expr, frame) {
@@ -307,9 +307,9 @@ impl World<'_> {
             Some(Mock::Value(value)) => Ok(Some(value)),
             Some(Mock::Call(other)) => {
                 // What stands for a function sees all functions as they are.
-                let mut world = self.branch();
-                world.mocks.clear();
-                world.call_unmocked(other, args)
+                let mut context = self.branch();
+                context.mocks.clear();
+                context.call_unmocked(other, args)
             }
             None => self.call_unmocked(callee, args),
         }

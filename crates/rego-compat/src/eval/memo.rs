@@ -2,7 +2,7 @@
 //!
 //! A call is known again where its arguments are equal scalars or the very same collections: comparing collections
 //! would cost more than most functions. Results of builtin functions that have to answer alike are elsewhere, in
-//! [`super::world::Remembered`].
+//! [`super::context::Remembered`].
 
 use std::cell::RefCell;
 use std::sync::Arc;

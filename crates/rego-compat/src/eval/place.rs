@@ -6,12 +6,12 @@ use crate::lookup;
 use crate::plan::{Expr, Get};
 use crate::value::Value;
 
-use super::{Frame, World};
+use super::{EvalContext, Frame};
 
 /// A value that is somewhere already, or none; no place where it has to be computed first.
 type Place<'a> = Option<Option<&'a Value>>;
 
-impl World<'_> {
+impl EvalContext<'_> {
     /// Where the value of an expression is.
     pub(super) fn place<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Place<'a> {
         match expr {

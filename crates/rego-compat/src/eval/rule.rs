@@ -10,9 +10,9 @@ use crate::plan::{Branch, Expr, Group, Pattern, Rule, missing};
 use super::candidate::{Candidates, Tried};
 use super::conflict::{KEY_CONFLICT, conflict, conflict_of};
 use super::ways::Ways;
-use super::{Flow, Frame, World};
+use super::{EvalContext, Flow, Frame};
 
-impl World<'_> {
+impl EvalContext<'_> {
     /// The value of a rule, computed once.
     pub(super) fn rule_value(&self, id: usize) -> Result<Option<&Value>, EvalError> {
         let (Some(cell), Some(group)) = (self.rules.get(id), self.plan.groups.get(id)) else {

@@ -10,9 +10,9 @@ use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step};
 use super::document::Inner;
 use super::expr::Look;
 use super::ways::Ways;
-use super::{Flow, Frame, Next, World};
+use super::{EvalContext, Flow, Frame, Next};
 
-impl World<'_> {
+impl EvalContext<'_> {
     /// Runs steps; `next` is called for each way they all hold.
     pub(super) fn run(&self, steps: &[Step], frame: &mut Frame, next: Next<'_>) -> Result<Flow, EvalError> {
         self.meter.check_stack()?;
@@ -37,8 +37,8 @@ impl World<'_> {
                     return self.walk(subject, target, behind, frame, next);
                 }
                 Step::With(overrides, block) => {
-                    let world = self.modified(overrides, frame)?;
-                    return world.run(block, frame, &mut |frame| self.run(behind, frame, next));
+                    let context = self.modified(overrides, frame)?;
+                    return context.run(block, frame, &mut |frame| self.run(behind, frame, next));
                 }
             };
             if !holds {

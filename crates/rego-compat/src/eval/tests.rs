@@ -7,7 +7,7 @@ use super::*;
 use crate::externals::Silent;
 use crate::ir::Kind;
 
-use crate::plan::{Branch, Call, Callee, Expr, Gate, Group, Node, Rule};
+use crate::plan::{Branch, Call, Callee, Conditions, Expr, Group, Node, Rule};
 
 fn answer(plan: &Plan) -> Result<Option<Value>, EvalError> {
     run(plan, &Value::Null, &Value::new_object(), &Meter::new(&Budget::default()), &Silent)
@@ -55,7 +55,7 @@ fn a_rule_index_that_looks_at_no_place_is_an_internal_error() {
         keys: Vec::new(),
         value: Expr::Const(Value::from(true)),
         element: false,
-        gate: Some(Gate { defined: vec![7], ..Gate::default() }),
+        conditions: Some(Conditions { defined: vec![7], ..Conditions::default() }),
         spot: None,
     };
     let group = Group {

@@ -1,17 +1,17 @@
-//! `with`: a world in which some documents and functions are others.
+//! `with`: a context in which some documents and functions are others.
 
 use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::plan::{Override, Replacement, Target};
 
-use super::world::Mock;
-use super::{Frame, World};
+use super::context::Mock;
+use super::{EvalContext, Frame};
 
-impl World<'_> {
-    /// The world with the overrides in place.
+impl EvalContext<'_> {
+    /// The context with the overrides in place.
     pub(super) fn modified(&self, overrides: &[Override], frame: &Frame) -> Result<Self, EvalError> {
-        let mut world = self.branch();
+        let mut context = self.branch();
         for change in overrides {
             self.meter.spend(1)?;
             let value = match &change.value {
@@ -21,9 +21,9 @@ impl World<'_> {
                 }
                 Replacement::Call(callee) => Mock::Call(*callee),
             };
-            world.replace(&change.target, value)?;
+            context.replace(&change.target, value)?;
         }
-        Ok(world)
+        Ok(context)
     }
 
     fn replace(&mut self, target: &Target, by: Mock) -> Result<(), EvalError> {

@@ -8,7 +8,7 @@ use crate::error::EvalError;
 use crate::ir::Hook;
 use crate::value::literal;
 
-use super::World;
+use super::EvalContext;
 
 /// Notes about one run.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl Witness {
     }
 }
 
-impl World<'_> {
+impl EvalContext<'_> {
     pub(super) fn pass(&self, mark: usize) {
         if let Some(place) = self.witness.and_then(|witness| witness.passed.get(mark)) {
             place.set(true);

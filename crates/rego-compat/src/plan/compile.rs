@@ -15,7 +15,7 @@ use super::invariant::number;
 use super::pattern::{each, matched};
 use super::{
     Branch, Collect, CollectKind, Every, Expr, Group, Mark, Node, Override, Pattern, Plan, Replacement, Rule,
-    Search, Spot, Step, Target, gate, risk,
+    Search, Spot, Step, Target, risk, rule_index,
 };
 
 /// Plans every rule; the query is a path of names under `data`.
@@ -55,7 +55,7 @@ fn plan_groups(book: &Rulebook, queried: &Queried) -> (Plan, HashMap<Vec<Name>, 
     risk::mark(&mut plan, queried.traced);
     for (id, (planned, group)) in plan.groups.iter_mut().zip(&book.groups).enumerate() {
         if planned.exact && queried.query != Some(id) {
-            gate::erect(book, group, planned);
+            rule_index::build(book, group, planned);
         }
         if risk::can_conflict(planned) {
             place(group, planned);
@@ -171,7 +171,7 @@ fn plan_rule(
             keys: definition.keys.iter().map(|key| binder.expr(key)).collect(),
             value: binder.expr(definition.leaf.operand()),
             element: matches!(definition.leaf, Leaf::Element(_)),
-            gate: None,
+            conditions: None,
             spot: None,
         });
     }

@@ -107,6 +107,8 @@ impl Backlog {
             }
             !unseen
         });
+        // As old as what it stands before: the age of the backlog is that of its first item.
+        let since = self.items.front().map_or(since, |item| item.since);
         self.items.push_front(Item { since, content: Content::Lagged(slot) });
         self.first = self.first.wrapping_sub(1);
         let front = self.first;

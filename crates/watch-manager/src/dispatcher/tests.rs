@@ -50,7 +50,8 @@ fn depth(default: isize) -> usize {
 
 /// Two registrars ask for both kinds; each kind has three objects, and its first page is requested next.
 fn two_by_two_by_three(actors: Actors, disturbances: u64) -> World {
-    let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 5, actors, disturbances };
+    let limits =
+        Limits { registrars: 2, kinds: 2, names: 3, changes: 5, actors, disturbances, ordered: None };
     let mut world = World::new(&limits);
     for kind in 0..2 {
         (0..3).for_each(|name| world.act(&Action::Put(kind, name)));
@@ -88,8 +89,15 @@ fn two_registrars_two_kinds_and_three_objects_with_everything_at_once() {
 
 #[test]
 fn everything_at_once_from_nothing() {
-    let limits =
-        Limits { registrars: 2, kinds: 1, names: 1, changes: 3, actors: Actors::All, disturbances: u64::MAX };
+    let limits = Limits {
+        registrars: 2,
+        kinds: 1,
+        names: 1,
+        changes: 3,
+        actors: Actors::All,
+        disturbances: u64::MAX,
+        ordered: None,
+    };
     let states = explore("everything", World::new(&limits), depth(9));
     assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
@@ -105,8 +113,11 @@ mod long {
             std::env::var("WATCH_MANAGER_CASES").map_or(8, |text| text.parse().unwrap())
         ))]
         #[test]
-        fn random_walks_of_two_hundred_steps(choices in proptest::collection::vec(any::<u32>(), 200)) {
-            let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 1_000, actors: Actors::All, disturbances: u64::MAX };
+        fn random_walks_of_two_hundred_steps(
+            choices in proptest::collection::vec(any::<u32>(), 200),
+            ordered in proptest::option::of(0..3_usize),
+        ) {
+            let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 1_000, actors: Actors::All, disturbances: u64::MAX, ordered };
             let mut world = World::new(&limits);
             for choice in choices {
                 let actions = world.possible();

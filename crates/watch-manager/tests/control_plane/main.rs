@@ -8,6 +8,8 @@
     reason = "a panic is how a test says no"
 )]
 
+mod failures;
+
 use std::time::Duration;
 
 use control_plane::{Component, ControlPlane};

@@ -564,3 +564,14 @@ async fn the_preferred_version_is_followed() {
     assert!(said.contains(&"apply a".to_owned()) && !said.contains(&"delete a".to_owned()), "{said:?}");
     assert_eq!(version(), "v2");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_has_expired_is_a_failure_that_passes() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("A", &["x"]).await;
+    bench.api.fail_next(&gvk("A"), Verb::Watch, Fault::Status(401));
+    bench.api.interrupt(&gvk("A"), None);
+    assert_eq!(next(&mut registrar).await, "stale");
+    assert_eq!(next(&mut registrar).await, "ready");
+    assert_eq!(bench.names("A"), ["x"]);
+}

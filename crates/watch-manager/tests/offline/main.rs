@@ -11,6 +11,10 @@
 mod bench;
 mod client;
 mod concurrency;
+#[cfg(feature = "controller")]
+mod controller;
 mod failure_modes;
 mod reconcile;
 mod registrar;
+#[cfg(feature = "metrics")]
+mod telemetry;

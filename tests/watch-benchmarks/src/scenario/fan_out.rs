@@ -1,17 +1,15 @@
 //! The cost of one more registrar: the time in which changes reach nine registrars less the time in which they reach
 //! one, by registrar and event. The work that is done once, such as decoding, cancels out.
 
-use std::sync::Arc;
-use std::time::Instant;
-
 use anyhow::Result;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use watch_manager::testing::FakeApi;
 use watch_manager::{EventKind, GroupVersionKind, Registrar, WatchManager};
 
 use super::join::drain;
 use super::{Scale, filled, gvk, small};
-use crate::figures::{Line, median};
+use crate::figures::{Line, computed, median};
 
 const OTHERS: usize = 8;
 
@@ -73,7 +71,7 @@ async fn one_round(
     for number in 0..objects {
         api.apply(kind, small(number, round));
     }
-    let begun = Instant::now();
+    let begun = computed();
     for reader in readers {
         let mut seen = 0_usize;
         while seen < objects {
@@ -82,14 +80,14 @@ async fn one_round(
             seen = seen.saturating_add(applied);
         }
     }
-    begun.elapsed().as_secs_f64()
+    computed() - begun
 }
 
 /// Nanoseconds to send a shared object through a channel and to receive it, without any bookkeeping.
 fn channel(objects: usize, repeat: usize) -> f64 {
     let shared: Vec<_> = (0..objects).map(|number| Arc::new(small(number, 0))).collect();
     let (sender, mut receiver) = mpsc::unbounded_channel();
-    let begun = Instant::now();
+    let begun = computed();
     for _ in 0..repeat {
         for object in &shared {
             // The receiver is alive.
@@ -99,5 +97,5 @@ fn channel(objects: usize, repeat: usize) -> f64 {
             std::hint::black_box(receiver.try_recv().ok());
         }
     }
-    begun.elapsed().as_secs_f64() * 1e9 / objects.saturating_mul(repeat) as f64
+    (computed() - begun) * 1e9 / objects.saturating_mul(repeat) as f64
 }

@@ -1,12 +1,10 @@
 //! A registrar that joins a kind late: the time until its snapshot is queued, and until it is read.
 
-use std::time::Instant;
-
 use anyhow::{Result, ensure};
 use watch_manager::{EventKind, Registrar, WatchManager};
 
 use super::{Scale, filled, gvk};
-use crate::figures::{Line, median};
+use crate::figures::{Line, computed, median};
 use crate::heap;
 
 /// Measures with 100,000 objects.
@@ -23,14 +21,14 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     let (mut queued, mut read, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..scale.rounds {
         let mut late = manager.registrar(&format!("late-{round}"))?;
-        let (before, begun) = (heap::allocated(), Instant::now());
+        let (before, begun) = (heap::allocated(), computed());
         let handle = late.add(kind.clone());
         handle.ready().await?;
-        queued.push(begun.elapsed().as_secs_f64() * 1e3);
+        queued.push((computed() - begun) * 1e3);
         bytes.push((heap::allocated() - before) / count as f64);
-        let begun = Instant::now();
+        let begun = computed();
         drain(&mut late, count).await?;
-        read.push(begun.elapsed().as_secs_f64() * 1e3);
+        read.push((computed() - begun) * 1e3);
     }
     manager.shutdown();
     driver.await?;

@@ -113,7 +113,14 @@ mod tests {
     fn meet(left: &str, right: &str) -> Answer {
         let args = [left.into(), right.into()];
         let args: Vec<&Value> = args.iter().collect();
-        globs_match(&args, &Meter::new(&Budget::default().with_instructions(1_000_000)))
+        globs_match(
+            &args,
+            &Meter::new(
+                &Budget::default()
+                    .with_instructions(1_000_000)
+                    .with_time(std::time::Duration::from_secs(600)),
+            ),
+        )
     }
 
     #[test]

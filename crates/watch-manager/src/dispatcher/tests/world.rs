@@ -37,6 +37,8 @@ pub(super) struct Limits {
     pub(super) actors: Actors,
     /// Actions that are not progress: calls, changes of the server, failures.
     pub(super) disturbances: u64,
+    /// The last registrar gets every change, and lags behind this bound.
+    pub(super) ordered: Option<usize>,
 }
 
 /// The actors that move in an exploration. Those that stand still in one move in another.
@@ -248,7 +250,8 @@ impl World {
         match *action {
             Action::Make(r) => {
                 self.next_id += 1;
-                self.readers[r] = Some(Reader::new(RegistrarId(self.next_id)));
+                let ordered = self.limits.ordered.filter(|_| r + 1 == self.limits.registrars);
+                self.readers[r] = Some(Reader::new(RegistrarId(self.next_id), ordered));
             }
             Action::Drop(r) => self.drop_registrar(r),
             Action::Add(r, k) => {
@@ -564,8 +567,9 @@ impl Action {
 // === impl Reader ===
 
 impl Reader {
-    fn new(id: RegistrarId) -> Self {
-        Self { id, queue: Arc::default(), dirty: false, views: BTreeMap::new() }
+    fn new(id: RegistrarId, ordered: Option<usize>) -> Self {
+        let queue = Arc::new(ordered.map_or_else(EventQueue::default, EventQueue::ordered));
+        Self { id, queue, dirty: false, views: BTreeMap::new() }
     }
 
     fn fork(&self) -> Self {
@@ -599,7 +603,7 @@ impl View {
                 }
             }
             EventKind::Status(_) => {}
-            EventKind::Lagged => panic!("lagged without being ordered"),
+            EventKind::Lagged => {}
         }
     }
 }

@@ -12,6 +12,10 @@ pub enum EngineChoice {
     Rego,
     /// CEL: the engine `K8sNativeValidation`.
     Cel,
+    /// Rego as the engine regorus answers it, for a second opinion. It is not OPA: what it lacks or answers otherwise is
+    /// listed in `crates/constraint-framework/tests/regorus.rs`.
+    #[cfg(feature = "regorus")]
+    Regorus,
     /// Each that a template has code for, and whether they agree.
     Both,
 }
@@ -25,10 +29,27 @@ pub(super) fn compilers(choice: Option<EngineChoice>, args: &EngineArgs, templat
         None => return vec![args.compiler()],
         Some(EngineChoice::Rego) => &[REGO],
         Some(EngineChoice::Cel) => &[CEL],
+        #[cfg(feature = "regorus")]
+        Some(EngineChoice::Regorus) => {
+            return has_code(template, REGO).then(regorus).into_iter().collect();
+        }
         Some(EngineChoice::Both) => &[CEL, REGO],
     };
     let written = wanted.iter().filter(|engine| has_code(template, engine));
     written.map(|engine| Compiler::default().only(engine)).collect()
+}
+
+#[cfg(feature = "regorus")]
+fn regorus() -> Compiler {
+    use std::sync::Arc;
+
+    use constraint_framework::driver::{Driver, RegorusDriver};
+    use constraint_framework::target::{AdmissionTarget, Target};
+
+    Compiler::new(
+        [Arc::new(AdmissionTarget) as Arc<dyn Target>],
+        [Arc::new(RegorusDriver) as Arc<dyn Driver>],
+    )
 }
 
 fn has_code(template: &Value, engine: &str) -> bool {
@@ -53,6 +74,8 @@ mod tests {
         let count = |choice, template| compilers(choice, &EngineArgs::default(), template).len();
         assert_eq!((count(None, &rego), count(None, &both)), (1, 1));
         assert_eq!((count(Some(EngineChoice::Cel), &rego), count(Some(EngineChoice::Cel), &both)), (0, 1));
+        #[cfg(feature = "regorus")]
+        assert_eq!(count(Some(EngineChoice::Regorus), &rego), 1);
         assert_eq!((count(Some(EngineChoice::Both), &rego), count(Some(EngineChoice::Both), &both)), (1, 2));
     }
 }

@@ -13,7 +13,7 @@ use super::memo::Memo;
 use super::witness::Witness;
 
 /// One state of the documents. `with` makes another one for what it modifies.
-pub(crate) struct World<'p> {
+pub(crate) struct EvalContext<'p> {
     pub(super) plan: &'p Plan,
     pub(super) input: Value,
     pub(super) data: Value,
@@ -37,7 +37,7 @@ pub(crate) struct World<'p> {
     pub(super) at_odds: Cell<bool>,
     /// Frames to use again.
     frames: RefCell<Vec<Vec<Value>>>,
-    /// Results of functions that must answer alike within one evaluation, shared by all worlds of it.
+    /// Results of functions that must answer alike within one evaluation, shared by all contexts of it.
     pub(super) remembered: std::rc::Rc<RefCell<Vec<Remembered>>>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Remembered {
     pub(super) result: Option<Value>,
 }
 
-impl<'p> World<'p> {
+impl<'p> EvalContext<'p> {
     pub(crate) fn new(
         plan: &'p Plan,
         input: Value,
@@ -82,13 +82,13 @@ impl<'p> World<'p> {
         }
     }
 
-    /// A world that tells of its run.
+    /// A context that tells of its run.
     pub(crate) const fn with_witness(mut self, witness: &'p Witness) -> Self {
         self.witness = Some(witness);
         self
     }
 
-    /// The same world with nothing computed yet, to be modified.
+    /// The same context with nothing computed yet, to be modified.
     pub(super) fn branch(&self) -> Self {
         Self {
             plan: self.plan,

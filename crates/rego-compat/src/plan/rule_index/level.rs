@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::finding::Pos;
 use crate::value::Value;
 
-use super::{Check, Gate, Place, Want};
+use super::{Check, Conditions, Place, Want};
 use crate::plan::{Expr, Rule};
 
 /// Ways to reach one definition that are still kept apart.
@@ -123,7 +123,7 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    pub(super) fn gate(&self, needs: &Needs) -> Option<Gate> {
+    pub(super) fn conditions(&self, needs: &Needs) -> Option<Conditions> {
         let ways = needs.ways();
         let reads = |place: usize| ways.iter().all(|way| way.iter().any(|need| need.place == place));
         let defined: Vec<usize> = self.unvalued.iter().copied().filter(|place| reads(*place)).collect();
@@ -131,9 +131,11 @@ impl Levels {
         if asked.iter().any(Vec::is_empty) {
             asked.clear();
         }
-        let gate = Gate { defined, keyed: needs.keyed.clone(), ways: asked };
-        let open = gate.defined.is_empty() && gate.keyed.is_empty() && gate.ways.is_empty();
-        (!open).then_some(gate)
+        let conditions = Conditions { defined, keyed: needs.keyed.clone(), alternatives: asked };
+        let open = conditions.defined.is_empty()
+            && conditions.keyed.is_empty()
+            && conditions.alternatives.is_empty();
+        (!open).then_some(conditions)
     }
 
     /// What is asked of one way, place by place.

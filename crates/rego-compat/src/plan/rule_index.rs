@@ -1,4 +1,12 @@
-//! What is asked of the documents before a definition is tried, as OPA's rule index asks it.
+//! The rule index: what is asked of the documents before a definition is tried, as OPA asks it.
+//!
+//! ```rego
+//! allow if { input.kind == "Pod"; input.name == "a"; 1 / input.zero > 0 }
+//! allow if { input.kind == "Job" }
+//! ```
+//!
+//! The first definition is tried only where `input.kind` is `"Pod"` and `input.name` is `"a"`, the second where
+//! `input.kind` is `"Job"`. A review of a Job never divides.
 //!
 //! OPA looks through the bodies of all definitions of a rule for what they need of the input, of plain data and of a
 //! function's arguments, and passes over those that cannot hold, so nothing in them can fail. Which needs it sees, and
@@ -18,7 +26,7 @@ use super::Group;
 
 pub(crate) use statement::split_escaped;
 
-/// A document whose value a gate looks at.
+/// A document whose value decides whether a definition is tried.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
     pub(crate) root: PlaceRoot,
@@ -35,13 +43,13 @@ pub(crate) enum PlaceRoot {
 
 /// What a definition needs. Places are those of its group.
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct Conditions {
     /// Places that need a value.
     pub(crate) defined: Vec<usize>,
     /// The value at the first place has to be a key of the collection at the second.
     pub(crate) keyed: Vec<(usize, usize)>,
     /// One of these has to hold altogether; none at all always does.
-    pub(crate) ways: Vec<Vec<Check>>,
+    pub(crate) alternatives: Vec<Vec<Check>>,
 }
 
 /// The value at a place is one of these.
@@ -71,8 +79,8 @@ pub(crate) enum Want {
     Parts(String, Vec<Option<Value>>),
 }
 
-/// Gives each definition of a group its gate.
-pub(super) fn erect(book: &Rulebook, group: &ir::Group, planned: &mut Group) {
+/// Gives each definition of a group the conditions under which it is tried.
+pub(super) fn build(book: &Rulebook, group: &ir::Group, planned: &mut Group) {
     let mut table = level::Table::default();
     let mut needs = Vec::new();
     for rule in group.rules.iter().filter(|rule| !rule.default) {
@@ -88,7 +96,7 @@ pub(super) fn erect(book: &Rulebook, group: &ir::Group, planned: &mut Group) {
         if planned.settled {
             needs.keyed.clear();
         }
-        branch.gate = levels.gate(&needs);
+        branch.conditions = levels.conditions(&needs);
     }
     planned.places = table.into_places();
 }

@@ -1,0 +1,257 @@
+//! The places where reports are kept: shards, and Gatekeeper's object for each pod and parent. Both must do the same.
+
+use std::time::Duration;
+
+use control_plane::ControlPlane;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::wait::{await_condition, conditions};
+use pod_status::{
+    Aggregator, AggregatorConfig, Claim, ParentKey, ParentRef, PodError, PodIdentity, PodStatusKind,
+    ReporterConfig, Shape,
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::scene::{LONG, Scene, condition, enforced, ids, install};
+
+const GROUP: &str = "constraints.gatekeeper.sh";
+
+fn constraints() -> ApiResource {
+    ApiResource::from_gvk_with_plural(
+        &GroupVersionKind::gvk(GROUP, "v1beta1", "K8sRequiredLabels"),
+        "k8srequiredlabels",
+    )
+}
+
+fn crd(group: &str, kind: &str, plural: &str, scope: &str, schema: &Value, subresources: &Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": scope,
+            "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase()},
+            "versions": [{
+                "name": "v1beta1", "served": true, "storage": true, "subresources": subresources,
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    })
+}
+
+/// Gatekeeper's definition: what it does not know is pruned.
+fn pod_status_schema() -> Value {
+    let (text, number) = (json!({"type": "string"}), json!({"type": "integer", "format": "int64"}));
+    let error = json!({
+        "type": "object", "required": ["code", "message"],
+        "properties": {"code": text, "message": text, "location": text},
+    });
+    let status = json!({"type": "object", "properties": {
+        "id": text, "constraintUID": text, "operations": {"type": "array", "items": text},
+        "enforced": {"type": "boolean"}, "observedGeneration": number,
+        "errors": {"type": "array", "items": error},
+    }});
+    json!({"type": "object", "properties": {"status": status}})
+}
+
+struct Stage {
+    scene: Scene,
+    constraints: Api<DynamicObject>,
+    /// The objects for single parents.
+    statuses: Api<DynamicObject>,
+    per_parent: Vec<PodStatusKind>,
+}
+
+impl Stage {
+    async fn new(plane: &ControlPlane, name: &str, per_parent: Vec<PodStatusKind>) -> Self {
+        let scene = Scene::new(plane, name).await;
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let schema = json!({"type": "object", "properties": {"spec": open, "status": open}});
+        let resource = constraints();
+        let parent = crd(GROUP, &resource.kind, &resource.plural, "Cluster", &schema, &json!({"status": {}}));
+        let kind = PodStatusKind::CONSTRAINT.api_resource();
+        let status =
+            crd(&kind.group, &kind.kind, &kind.plural, "Namespaced", &pod_status_schema(), &json!({}));
+        install(&scene.client, &parent).await;
+        install(&scene.client, &status).await;
+        let constraints = Api::all_with(scene.client.clone(), &resource);
+        let statuses = Api::namespaced_with(scene.client.clone(), &scene.namespace, &kind);
+        Self { scene, constraints, statuses, per_parent }
+    }
+
+    fn config(&self) -> ReporterConfig {
+        let config = ReporterConfig::default().debounce(Duration::from_millis(20));
+        config.per_parent(self.per_parent.iter().copied())
+    }
+
+    fn aggregate(&self) {
+        let shape = |parent: &ParentRef| {
+            let shape = Shape::new(constraints(), "constraintUID").enforced_by(["webhook"]);
+            (parent.group == GROUP).then(|| shape.enforced_field("enforced"))
+        };
+        let identity = PodIdentity::detached(&self.scene.namespace, "one", ["status"]);
+        let claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
+        let config = AggregatorConfig::new(&identity, shape).claim(claim).debounce(Duration::from_millis(20));
+        let config = config.per_parent(self.per_parent.iter().copied());
+        tokio::spawn(Aggregator::new(self.scene.client.clone(), config).run(CancellationToken::new()));
+    }
+
+    async fn constraint(&self, name: &str, spec: Value) -> (ParentKey, i64) {
+        let body = json!({
+            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "K8sRequiredLabels",
+            "metadata": {"name": name}, "spec": spec,
+        });
+        let params = PatchParams::apply("user").force();
+        let object = self.constraints.patch(name, &params, &Patch::Apply(&body)).await.unwrap();
+        (ParentKey::of(&object, &constraints()), object.metadata.generation.unwrap())
+    }
+
+    async fn until(&self, name: &str, wanted: impl Fn(&Value) -> bool + Send) -> Value {
+        let is_wanted = |object: Option<&DynamicObject>| {
+            wanted(object.and_then(|object| object.data.get("status")).unwrap_or(&Value::Null))
+        };
+        match timeout(LONG, await_condition(self.constraints.clone(), name, is_wanted)).await {
+            Ok(found) => found.unwrap().unwrap().data["status"].clone(),
+            Err(_) => {
+                let last = self.constraints.get(name).await.unwrap();
+                panic!("the status never became as wanted; it is {:#}", last.data["status"])
+            }
+        }
+    }
+
+    /// The objects that hold entries.
+    fn entries(&self) -> &Api<DynamicObject> {
+        if self.per_parent.is_empty() { &self.scene.reports } else { &self.statuses }
+    }
+
+    /// Another client deletes the pod's objects. Returns their names and uids.
+    async fn delete_reports(&self, pod: &str) -> Vec<(String, String)> {
+        let all = self.entries().list(&ListParams::default()).await.unwrap();
+        let mut deleted = Vec::new();
+        for object in all.iter().filter(|object| object.name_any().starts_with(pod)) {
+            self.entries().delete(&object.name_any(), &DeleteParams::default()).await.unwrap();
+            deleted.push((object.name_any(), object.uid().unwrap()));
+        }
+        deleted
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_place_for_reports_serves_the_aggregator_alike() {
+    let plane = ControlPlane::shared().await.unwrap();
+    for (name, kinds) in [("sharded", vec![]), ("per-parent", vec![PodStatusKind::CONSTRAINT])] {
+        let stage = Stage::new(plane, name, kinds).await;
+        stage.aggregate();
+        let (key, generation) = stage.constraint(name, json!({"n": 1})).await;
+        let other = format!("{name}-other");
+        let (other_key, other_generation) = stage.constraint(&other, json!({})).await;
+        let a_pod = stage.scene.pod("a", &["webhook"]).await;
+        let (a, driver_a) = stage.scene.reporter_with(&a_pod, stage.config()).await;
+        let (b, driver_b) =
+            stage.scene.reporter_with(&stage.scene.pod("b", &["webhook"]).await, stage.config()).await;
+
+        // What is reported is shown, for the right pod.
+        a.ingested(&key, generation, Ok(()), enforced());
+        a.ingested(&other_key, other_generation, Ok(()), enforced());
+        b.ingested(&other_key, other_generation, Ok(()), enforced());
+        b.ingested(&key, generation, Err(vec![PodError::new("ingest_error", "no").at("line 1")]), ());
+        let status = stage.until(name, |status| condition(status, "Ingested").1 == "IngestError").await;
+        assert_eq!(
+            status["byPod"][1]["errors"][0],
+            json!({"code": "ingest_error", "message": "no", "location": "line 1"})
+        );
+        b.ingested(&key, generation, Ok(()), enforced());
+        let status = stage.until(name, |status| condition(status, "Enforced").0 == "True").await;
+        assert_eq!(ids(&status), ["a", "b"]);
+
+        // So is the next generation.
+        let (_, generation) = stage.constraint(name, json!({"n": 2})).await;
+        a.ingested(&key, generation, Ok(()), enforced());
+        let waits = |status: &Value| {
+            status["observedGeneration"] == 2 && condition(status, "Enforced").0 == "Unknown"
+        };
+        stage.until(name, waits).await;
+        b.ingested(&key, generation, Ok(()), enforced());
+        stage.until(name, |status| condition(status, "Enforced").0 == "True").await;
+
+        // What another client deletes comes back.
+        for (object, uid) in stage.delete_reports("b").await {
+            let is_back = move |object: Option<&DynamicObject>| {
+                object.is_some_and(|object| object.metadata.uid.as_deref() != Some(&uid))
+            };
+            timeout(LONG, await_condition(stage.entries().clone(), &object, is_back)).await.unwrap().unwrap();
+        }
+
+        // A new run replaces what the last one left, also what it does not report itself.
+        driver_a.abort();
+        let (a, _driver) = stage.scene.reporter_with(&a_pod.restarted(), stage.config()).await;
+        a.ingested(&key, generation, Ok(()), enforced());
+        stage.until(&other, |status| ids(status) == ["b"]).await;
+        stage.until(name, |status| ids(status) == ["a", "b"]).await;
+
+        // A withdrawn report disappears, and the reports of a pod that is gone.
+        a.removed(&key);
+        stage.until(name, |status| ids(status) == ["b"]).await;
+        driver_b.abort();
+        stage.scene.delete_pod("b").await;
+        stage.until(name, |status| ids(status).is_empty()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_can_be_migrated_pod_by_pod() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let stage = Stage::new(plane, "half-migrated", vec![PodStatusKind::CONSTRAINT]).await;
+    stage.aggregate();
+    let (key, generation) = stage.constraint("half", json!({})).await;
+    let (ours, _driver) =
+        stage.scene.reporter_with(&stage.scene.pod("ours", &["webhook"]).await, stage.config()).await;
+    ours.ingested(&key, generation, Ok(()), enforced());
+    stage.until("half", |status| condition(status, "Enforced").0 == "True").await;
+    // Gatekeeper's controller and its users find our report by name, labels and fields.
+    let found = stage.statuses.get("ours-k8srequiredlabels-half").await.unwrap();
+    assert_eq!(found.labels()["internal.gatekeeper.sh/constraint-name"], "half");
+    assert_eq!(found.owner_references()[0].kind, "Pod");
+    let fields = json!({
+        "id": "ours", "constraintUID": key.uid, "operations": ["webhook"], "enforced": true,
+        "observedGeneration": generation, "errors": [],
+    });
+    assert_eq!(found.data["status"], fields);
+
+    // A pod of Gatekeeper's registers nowhere; it reports an older generation, and then this one.
+    let theirs = stage.scene.pod("theirs", &["webhook"]).await;
+    let (_, generation) = stage.constraint("half", json!({"n": 2})).await;
+    let kind = PodStatusKind::CONSTRAINT.api_resource();
+    let mut object = json!({
+        "apiVersion": kind.api_version, "kind": kind.kind,
+        "metadata": {
+            "name": "theirs-k8srequiredlabels-half", "ownerReferences": [theirs.owner_reference()],
+            "labels": found.labels(),
+        },
+        "status": {
+            "id": "theirs", "constraintUID": key.uid, "operations": ["webhook"], "enforced": true,
+            "observedGeneration": 1,
+        },
+    });
+    object["metadata"]["labels"]["internal.gatekeeper.sh/pod"] = "theirs".into();
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    let mut object = stage.statuses.create(&PostParams::default(), &object).await.unwrap();
+    ours.ingested(&key, generation, Ok(()), enforced());
+    let waits = |status: &Value| status["observedGeneration"] == 2 && ids(status) == ["ours", "theirs"];
+    let status = stage.until("half", waits).await;
+    assert_ne!(condition(&status, "Enforced").0, "True", "it serves generation 1");
+    object.data["status"]["observedGeneration"] = generation.into();
+    stage.statuses.replace("theirs-k8srequiredlabels-half", &PostParams::default(), &object).await.unwrap();
+    stage.until("half", |status| condition(status, "Enforced").0 == "True").await;
+    // It is gone when its Pod is.
+    stage.scene.delete_pod("theirs").await;
+    let uid = object.uid().unwrap();
+    let deleted = conditions::is_deleted(&uid);
+    timeout(LONG, await_condition(stage.statuses.clone(), "theirs-k8srequiredlabels-half", deleted))
+        .await
+        .unwrap()
+        .unwrap();
+    stage.until("half", |status| ids(status) == ["ours"]).await;
+}

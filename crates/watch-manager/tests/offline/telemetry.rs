@@ -1,0 +1,146 @@
+//! The metrics and the spans of a manager, as a recorder and a subscriber see them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
+use tracing::{Event, Subscriber};
+use watch_manager::Verb;
+use watch_manager::testing::Fault;
+
+use crate::bench::{Bench, gvk, object, until};
+
+/// Names and labels of the metrics that were written.
+#[derive(Debug, Default, Clone)]
+struct Names(Arc<Mutex<BTreeSet<String>>>);
+
+impl Names {
+    fn note(&self, key: &Key) {
+        let labels: Vec<_> = key.labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+        self.0.lock().unwrap().insert(format!("{} {}", key.name(), labels.join(" ")).trim().to_owned());
+    }
+
+    fn contain(&self, text: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|name| name == text)
+    }
+}
+
+impl Recorder for Names {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        self.note(key);
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        self.note(key);
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        self.note(key);
+        Histogram::noop()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_documented_metrics_are_written() {
+    let names = Names::default();
+    let _guard = metrics::set_default_local_recorder(&names);
+    let bench = Bench::new();
+    let mut registrar = bench.synced("A", &["x"]).await;
+    bench.api.send_garbage(&gvk("A"));
+    while bench.store("A").undecodable() == 0 {
+        tokio::task::yield_now().await;
+    }
+    bench.api.fail_next(&gvk("A"), Verb::Watch, Fault::Expired);
+    bench.api.interrupt(&gvk("A"), None);
+    until(&mut registrar, "ready").await;
+    bench.api.apply(&gvk("A"), object("y")).unwrap();
+    until(&mut registrar, "apply y").await;
+    bench.manager.record_metrics();
+    let kind = "group=example.com version=v1 kind=A";
+    for expected in [
+        "watch_manager_watched_gvk".to_owned(),
+        "watch_manager_intended_watch_gvk".to_owned(),
+        format!("watch_manager_requests_total {kind} verb=watch result=ok"),
+        format!("watch_manager_requests_total {kind} verb=watch result=expired"),
+        format!("watch_manager_restarts_total {kind}"),
+        format!("watch_manager_undecodable_total {kind}"),
+        format!("watch_manager_relists_total {kind}"),
+        format!("watch_manager_ready_seconds {kind}"),
+        format!("watch_manager_objects {kind}"),
+        "watch_manager_backlog_depth registrar=first".to_owned(),
+        "watch_manager_backlog_age_seconds registrar=first".to_owned(),
+    ] {
+        assert!(names.contain(&expected), "{expected} is missing in {names:#?}");
+    }
+}
+
+/// Collects the fields of the spans `watch`, and the text of all events.
+#[derive(Default, Clone)]
+struct Spans(Arc<Mutex<(Vec<String>, String)>>);
+
+struct Text<'a>(&'a mut String);
+
+impl Visit for Text<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.push_str(&format!("{field}={value:?} "));
+    }
+}
+
+impl Subscriber for Spans {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("watch_manager")
+    }
+
+    fn register_callsite(&self, _: &'static tracing::Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut text = String::new();
+        span.record(&mut Text(&mut text));
+        self.0.lock().unwrap().0.push(format!("{} {text}", span.metadata().name()));
+        Id::from_u64(1)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut Text(&mut self.0.lock().unwrap().1));
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_watch_has_a_span_with_its_kind_and_no_object_is_logged() {
+    let spans = Spans::default();
+    let _guard = tracing::subscriber::set_default(spans.clone());
+    let bench = Bench::new();
+    for kind in ["A", "B"] {
+        bench.api.serve(&gvk(kind), "things");
+        let secret = serde_json::json!({"metadata": {"name": "x"}, "data": {"password": "hunter2"}});
+        bench.api.apply(&gvk(kind), secret).unwrap();
+    }
+    let mut registrar = bench.registrar("r");
+    registrar.replace([gvk("A"), gvk("B")]);
+    until(&mut registrar, "ready").await;
+    crate::bench::during(&mut registrar, Duration::from_secs(1)).await;
+    let (watches, events) = spans.0.lock().unwrap().clone();
+    for kind in ["A", "B"] {
+        let fields = format!("watch group=example.com version=v1 kind={kind} ");
+        assert_eq!(watches.iter().filter(|span| span.starts_with(&fields)).count(), 1, "{watches:?}");
+    }
+    assert!(!events.contains("hunter2") && events.contains("ready"), "{events}");
+}

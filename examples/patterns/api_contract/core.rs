@@ -1,0 +1,190 @@
+//! The core: finds the provider of each Machine by the contract, and watches its kind as soon as a Machine refers to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use duck_types::contract::{Contract, Provider, Verdict};
+use examples::cluster::{bounded, is_not_found};
+use examples::{Cluster, Condition, drive};
+use futures::stream;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, DynamicObject};
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::{Controller, watcher};
+use serde_json::Value;
+use watch_manager::controller::reconcile_on;
+use watch_manager::{GroupVersionKind, Interest, Registrar, StoreHandle, WatchManager, WatchedObject};
+
+use crate::contract::{self, Failure, Infrastructure};
+use crate::machine::{CONDITION, Machine, MachineStatus, Reference};
+
+/// A kind that is listed for the first time has this long to answer.
+const LISTED: Duration = Duration::from_secs(10);
+
+struct Core {
+    cluster: Cluster,
+    contract: Contract<Infrastructure>,
+    definitions: StoreHandle,
+    /// Watches the kinds that Machines refer to, and no other.
+    infrastructure: Registrar,
+    machines: Store<Machine>,
+}
+
+/// The state of a Machine's infrastructure: `Err` is a reason and a message for its user.
+type Outcome = Result<Infrastructure, (String, String)>;
+
+pub(crate) async fn run(cluster: Cluster) -> Result<()> {
+    let (watches, driver) = WatchManager::builder(cluster.client.clone()).build();
+    tokio::select! {
+        () = driver => Err(anyhow!("the watches have ended")),
+        ended = control(cluster, watches) => ended,
+    }
+}
+
+async fn control(cluster: Cluster, watches: WatchManager) -> Result<()> {
+    let definitions = watches.registrar("definitions")?;
+    let crds = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    let known = definitions.add(crds);
+    known.ready().await?;
+    let infrastructure = watches.registrar("infrastructure")?;
+    let controller = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let machines = controller.store();
+    // A definition or an object of a provider has changed: look again at the Machines that it is about.
+    let (ofkind, ofobject) = (machines.clone(), machines.clone());
+    let by_definition =
+        reconcile_on(definitions.events(), move |crd| referring(&ofkind, |at| defines(crd, at)));
+    let by_object = reconcile_on(infrastructure.events(), move |object| {
+        let gvk = object.gvk();
+        referring(&ofobject, |at| {
+            at.api_group == gvk.group && at.kind == gvk.kind && at.name == object.name()
+        })
+    });
+    let contract = contract::contract();
+    let core = Core { cluster, contract, definitions: known.store(), infrastructure, machines };
+    drive(controller.reconcile_on(stream::select(by_definition, by_object)), core, reconcile).await
+}
+
+fn referring(machines: &Store<Machine>, wanted: impl Fn(&Reference) -> bool) -> Vec<ObjectRef<Machine>> {
+    let machines = machines.state().into_iter();
+    let found = machines.filter(|machine| wanted(&machine.spec.infrastructure_ref));
+    found.map(|machine| ObjectRef::from_obj(machine.as_ref())).collect()
+}
+
+/// True if this is the definition of the kind that is referred to. Kinds have no other name that a user knows.
+fn defines(crd: &WatchedObject, reference: &Reference) -> bool {
+    let value = crd.to_value().unwrap_or_default();
+    let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    at("/spec/group") == reference.api_group && at("/spec/names/kind") == reference.kind
+}
+
+async fn reconcile(machine: Arc<Machine>, core: Arc<Core>) -> Result<Action> {
+    core.watch_what_is_referred_to();
+    let outcome = core.infrastructure_of(&machine).await?;
+    let before = machine.status.clone().unwrap_or_default();
+    let after = status(&machine, &before, outcome);
+    let (api, machine) = (core.cluster.api(), machine.as_ref());
+    if after != before {
+        let line = after.conditions.first().map(|now| format!("{}: {}", now.reason, now.message));
+        core.cluster.say(format!("Machine {}: {}", machine.name_any(), line.unwrap_or_default()));
+        core.cluster.change_status(&api, machine, &after).await?;
+    }
+    // The former object is forgotten only once it is deleted, so a core that is killed in between comes back to it.
+    let reference = &machine.spec.infrastructure_ref;
+    if let Some(former) = after.infrastructure.as_ref().filter(|used| *used != reference)
+        && after.conditions.iter().any(|condition| condition.status == "True")
+    {
+        core.delete(former).await?;
+        let moved = MachineStatus { infrastructure: Some(reference.clone()), ..after.clone() };
+        core.cluster.change_status(&api, machine, &moved).await?;
+    }
+    Ok(Action::await_change())
+}
+
+/// The status that an outcome means. What is in use stays in use until its successor is provisioned.
+fn status(machine: &Machine, before: &MachineStatus, outcome: Outcome) -> MachineStatus {
+    let mut after = before.clone();
+    let generation = machine.metadata.generation;
+    let condition = match outcome {
+        Ok(infrastructure) => {
+            let id = infrastructure.provider_id.unwrap_or_default();
+            after.infrastructure.get_or_insert_with(|| machine.spec.infrastructure_ref.clone());
+            after.provider_id = Some(id.clone());
+            Condition::new(&before.conditions, CONDITION, true, ("Provisioned", &id), generation)
+        }
+        Err((reason, message)) => {
+            Condition::new(&before.conditions, CONDITION, false, (&reason, &message), generation)
+        }
+    };
+    after.conditions = vec![condition];
+    after
+}
+
+// === impl Core ===
+
+impl Core {
+    fn watch_what_is_referred_to(&self) {
+        let machines = self.machines.state();
+        let providers = machines.iter().filter_map(|it| self.provider(&it.spec.infrastructure_ref).ok());
+        self.infrastructure.replace(providers.map(|provider| self.interest(&provider)));
+    }
+
+    fn interest(&self, provider: &Provider) -> Interest {
+        let kind = &provider.resource;
+        let gvk = GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
+        Interest::new(gvk).namespaces([self.cluster.namespace.as_str()])
+    }
+
+    /// The provider that a reference is about, or the reason why there is none.
+    fn provider(&self, reference: &Reference) -> Result<Provider, (String, String)> {
+        let refused = |reason: &str, message: String| Err((reason.to_owned(), message));
+        let Some(crd) = self.definitions.find(|crd| defines(crd, reference)) else {
+            let Reference { kind, api_group, .. } = reference;
+            return refused(
+                "KindNotFound",
+                format!("install the provider that defines {kind} in {api_group}"),
+            );
+        };
+        let crd = crd.to_value().unwrap_or_default();
+        if let Verdict::Violations(broken) = self.contract.spec().check_crd(&crd).verdict() {
+            let broken: Vec<_> = broken.iter().map(ToString::to_string).collect();
+            return refused("ContractBroken", broken.join("; "));
+        }
+        self.contract.spec().discover(&crd).or_else(|error| refused("ContractNotKept", error.to_string()))
+    }
+
+    async fn infrastructure_of(&self, machine: &Machine) -> Result<Outcome> {
+        let reference = &machine.spec.infrastructure_ref;
+        let provider = match self.provider(reference) {
+            Ok(provider) => provider,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let watch = self.infrastructure.add(self.interest(&provider));
+        watch.ready_within(LISTED).await?;
+        let wait = |reason: &str, message: String| Ok(Err((reason.to_owned(), message)));
+        let (kind, name) = (&reference.kind, &reference.name);
+        let Some(object) = watch.store().get(Some(&self.cluster.namespace), name) else {
+            return wait("ObjectNotFound", format!("create {kind} {name}"));
+        };
+        match contract::view(&self.contract, &provider, &object.to_dynamic()?) {
+            Ok(Infrastructure { failure: Some(Failure { reason, message }), .. }) => {
+                wait(&reason, format!("contract {}: {message}", provider.contract_version))
+            }
+            Ok(found) if found.provisioned => Ok(Ok(found)),
+            Ok(_) => wait("Provisioning", format!("{kind} {name} is not provisioned yet")),
+            Err(error) => wait("Unreadable", error.to_string()),
+        }
+    }
+
+    async fn delete(&self, former: &Reference) -> Result<()> {
+        let Ok(provider) = self.provider(former) else { return Ok(()) };
+        let (client, namespace) = (self.cluster.client.clone(), &self.cluster.namespace);
+        let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &provider.resource);
+        self.cluster.say(format!("deletes {} {}", former.kind, former.name));
+        match bounded(api.delete(&former.name, &DeleteParams::default())).await {
+            Err(error) if !is_not_found(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! One plug-in as the controller calls it: mutual TLS, bounded concurrency, deadlines, retries with jitter, a breaker.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use backon::{BackoffBuilder, ExponentialBuilder};
+use examples::ranking::{Answer, Question};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use kube::client::Body;
+use kube::config::{
+    AuthInfo, Cluster, Context as KubeContext, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster,
+    NamedContext,
+};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
+
+use crate::breaker::Breaker;
+use crate::certificates::Identity;
+use crate::kinds::Extension;
+
+/// Calls to one plug-in at a time.
+const PLACES: usize = 2;
+/// An answer names zones; more is an attack or a mistake.
+const ANSWER_BYTES: usize = 64 << 10;
+/// The hook versions of this controller, best first.
+const VERSIONS: [&str; 2] = ["v2", "v1"];
+
+pub(crate) struct Endpoint {
+    client: Client,
+    pub(crate) address: String,
+    pub(crate) version: String,
+    patience: Duration,
+    places: Semaphore,
+    waiting: AtomicUsize,
+    breaker: Mutex<Breaker>,
+    /// Told whenever the status of the Extension has to be written again.
+    changed: Arc<Notify>,
+}
+
+// === impl Endpoint ===
+
+impl Endpoint {
+    /// Connects, and asks which versions of the hook the plug-in has.
+    pub(crate) async fn discover(
+        extension: &Extension,
+        identity: &Identity,
+        changed: Arc<Notify>,
+    ) -> Result<Self> {
+        let address = extension.spec.endpoint.clone().context("the plug-in has not said where it is")?;
+        let (client, patience) = (connect(extension, &address, identity).await?, extension.timeout());
+        let offered = timeout(patience, ask(&client, Request::get("/discovery"), &json!({}))).await??;
+        let offers = |version: &&str| {
+            offered["hooks"]["rank"].as_array().is_some_and(|all| all.contains(&json!(version)))
+        };
+        let version = VERSIONS.into_iter().find(offers);
+        let version =
+            version.with_context(|| format!("it offers {offered}; {VERSIONS:?} are known here"))?.to_owned();
+        let (places, waiting, breaker) =
+            (Semaphore::new(PLACES), AtomicUsize::new(0), Mutex::new(Breaker::Closed(0)));
+        Ok(Self { client, address, version, patience, places, waiting, breaker, changed })
+    }
+
+    /// Asks the plug-in: up to three attempts, each with its deadline and a random pause before it.
+    pub(crate) async fn rank(&self, question: &Question) -> Result<Answer> {
+        let _place = self.place().await?;
+        let pauses = ExponentialBuilder::default().with_min_delay(Duration::from_millis(50)).with_jitter();
+        let mut pauses = pauses.with_max_times(2).build();
+        loop {
+            let failed = match self.attempt(question).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match pauses.next() {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(failed),
+            }
+        }
+    }
+
+    /// Back pressure: a caller waits for a place, and the Extension's status says that callers do.
+    async fn place(&self) -> Result<tokio::sync::SemaphorePermit<'_>> {
+        if let Ok(place) = self.places.try_acquire() {
+            return Ok(place);
+        }
+        if self.waiting.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.changed.notify_one();
+        }
+        let place = timeout(self.patience, self.places.acquire()).await;
+        if self.waiting.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.changed.notify_one();
+        }
+        Ok(place.map_err(|_| anyhow!("it is busy: {PLACES} calls are under way"))??)
+    }
+
+    async fn attempt(&self, question: &Question) -> Result<Answer> {
+        ensure!(self.change(|breaker| breaker.permits(Instant::now())), "its circuit is open");
+        let request = Request::post(format!("/{}/rank", self.version));
+        // Version 1 has no prices.
+        let mut body = json!(question);
+        if self.version == "v1" {
+            body["zones"] = question.zones.iter().map(|zone| json!(zone.name)).collect();
+        }
+        let answer = timeout(self.patience, ask(&self.client, request, &body)).await;
+        let answer = answer.map_err(|_| anyhow!("no answer in {} s", self.patience.as_secs())).flatten();
+        self.change(|breaker| breaker.record(answer.is_ok(), Instant::now()));
+        Ok(serde_json::from_value(answer?)?)
+    }
+
+    fn change<T>(&self, act: impl FnOnce(&mut Breaker) -> T) -> T {
+        let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, result) = (breaker.name(), act(&mut breaker));
+        if breaker.name() != before {
+            self.changed.notify_one();
+        }
+        result
+    }
+
+    pub(crate) fn circuit(&self) -> &'static str {
+        self.change(|breaker| breaker.name())
+    }
+
+    pub(crate) fn is_saturated(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// kube's client is an HTTPS client with mutual TLS, so no second one is needed; a kubeconfig says whom to trust and who asks.
+async fn connect(extension: &Extension, address: &str, identity: &Identity) -> Result<Client> {
+    ensure!(address.starts_with("https://"), "its endpoint is not an https address");
+    let name = "plug-in".to_owned();
+    let cluster = Cluster {
+        server: Some(address.to_owned()),
+        certificate_authority_data: extension.spec.ca_bundle.clone(),
+        ..Cluster::default()
+    };
+    let user = AuthInfo {
+        client_certificate_data: Some(identity.certificate.clone()),
+        client_key_data: Some(identity.key.clone().into()),
+        ..AuthInfo::default()
+    };
+    let context = KubeContext { cluster: name.clone(), user: Some(name.clone()), ..KubeContext::default() };
+    let kubeconfig = Kubeconfig {
+        clusters: vec![NamedCluster {
+            name: name.clone(),
+            cluster: Some(cluster),
+            ..NamedCluster::default()
+        }],
+        auth_infos: vec![NamedAuthInfo {
+            name: name.clone(),
+            auth_info: Some(user),
+            ..NamedAuthInfo::default()
+        }],
+        contexts: vec![NamedContext {
+            name: name.clone(),
+            context: Some(context),
+            ..NamedContext::default()
+        }],
+        current_context: Some(name),
+        ..Kubeconfig::default()
+    };
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    // Retries are counted here, where the breaker sees them.
+    config.default_retry = false;
+    Ok(Client::try_from(config)?)
+}
+
+async fn ask(client: &Client, request: http::request::Builder, body: &Value) -> Result<Value> {
+    let request =
+        request.header("content-type", "application/json").body(Body::from(serde_json::to_vec(body)?))?;
+    let answer = client.send(request).await?;
+    let (status, body) = (answer.status(), Limited::new(answer.into_body(), ANSWER_BYTES).collect().await);
+    let body = body.map_err(|error| anyhow!("its answer cannot be read: {error}"))?.to_bytes();
+    ensure!(status == StatusCode::OK, "it answered {status}");
+    serde_json::from_slice(&body).context("its answer is not JSON")
+}

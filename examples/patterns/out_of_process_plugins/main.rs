@@ -1,0 +1,165 @@
+//! Plug-ins in processes of their own, registered at run time, called over mutual TLS.
+//!
+//! ```sh
+//! cargo run -p examples --example out_of_process_plugins -- --demo
+//! ```
+
+mod breaker;
+mod certificates;
+mod endpoint;
+mod kinds;
+mod placement;
+mod plug_in;
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use examples::{Cluster, Condition, Demo, Pattern};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use serde_json::{Value, json};
+
+use crate::endpoint::Endpoint;
+use crate::kinds::{Extension, ExtensionStatus, Machine};
+
+struct OutOfProcessPlugins;
+
+impl Pattern for OutOfProcessPlugins {
+    const ROLES: &'static [&'static str] = &["placement"];
+
+    fn definitions(_: &str) -> Result<Vec<CustomResourceDefinition>> {
+        Ok(vec![Extension::crd(), Machine::crd()])
+    }
+
+    async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {
+        match (role.as_str(), options.as_slice()) {
+            ("placement", _) => placement::run(cluster).await,
+            ("plug-in", [name, versions @ ..]) => plug_in::run(cluster, name, versions).await,
+            (other, _) => bail!("there is no role {other}"),
+        }
+    }
+
+    async fn story(demo: &mut Demo) -> Result<()> {
+        demo.cluster().install(&Self::definitions(&demo.cluster().namespace)?).await?;
+        demo.chapter("1. Two plug-ins register at run time. Nobody but the controller can call them.");
+        demo.start("placement");
+        start(demo, "cheapest-v1", "cheapest", &["v1"]).await?;
+        start(demo, "only-eu", "only-eu", &["v1", "v2"]).await?;
+        let known = demo.until("only-eu", "be known", |_: &Extension| true).await?;
+        match Endpoint::discover(&known, &certificates::stranger()?, Arc::default()).await {
+            Err(_) => demo.cluster().say("a caller with a certificate of another authority is refused"),
+            Ok(_) => bail!("the plug-in must not answer a stranger"),
+        }
+        machine(demo, "a", "load").await?;
+        until_placed(demo, "a", "eu-1").await?;
+
+        demo.chapter("2. Under load: one plug-in is upgraded, one removed, one added. No Machine fails.");
+        let before = demo.until("cheapest", "be known", |_: &Extension| true).await?.spec.endpoint;
+        machines(demo, "b").await?;
+        demo.start_as("cheapest-v2", "plug-in", &["cheapest", "v1", "v2"]);
+        let moved = move |status: &ExtensionStatus| {
+            status.endpoint != before && status.version.as_deref() == Some("v2")
+        };
+        until(demo, "cheapest", "be upgraded to v2", moved).await?;
+        machines(demo, "c").await?;
+        demo.retire("cheapest-v1").await;
+        demo.delete::<Extension>("only-eu").await?;
+        demo.until_gone::<Extension>("only-eu").await?;
+        machines(demo, "d").await?;
+        demo.retire("only-eu").await;
+        start(demo, "keep", "keep", &["v2"]).await?;
+        let placed = |all: &[Machine]| all.iter().all(|machine| placed(machine).is_some());
+        demo.until_all("", "all be placed", placed).await?;
+        machine(demo, "e", "load").await?;
+        until_placed(demo, "e", "us-1").await?;
+
+        back_pressure(demo).await?;
+        a_plug_in_dies(demo).await
+    }
+}
+
+async fn back_pressure(demo: &mut Demo) -> Result<()> {
+    demo.chapter("3. Back pressure: a plug-in takes its time. Two calls are under way, the others wait, the status says so.");
+    policy(demo, "gate", json!({"selector": {"group": "slow"}})).await?;
+    start(demo, "gate", "gate", &["v2"]).await?;
+    for name in ["s1", "s2", "s3", "s4"] {
+        machine(demo, name, "slow").await?;
+    }
+    until(demo, "gate", "be saturated", |status| status.saturated).await?;
+    demo.cluster().apply::<ConfigMap>(plug_in::GATE, json!({})).await?;
+    until_placed(demo, "s4", "us-1").await?;
+    demo.delete::<Extension>("gate").await?;
+    demo.until_gone::<Extension>("gate").await
+}
+
+async fn a_plug_in_dies(demo: &mut Demo) -> Result<()> {
+    demo.chapter("4. A plug-in dies. With `Ignore` Machines go on without it; with `Fail` they wait, and its circuit opens.");
+    policy(demo, "keep", json!({"failurePolicy": "Ignore"})).await?;
+    demo.stop("keep").await;
+    machine(demo, "f", "load").await?;
+    until_placed(demo, "f", "us-1").await?;
+    policy(demo, "keep", json!({"failurePolicy": "Fail"})).await?;
+    machine(demo, "g", "load").await?;
+    until(demo, "keep", "have an open circuit", |status| status.circuit == "Open").await?;
+    let waits = |g: &Machine| reason(g, "ExtensionFailed");
+    demo.until("g", "wait for the plug-in", waits).await?;
+    start(demo, "keep again", "keep", &["v2"]).await?;
+    until_placed(demo, "g", "us-1").await
+}
+
+/// Starts a plug-in and waits until the controller calls this one.
+async fn start(demo: &mut Demo, process: &str, name: &str, versions: &[&str]) -> Result<()> {
+    let before = demo.cluster().api::<Extension>().get_opt(name).await?.and_then(|known| known.spec.endpoint);
+    demo.start_as(process, "plug-in", &[&[name], versions].concat());
+    let ready = |extension: &Extension| {
+        let status = extension.status.clone().unwrap_or_default();
+        let moved = extension.spec.endpoint.is_some() && extension.spec.endpoint != before;
+        moved
+            && status.endpoint == extension.spec.endpoint
+            && Condition::says(&status.conditions, "Ready", "Discovered", extension.metadata.generation)
+    };
+    demo.until(name, "be discovered", ready).await.map(drop)
+}
+
+/// What the administrator states about an Extension; where it is, the plug-in states itself.
+async fn policy(demo: &Demo, name: &str, spec: Value) -> Result<()> {
+    demo.cluster().say(format!("Extension {name}: {spec}"));
+    demo.cluster().apply::<Extension>(name, json!({"spec": spec})).await.map(drop)
+}
+
+async fn machine(demo: &Demo, name: &str, group: &str) -> Result<()> {
+    let fields = json!({"metadata": {"labels": {"group": group}}, "spec": {"cores": 2}});
+    demo.cluster().apply::<Machine>(name, fields).await.map(drop)
+}
+
+async fn machines(demo: &Demo, prefix: &str) -> Result<()> {
+    for number in 1..=4 {
+        machine(demo, &format!("{prefix}{number}"), "load").await?;
+    }
+    Ok(())
+}
+
+fn placed(machine: &Machine) -> Option<&str> {
+    machine.status.as_ref()?.zone.as_deref()
+}
+
+fn reason(machine: &Machine, reason: &str) -> bool {
+    let conditions = machine.status.clone().unwrap_or_default().conditions;
+    Condition::says(&conditions, "Placed", reason, machine.metadata.generation)
+}
+
+async fn until_placed(demo: &mut Demo, name: &str, zone: &str) -> Result<()> {
+    let there = |machine: &Machine| placed(machine) == Some(zone);
+    demo.until(name, &format!("be placed in {zone}"), there).await.map(drop)
+}
+
+async fn until(demo: &mut Demo, name: &str, what: &str, is: impl Fn(&ExtensionStatus) -> bool) -> Result<()> {
+    let holds = |extension: &Extension| extension.status.as_ref().is_some_and(&is);
+    demo.until(name, what, holds).await.map(drop).with_context(|| format!("Extension {name}"))
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    examples::run::<OutOfProcessPlugins>().await
+}

@@ -1,0 +1,141 @@
+//! The Fleet's controller: one MachineSet per revision of the template, and how many Machines each should have.
+//!
+//! It never touches a Machine. The name of a MachineSet is made of its template, so that a controller that does not see yet
+//! what it created a moment ago creates the same object again, which changes nothing.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use examples::cluster::bounded;
+use examples::{Cluster, Condition, Watched, drive};
+use kube::api::DeleteParams;
+use kube::runtime::controller::Action;
+use kube::runtime::{Controller, watcher};
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::kinds::{FLEET, Fleet, FleetStatus, MachineSet, REVISION, TEMPLATE, Template};
+use crate::rollout::{self, Share};
+
+struct Fleets {
+    cluster: Cluster,
+    sets: Watched<MachineSet>,
+}
+
+pub(crate) async fn run(cluster: Cluster) -> Result<()> {
+    let fleets = Controller::new(cluster.api::<Fleet>(), watcher::Config::default());
+    // By label and not by owner, so that a MachineSet without an owner wakes the Fleet that may adopt it.
+    let (sets, events) = examples::watched(cluster.api::<MachineSet>());
+    let fleets = fleets.reconcile_on(examples::named_by_label(events, FLEET));
+    drive(fleets, Fleets { cluster, sets }, reconcile).await
+}
+
+async fn reconcile(fleet: Arc<Fleet>, context: Arc<Fleets>) -> Result<Action> {
+    let (fleet, cluster) = (fleet.as_ref(), &context.cluster);
+    if fleet.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    let mut sets = sets_of(fleet, context.sets.all().await?);
+    let name = format!("{}-{}", fleet.name_any(), digest(&fleet.spec.template));
+    let current = sets.iter().position(|set| set.name_any() == name).map(|index| sets.remove(index));
+    sets.sort_by_key(|set| revision(set));
+    let newest = sets.last().map(|set| revision(set)).unwrap_or_default();
+    let own = current.as_deref().map(revision).unwrap_or_default();
+    // A rollback makes an old revision the newest one, under a new number.
+    let number = if own > newest { own } else { newest.saturating_add(1) };
+    let olds: Vec<Share> = sets.iter().map(|set| share(set)).collect();
+    let new = current.as_deref().map(share).unwrap_or(Share { wanted: 0, ready: 0 });
+    let (wanted, olds_wanted) = rollout::next(fleet.spec.replicas, fleet.spec.max_unavailable, new, &olds);
+    for (set, wanted) in sets.iter().zip(&olds_wanted) {
+        let (name, template) = (set.name_any(), &set.spec.template);
+        scale(cluster, fleet, Some(set), (&name, template, *wanted, revision(set))).await?;
+    }
+    scale(cluster, fleet, current.as_deref(), (&name, &fleet.spec.template, wanted, number)).await?;
+    forget(cluster, fleet, &sets).await?;
+    report(cluster, fleet, new, &olds).await?;
+    Ok(Action::await_change())
+}
+
+/// Those that carry the Fleet's label, and belong to it or to nobody.
+fn sets_of(fleet: &Fleet, sets: Vec<Arc<MachineSet>>) -> Vec<Arc<MachineSet>> {
+    let name = fleet.name_any();
+    let ours = |set: &Arc<MachineSet>| {
+        let labelled = set.labels().get(FLEET).is_some_and(|label| *label == name);
+        let owned_by = set.owner_references().first().map(|owner| owner.uid.clone());
+        let ours = owned_by.is_none() || owned_by == fleet.uid();
+        labelled && ours && set.metadata.deletion_timestamp.is_none()
+    };
+    sets.into_iter().filter(ours).collect()
+}
+
+/// States what a MachineSet should be: also the owner, which adopts one that has none.
+async fn scale(
+    cluster: &Cluster,
+    fleet: &Fleet,
+    before: Option<&MachineSet>,
+    (name, template, wanted, revision): (&str, &Template, u32, u64),
+) -> Result<()> {
+    let owner = fleet.controller_owner_ref(&());
+    let stays = |set: &MachineSet| {
+        let owned = set.owner_references().iter().any(|found| Some(found) == owner.as_ref());
+        owned && set.spec.replicas == wanted && self::revision(set) == revision
+    };
+    if before.is_some_and(stays) {
+        return Ok(());
+    }
+    let labels = json!({FLEET: fleet.name_any(), TEMPLATE: digest(template)});
+    let metadata = json!({"labels": labels, "annotations": {REVISION: revision.to_string()}, "ownerReferences": [owner]});
+    let fields = json!({"metadata": metadata, "spec": {"replicas": wanted, "template": template}});
+    match before {
+        Some(set) => cluster.change(&cluster.api(), set, fields).await?,
+        None => cluster.apply::<MachineSet>(name, fields).await?,
+    };
+    cluster.say(format!("MachineSet {name} (revision {revision}, {}): {wanted} wanted", template.image));
+    Ok(())
+}
+
+/// Deletes the oldest MachineSets that are empty, beyond the limit of the history.
+async fn forget(cluster: &Cluster, fleet: &Fleet, sets: &[Arc<MachineSet>]) -> Result<()> {
+    let empty = |set: &&Arc<MachineSet>| set.spec.replicas == 0 && share(set).ready == 0;
+    let history: Vec<_> = sets.iter().filter(empty).collect();
+    let beyond = history.len().saturating_sub(fleet.spec.history_limit);
+    for set in history.into_iter().take(beyond) {
+        let name = set.name_any();
+        cluster.say(format!("MachineSet {name} (revision {}) is forgotten", revision(set)));
+        let deleted = bounded(cluster.api::<MachineSet>().delete(&name, &DeleteParams::default())).await;
+        deleted
+            .map(drop)
+            .or_else(|error| examples::cluster::is_not_found(&error).then_some(()).ok_or(error))?;
+    }
+    Ok(())
+}
+
+async fn report(cluster: &Cluster, fleet: &Fleet, new: Share, olds: &[Share]) -> Result<()> {
+    let before = fleet.status.clone().unwrap_or_default();
+    let ready = olds.iter().chain([&new]).map(|share| share.ready).sum::<u32>();
+    let (replicas, generation) = (fleet.spec.replicas, fleet.metadata.generation);
+    let message = format!("{} of {replicas} Machines run the template", new.ready);
+    let done = new.ready == replicas && ready == replicas;
+    let reason = if done { "Complete" } else { "RollingOut" };
+    let condition = Condition::new(&before.conditions, "Complete", done, (reason, &message), generation);
+    let after = FleetStatus { ready, conditions: vec![condition] };
+    if after != before {
+        cluster.change_status(&cluster.api(), fleet, after).await?;
+    }
+    Ok(())
+}
+
+fn share(set: &MachineSet) -> Share {
+    Share { wanted: set.spec.replicas, ready: set.status.as_ref().map_or(0, |status| status.ready) }
+}
+
+pub(crate) fn revision(set: &MachineSet) -> u64 {
+    set.annotations().get(REVISION).and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// Eight hexadecimal digits of a template.
+fn digest(template: &Template) -> String {
+    let digest = Sha256::digest(serde_json::to_vec(template).unwrap_or_default());
+    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}

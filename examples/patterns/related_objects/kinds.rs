@@ -1,0 +1,88 @@
+//! The three kinds. A Fleet is to a MachineSet what a Deployment is to a ReplicaSet.
+
+use examples::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The label by which a Fleet finds its MachineSets, and a MachineSet its Machines.
+pub(crate) const FLEET: &str = "related-objects.example.com/fleet";
+/// The label that tells the Machines of two MachineSets of a Fleet apart.
+pub(crate) const TEMPLATE: &str = "related-objects.example.com/template";
+/// The annotation of a MachineSet with the number that a rollback refers to.
+pub(crate) const REVISION: &str = "related-objects.example.com/revision";
+
+#[derive(Clone, Debug, CustomResource, Deserialize, Serialize, JsonSchema)]
+#[kube(
+    group = "related-objects.example.com",
+    version = "v1",
+    kind = "Fleet",
+    namespaced,
+    status = "FleetStatus"
+)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FleetSpec {
+    pub(crate) replicas: u32,
+    /// How many of the replicas a rollout may take away at a time.
+    pub(crate) max_unavailable: u32,
+    /// How many MachineSets without Machines are kept for a rollback.
+    pub(crate) history_limit: usize,
+    pub(crate) template: Template,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Template {
+    pub(crate) image: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct FleetStatus {
+    #[serde(default)]
+    pub(crate) ready: u32,
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub(crate) conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Debug, CustomResource, Deserialize, Serialize, JsonSchema)]
+#[kube(
+    group = "related-objects.example.com",
+    version = "v1",
+    kind = "MachineSet",
+    namespaced,
+    status = "MachineSetStatus"
+)]
+pub(crate) struct MachineSetSpec {
+    pub(crate) replicas: u32,
+    pub(crate) template: Template,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct MachineSetStatus {
+    pub(crate) ready: u32,
+}
+
+#[derive(Clone, Debug, CustomResource, Deserialize, Serialize, JsonSchema)]
+#[kube(
+    group = "related-objects.example.com",
+    version = "v1",
+    kind = "Machine",
+    namespaced,
+    status = "MachineStatus"
+)]
+pub(crate) struct MachineSpec {
+    pub(crate) image: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct MachineStatus {
+    pub(crate) ready: bool,
+}
+
+// === impl Machine ===
+
+impl Machine {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.metadata.deletion_timestamp.is_none() && self.status.as_ref().is_some_and(|status| status.ready)
+    }
+}

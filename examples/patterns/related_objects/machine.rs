@@ -1,0 +1,24 @@
+//! The Machine's controller, a pretend one: every image runs at once, except `broken`, which never does.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use examples::{Cluster, drive};
+use kube::runtime::controller::Action;
+use kube::runtime::{Controller, watcher};
+use serde_json::json;
+
+use crate::kinds::Machine;
+
+pub(crate) async fn run(cluster: Cluster) -> Result<()> {
+    let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    drive(machines, cluster, reconcile).await
+}
+
+async fn reconcile(machine: Arc<Machine>, cluster: Arc<Cluster>) -> Result<Action> {
+    let runs = machine.spec.image != "broken";
+    if machine.metadata.deletion_timestamp.is_none() && runs && !machine.is_ready() {
+        cluster.change_status(&cluster.api(), machine.as_ref(), json!({"ready": true})).await?;
+    }
+    Ok(Action::await_change())
+}

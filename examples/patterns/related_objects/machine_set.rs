@@ -1,0 +1,113 @@
+//! The MachineSet's controller: keeps as many Machines as are wanted, adopts those that match and releases those that do not.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::Result;
+use examples::cluster::{bounded, is_not_found};
+use examples::{Cluster, Watched, drive};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::runtime::controller::Action;
+use kube::runtime::{Controller, watcher};
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+
+use crate::kinds::{FLEET, Machine, MachineSet, MachineSetStatus, TEMPLATE};
+
+struct Sets {
+    cluster: Cluster,
+    machines: Watched<Machine>,
+}
+
+pub(crate) async fn run(cluster: Cluster) -> Result<()> {
+    let sets = Controller::new(cluster.api::<MachineSet>(), watcher::Config::default());
+    let all = sets.store();
+    let (machines, events) = examples::watched(cluster.api::<Machine>());
+    // A Machine concerns the set that owns it and the sets whose labels it has.
+    let sets = sets.reconcile_on(examples::mapped(events, move |machine: &Machine| {
+        let concerned = |set: &Arc<MachineSet>| owns(set, machine) || selects(set, machine);
+        all.state().into_iter().filter(concerned).collect()
+    }));
+    drive(sets, Sets { cluster, machines }, reconcile).await
+}
+
+fn owns(set: &MachineSet, machine: &Machine) -> bool {
+    machine.owner_references().iter().any(|owner| Some(&owner.uid) == set.metadata.uid.as_ref())
+}
+
+fn selects(set: &MachineSet, machine: &Machine) -> bool {
+    [FLEET, TEMPLATE].iter().all(|label| {
+        let wanted = set.labels().get(*label);
+        wanted.is_some() && wanted == machine.labels().get(*label)
+    })
+}
+
+async fn reconcile(set: Arc<MachineSet>, context: Arc<Sets>) -> Result<Action> {
+    let (set, cluster) = (set.as_ref(), &context.cluster);
+    if set.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    let all = context.machines.all().await?;
+    let mut ours = Vec::new();
+    for machine in all.iter().filter(|machine| machine.metadata.deletion_timestamp.is_none()) {
+        match (owns(set, machine), selects(set, machine)) {
+            (true, true) => ours.push(Arc::clone(machine)),
+            (false, true) if machine.owner_references().is_empty() => {
+                set_owner(cluster, machine, Some(set)).await?;
+                ours.push(Arc::clone(machine));
+            }
+            (true, false) => set_owner(cluster, machine, None).await?,
+            (false, _) => {}
+        }
+    }
+    // Those that do not run go first.
+    ours.sort_by_key(|machine| (!machine.is_ready(), machine.name_any()));
+    let wanted = usize::try_from(set.spec.replicas)?;
+    for machine in ours.iter().skip(wanted) {
+        delete(cluster, machine).await?;
+    }
+    let names: BTreeSet<String> = all.iter().map(|machine| machine.name_any()).collect();
+    let free = (0..).map(|number: u32| format!("{}-{number}", set.name_any()));
+    let free = free.filter(|name| !names.contains(name));
+    for name in free.take(wanted.saturating_sub(ours.len())) {
+        create(cluster, set, &name).await?;
+    }
+    let ready = ours.iter().take(wanted).filter(|machine| machine.is_ready()).count();
+    let status = MachineSetStatus { ready: u32::try_from(ready)? };
+    if set.status.as_ref() != Some(&status) {
+        cluster.change_status(&cluster.api(), set, status).await?;
+    }
+    Ok(Action::await_change())
+}
+
+/// The name is the lowest that is free, so that a controller which does not see its last creation yet repeats it.
+async fn create(cluster: &Cluster, set: &MachineSet, name: &str) -> Result<()> {
+    let labels = json!({FLEET: set.labels().get(FLEET), TEMPLATE: set.labels().get(TEMPLATE)});
+    let metadata = json!({"labels": labels, "ownerReferences": [set.controller_owner_ref(&())]});
+    let fields = json!({"metadata": metadata, "spec": {"image": set.spec.template.image}});
+    cluster.apply::<Machine>(name, fields).await?;
+    cluster.say(format!("Machine {name} is created"));
+    Ok(())
+}
+
+async fn delete(cluster: &Cluster, machine: &Machine) -> Result<()> {
+    let name = machine.name_any();
+    cluster.say(format!("Machine {name} is deleted"));
+    match bounded(cluster.api::<Machine>().delete(&name, &DeleteParams::default())).await {
+        Err(error) if !is_not_found(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Adopts or releases. The resource version makes it a decision about the Machine as it was read: of two sets that want to
+/// adopt it, one fails.
+async fn set_owner(cluster: &Cluster, machine: &Machine, set: Option<&MachineSet>) -> Result<()> {
+    let (name, version) = (machine.name_any(), machine.resource_version());
+    let owners: Vec<_> = set.and_then(|set| set.controller_owner_ref(&())).into_iter().collect();
+    let verb = if set.is_some() { "adopted" } else { "released" };
+    let patch = Patch::Merge(json!({"metadata": {"ownerReferences": owners, "resourceVersion": version}}));
+    let parameters = PatchParams { field_manager: Some(cluster.role.clone()), ..PatchParams::default() };
+    bounded(cluster.api::<Machine>().patch(&name, &parameters, &patch)).await?;
+    cluster.say(format!("Machine {name} is {verb}"));
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! One namespace of a cluster, seen by one controller: typed clients, and server-side apply under its own name.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::client::ClientBuilder;
+use kube::runtime::conditions::is_crd_established;
+use kube::runtime::wait::await_condition;
+use kube::{Client, Config, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::Failpoint;
+
+/// No write and no wait for a definition takes longer, or it is an error.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A client, the namespace that it is for, and the name under which it writes.
+#[derive(Clone)]
+pub struct Cluster {
+    /// The client; every write passes the failpoint.
+    pub client: Client,
+    /// The only namespace that the demos touch.
+    pub namespace: String,
+    /// The name of the controller: its field manager, and the word in front of what it prints.
+    pub role: String,
+    /// Cancelled when the process is asked to end.
+    pub shutdown: CancellationToken,
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// Connects to the cluster of `config`, with a failpoint after write number `kill_after`.
+    ///
+    /// # Errors
+    ///
+    /// When the client library refuses the configuration.
+    pub fn connect(config: Config, namespace: &str, role: &str, kill_after: Option<u64>) -> Result<Self> {
+        let builder = ClientBuilder::try_from(config)?.with_layer(&Failpoint::new(kill_after));
+        let (client, shutdown) = (builder.build(), CancellationToken::new());
+        Ok(Self { client, namespace: namespace.to_owned(), role: role.to_owned(), shutdown })
+    }
+
+    /// The objects of a kind in the namespace.
+    #[must_use]
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Prints a line of the story.
+    pub fn say(&self, line: impl AsRef<str>) {
+        println!("  [{}] {}", self.role, line.as_ref());
+    }
+
+    /// States all fields that this manager wants in an object, by server-side apply, and creates it where there is none.
+    /// What was stated before and is left out now is removed. A field of another manager is a conflict, never forced:
+    /// fields have one owner in these demos.
+    ///
+    /// # Errors
+    ///
+    /// What the API server answers, or silence for 30 seconds.
+    pub async fn apply<K>(&self, name: &str, fields: Value) -> Result<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let body = Patch::Apply(identified::<K>(&(), name, fields));
+        let (api, parameters) = (self.api::<K>(), PatchParams::apply(&self.role));
+        bounded(api.patch(name, &parameters, &body)).await.with_context(|| format!("apply {name}"))
+    }
+
+    /// As [`apply`](Self::apply), to an object that was read. It carries the uid, so it does not revive a deleted one.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply), and when the object is gone.
+    pub async fn change<K: Applied>(&self, api: &Api<K>, object: &K, fields: Value) -> Result<K> {
+        let (name, body) = (object.name_any(), Patch::Apply(object.with_identity(fields)));
+        let parameters = PatchParams::apply(&self.role);
+        bounded(api.patch(&name, &parameters, &body)).await.with_context(|| format!("apply {name}"))
+    }
+
+    /// As [`change`](Self::change), for the status. The manager has a name of its own there, so that stating the status
+    /// removes nothing from the rest of the object.
+    ///
+    /// # Errors
+    ///
+    /// As [`change`](Self::change).
+    pub async fn change_status<K: Applied>(
+        &self,
+        api: &Api<K>,
+        object: &K,
+        status: impl Serialize,
+    ) -> Result<K> {
+        let (name, status) = (object.name_any(), json!({"status": serde_json::to_value(status)?}));
+        let (parameters, body) = (
+            PatchParams::apply(&format!("{}-status", self.role)),
+            Patch::Apply(object.with_identity(status)),
+        );
+        let sent = bounded(api.patch_status(&name, &parameters, &body));
+        sent.await.with_context(|| format!("apply the status of {name}"))
+    }
+
+    /// Installs definitions and waits until the API server serves them.
+    ///
+    /// # Errors
+    ///
+    /// What the API server answers, or 30 seconds without the definition being established.
+    pub async fn install(&self, definitions: &[CustomResourceDefinition]) -> Result<()> {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        for definition in definitions {
+            let name = definition.name_any();
+            let parameters = PatchParams::apply("webtroller-examples").force();
+            bounded(api.patch(&name, &parameters, &Patch::Apply(definition))).await?;
+            let established = await_condition(api.clone(), &name, is_crd_established());
+            timeout(DEADLINE, established).await.with_context(|| format!("{name} is not established"))??;
+        }
+        Ok(())
+    }
+}
+
+/// A kind with a Rust type, or an object that knows its kind.
+pub trait Applied: Resource + Clone + DeserializeOwned + Debug {
+    /// The fields, with what server-side apply needs to know about this object.
+    fn with_identity(&self, fields: Value) -> Value;
+}
+
+impl<K> Applied for K
+where
+    K: Resource<DynamicType: TypeOf<K>> + Clone + DeserializeOwned + Debug,
+{
+    fn with_identity(&self, fields: Value) -> Value {
+        let mut fields = identified::<K>(&K::DynamicType::of(self), &self.name_any(), fields);
+        fields["metadata"]["uid"] = json!(self.uid());
+        fields
+    }
+}
+
+/// The kind of an object: known from its type, or written in it.
+pub trait TypeOf<K> {
+    /// The kind of `object`.
+    fn of(object: &K) -> Self;
+}
+
+impl<K> TypeOf<K> for () {
+    fn of(_: &K) -> Self {}
+}
+
+impl TypeOf<DynamicObject> for ApiResource {
+    fn of(object: &DynamicObject) -> Self {
+        let types = object.types.clone().unwrap_or_default();
+        let gvk = GroupVersionKind::try_from(types).unwrap_or_else(|_| GroupVersionKind::gvk("", "", ""));
+        Self::from_gvk(&gvk)
+    }
+}
+
+fn identified<K: Resource>(kind: &K::DynamicType, name: &str, mut fields: Value) -> Value {
+    fields["apiVersion"] = json!(K::api_version(kind));
+    fields["kind"] = json!(K::kind(kind));
+    fields["metadata"]["name"] = json!(name);
+    fields
+}
+
+/// The answer to a request, or an error after 30 seconds.
+///
+/// # Errors
+///
+/// That of the request, or silence.
+pub async fn bounded<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T> {
+    Ok(timeout(DEADLINE, request).await.context("the API server does not answer")??)
+}
+
+/// True if the API server has answered that there is no such object.
+#[must_use]
+pub fn is_not_found(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.is_not_found())
+}

@@ -1,0 +1,132 @@
+//! What every controller of the patterns does the same way: print errors and try again, and watch a second kind.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use futures::{Stream, StreamExt, TryFutureExt, TryStreamExt};
+use kube::api::Api;
+use kube::runtime::controller::{Action, Error};
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::{Controller, WatchStreamExt, watcher};
+use kube::{Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch::{self, Receiver};
+
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What `kube` wants of an error, around what the demos have.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}: {cause}", cause = cause(error))]
+struct Failed {
+    error: anyhow::Error,
+}
+
+/// The last error of the chain: of what the API server answers, the message.
+fn cause(error: &anyhow::Error) -> String {
+    match error.root_cause().downcast_ref() {
+        Some(kube::Error::Api(status)) => status.message.clone(),
+        _ => error.root_cause().to_string(),
+    }
+}
+
+/// Runs a controller until its watches end.
+///
+/// # Errors
+///
+/// None: it has the type that patterns return.
+pub async fn drive<K, C, F>(
+    controller: Controller<K>,
+    context: C,
+    reconcile: impl Fn(Arc<K>, Arc<C>) -> F,
+) -> Result<()>
+where
+    K: Resource<DynamicType: Clone + Debug + Eq + Hash + Unpin>,
+    K: Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    F: Future<Output = Result<Action>> + Send + 'static,
+{
+    let reconcile = |object, context| reconcile(object, context).map_err(|error| Failed { error });
+    let results = controller.run(reconcile, |_, _, _| Action::requeue(RETRY), Arc::new(context));
+    let print = |result: Result<_, Error<Failed, _>>| {
+        match result {
+            // A trigger for an object that is gone by now.
+            Ok(_) | Err(Error::ObjectNotFound(_)) => {}
+            Err(error) => eprintln!("  {error}"),
+        }
+        std::future::ready(())
+    };
+    results.for_each(print).await;
+    Ok(())
+}
+
+/// The objects of a kind that a controller watches besides its own.
+pub struct Watched<K: Resource<DynamicType = ()> + 'static> {
+    store: Store<K>,
+    listed: Receiver<bool>,
+}
+
+// === impl Watched ===
+
+impl<K: Resource<DynamicType = ()> + Clone> Watched<K> {
+    /// All objects, once they have been listed.
+    ///
+    /// # Errors
+    ///
+    /// When the watch has ended before that.
+    pub async fn all(&self) -> Result<Vec<Arc<K>>> {
+        // Not `Store::wait_until_ready`: of several callers it wakes only the last, see
+        // docs/upstream/kube-store-wait-until-ready.md.
+        self.listed.clone().wait_for(|listed| *listed).await?;
+        Ok(self.store.state())
+    }
+
+    /// The objects that are known now.
+    #[must_use]
+    pub fn known(&self) -> Vec<Arc<K>> {
+        self.store.state()
+    }
+}
+
+/// Watches a kind besides the one that a controller is for: its objects, and each that has changed or was deleted. The
+/// objects are updated as the stream is read, so they are up to date when one arrives.
+pub fn watched<K>(api: Api<K>) -> (Watched<K>, impl Stream<Item = K>)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let ((store, writer), (sender, listed)) = (reflector::store(), watch::channel(false));
+    let events = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
+    let events = events.inspect_ok(move |event| {
+        if matches!(event, watcher::Event::InitDone) {
+            sender.send_replace(true);
+        }
+    });
+    // An error is followed by another attempt, after a pause.
+    let events = events.touched_objects().filter_map(|event| std::future::ready(event.ok()));
+    (Watched { store, listed }, events)
+}
+
+/// The input of `Controller::reconcile_on`: the objects of `K` that a change of an object of `W` concerns.
+pub fn mapped<W, K: Resource<DynamicType = ()>>(
+    events: impl Stream<Item = W>,
+    concerned: impl Fn(&W) -> Vec<Arc<K>>,
+) -> impl Stream<Item = ObjectRef<K>> {
+    events.flat_map(move |object| {
+        let found: Vec<_> = concerned(&object).iter().map(|it| ObjectRef::from_obj(it.as_ref())).collect();
+        futures::stream::iter(found)
+    })
+}
+
+/// As [`mapped`], to the object that a label names.
+pub fn named_by_label<W: Resource, K: Resource<DynamicType = ()>>(
+    events: impl Stream<Item = W>,
+    label: &str,
+) -> impl Stream<Item = ObjectRef<K>> {
+    events.filter_map(move |object| {
+        let name = object.labels().get(label);
+        let reference = name.map(|name| ObjectRef::new(name).within(&object.namespace().unwrap_or_default()));
+        std::future::ready(reference)
+    })
+}

@@ -1,0 +1,227 @@
+//! A demo: a control plane, controllers in processes of their own, and waits that end when something *is* so.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use control_plane::ControlPlane;
+use futures::{Stream, StreamExt};
+use k8s_openapi::NamespaceResourceScope;
+use kube::api::{Api, DeleteParams};
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Config, Resource};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::timeout;
+
+use crate::cluster::bounded;
+use crate::process::{Launch, Running};
+use crate::{Arguments, Cluster, Kill};
+
+/// Far more than any step takes; a demo that waits for longer has failed.
+const DEADLINE: Duration = Duration::from_secs(50);
+
+/// What a story is told with.
+pub struct Demo {
+    cluster: Cluster,
+    kubeconfig: Option<PathBuf>,
+    kill: Option<Kill>,
+    running: BTreeMap<String, Running>,
+    failed: (Sender<String>, Receiver<String>),
+    // Dropped last: the controllers end before the API server does.
+    _plane: Option<ControlPlane>,
+}
+
+// === impl Demo ===
+
+impl Demo {
+    /// Starts a control plane, or takes the cluster of the kubeconfig with `--here`.
+    pub(crate) async fn begin(arguments: &Arguments) -> Result<Self> {
+        let plane = match arguments.here {
+            true => None,
+            false => {
+                println!("Starting etcd, kube-apiserver and kube-controller-manager.");
+                Some(ControlPlane::start().await?)
+            }
+        };
+        let config = match &plane {
+            Some(plane) => plane.config(),
+            None => Config::infer().await?,
+        };
+        Ok(Self {
+            cluster: Cluster::connect(config, &arguments.namespace, "user", None)?,
+            kubeconfig: plane.as_ref().map(|plane| plane.kubeconfig().to_owned()),
+            kill: arguments.kill.clone(),
+            running: BTreeMap::new(),
+            failed: channel(16),
+            _plane: plane,
+        })
+    }
+
+    /// The cluster, as the user of the story sees it.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Prints the heading of a part of the story.
+    pub fn chapter(&self, text: &str) {
+        println!("\n{text}");
+    }
+
+    /// Starts a role of the pattern in a process of its own.
+    pub fn start(&mut self, role: &str) {
+        self.start_as(role, role, &[]);
+    }
+
+    /// Starts a role under another name, with further arguments: a second release of it, for instance.
+    pub fn start_as(&mut self, name: &str, role: &str, options: &[&str]) {
+        println!("  $ {role} {}", options.join(" "));
+        let (namespace, kubeconfig) = (self.cluster.namespace.clone(), self.kubeconfig.clone());
+        let options = options.iter().copied().map(str::to_owned).collect();
+        let launch = Launch { role: role.to_owned(), namespace, kubeconfig, options };
+        let kill_after = self.kill.take_if(|kill| kill.role == name).map(|kill| kill.after);
+        self.running.insert(name.to_owned(), Running::start(launch, kill_after, self.failed.0.clone()));
+    }
+
+    /// Kills a role that runs.
+    pub async fn stop(&mut self, name: &str) {
+        if let Some(running) = self.running.remove(name) {
+            running.stop().await;
+            println!("  $ kill {name}");
+        }
+    }
+
+    /// Asks a role to finish what it has begun, as a kubelet does, and waits for its end.
+    pub async fn retire(&mut self, name: &str) {
+        if let Some(running) = self.running.remove(name) {
+            running.retire().await;
+            println!("  $ {name} has ended");
+        }
+    }
+
+    /// Deletes an object and does not wait for its end.
+    ///
+    /// # Errors
+    ///
+    /// What the API server answers.
+    pub async fn delete<K>(&self, name: &str) -> Result<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        bounded(self.cluster.api::<K>().delete(name, &DeleteParams::default())).await?;
+        Ok(())
+    }
+
+    /// Waits until an object exists for which `holds`, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// After 50 seconds, or when a controller ends, with `what` was waited for.
+    pub async fn until<K>(&mut self, name: &str, what: &str, holds: impl Fn(&K) -> bool) -> Result<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        let this = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let api = self.cluster.api::<K>();
+        let found = self.until_in(api, (), this, what, |found: &[K]| found.iter().any(&holds)).await?;
+        found.into_iter().next().with_context(|| format!("{name} is gone again"))
+    }
+
+    /// Waits until an object no longer exists.
+    ///
+    /// # Errors
+    ///
+    /// As [`until`](Self::until).
+    pub async fn until_gone<K>(&mut self, name: &str) -> Result<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        let this = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let api = self.cluster.api::<K>();
+        self.until_in(api, (), this, "be gone", |found: &[K]| found.is_empty()).await.map(drop)
+    }
+
+    /// Waits until all objects of a kind with these labels satisfy `hold`, and returns them.
+    ///
+    /// # Errors
+    ///
+    /// As [`until`](Self::until).
+    pub async fn until_all<K>(
+        &mut self,
+        labels: &str,
+        what: &str,
+        hold: impl Fn(&[K]) -> bool,
+    ) -> Result<Vec<K>>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        let (api, config) = (self.cluster.api::<K>(), watcher::Config::default().labels(labels));
+        self.until_in(api, (), config, what, hold).await
+    }
+
+    /// As [`until_all`](Self::until_all), for a kind that is known at run time.
+    ///
+    /// # Errors
+    ///
+    /// As [`until`](Self::until).
+    pub async fn until_in<K>(
+        &mut self,
+        api: Api<K>,
+        kind: K::DynamicType,
+        config: watcher::Config,
+        what: &str,
+        hold: impl Fn(&[K]) -> bool,
+    ) -> Result<Vec<K>>
+    where
+        K: Resource<DynamicType: Clone + Debug + Eq + Hash>,
+        K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        let name = K::kind(&kind).into_owned();
+        let states = states(api, kind, config);
+        let wanted = async move {
+            let mut states = std::pin::pin!(states);
+            while let Some(state) = states.next().await {
+                if hold(&state) {
+                    return Ok(state);
+                }
+            }
+            bail!("the watch has ended")
+        };
+        tokio::select! {
+            found = timeout(DEADLINE, wanted) => found.with_context(|| format!("{name} must {what}, and does not"))?,
+            Some(reason) = self.failed.1.recv() => Err(anyhow!("{reason}, while {name} must {what}")),
+        }
+    }
+
+    /// Kills every role.
+    pub(crate) async fn end(mut self) {
+        for (_, running) in std::mem::take(&mut self.running) {
+            running.stop().await;
+        }
+        println!("\nThe end.");
+    }
+}
+
+/// All selected objects, after each change.
+fn states<K>(api: Api<K>, kind: K::DynamicType, config: watcher::Config) -> impl Stream<Item = Vec<K>>
+where
+    K: Resource<DynamicType: Clone + Debug + Eq + Hash>,
+    K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let writer = Writer::new(kind);
+    let reader = writer.as_reader();
+    let mut complete = false;
+    watcher(api, config).default_backoff().reflect(writer).filter_map(move |event| {
+        complete |= matches!(event, Ok(watcher::Event::InitDone));
+        let state = || reader.state().iter().map(|object| K::clone(object)).collect();
+        std::future::ready(complete.then(state))
+    })
+}

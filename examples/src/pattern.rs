@@ -1,0 +1,146 @@
+//! The command line that all patterns share, and what a pattern has to bring.
+
+use std::future::Future;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use futures::future::try_join_all;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Config;
+use tokio::io::AsyncReadExt;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Cluster, Demo};
+
+/// Time to finish what was begun, when the process is asked to end.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// A pattern: its controllers, by role, and the story of its demo.
+pub trait Pattern {
+    /// The controllers; without arguments the program runs all of them.
+    const ROLES: &'static [&'static str];
+
+    /// The definitions of all kinds of the pattern.
+    ///
+    /// # Errors
+    ///
+    /// When the API server would refuse one.
+    fn definitions(namespace: &str) -> Result<Vec<CustomResourceDefinition>>;
+
+    /// Runs a controller until it is dropped.
+    fn control(
+        role: String,
+        options: Vec<String>,
+        cluster: Cluster,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Does what users do, and waits for what the controllers make of it.
+    fn story(demo: &mut Demo) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// Arguments of every pattern.
+#[derive(Clone, Debug, Parser)]
+pub struct Arguments {
+    /// Starts a control plane, tells the story of the pattern on it, and ends.
+    #[arg(long)]
+    pub demo: bool,
+    /// With --demo: takes the cluster of the kubeconfig instead of starting one.
+    #[arg(long, requires = "demo")]
+    pub here: bool,
+    /// The namespace to work in.
+    #[arg(long, default_value = "default")]
+    pub namespace: String,
+    /// With --demo: kills a controller right after its n-th write, and starts it again.
+    #[arg(long, requires = "demo", value_name = "ROLE:N")]
+    pub kill: Option<Kill>,
+    /// Prints the CustomResourceDefinitions and ends.
+    #[arg(long)]
+    pub definitions: bool,
+    /// Runs one controller instead of all.
+    #[arg(long)]
+    pub role: Option<String>,
+    /// Ends with exit code 86 right after the n-th write.
+    #[arg(long, value_name = "N")]
+    pub kill_after: Option<u64>,
+    /// Ends when standard input does.
+    #[arg(long, hide = true)]
+    pub attached: bool,
+    /// Arguments of the role, such as --release=v2.
+    #[arg(last = true)]
+    pub options: Vec<String>,
+}
+
+/// Which controller is killed, and after which of its writes.
+#[derive(Clone, Debug)]
+pub struct Kill {
+    /// The role.
+    pub role: String,
+    /// The write, from 1.
+    pub after: u64,
+}
+
+impl FromStr for Kill {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once(':').and_then(|(role, after)| Some((role, after.parse().ok()?)));
+        let (role, after) = parsed.ok_or("write ROLE:N, such as core:3")?;
+        Ok(Self { role: role.to_owned(), after })
+    }
+}
+
+/// The `main` of a pattern.
+///
+/// # Errors
+///
+/// What went wrong, for the terminal; the exit code is 1 then.
+pub async fn run<P: Pattern>() -> Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.definitions {
+        let definitions = P::definitions(&arguments.namespace)?;
+        let texts = definitions.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
+        print!("{}", texts.join("---\n"));
+        return Ok(());
+    }
+    if arguments.demo {
+        let mut demo = Demo::begin(&arguments).await?;
+        let told = P::story(&mut demo).await;
+        demo.end().await;
+        return told;
+    }
+    let config = Config::infer().await.context("no cluster: set KUBECONFIG, or add `-- --demo`")?;
+    let shutdown = CancellationToken::new();
+    let connect = |role: &str| {
+        let cluster = Cluster::connect(config.clone(), &arguments.namespace, role, arguments.kill_after);
+        cluster.map(|cluster| Cluster { shutdown: shutdown.clone(), ..cluster })
+    };
+    let control = async {
+        if let Some(role) = arguments.role.clone() {
+            return P::control(role.clone(), arguments.options.clone(), connect(&role)?).await;
+        }
+        connect("install")?.install(&P::definitions(&arguments.namespace)?).await?;
+        let control = |role: &&str| anyhow::Ok(P::control((*role).to_owned(), Vec::new(), connect(role)?));
+        try_join_all(P::ROLES.iter().map(control).collect::<Result<Vec<_>>>()?).await.map(drop)
+    };
+    let mut control = std::pin::pin!(control);
+    tokio::select! {
+        ended = &mut control => return ended,
+        () = detached(arguments.attached) => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    shutdown.cancel();
+    // A role that serves requests finishes them; a controller has nothing to finish.
+    timeout(FAREWELL, control).await.unwrap_or(Ok(()))
+}
+
+/// Returns when the demo that started this process has ended.
+async fn detached(attached: bool) {
+    if !attached {
+        std::future::pending::<()>().await;
+    }
+    let mut ignored = [0; 64];
+    while let Ok(1..) = tokio::io::stdin().read(&mut ignored).await {}
+}

@@ -1,0 +1,76 @@
+//! The question that the plug-ins of four patterns answer: in which zones should a machine run, best first?
+//!
+//! One contract, four ways to call it: in the process, in a process started for the call, in WebAssembly, over a socket.
+
+use serde::{Deserialize, Serialize};
+
+/// The question: `{"machine": "db", "cores": 4, "zones": [{"name": "eu-1", "cents": 12}]}`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Question {
+    /// The machine that needs a zone.
+    pub machine: String,
+    /// Its size.
+    pub cores: u32,
+    /// The zones that may be named in the answer.
+    pub zones: Vec<Zone>,
+}
+
+/// A zone, with its price per core and hour.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Zone {
+    /// Its name.
+    pub name: String,
+    /// The price in cents.
+    pub cents: u32,
+}
+
+/// The answer: `{"zones": ["eu-1"]}`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Answer {
+    /// Names of offered zones, best first. What is left out is excluded.
+    pub zones: Vec<String>,
+}
+
+// === impl Question ===
+
+impl Question {
+    /// A question about a machine, with the zones of all demos.
+    #[must_use]
+    pub fn new(machine: &str, cores: u32) -> Self {
+        let zones = [("eu-1", 12), ("eu-2", 9), ("us-1", 7)];
+        let zones = zones.map(|(name, cents)| Zone { name: name.to_owned(), cents });
+        Self { machine: machine.to_owned(), cores, zones: zones.to_vec() }
+    }
+
+    /// The zones of an answer, in its order. An answer comes from another program, so it is checked like user input.
+    ///
+    /// # Errors
+    ///
+    /// When it names a zone that was not offered, or none at all.
+    pub fn check(&self, answer: &Answer) -> Result<Vec<Zone>, String> {
+        let offered = |name: &String| self.zones.iter().find(|zone| zone.name == *name).cloned();
+        let named = answer
+            .zones
+            .iter()
+            .map(|name| offered(name).ok_or_else(|| format!("zone {name} was not offered")));
+        let zones = named.collect::<Result<Vec<_>, _>>()?;
+        if zones.is_empty() { Err("no zone is left".to_owned()) } else { Ok(zones) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_held_to_the_question() {
+        let question = Question::new("a", 1);
+        let check = |zones: &[&str]| {
+            let zones = zones.iter().map(|zone| (*zone).to_owned()).collect();
+            question.check(&Answer { zones }).map(|zones| zones.len())
+        };
+        assert_eq!(check(&["us-1", "eu-1"]), Ok(2));
+        assert_eq!(check(&["mars"]), Err("zone mars was not offered".to_owned()));
+        assert_eq!(check(&[]), Err("no zone is left".to_owned()));
+    }
+}

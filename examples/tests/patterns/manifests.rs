@@ -1,0 +1,46 @@
+//! The committed manifests: the definitions are those of the programs, and the API server accepts the objects.
+
+use std::path::{Path, PathBuf};
+
+use control_plane::ControlPlane;
+use tokio::process::Command;
+
+use crate::stage::program;
+
+const PATTERNS: [&str; 4] = ["api_contract", "one_object", "out_of_process_plugins", "related_objects"];
+
+fn manifest(pattern: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns").join(pattern).join(name)
+}
+
+/// `PATTERNS_UPDATE=1` writes them.
+#[tokio::test]
+async fn the_committed_definitions_are_those_of_the_programs() {
+    for pattern in PATTERNS {
+        let output = Command::new(program(pattern)).arg("--definitions").output().await.unwrap();
+        let (printed, path) =
+            (String::from_utf8(output.stdout).unwrap(), manifest(pattern, "definitions.yaml"));
+        if std::env::var_os("PATTERNS_UPDATE").is_some() {
+            std::fs::write(&path, &printed).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(committed, printed, "{}: run with PATTERNS_UPDATE=1", path.display());
+    }
+}
+
+#[tokio::test]
+async fn the_api_server_accepts_the_committed_objects() {
+    let plane = ControlPlane::shared().await.unwrap();
+    for pattern in PATTERNS {
+        let kubectl = async |arguments: &[&str], file: &str| {
+            let mut command = plane.kubectl();
+            command.args(arguments).arg(manifest(pattern, file));
+            let output = command.output().await.unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{pattern} {arguments:?}: {errors}");
+        };
+        kubectl(&["apply", "--server-side", "--force-conflicts", "-f"], "definitions.yaml").await;
+        kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f"], "definitions.yaml").await;
+        kubectl(&["apply", "--server-side", "--dry-run=server", "-f"], "objects.yaml").await;
+    }
+}

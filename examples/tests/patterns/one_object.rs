@@ -1,0 +1,35 @@
+//! One object, several controllers: order, absence, ownership.
+
+use crate::stage::{Told, kill_at_every_write, tell};
+
+async fn check(told: &Told) {
+    let machines = told.objects("one-object.example.com", "v1", "Machine").await;
+    assert_eq!(machines.keys().collect::<Vec<_>>(), ["c"], "{}", told.story);
+    let c = &machines["c"]["metadata"];
+    let finalizers = c["finalizers"].as_array().unwrap();
+    for name in ["instance", "drain"] {
+        assert!(finalizers.contains(&format!("one-object.example.com/{name}").into()), "{c}");
+    }
+    assert_eq!(c["annotations"]["one-object.example.com/cents-per-hour"], "12");
+    assert_eq!(Told::reason(&machines["c"], "Ready"), "Running");
+    assert_eq!(told.config_maps().await, ["instance-c", "job-c"], "nothing is left behind, c is untouched");
+}
+
+#[tokio::test]
+async fn three_controllers_share_a_machine() {
+    let told = tell("one_object", &[]).await;
+    check(&told).await;
+    let story = &told.story;
+    let at = |text: &str| story.find(text).unwrap_or_else(|| panic!("{text} is missing in\n{story}"));
+    assert!(at("c has fields of") < at("conflict"), "{story}");
+    assert!(at("job-a leaves a") < at("instance-a is released"), "drained first:\n{story}");
+    assert!(at("which `drain` has set and must remove") < at("job-b leaves b"), "{story}");
+    assert!(at("job-b leaves b") < at("instance-b is released"), "{story}");
+}
+
+#[tokio::test]
+async fn controllers_that_are_killed_at_any_write_converge_at_their_next_start() {
+    for role in ["machine", "drain", "drain again", "cost"] {
+        kill_at_every_write("one_object", role, check).await;
+    }
+}

@@ -1,0 +1,38 @@
+//! Out-of-process plug-ins: registration, an upgrade under load, back pressure, and a plug-in that dies.
+
+use crate::stage::{Told, kill_at_every_write, tell};
+
+async fn check(told: &Told) {
+    let machines = told.objects("plugins.example.com", "v1", "Machine").await;
+    let names: String = machines.keys().map(|name| format!("{name} ")).collect();
+    assert_eq!(names, "a b1 b2 b3 b4 c1 c2 c3 c4 d1 d2 d3 d4 e f g s1 s2 s3 s4 ", "{}", told.story);
+    for (name, machine) in &machines {
+        assert_eq!(Told::reason(machine, "Placed"), "Placed", "{name}: {}", told.story);
+    }
+    let extensions = told.objects("plugins.example.com", "v1", "Extension").await;
+    assert_eq!(extensions.keys().collect::<Vec<_>>(), ["cheapest", "keep"]);
+    for extension in extensions.values() {
+        assert_eq!(Told::reason(extension, "Ready"), "Discovered");
+        assert_eq!(extension["status"]["version"], "v2");
+    }
+}
+
+#[tokio::test]
+async fn plug_ins_come_go_and_are_upgraded_under_load_without_a_failed_machine() {
+    let told = tell("out_of_process_plugins", &[]).await;
+    check(&told).await;
+    let (calm, failing) = told.story.split_once("\n4. ").unwrap();
+    assert!(!calm.contains("ExtensionFailed") && !calm.contains("without "), "{calm}");
+    assert!(calm.contains("a caller with a certificate of another authority is refused"), "{calm}");
+    assert!(calm.contains("saturated"), "{calm}");
+    for text in ["without keep", "circuit Open", "ExtensionFailed: keep"] {
+        assert!(failing.contains(text), "{text} is missing in\n{failing}");
+    }
+}
+
+#[tokio::test]
+async fn a_controller_or_plug_in_that_is_killed_at_any_write_converges_at_its_next_start() {
+    for role in ["placement", "cheapest-v2", "keep"] {
+        kill_at_every_write("out_of_process_plugins", role, check).await;
+    }
+}

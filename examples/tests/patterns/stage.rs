@@ -1,0 +1,100 @@
+//! Runs a demo in a namespace of its own on the API server that all tests share.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use control_plane::ControlPlane;
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
+use kube::{Client, ResourceExt};
+use serde_json::Value;
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Demos at a time: each is several processes.
+static PLACES: Semaphore = Semaphore::const_new(4);
+
+/// A demo that has ended well.
+pub(crate) struct Told {
+    pub(crate) story: String,
+    client: Client,
+    pub(crate) namespace: String,
+}
+
+/// Cargo builds the examples of a package beside its tests, before it runs those.
+pub(crate) fn program(pattern: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().and_then(Path::parent).unwrap().join("examples").join(pattern)
+}
+
+/// Runs the demo of a pattern on the shared API server.
+pub(crate) async fn tell(pattern: &str, arguments: &[&str]) -> Told {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let _place = PLACES.acquire().await.unwrap();
+    let plane = ControlPlane::shared().await.unwrap();
+    let client = plane.client().unwrap();
+    let namespace = format!("demo-{}", NEXT.fetch_add(1, Ordering::SeqCst));
+    let api: Api<Namespace> = Api::all(client.clone());
+    let mut object = Namespace::default();
+    object.metadata.name = Some(namespace.clone());
+    api.create(&PostParams::default(), &object).await.unwrap();
+    let mut command = Command::new(program(pattern));
+    command.args(["--demo", "--here", "--namespace", &namespace]).args(arguments);
+    command.env("KUBECONFIG", plane.kubeconfig()).env("RUST_BACKTRACE", "0").kill_on_drop(true);
+    let output = timeout(Duration::from_secs(300), command.output()).await.expect("it must end").unwrap();
+    let story = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{pattern} {arguments:?}:\n{story}\n{errors}");
+    Told { story, client, namespace }
+}
+
+/// Kills `role` after its first write, in another run after its second, and so on until a run ends before; each time the
+/// next start of the role has to reach what `check` asserts. Returns the number of places at which it was killed.
+pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&Told)) -> u32 {
+    let runs = futures::stream::iter(1_u32..);
+    let runs = runs.map(async |write| tell(pattern, &["--kill", &format!("{role}:{write}")]).await);
+    let mut runs = std::pin::pin!(runs.buffered(4));
+    let mut killed = 0;
+    while let Some(told) = runs.next().await {
+        check(&told).await;
+        if !told.story.contains("was killed") {
+            break;
+        }
+        killed += 1;
+    }
+    assert!(killed > 0, "{role} writes nothing");
+    println!("{pattern}: {role} was killed at each of its {killed} writes");
+    killed
+}
+
+// === impl Told ===
+
+impl Told {
+    /// The objects of a kind in the namespace, by name.
+    pub(crate) async fn objects(&self, group: &str, version: &str, kind: &str) -> BTreeMap<String, Value> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
+        let all = api.list(&ListParams::default()).await.unwrap();
+        all.into_iter().map(|object| (object.name_any(), serde_json::to_value(object).unwrap())).collect()
+    }
+
+    /// The names of the ConfigMaps that the demo left in the namespace.
+    pub(crate) async fn config_maps(&self) -> Vec<String> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
+        let all = api.list(&ListParams::default()).await.unwrap();
+        let names = all.into_iter().map(|map| map.name_any());
+        names.filter(|name| name != "kube-root-ca.crt").collect()
+    }
+
+    /// The reason of a condition of an object.
+    #[track_caller]
+    pub(crate) fn reason(object: &Value, r#type: &str) -> String {
+        let conditions = object["status"]["conditions"].as_array().expect("conditions");
+        let found = conditions.iter().find(|condition| condition["type"] == r#type).expect("the condition");
+        found["reason"].as_str().expect("a reason").to_owned()
+    }
+}
