@@ -88,6 +88,7 @@ impl Routes for Metrics {
 }
 
 fn describe() {
+    describe_audit();
     describe_counter!(
         "gatekeeper_validation_request_count_total",
         "Requests that the validating webhook answered."
@@ -122,16 +123,6 @@ fn describe() {
         "webtroller_repairs_total",
         "Objects restored after another client changed or deleted them."
     );
-    describe_gauge!("gatekeeper_violations", "Violations in the cluster now.");
-    describe_histogram!(
-        "gatekeeper_audit_duration_seconds",
-        "Time of the first pass, and of each comparison with the cluster."
-    );
-    describe_gauge!("gatekeeper_audit_last_run_time", "When the last of these began, in seconds since 1970.");
-    describe_gauge!(
-        "gatekeeper_audit_last_run_end_time",
-        "When the last of these ended, in seconds since 1970."
-    );
     describe_gauge!("webtroller_ready", "1 while this pod is ready.");
     describe_gauge!("webtroller_stale_watches", "Kinds whose changes have not been seen for half a minute.");
     describe_gauge!("webtroller_enforcement_suspended", "1 while a BreakGlass object suspends enforcement.");
@@ -143,5 +134,23 @@ fn describe() {
     describe_counter!(
         "webtroller_violations_total",
         "Violations found by the webhook, by what follows from them: deny, warn or dryrun."
+    );
+}
+
+fn describe_audit() {
+    describe_gauge!("gatekeeper_violations", "Violations in the cluster now.");
+    describe_histogram!(
+        "gatekeeper_audit_duration_seconds",
+        "Time of the first pass, and of each comparison with the cluster."
+    );
+    describe_gauge!("gatekeeper_audit_last_run_time", "When the last of these began, in seconds since 1970.");
+    describe_gauge!(
+        "gatekeeper_audit_last_run_end_time",
+        "When the last of these ended, in seconds since 1970."
+    );
+    describe_counter!("webtroller_audit_objects_judged_total", "Objects that the audit judged.");
+    describe_counter!(
+        "webtroller_audit_drift_total",
+        "Verdicts that a verification found out of date; should stay 0."
     );
 }
