@@ -4,7 +4,7 @@ use std::fmt;
 
 use rego_compat::{EvalError, Externals, Silent, Value};
 
-/// Hears what policies in Rego print, see [`Compiler::heard_by`](crate::policyset::Compiler::heard_by).
+/// Hears what policies in Rego print, see [`Compiler::with_print_listener`](crate::policyset::Compiler::with_print_listener).
 pub trait Listener: fmt::Debug + Send + Sync {
     /// Takes what one call of `print` wrote, without a newline. Called on the thread that judges.
     fn hear(&self, line: &str);

@@ -61,7 +61,7 @@ impl Compiler {
 
     /// The same, with somebody who hears what policies in Rego print.
     #[must_use]
-    pub fn heard_by(mut self, listener: &Arc<dyn Listener>) -> Self {
+    pub fn with_print_listener(mut self, listener: &Arc<dyn Listener>) -> Self {
         let heard =
             |driver: &Arc<dyn Driver>| driver.with_print_listener(listener).unwrap_or_else(|| driver.clone());
         self.drivers = self.drivers.iter().map(heard).collect();

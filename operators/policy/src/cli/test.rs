@@ -192,7 +192,7 @@ fn warnings(args: &TestArgs, gathered: &Gathered, assembly: &Assembly) -> Vec<Wa
 fn compiler(args: &TestArgs, prints: &Arc<Prints>) -> Compiler {
     let listener: Arc<dyn Listener> = prints.clone();
     let compiler = args.engine.compiler();
-    if args.verbose { compiler.heard_by(&listener) } else { compiler }
+    if args.verbose { compiler.with_print_listener(&listener) } else { compiler }
 }
 
 fn problem(error: &InputError) -> Problem {

@@ -101,7 +101,7 @@ impl Manner<'_> {
     fn listening(&self, compiler: Compiler) -> Compiler {
         let Some(prints) = &self.prints else { return compiler };
         let listener: Arc<dyn Listener> = prints.clone();
-        compiler.heard_by(&listener)
+        compiler.with_print_listener(&listener)
     }
 
     /// What was printed since the last time.
