@@ -103,11 +103,35 @@ impl Cluster {
         object: &K,
         status: impl Serialize,
     ) -> Result<K> {
-        let (name, status) = (object.name_any(), json!({"status": serde_json::to_value(status)?}));
-        let (parameters, body) = (
-            PatchParams::apply(&format!("{}-status", self.role)),
-            Patch::Apply(object.with_identity(status)),
-        );
+        self.send_status(api, object, json!({}), status).await
+    }
+
+    /// As [`change_status`](Self::change_status), if nothing has changed the object since it was read: for a decision that must
+    /// not be taken twice by a controller that does not see its last write yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`change`](Self::change), and a conflict when the object has changed.
+    pub async fn decide_status<K: Applied>(
+        &self,
+        api: &Api<K>,
+        object: &K,
+        status: impl Serialize,
+    ) -> Result<K> {
+        let version = json!({"metadata": {"resourceVersion": object.resource_version()}});
+        self.send_status(api, object, version, status).await
+    }
+
+    async fn send_status<K: Applied>(
+        &self,
+        api: &Api<K>,
+        object: &K,
+        mut body: Value,
+        status: impl Serialize,
+    ) -> Result<K> {
+        let (name, parameters) = (object.name_any(), PatchParams::apply(&format!("{}-status", self.role)));
+        body["status"] = serde_json::to_value(status)?;
+        let body = Patch::Apply(object.with_identity(body));
         let sent = bounded(api.patch_status(&name, &parameters, &body));
         sent.await.with_context(|| format!("apply the status of {name}"))
     }

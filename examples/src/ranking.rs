@@ -1,6 +1,6 @@
-//! The question that the plug-ins of four patterns answer: in which zones should a machine run, best first?
+//! The question that the plug-ins of three patterns answer: in which zones should a machine run, best first?
 //!
-//! One contract, four ways to call it: in the process, in a process started for the call, in WebAssembly, over a socket.
+//! One contract, called in the process, in a process started for the call, over a Unix socket and over HTTPS.
 
 use serde::{Deserialize, Serialize};
 

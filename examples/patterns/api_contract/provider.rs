@@ -95,7 +95,8 @@ impl Cloud {
         let mut merger = Merger::new().grant("status", "contract").mount(own);
         for version in contract_versions {
             let mut fields = contract::fragment(version);
-            if let Some(status) = fields["properties"]["status"]["properties"].as_object_mut()
+            if let Some(status) =
+                fields.pointer_mut("/properties/status/properties").and_then(Value::as_object_mut)
                 && !self.keeps_contract
             {
                 status.remove("initialization");
@@ -139,10 +140,9 @@ async fn reconcile(object: Arc<DynamicObject>, provider: Arc<Provider>) -> Resul
     if object.data.pointer("/spec/providerID").and_then(Value::as_str) != Some(&id) {
         // The finalizer first: an instance without one would be left behind if the object were deleted now.
         let finalizers = json!({"metadata": {"finalizers": [finalizer]}});
-        cluster.change(api, object, finalizers.clone()).await?;
+        cluster.change(api, object, finalizers).await?;
         cluster.apply::<ConfigMap>(&instance, json!({"data": {"cores": cores.to_string()}})).await?;
-        let mut with_id = finalizers;
-        with_id["spec"] = json!({"providerID": id});
+        let with_id = json!({"metadata": {"finalizers": [finalizer]}, "spec": {"providerID": id}});
         cluster.change(api, object, with_id).await?;
         cluster.say(format!("{name} runs as {id}"));
     }

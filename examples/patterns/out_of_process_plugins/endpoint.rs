@@ -55,7 +55,10 @@ impl Endpoint {
         let (client, patience) = (connect(extension, &address, identity).await?, extension.timeout());
         let offered = timeout(patience, ask(&client, Request::get("/discovery"), &json!({}))).await??;
         let offers = |version: &&str| {
-            offered["hooks"]["rank"].as_array().is_some_and(|all| all.contains(&json!(version)))
+            offered
+                .pointer("/hooks/rank")
+                .and_then(Value::as_array)
+                .is_some_and(|all| all.contains(&json!(version)))
         };
         let version = VERSIONS.into_iter().find(offers);
         let version =
@@ -103,7 +106,8 @@ impl Endpoint {
         // Version 1 has no prices.
         let mut body = json!(question);
         if self.version == "v1" {
-            body["zones"] = question.zones.iter().map(|zone| json!(zone.name)).collect();
+            let names = question.zones.iter().map(|zone| json!(zone.name)).collect();
+            body.as_object_mut().map(|fields| fields.insert("zones".to_owned(), names));
         }
         let answer = timeout(self.patience, ask(&self.client, request, &body)).await;
         let answer = answer.map_err(|_| anyhow!("no answer in {} s", self.patience.as_secs())).flatten();

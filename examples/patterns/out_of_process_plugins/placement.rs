@@ -68,7 +68,9 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
     let mut discovered = Ok(known.clone());
     if known.as_ref().map(|endpoint| &endpoint.address) != extension.spec.endpoint.as_ref() {
         let found = Endpoint::discover(extension, &placement.identity, Arc::clone(&placement.changed)).await;
-        discovered = found.map(|endpoint| Some(placement.keep(extension, endpoint)));
+        // Complete, or an Extension that is not listed yet would be taken for a deleted one.
+        let live = placement.extensions.all().await?;
+        discovered = found.map(|endpoint| Some(placement.keep(extension, endpoint, &live)));
     }
     let before = extension.status.clone().unwrap_or_default();
     let failure = discovered.as_ref().err().map(|error| format!("{error:#}"));
@@ -109,12 +111,11 @@ impl Placement {
         endpoints.get(&extension.uid()?).cloned()
     }
 
-    fn keep(&self, extension: &Extension, endpoint: Endpoint) -> Arc<Endpoint> {
+    fn keep(&self, extension: &Extension, endpoint: Endpoint, live: &[Arc<Extension>]) -> Arc<Endpoint> {
         let endpoint = Arc::new(endpoint);
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         // Those of deleted Extensions go here: their calls that are under way keep their own reference.
-        let live: Vec<_> = self.extensions.known().iter().filter_map(|extension| extension.uid()).collect();
-        endpoints.retain(|uid, _| live.contains(uid));
+        endpoints.retain(|uid, _| live.iter().any(|extension| extension.uid().as_ref() == Some(uid)));
         endpoints.insert(extension.uid().unwrap_or_default(), Arc::clone(&endpoint));
         endpoint
     }
@@ -174,7 +175,7 @@ async fn report(cluster: &Cluster, machine: &Machine, zone: Option<String>, why:
     if after != before {
         let place = after.zone.as_deref().unwrap_or("nowhere yet");
         cluster.say(format!("Machine {}: {place} ({}: {})", machine.name_any(), why.0, why.1));
-        cluster.change_status(&cluster.api(), machine, after).await?;
+        cluster.decide_status(&cluster.api(), machine, after).await?;
     }
     Ok(())
 }

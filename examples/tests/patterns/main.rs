@@ -4,8 +4,20 @@
 #![allow(missing_docs, clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "tests")]
 
 mod api_contract;
+mod in_process_plugins;
 mod manifests;
 mod one_object;
 mod out_of_process_plugins;
 mod related_objects;
+mod sidecar_plugins;
 mod stage;
+
+// The pure parts of the patterns, whose unit tests run here: Cargo does not run those of examples.
+#[path = "../../patterns/out_of_process_plugins/breaker.rs"]
+#[allow(dead_code, reason = "only its unit tests run here")]
+mod breaker;
+#[path = "../../patterns/one_object/machine.rs"]
+#[allow(dead_code, reason = "only its unit tests run here")]
+mod machine;
+#[path = "../../patterns/related_objects/rollout.rs"]
+mod rollout;

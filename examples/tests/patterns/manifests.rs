@@ -7,7 +7,14 @@ use tokio::process::Command;
 
 use crate::stage::program;
 
-const PATTERNS: [&str; 4] = ["api_contract", "one_object", "out_of_process_plugins", "related_objects"];
+const PATTERNS: [&str; 6] = [
+    "api_contract",
+    "in_process_plugins",
+    "one_object",
+    "out_of_process_plugins",
+    "related_objects",
+    "sidecar_plugins",
+];
 
 fn manifest(pattern: &str, name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns").join(pattern).join(name)

@@ -1,0 +1,23 @@
+//! In-process and executable plug-ins: what misbehaves is named, and hurts nobody else.
+
+use crate::stage::{Told, tell};
+
+#[tokio::test]
+async fn programs_that_misbehave_leave_the_controller_alive_and_are_named() {
+    let told = tell("in_process_plugins", &[]).await;
+    let machines = told.objects("strategies.example.com", "v1", "Machine").await;
+    for name in ["builtin", "program", "nosy", "after"] {
+        assert_eq!(Told::reason(&machines[name], "Placed"), "Placed", "{name}: {}", told.story);
+    }
+    for (name, message) in [
+        ("hangs", "hangs did not answer in 10 s"),
+        ("floods", "floods answered with more than 65536 bytes"),
+        ("crashes", "crashes ended with signal: 11"),
+        ("lies", "lies its answer is not of protocol v1"),
+        ("too-new", "too-new speaks protocol v7, and v1 is spoken here"),
+        ("missing", "missing is not among"),
+    ] {
+        let condition = &machines[name]["status"]["conditions"][0];
+        assert!(condition["message"].as_str().unwrap().starts_with(message), "{condition}");
+    }
+}
