@@ -130,7 +130,8 @@ impl Cluster {
         status: impl Serialize,
     ) -> Result<K> {
         let (name, parameters) = (object.name_any(), PatchParams::apply(&format!("{}-status", self.role)));
-        body["status"] = serde_json::to_value(status)?;
+        let status = serde_json::to_value(status)?;
+        body.as_object_mut().map(|fields| fields.insert("status".to_owned(), status));
         let body = Patch::Apply(object.with_identity(body));
         let sent = bounded(api.patch_status(&name, &parameters, &body));
         sent.await.with_context(|| format!("apply the status of {name}"))

@@ -62,6 +62,7 @@ fn zone(machine: &Machine) -> Option<&String> {
 
 /// Discovers a plug-in when its Extension has a new endpoint, and writes down what is known about it. The former endpoint is
 /// called until the new one has answered, so that an upgrade fails no Machine.
+#[allow(clippy::redundant_allocation, reason = "a kube Controller hands its context out in an Arc")]
 async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> Result<Action> {
     let (extension, cluster) = (extension.as_ref(), &placement.cluster);
     let known = placement.endpoint(extension);
@@ -140,6 +141,7 @@ impl Placement {
 
 // === placing ===
 
+#[allow(clippy::redundant_allocation, reason = "as above")]
 async fn place(machine: Arc<Machine>, placement: Arc<Arc<Placement>>) -> Result<Action> {
     let (machine, cluster) = (machine.as_ref(), &placement.cluster);
     if zone(machine).is_some() {

@@ -6,7 +6,7 @@
 
 mod fixtures;
 mod flags;
+mod gatekeeper_flags;
 mod generated;
-mod manager_flags;
 mod program;
 mod scalars;
