@@ -1,7 +1,8 @@
 //! Programs as plug-ins, as those of CNI and Velero: found in a folder, asked for their version, called with JSON over standard
 //! input and output.
 //!
-//! A program gets no environment, ten seconds, and 64 KiB of output, and everything that it has started ends with it.
+//! A program gets no environment, ten seconds, and 64 KiB of output, and everything that it has started ends with it,
+//! unless the controller itself is killed while the program runs.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
