@@ -116,6 +116,32 @@ impl Reads {
 
 fn key(position: usize, value: &RegoValue) -> DependencyKey {
     let mut hasher = DefaultHasher::new();
-    (position, value.to_json_str()).hash(&mut hasher);
+    position.hash(&mut hasher);
+    match value {
+        // 1 and 1.0 are equal, and so are -0 and 0.
+        RegoValue::Number(number) => number.as_f64().map(|number| (number + 0.0).to_bits()).hash(&mut hasher),
+        // What is equal has equally many parts, which may be numbers.
+        RegoValue::Array(list) => list.len().hash(&mut hasher),
+        RegoValue::Set(set) => set.len().hash(&mut hasher),
+        RegoValue::Object(object) => object.len().hash(&mut hasher),
+        other => other.to_json_str().hash(&mut hasher),
+    }
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_have_equal_keys_however_they_are_written() {
+        let value = |text| RegoValue::from_json_str(text).unwrap();
+        for (one, other) in [("1", "1.0"), ("0", "-0.0"), ("[1]", "[1.0]"), ("{\"a\": 100}", "{\"a\": 1e2}")]
+        {
+            assert_eq!(value(one), value(other));
+            assert_eq!(key(0, &value(one)), key(0, &value(other)), "{one} {other}");
+        }
+        assert_ne!(key(0, &value("1")), key(1, &value("1")));
+        assert_ne!(key(0, &value("\"a\"")), key(0, &value("\"b\"")));
+    }
 }
