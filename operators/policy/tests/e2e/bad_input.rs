@@ -86,7 +86,11 @@ async fn a_template_that_does_not_compile_says_so_and_nothing_else_changes() {
     let operator = cluster.operator().await;
     cluster.quickstart().await;
 
+    // It can only be stored while nobody checks it.
+    operator.stop().await;
+    cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
     cluster.apply(BROKEN).await;
+    let operator = cluster.operator().await;
     let broken = ["constrainttemplate", "broken"];
     cluster
         .must(&["wait", "--for=condition=Ingested=False", "--timeout=120s", "constrainttemplate/broken"])

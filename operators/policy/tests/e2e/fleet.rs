@@ -246,7 +246,7 @@ async fn pods_that_start_together_on_an_empty_cluster_write_each_object_at_most_
 
 /// Policy changes to make; few in CI.
 fn changes() -> u64 {
-    std::env::var("WEBTROLLER_POLICY_CHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+    std::env::var("WEBTROLLER_POLICY_CHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
 
 #[tokio::test]
