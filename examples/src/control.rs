@@ -1,4 +1,4 @@
-//! What every controller of the patterns does the same way: print errors and try again, and watch a second kind.
+//! Shared by the controllers of the patterns: printing errors, retrying, and watching a second kind.
 
 use std::fmt::Debug;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! In-process and executable plug-ins: what misbehaves is named, and hurts nobody else.
+//! In-process and executable plug-ins: a plug-in that misbehaves is named in a condition and does not affect the others.
 
 use crate::stage::{Told, tell};
 

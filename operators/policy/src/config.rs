@@ -1,8 +1,12 @@
-//! What SyncSets and the Config say: the kinds to sync, and the Namespaces that processes leave out.
+//! The fields of SyncSets and of the Config: the kinds to sync, and the Namespaces that each process excludes.
 
 use constraint_framework::api::{FieldError, FieldErrors};
+use constraint_framework::review::Document;
 use constraint_framework::target::Glob;
 use serde_json::Value;
+
+/// The name of the Config that is used; others are ignored.
+pub const CONFIG_NAME: &str = "config";
 
 /// A part of the operator that may leave Namespaces out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +50,12 @@ impl ExcludedNamespaces {
             |entry: &&Entry| entry.processes.iter().any(|named| named == "*" || named == process.name());
         let mut globs = self.0.iter().filter(concerns).flat_map(|entry| &entry.namespaces);
         !namespace.is_empty() && globs.any(|glob| glob.matches(namespace))
+    }
+
+    /// Returns whether `process` leaves out an object: by its Namespace, or for a Namespace by its own name.
+    pub fn contains_object(&self, process: Process, object: &Document) -> bool {
+        let namespace = if object.is_namespace() { object.name() } else { object.namespace() };
+        self.contains(process, namespace)
     }
 
     /// Reads `spec.match` of a Config.

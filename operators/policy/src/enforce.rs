@@ -12,3 +12,8 @@ mod webhook;
 pub use label_guard::{ExemptNamespaces, LabelGuard};
 pub use namespaces::{NamespaceError, Namespaces, NoNamespaces};
 pub use webhook::Webhook;
+
+/// Returns whether a request is about a Namespace.
+fn is_namespace(request: &admission_server::AdmissionRequest) -> bool {
+    request.kind.kind == "Namespace" && request.kind.group.is_empty()
+}

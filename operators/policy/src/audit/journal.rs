@@ -27,7 +27,7 @@ pub(super) struct Journal {
 impl Journal {
     pub(super) fn new(_: &AuditContext) -> Self {
         metrics::gauge!("gatekeeper_audit_last_run_time").set(seconds());
-        // Known from the beginning, so that an alert can tell 0 from nothing.
+        // Registered before the first increment, so that an alert can distinguish 0 from absence.
         metrics::counter!("webtroller_audit_drift_total").increment(0);
         metrics::counter!("webtroller_audit_objects_judged_total").increment(0);
         for change in ["new", "resolved"] {

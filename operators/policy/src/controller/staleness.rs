@@ -39,7 +39,7 @@ fn stale(watches: &[Watched], now: Instant) -> Vec<String> {
         let is_broken = match watch.status {
             GvkStatus::Stale { .. } | GvkStatus::Degraded { .. } => true,
             GvkStatus::Forbidden { .. } | GvkStatus::Unwatchable { .. } => true,
-            // A long list is no fault while its pages come.
+            // A list that still receives pages is slow, not stale.
             GvkStatus::Listing => is_silent,
             _ => false,
         };

@@ -7,9 +7,6 @@ use pod_status::{ParentKey, ParentRef};
 use serde::Deserialize;
 use watch_manager::WatchedObject;
 
-/// Name of the one Config that counts; it is in the operator's namespace.
-pub(super) const CONFIG_NAME: &str = "config";
-
 /// The SyncSets and the Config, and the kinds that each asks for.
 #[derive(Debug, Default)]
 pub(super) struct SyncSources(BTreeMap<ParentRef, SyncSource>);

@@ -6,6 +6,8 @@ use admission_server::{AdmissionHandler, AdmissionRequest, AdmissionResponse};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 
+use super::is_namespace;
+
 /// Namespaces with this label are not sent to the webhook.
 const IGNORE_LABEL: &str = "admission.gatekeeper.sh/ignore";
 
@@ -51,8 +53,7 @@ struct Metadata {
 
 impl LabelGuard {
     fn judge(&self, request: &AdmissionRequest) -> AdmissionResponse {
-        let is_namespace = request.kind.kind == "Namespace" && request.kind.group.is_empty();
-        if !is_namespace || request.operation == "DELETE" {
+        if !is_namespace(request) || request.operation == "DELETE" {
             return AdmissionResponse::allow();
         }
         let object = match request.object::<Labelled>() {

@@ -15,12 +15,10 @@ use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
 use super::lockout::{ALLOWED, Lockout, lockout};
-use crate::config;
+use crate::config::{self, CONFIG_NAME};
 
 /// The groups of Configs and SyncSets.
 const SYNC_GROUPS: [&str; 2] = ["config.gatekeeper.sh", "syncset.gatekeeper.sh"];
-/// The only name of a Config.
-const CONFIG_NAME: &str = "config";
 
 /// The warnings about an object of the operator's own kinds; none about others.
 ///
@@ -28,6 +26,7 @@ const CONFIG_NAME: &str = "config";
 /// The refusal, with everything that is wrong.
 pub(super) fn check(
     request: &AdmissionRequest,
+    compiler: &Compiler,
     policies: &PolicySet,
     budget: &Budget,
 ) -> Result<Vec<String>, AdmissionResponse> {
@@ -38,8 +37,8 @@ pub(super) fn check(
     }
     match changed(request) {
         Ok(None) => Ok(Vec::new()),
-        Ok(Some(manifest)) if group == TEMPLATES_GROUP => template(&manifest),
-        Ok(Some(manifest)) if group == CONSTRAINTS_GROUP => constraint(&manifest, policies, budget),
+        Ok(Some(manifest)) if group == TEMPLATES_GROUP => template(&manifest, compiler),
+        Ok(Some(manifest)) if group == CONSTRAINTS_GROUP => constraint(&manifest, compiler, policies, budget),
         Ok(Some(manifest)) => sync(request, &manifest),
         Err(error) => Err(AdmissionResponse::error(format!("the object cannot be read: {error}"))),
     }
@@ -57,19 +56,20 @@ fn changed(request: &AdmissionRequest) -> serde_json::Result<Option<Value>> {
     Ok(Some(object).filter(|_| !is_same && !is_deleted))
 }
 
-fn template(manifest: &Value) -> Result<Vec<String>, AdmissionResponse> {
+fn template(manifest: &Value, compiler: &Compiler) -> Result<Vec<String>, AdmissionResponse> {
     let template = ConstraintTemplate::from_value(manifest).map_err(|errors| refuse(&lines(&errors)))?;
-    let compiled = Compiler::default().compile(&template).map_err(|error| refuse(&reasons(&error)))?;
+    let compiled = compiler.compile(&template).map_err(|error| refuse(&reasons(&error)))?;
     Ok(compiled.warnings().map(ToString::to_string).collect())
 }
 
 fn constraint(
     manifest: &Value,
+    compiler: &Compiler,
     policies: &PolicySet,
     budget: &Budget,
 ) -> Result<Vec<String>, AdmissionResponse> {
     let constraint = Constraint::from_value(manifest).map_err(|errors| refuse(&lines(&errors)))?;
-    let checked = Compiler::default().check_constraint(&constraint, &AdmissionTarget);
+    let checked = compiler.check_constraint(&constraint, &AdmissionTarget);
     checked.map_err(|errors| refuse(&lines(&errors)))?;
     // Without its template it denies nothing yet; its parameters are checked by the API server.
     let Ok(alone) = policies.with_only(&constraint) else { return Ok(Vec::new()) };

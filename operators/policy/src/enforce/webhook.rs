@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use admission_server::{AdmissionHandler, AdmissionRequest, AdmissionResponse};
 use constraint_framework::driver::Budget;
+use constraint_framework::policyset::Compiler;
 use constraint_framework::review::{Document, EnforcementPoint, Verdict};
 use constraint_framework::target::AdmissionTarget;
 use futures::future::BoxFuture;
@@ -16,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::config::Process;
 use crate::handle::{InForce, PolicyHandle};
 
-use super::{Namespaces, deny_log, own_kinds};
+use super::{Namespaces, deny_log, is_namespace, own_kinds};
 
 /// The part of the time to the deadline that is kept for writing the answer.
 const ANSWER: Duration = Duration::from_millis(100);
@@ -35,6 +36,8 @@ pub struct Webhook {
     permits: Arc<Semaphore>,
     guard: AnswerGuard,
     logs_denies: bool,
+    /// Checks templates before they are stored. One for all requests: it keeps the match schema that it has checked.
+    compiler: Compiler,
 }
 
 impl std::fmt::Debug for Webhook {
@@ -58,6 +61,7 @@ impl Webhook {
             permits: Arc::new(Semaphore::new(concurrency.max(1))),
             guard: Box::new(|| Ok(())),
             logs_denies: false,
+            compiler: Compiler::default(),
         }
     }
 
@@ -111,15 +115,13 @@ impl Webhook {
 
     /// Whether the Config leaves out the Namespace that the object is in, or is.
     fn is_left_out(&self, request: &AdmissionRequest) -> bool {
-        let is_namespace = request.kind.kind == "Namespace" && request.kind.group.is_empty();
-        let namespace = if is_namespace { &request.name } else { &request.namespace };
+        let namespace = if is_namespace(request) { &request.name } else { &request.namespace };
         self.policies.current().excluded.contains(Process::Webhook, namespace)
     }
 
     async fn namespace(&self, request: &AdmissionRequest) -> Result<Option<Document>, String> {
         // A Namespace is in no namespace, although the API server sends its name as one.
-        let is_namespace = request.kind.kind == "Namespace" && request.kind.group.is_empty();
-        if request.namespace.is_empty() || is_namespace {
+        if request.namespace.is_empty() || is_namespace(request) {
             return Ok(None);
         }
         self.namespaces.get(&request.namespace).await.map_err(|error| error.to_string())
@@ -133,12 +135,13 @@ impl Webhook {
         permit: OwnedSemaphorePermit,
     ) -> AdmissionResponse {
         let (in_force, budget, logs) = (self.policies.current(), self.budget, self.logs_denies);
+        let compiler = self.compiler.clone();
         // Policies compute for milliseconds, and an engine may panic: neither must reach the threads that keep
         // connections alive.
         let judged = tokio::task::spawn_blocking(move || {
             // Kept by the thread, not by the request: a client that gives up does not make room for another thread.
             let _permit = permit;
-            match own_kinds::check(&request, &in_force.policies, &budget) {
+            match own_kinds::check(&request, &compiler, &in_force.policies, &budget) {
                 Ok(warnings) => {
                     let judged = judge(&request, namespace, &in_force, &budget, deadline);
                     let answered = judged.map(|verdict| {

@@ -39,7 +39,7 @@ impl Routes for OperatorHealth {
     }
 }
 
-fn answer(status: StatusCode, body: String) -> BoxFuture<'static, Answer> {
+pub(super) fn answer(status: StatusCode, body: String) -> BoxFuture<'static, Answer> {
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
     Box::pin(std::future::ready(response))

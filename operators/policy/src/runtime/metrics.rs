@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use admission_server::{Answer, Body, Routes};
 use futures::future::BoxFuture;
-use http_body_util::Full;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, StatusCode};
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+use super::health_routes::answer;
 
 /// The buckets of Gatekeeper's histograms, in seconds.
 const BUCKETS: [(&str, &[f64]); 4] = [
@@ -77,13 +78,10 @@ impl Metrics {
 /// The routes of `--prometheus-port`.
 impl Routes for Metrics {
     fn route(&self, request: Request<Body>) -> BoxFuture<'_, Answer> {
-        let (status, body) = match request.uri().path() {
-            "/metrics" => (StatusCode::OK, self.render()),
-            _ => (StatusCode::NOT_FOUND, "metrics are at /metrics\n".to_owned()),
-        };
-        let mut response = Response::new(Full::from(body));
-        *response.status_mut() = status;
-        Box::pin(std::future::ready(response))
+        match request.uri().path() {
+            "/metrics" => answer(StatusCode::OK, self.render()),
+            _ => answer(StatusCode::NOT_FOUND, "metrics are at /metrics\n".to_owned()),
+        }
     }
 }
 

@@ -86,7 +86,7 @@ async fn a_template_that_does_not_compile_says_so_and_nothing_else_changes() {
     let operator = cluster.operator().await;
     cluster.quickstart().await;
 
-    // It can only be stored while nobody checks it.
+    // The webhook would refuse it, so it is stored while none is registered.
     operator.stop().await;
     cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
     cluster.apply(BROKEN).await;

@@ -1,4 +1,4 @@
-//! What a cluster's objects violate: by a fresh audit of the command line, and by the statuses of constraints.
+//! The violations of a cluster's objects: from `webtroller audit`, and from the statuses of constraints.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What arrives from watches goes into the pipeline, and what comes out of it into the ledger.
+//! Applies watch events to the pipeline, and the results of the pipeline to the ledger.
 
 use futures::FutureExt;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};

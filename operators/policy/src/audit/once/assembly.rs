@@ -120,8 +120,7 @@ impl Collector {
         let is_synced = self.synced.contains(&(object.api_version().to_owned(), object.kind().to_owned()));
         // One on its way out is as good as gone.
         let is_going = is_synced && object.json().pointer("/metadata/deletionTimestamp").is_some();
-        let namespace = if object.is_namespace() { object.name() } else { object.namespace() };
-        if is_synced && !is_going && !self.excluded.contains(Process::Sync, namespace) {
+        if is_synced && !is_going && !self.excluded.contains_object(Process::Sync, object) {
             // What has no place in the inventory is not referred to.
             let _ = self.policies.put_object(&AdmissionTarget, object.detached());
         }
@@ -168,8 +167,7 @@ impl Assembly {
     ) -> Result<Vec<(ConstraintRef, Violation)>, String> {
         let object =
             Document::from_text(text).map_err(|error| format!("an object cannot be read: {error}"))?;
-        let namespace = if object.is_namespace() { object.name() } else { object.namespace() };
-        if self.judge.excluded.contains(Process::Audit, namespace) {
+        if self.judge.excluded.contains_object(Process::Audit, &object) {
             return Ok(Vec::new());
         }
         let around = self.namespaces.get(object.namespace()).map(Document::detached);

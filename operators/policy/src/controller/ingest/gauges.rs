@@ -1,4 +1,4 @@
-//! How many policies and synced objects there are, for `/metrics`.
+//! Gauges for `/metrics`: templates, constraints, synced objects, and a suspension.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -80,6 +80,6 @@ pub(super) fn forget_synced(kind: &str) {
 fn set(name: &'static str, labels: &[(&'static str, &str)], count: usize) {
     let labels: Vec<_> =
         labels.iter().map(|(key, value)| metrics::Label::new(*key, (*value).to_owned())).collect();
-    // A gauge counts in floating point, and nobody has 2^32 policies.
+    // A gauge is an f64; a count above u32::MAX is shown as u32::MAX.
     metrics::gauge!(name, labels).set(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
 }

@@ -45,7 +45,7 @@ impl Ingest {
 
     /// Puts an object in the inventory unless its Namespace is left out. Returns whether the inventory could hold it.
     fn offer(&mut self, document: &Document) -> bool {
-        if self.sync.excluded.contains(Process::Sync, namespace(document)) {
+        if self.sync.excluded.contains_object(Process::Sync, document) {
             return AdmissionTarget.inventory_path(document).is_ok();
         }
         let begun = Instant::now();
@@ -65,7 +65,7 @@ impl Ingest {
         let objects: Vec<_> =
             self.sync.kinds.values().flat_map(|kind| kind.objects.values()).cloned().collect();
         for object in objects {
-            let is_out = |excluded: &ExcludedNamespaces| excluded.contains(Process::Sync, namespace(&object));
+            let is_out = |excluded: &ExcludedNamespaces| excluded.contains_object(Process::Sync, &object);
             match (is_out(&before), is_out(&self.sync.excluded)) {
                 (false, true) => self.drop_object(&object),
                 (true, false) => drop(self.offer(&object)),
@@ -86,11 +86,6 @@ impl Ingest {
         let _ = self.policies.remove_object(&AdmissionTarget, document);
         self.changed = true;
     }
-}
-
-/// The Namespace that an object is in, or is.
-fn namespace(document: &Document) -> &str {
-    if document.is_namespace() { document.name() } else { document.namespace() }
 }
 
 fn name(object: &WatchedObject) -> (Option<String>, String) {

@@ -14,11 +14,11 @@ use pod_status::readiness::{Failure, ReadinessSource};
 use serde_json::Value;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
-use crate::config::ExcludedNamespaces;
+use crate::config::{CONFIG_NAME, ExcludedNamespaces};
 use crate::controller::api_error::reason;
 use crate::controller::kinds::CONFIG;
 use crate::controller::status::{Outcome, pod_error};
-use crate::controller::sync::{CONFIG_NAME, SyncSources};
+use crate::controller::sync::SyncSources;
 
 use super::templates::parent_key;
 use super::{Ingest, gauges};
