@@ -166,8 +166,11 @@ impl Inner {
     fn change<R>(&self, change: impl FnOnce(&mut Board) -> R) -> R {
         let mut board = self.board();
         let result = change(&mut board);
-        // Sent under the lock, so that nobody sees an older state after a newer one.
-        if board.settle() {
+        let is_settled = board.settle();
+        // Sent after the board is unlocked: a caller of `explain` may hold a borrow of the readiness, which the send waits
+        // for. Ready is final, so the order of sends does not matter.
+        drop(board);
+        if is_settled {
             self.readiness.send_replace(Readiness::Ready);
         }
         result
@@ -273,5 +276,27 @@ impl ReadinessSource {
     pub fn child(&self, object: &ParentKey, name: impl Into<String>) -> ReadinessSource {
         let id = self.inner.change(|board| board.child(self.id, object, name.into()));
         ReadinessSource { inner: self.inner.clone(), id }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_that_holds_a_borrow_of_the_readiness_may_ask_what_is_missing() {
+        let tracker = ReadinessTracker::new(Policy::default());
+        let source = tracker.source("pods");
+        source.list_begins();
+        tracker.seal();
+        let readiness = tracker.ready();
+        let borrow = readiness.borrow();
+        let ends = std::thread::spawn(move || source.list_ends());
+        while !tracker.explain().is_empty() {
+            std::thread::yield_now();
+        }
+        drop(borrow);
+        ends.join().unwrap();
+        assert!(tracker.ready().borrow().is_ready());
     }
 }

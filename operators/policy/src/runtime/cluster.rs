@@ -266,9 +266,7 @@ impl Cluster {
             if asked.is_cancelled() {
                 return Err(vec!["the process has been asked to end".to_owned()]);
             }
-            // Not in the `match`: it would hold the lock of the borrow while `explain` waits for another.
-            let is_ready = tracker.ready().borrow().is_ready();
-            let missing = match is_ready {
+            let missing = match tracker.ready().borrow().is_ready() {
                 true => note_stale(stale_watches(&manager)),
                 false => tracker.explain().iter().map(ToString::to_string).collect(),
             };
