@@ -8,6 +8,7 @@ mod health_routes;
 mod metrics;
 mod shell;
 mod standalone;
+mod status_page;
 mod supervisor;
 mod uninstall;
 

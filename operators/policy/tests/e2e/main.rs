@@ -8,6 +8,7 @@
     reason = "as above"
 )]
 
+mod admission_events;
 mod audit;
 mod audit_agreement;
 mod bad_input;
@@ -29,5 +30,6 @@ mod proxy;
 mod quickstart;
 mod standalone;
 mod start;
+mod status_page;
 mod trial;
 mod verdicts;

@@ -39,13 +39,15 @@ async fn the_committed_manifest_is_the_rendered_chart() {
 async fn every_value_of_the_chart_renders() {
     let chart = chart();
     let set = "controllerManager.networkPolicy.enabled=true,enableDeleteOperations=true,enableConnectOperations=true,\
-               maxServingThreads=4,controllerManager.extraArgs={--host=::}";
+               maxServingThreads=4,emitAdmissionEvents=true,controllerManager.extraArgs={--host=::}";
     let rendered =
         helm(None, &["template", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--set", set]).await;
     for expected in [
         "kind: NetworkPolicy",
         "--webhook-operations=CREATE,UPDATE,DELETE,CONNECT",
         "--max-serving-threads=4",
+        "--emit-admission-events",
+        "resources: [events]",
         "- \"--host=::\"",
         "helm.sh/hook: pre-delete",
     ] {
