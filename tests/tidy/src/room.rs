@@ -34,7 +34,8 @@ const OPERATOR: Doors = &[
     ("enforce", &["api", "config", "events", "handle"]),
     ("events", &["api"]),
     ("handle", &["api", "config"]),
-    ("runtime", &["api", "audit", "cli", "controller", "enforce", "events", "handle"]),
+    ("migrate", &["api", "cli", "enforce"]),
+    ("runtime", &["api", "audit", "cli", "controller", "enforce", "events", "handle", "migrate"]),
     ("yaml", &[]),
 ];
 

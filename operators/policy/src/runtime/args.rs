@@ -15,6 +15,7 @@ use crate::cli::{
 };
 use crate::enforce::ExemptNamespaces;
 use crate::events::EventPlace;
+use crate::migrate::MigrateCommand;
 
 pub use super::audit_args::AuditArgs;
 
@@ -61,6 +62,9 @@ pub enum Command {
     Uninstall(UninstallArgs),
     /// Judge everything in a cluster, or in a dump of one, once.
     Audit(OnceArgs),
+    /// Find out what changes when webtroller replaces Gatekeeper.
+    #[command(subcommand)]
+    Migrate(MigrateCommand),
     /// Judge objects in files by the templates and constraints beside them.
     Test(TestArgs),
     /// Explain why constraints find violations in objects, or none.

@@ -65,11 +65,17 @@ async fn denials_warnings_and_dry_runs_give_one_event_each_that_counts_repetitio
     operator.stop().await;
 }
 
+/// The scenario "emit events test" of Gatekeeper's own suite.
 #[tokio::test]
-async fn an_event_may_be_beside_its_object() {
+async fn events_may_be_beside_their_objects() {
     let cluster = Cluster::start().await;
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
-    let flags = ["--emit-admission-events", "--admission-events-involved-namespace"];
+    let flags = [
+        "--emit-admission-events",
+        "--admission-events-involved-namespace",
+        "--emit-audit-events",
+        "--audit-events-involved-namespace",
+    ];
     let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &flags).await;
     operator.log("webhook registered").await;
     cluster.quickstart().await;
@@ -78,5 +84,13 @@ async fn an_event_may_be_beside_its_object() {
     let message = MESSAGE.strip_prefix("Resource Namespace: default, ").unwrap();
     let denied = format!("Admission webhook \"validation.gatekeeper.sh\" denied request, {message} x1;");
     cluster.events("default", "FailedAdmission", &denied).await;
+    cluster.act("dryrun").await;
+    cluster.until(&[CONSTRAINT], "{.status.totalViolations}", "0").await;
+    cluster.must(&["create", "-f", bad.to_str().unwrap()]).await;
+    for reason in ["FailedAdmission", "DryrunViolation", "AuditViolation"] {
+        let selector = format!("--field-selector=reason={reason}");
+        let kinds = "{.items[*].metadata.annotations.constraint_kind}";
+        cluster.until(&["events", "-n", "default", &selector], kinds, "K8sReplicaLimits").await;
+    }
     operator.stop().await;
 }

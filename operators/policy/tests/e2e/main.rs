@@ -22,6 +22,7 @@ mod fleet;
 mod guards;
 mod https;
 mod metrics;
+mod migrate;
 mod operator;
 mod ownership;
 mod policies;
