@@ -29,6 +29,7 @@ mod policies;
 mod prober;
 mod proxy;
 mod quickstart;
+mod referential;
 mod standalone;
 mod start;
 mod status_page;
