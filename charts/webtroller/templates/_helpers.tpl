@@ -33,6 +33,11 @@ runAsGroup: 65532
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
+{{- /* Not empty where another program makes and renews the certificate. */}}
+{{- define "webtroller.mountsCertificate" -}}
+{{- if or .Values.certManager.enabled .Values.externalCertInjection.enabled }}yes{{ end }}
+{{- end }}
+
 {{- define "webtroller.operations" -}}
 CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Values.enableConnectOperations }},CONNECT{{ end }}
 {{- end }}

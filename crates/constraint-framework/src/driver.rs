@@ -22,7 +22,7 @@ pub use cel::{CelDriver, ValidatingPolicyDriver};
 pub use explain::{BodyTrace, ExpressionOutcome, ExpressionTrace};
 pub use print::Listener;
 pub use rego::{PrintingRegoDriver, RegoDriver};
-pub use rego_compat::Budget;
+pub use rego_compat::{Budget, Limit};
 #[cfg(feature = "regorus")]
 pub use regorus::RegorusDriver;
 

@@ -15,6 +15,7 @@ mod index;
 mod inventories;
 #[cfg(test)]
 mod laws;
+mod observe;
 mod place;
 mod snapshot;
 
@@ -24,4 +25,5 @@ pub use compiler::Compiler;
 pub use disagreement::{Disagreement, EngineAnswer};
 pub use explain::{Explanation, MatchStep};
 pub use in_force::ConstraintInForce;
+pub use observe::{Evaluation, EvaluationFailure, ReviewObserver};
 pub use snapshot::PolicySet;

@@ -26,13 +26,13 @@ use tokio_util::sync::CancellationToken;
 use watch_manager::{Config, WatchManager};
 
 use crate::enforce::Namespaces;
+use crate::events::Recorder;
 use crate::handle::PolicyHandle;
 
 use auditor::{Auditor, Watches};
 use hold::Hold;
 use source::IdentitySource;
 
-pub use events::EventPlace;
 pub use once::{Format, OnceArgs, audit_once};
 
 /// The Lease of the process that audits.
@@ -53,8 +53,6 @@ pub struct AuditOptions {
     pub chunk_size: Option<u32>,
     /// Batches of objects judged at the same time.
     pub threads: usize,
-    /// Where Events of violations go.
-    pub events: EventPlace,
 }
 
 /// What the audit works with.
@@ -69,6 +67,8 @@ pub struct AuditContext {
     pub namespaces: Arc<dyn Namespaces>,
     /// The process.
     pub identity: PodIdentity,
+    /// Takes violations that come or go.
+    pub events: Recorder,
     /// How to audit.
     pub options: AuditOptions,
 }

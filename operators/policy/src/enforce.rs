@@ -2,15 +2,23 @@
 //!
 //! Knows no controllers: policies come through the handle, Namespaces through [`Namespaces`].
 
+mod costs;
+mod deny_events;
 mod deny_log;
 mod label_guard;
 mod lockout;
 mod namespaces;
 mod own_kinds;
+mod recent;
+mod records;
 mod webhook;
 
+pub use costs::{Cost, Costs};
 pub use label_guard::{ExemptNamespaces, LabelGuard};
+pub use lockout::refused_as_lockout;
 pub use namespaces::{NamespaceError, Namespaces, NoNamespaces};
+pub use recent::{Denial, RecentDenials};
+pub use records::Records;
 pub use webhook::Webhook;
 
 /// Returns whether a request is about a Namespace.

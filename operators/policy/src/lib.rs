@@ -1,8 +1,9 @@
 //! Webtroller: a policy operator for Kubernetes that enforces Gatekeeper's templates and constraints.
 //!
 //! The rooms, and who may enter which: [`enforce`] asks for verdicts, [`controller`] brings policies in, both meet in
-//! [`handle`] and never see each other; both read what [`config`] says about Configs and SyncSets; [`cli`] works on files and touches no cluster; [`runtime`] puts the rooms
-//! together into processes, and nobody uses it.
+//! [`handle`] and never see each other; both read what [`config`] says about Configs and SyncSets; [`audit`] judges what is in
+//! the cluster; [`events`] stores what the webhook and the audit find as Kubernetes Events; [`cli`] works on files and touches no
+//! cluster; [`migrate`] compares a cluster's Gatekeeper with this; [`runtime`] puts the rooms together into processes, and nobody uses it.
 //!
 //! ```
 //! use constraint_framework::policyset::{Compiler, PolicySetBuilder};
@@ -19,6 +20,8 @@ pub mod cli;
 pub mod config;
 pub mod controller;
 pub mod enforce;
+pub mod events;
 pub mod handle;
+pub mod migrate;
 pub mod runtime;
 pub mod yaml;

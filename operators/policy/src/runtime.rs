@@ -6,8 +6,10 @@ mod cluster;
 mod gatekeeper_flags;
 mod health_routes;
 mod metrics;
+mod migrate;
 mod shell;
 mod standalone;
+mod status_page;
 mod supervisor;
 mod uninstall;
 
@@ -25,6 +27,7 @@ pub use gatekeeper_flags::{FLAGS, Flag, Meaning, translate};
 use crate::cli::StandardInput;
 use crate::controller::{InstallError, UninstallError};
 use crate::enforce::{ExemptNamespaces, LabelGuard, Webhook};
+use crate::migrate::MigrateCommand;
 
 /// Every request has been answered when the process ends; threads beyond that have nobody to answer.
 const LAST_THREADS: Duration = Duration::from_secs(1);
@@ -153,6 +156,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
         ))),
         Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
         Command::Audit(args) => on_runtime(cluster::audit_once(&args)),
+        Command::Migrate(MigrateCommand::Check(args)) => on_runtime(migrate::check(&args)),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {
             match serve.standalone.clone() {

@@ -186,6 +186,7 @@ fn help_has_examples() {
         "lint",
         "expand",
         "sync test",
+        "migrate check",
         "bench",
         "fn",
         "rego",
@@ -214,4 +215,43 @@ fn an_audit_of_a_dump_names_every_violation_and_what_could_not_be_audited() {
     let output = shell(folder.path(), "webtroller audit no-such-folder");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("no-such-folder"), "{}", text(&output.stderr));
+}
+
+const MIGRATION: &str = include_str!("../../../docs/migrate.md");
+
+#[test]
+fn the_page_on_replacing_gatekeeper_shows_what_the_check_prints() {
+    let folder = checkout();
+    let output = shell(folder.path(), "webtroller migrate check examples/migrate");
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(MIGRATION.contains(&format!("```text\n{printed}```")), "{printed}");
+}
+
+#[test]
+fn a_check_says_by_its_exit_code_whether_there_is_something_to_do() {
+    let folder = checkout();
+    for (paths, code) in [("examples/quickstart", 0), ("examples/migrate", 1), ("no-such-folder", 2)] {
+        let output = shell(folder.path(), &format!("webtroller migrate check {paths}"));
+        assert_eq!(output.status.code(), Some(code), "{paths}: {}", text(&output.stdout));
+    }
+    let output = shell(folder.path(), "webtroller migrate check examples/migrate -o json");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = document["findings"].as_array().unwrap();
+    let rules: Vec<_> = findings.iter().map(|finding| finding["rule"].as_str().unwrap()).collect();
+    assert_eq!(
+        rules,
+        [
+            "mutator",
+            "template-reaches-outside",
+            "flag-refused",
+            "message-not-text",
+            "numbers-in-messages",
+            "webhook-settings",
+            "webhook-settings"
+        ]
+    );
+    assert_eq!(document["inUse"]["constraints"], 2);
+    assert_eq!(findings[0]["place"], "examples/migrate/cluster.yaml:85");
+    assert_eq!(findings[0]["level"], "unsupported");
 }

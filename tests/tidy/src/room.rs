@@ -27,13 +27,15 @@ const FRAMEWORK: Doors = &[
 /// `enforce` and `controller` meet in `handle`; nobody uses `runtime`.
 const OPERATOR: Doors = &[
     ("api", &[]),
-    ("audit", &["api", "cli", "config", "enforce", "handle", "yaml"]),
+    ("audit", &["api", "cli", "config", "enforce", "events", "handle", "yaml"]),
     ("cli", &["api", "enforce", "handle", "yaml"]),
     ("config", &[]),
     ("controller", &["api", "config", "handle", "yaml"]),
-    ("enforce", &["api", "config", "handle"]),
+    ("enforce", &["api", "config", "events", "handle"]),
+    ("events", &["api"]),
     ("handle", &["api", "config"]),
-    ("runtime", &["api", "audit", "cli", "controller", "enforce", "handle"]),
+    ("migrate", &["api", "cli", "enforce"]),
+    ("runtime", &["api", "audit", "cli", "controller", "enforce", "events", "handle", "migrate"]),
     ("yaml", &[]),
 ];
 

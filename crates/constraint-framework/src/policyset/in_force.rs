@@ -67,6 +67,12 @@ impl PolicySet {
         self.constraints().iter().cloned().map(ConstraintInForce).collect()
     }
 
+    /// The constraint of that kind and name, if it is in force.
+    pub fn constraint(&self, id: &ConstraintRef) -> Option<ConstraintInForce> {
+        let at = self.constraints().binary_search_by(|constraint| constraint.id.cmp(id)).ok()?;
+        self.constraints().get(at).cloned().map(ConstraintInForce)
+    }
+
     /// As [`PolicySet::review`], by those constraints alone that `wanted` accepts.
     pub fn review_some(
         &self,
@@ -75,7 +81,7 @@ impl PolicySet {
         budget: &Budget,
         wanted: &dyn Fn(&ConstraintRef) -> bool,
     ) -> Verdict {
-        self.review_within(review, point, budget, None, wanted)
+        self.review_within(review, point, budget, None, wanted, &mut ())
     }
 
     /// The verdicts of a constraint that differ, or may, between the inventories of `older` and of this set.

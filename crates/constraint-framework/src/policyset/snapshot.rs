@@ -15,6 +15,7 @@ use super::compiled::{CompiledConstraint, CompiledTemplate};
 use super::contain::contained;
 use super::index::Index;
 use super::inventories::Inventories;
+use super::observe::{Evaluation, EvaluationFailure, ReviewObserver};
 
 /// Compiled templates and constraints and the inventory they read. Immutable: a change makes another one.
 #[derive(Debug, Default)]
@@ -90,7 +91,7 @@ impl PolicySet {
     /// Never fails as a whole: a constraint that cannot be decided, or whose policy fails or exhausts its budget,
     /// is violated, under its own actions and with the reason as the message. The budget is per constraint.
     pub fn review(&self, review: &Review, point: EnforcementPoint, budget: &Budget) -> Verdict {
-        self.review_within(review, point, budget, None, &|_| true)
+        self.review_within(review, point, budget, None, &|_| true, &mut ())
     }
 
     /// As [`PolicySet::review`], with a deadline for all constraints together.
@@ -104,7 +105,19 @@ impl PolicySet {
         budget: &Budget,
         deadline: Instant,
     ) -> Verdict {
-        self.review_within(review, point, budget, Some(deadline), &|_| true)
+        self.review_observed(review, point, budget, deadline, &mut ())
+    }
+
+    /// As [`PolicySet::review_until`], and `observer` receives what it costs.
+    pub fn review_observed(
+        &self,
+        review: &Review,
+        point: EnforcementPoint,
+        budget: &Budget,
+        deadline: Instant,
+        observer: &mut dyn ReviewObserver,
+    ) -> Verdict {
+        self.review_within(review, point, budget, Some(deadline), &|_| true, observer)
     }
 
     pub(super) fn review_within(
@@ -114,16 +127,19 @@ impl PolicySet {
         budget: &Budget,
         deadline: Option<Instant>,
         wanted: &dyn Fn(&ConstraintRef) -> bool,
+        observer: &mut dyn ReviewObserver,
     ) -> Verdict {
         let mut violations = Vec::new();
-        for position in self.in_force.index.candidates(review) {
+        let candidates = self.in_force.index.candidates(review);
+        observer.selected(candidates.len());
+        for position in candidates {
             let Some(constraint) = self.in_force.constraints.get(position) else {
                 continue;
             };
             let template = &constraint.template;
             let applies = constraint.enforcement.applies(point) && template.is_about(review);
             if applies && template.wants(review, point) && wanted(&constraint.id) {
-                let findings = self.judge(constraint, review, budget, deadline);
+                let findings = self.judge(constraint, review, budget, deadline, observer);
                 violations.extend(findings.into_iter().map(|finding| violation(constraint, finding, point)));
             }
         }
@@ -150,20 +166,32 @@ impl PolicySet {
         review: &Review,
         budget: &Budget,
         deadline: Option<Instant>,
+        observer: &mut dyn ReviewObserver,
     ) -> Vec<Finding> {
+        let started = Instant::now();
+        let mut report = |failure| {
+            let (constraint, took) = (&constraint.id, started.elapsed());
+            observer.evaluated(&Evaluation { constraint, took, failure });
+        };
         let budget = match (constraint.matches(review), deadline) {
             (Ok(false), _) => return Vec::new(),
-            (Err(error), _) => return vec![undecided(format!("unable to match constraints: {error}"))],
+            (Err(error), _) => {
+                report(Some(EvaluationFailure::Match));
+                return vec![undecided(format!("unable to match constraints: {error}"))];
+            }
             (Ok(true), None) => *budget,
             (Ok(true), Some(deadline)) => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
+                    report(Some(EvaluationFailure::Deadline));
                     return vec![undecided(OUT_OF_TIME.to_owned())];
                 }
                 budget.with_time(budget.time.min(left))
             }
         };
-        self.ask(constraint, constraint.template.program(), review, &budget)
+        let answer = self.try_ask(constraint, constraint.template.program(), review, &budget);
+        report(answer.as_ref().err().map(EvaluationFailure::from));
+        answer.unwrap_or_else(|error| vec![failed(&error)])
     }
 
     /// What one program of a constraint finds.
@@ -174,6 +202,16 @@ impl PolicySet {
         review: &Review,
         budget: &Budget,
     ) -> Vec<Finding> {
+        self.try_ask(constraint, program, review, budget).unwrap_or_else(|error| vec![failed(&error)])
+    }
+
+    fn try_ask(
+        &self,
+        constraint: &CompiledConstraint,
+        program: &dyn Program,
+        review: &Review,
+        budget: &Budget,
+    ) -> Result<Vec<Finding>, EvalError> {
         let inventory = self.inventories.get(constraint.template.target());
         let case = Case { review, parameters: &constraint.parameters, inventory };
         let asked = contained(|| program.evaluate(&case, budget));
@@ -182,7 +220,7 @@ impl PolicySet {
         if review.is_unreadable() || constraint.parameters.is_unreadable() {
             answer = Err(EvalError::Unreadable);
         }
-        answer.unwrap_or_else(|error| vec![failed(&error)])
+        answer
     }
 
     /// The constraints that may match a review, in their order.

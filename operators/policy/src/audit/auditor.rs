@@ -27,9 +27,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 use watch_manager::{GroupVersionKind, Registrar, Source, WatchManager};
 
+use crate::events::Recorder;
 use crate::handle::{InForce, PolicyHandle};
 
-use super::events::Events;
 use super::hold::Hold;
 use super::journal::Journal;
 use super::judge::Judge;
@@ -78,7 +78,7 @@ pub(super) struct Auditor {
     backoffs: HashMap<Kind, Backoff>,
     statuses: Statuses,
     journal: Journal,
-    events: Events,
+    events: Recorder,
     verify_at: Option<Instant>,
     refresh_at: Instant,
 }
@@ -122,7 +122,7 @@ impl Auditor {
             backoffs: HashMap::new(),
             statuses: Statuses::new(context),
             journal: Journal::new(context),
-            events: Events::new(context),
+            events: context.events.clone(),
             verify_at: context.options.interval.and_then(|interval| now.checked_add(interval)),
             refresh_at: now,
         })
@@ -149,7 +149,6 @@ impl Auditor {
                     Some(event) => self.on_cluster(event),
                     None => return,
                 },
-                Some(()) = self.events.next() => self.events.store(),
                 Some(written) = self.statuses.next() => self.statuses.on_written(written),
                 () = sleep_until(wake) => {}
             }
@@ -168,7 +167,7 @@ impl Auditor {
             let constraint = self.revisions.get(&news.constraint);
             let action = constraint.map_or("", |(constraint, _)| constraint.enforcement_action());
             self.journal.report(&news, action);
-            self.events.emit(&news, action);
+            super::events::emit(&self.events, &news, action);
         }
         for id in self.ledger.take_changed() {
             self.statuses.changed(id, now);

@@ -9,7 +9,7 @@ use constraint_framework::target::AdmissionTarget;
 use serde_json::{Value, json};
 
 /// A constraint with this annotation and the value `true` is taken although it denies such requests.
-pub(super) const ALLOWED: &str = "webtroller.dev/allow-lockout";
+const ALLOWED: &str = "webtroller.dev/allow-lockout";
 
 /// What a policy would deny.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,27 @@ pub(super) struct Lockout {
     pub(super) fatal: Vec<String>,
     /// Components could not be created anew.
     pub(super) risky: Vec<String>,
+}
+
+impl Lockout {
+    /// The reason for which the constraint in `manifest` is refused; `None` where it is taken.
+    pub(super) fn refusal(&self, manifest: &Value) -> Option<String> {
+        let is_allowed = manifest.pointer("/metadata/annotations").and_then(|all| all.get(ALLOWED))
+            == Some(&Value::from("true"));
+        (!self.fatal.is_empty() && !is_allowed).then(|| {
+            let fatal = self.fatal.join(", ");
+            format!(
+                "this constraint would deny {fatal}: the cluster would stop. Narrow spec.match, or, if that is what you \
+                 want, set the annotation {ALLOWED}: \"true\""
+            )
+        })
+    }
+}
+
+/// The reason for which the constraint in `manifest`, which alone is in `policy`, would be refused if it were created: it
+/// denies requests without which nodes and control planes do not live.
+pub fn refused_as_lockout(manifest: &Value, policy: &PolicySet, budget: &Budget) -> Option<String> {
+    lockout(policy, budget).refusal(manifest)
 }
 
 /// Asks a policy about each of these requests.

@@ -14,7 +14,7 @@ use constraint_framework::policyset::{Compiler, PolicySet};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
-use super::lockout::{ALLOWED, Lockout, lockout};
+use super::lockout::{Lockout, lockout};
 use crate::config::{self, CONFIG_NAME};
 
 /// The groups of Configs and SyncSets.
@@ -73,16 +73,11 @@ fn constraint(
     checked.map_err(|errors| refuse(&lines(&errors)))?;
     // Without its template it denies nothing yet; its parameters are checked by the API server.
     let Ok(alone) = policies.with_only(&constraint) else { return Ok(Vec::new()) };
-    let Lockout { fatal, risky } = lockout(&alone, budget);
-    let is_allowed = manifest.pointer("/metadata/annotations").and_then(|all| all.get(ALLOWED))
-        == Some(&Value::from("true"));
-    if !fatal.is_empty() && !is_allowed {
-        let fatal = fatal.join(", ");
-        return Err(refuse(&[format!(
-            "this constraint would deny {fatal}: the cluster would stop. Narrow spec.match, or, if that is what you \
-             want, set the annotation {ALLOWED}: \"true\""
-        )]));
+    let lockout = lockout(&alone, budget);
+    if let Some(reason) = lockout.refusal(manifest) {
+        return Err(refuse(&[reason]));
     }
+    let Lockout { fatal, risky } = lockout;
     let denied = fatal.into_iter().chain(risky);
     Ok(denied.map(|name| format!("this constraint denies {name}")).collect())
 }

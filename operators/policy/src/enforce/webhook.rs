@@ -13,11 +13,13 @@ use constraint_framework::target::AdmissionTarget;
 use futures::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
+use tracing::{Instrument, Span};
 
 use crate::config::Process;
 use crate::handle::{InForce, PolicyHandle};
 
-use super::{Namespaces, deny_log, is_namespace, own_kinds};
+use super::costs::{self, ReviewCosts};
+use super::{Costs, Namespaces, Records, is_namespace, own_kinds};
 
 /// The part of the time to the deadline that is kept for writing the answer.
 const ANSWER: Duration = Duration::from_millis(100);
@@ -35,7 +37,7 @@ pub struct Webhook {
     budget: Budget,
     permits: Arc<Semaphore>,
     guard: AnswerGuard,
-    logs_denies: bool,
+    records: Records,
     /// Checks templates before they are stored. One for all requests: it keeps the match schema that it has checked.
     compiler: Compiler,
 }
@@ -54,13 +56,14 @@ impl Webhook {
         budget: Budget,
         concurrency: usize,
     ) -> Self {
+        costs::announce();
         Self {
             policies,
             namespaces,
             budget,
             permits: Arc::new(Semaphore::new(concurrency.max(1))),
             guard: Box::new(|| Ok(())),
-            logs_denies: false,
+            records: Records::default(),
             compiler: Compiler::default(),
         }
     }
@@ -72,20 +75,23 @@ impl Webhook {
         Self { guard: Box::new(guard), ..self }
     }
 
-    /// Logs each violation if `logs`, as Gatekeeper's `--log-denies` does.
+    /// Records verdicts there.
     #[must_use]
-    pub fn logging_denies(self, logs: bool) -> Self {
-        Self { logs_denies: logs, ..self }
+    pub fn recording(self, records: Records) -> Self {
+        Self { records, ..self }
     }
 
     async fn answer(&self, request: AdmissionRequest) -> AdmissionResponse {
         let (begun, dry_run) = (Instant::now(), request.dry_run);
-        let decided = self.decide(request).await;
+        let span = span(&request);
+        let decided = self.decide(request).instrument(span.clone()).await;
         let response = match (self.guard)() {
             Ok(()) => decided,
             Err(reason) => AdmissionResponse::unavailable(reason),
         };
-        count(&response, dry_run, begun.elapsed());
+        let took = begun.elapsed();
+        count(&response, dry_run, took);
+        span.in_scope(|| tracing::debug!(code = response.code(), ?took, "answered"));
         response
     }
 
@@ -134,18 +140,18 @@ impl Webhook {
         deadline: Instant,
         permit: OwnedSemaphorePermit,
     ) -> AdmissionResponse {
-        let (in_force, budget, logs) = (self.policies.current(), self.budget, self.logs_denies);
-        let compiler = self.compiler.clone();
+        let (in_force, budget, records) = (self.policies.current(), self.budget, self.records.clone());
+        let (compiler, span) = (self.compiler.clone(), Span::current());
         // Policies compute for milliseconds, and an engine may panic: neither must reach the threads that keep
         // connections alive.
         let judged = tokio::task::spawn_blocking(move || {
             // Kept by the thread, not by the request: a client that gives up does not make room for another thread.
-            let _permit = permit;
+            let (_permit, _span) = (permit, span.enter());
             match own_kinds::check(&request, &compiler, &in_force.policies, &budget) {
                 Ok(warnings) => {
-                    let judged = judge(&request, namespace, &in_force, &budget, deadline);
+                    let judged = judge(&request, namespace, &in_force, &budget, deadline, &records.costs);
                     let answered = judged.map(|verdict| {
-                        deny_log::record(&request, &verdict, logs);
+                        records.record(&request, &verdict, &in_force.policies);
                         answer(&verdict, in_force.suspension.as_deref())
                     });
                     answered.unwrap_or_else(AdmissionResponse::error).with_warnings(warnings)
@@ -172,13 +178,16 @@ fn judge(
     in_force: &InForce,
     budget: &Budget,
     deadline: Instant,
+    costs: &Costs,
 ) -> Result<Verdict, String> {
     let mut review = AdmissionTarget.request(request.json()).map_err(|error| chain(&error))?;
     if namespace.is_some() {
         review.namespace_object = namespace;
     }
-    let point = EnforcementPoint::WEBHOOK;
-    Ok(in_force.policies.review_until(&review, point, budget, deadline.into_std()))
+    let (point, mut cost) = (EnforcementPoint::WEBHOOK, ReviewCosts::default());
+    let verdict = in_force.policies.review_observed(&review, point, budget, deadline.into_std(), &mut cost);
+    cost.add_to(costs);
+    Ok(verdict)
 }
 
 fn answer(verdict: &Verdict, suspension: Option<&str>) -> AdmissionResponse {
@@ -186,6 +195,18 @@ fn answer(verdict: &Verdict, suspension: Option<&str>) -> AdmissionResponse {
         Some(suspension) if verdict.is_denied() => suspended(verdict, suspension),
         _ => response(verdict),
     }
+}
+
+/// Everything that is logged about a request carries its `uid`, which the API server's audit log has too.
+fn span(request: &AdmissionRequest) -> Span {
+    tracing::info_span!(
+        "review",
+        request_uid = request.uid,
+        operation = request.operation,
+        kind = request.kind.kind,
+        namespace = request.namespace,
+        name = request.name,
+    )
 }
 
 /// Counts an answer as Gatekeeper does.

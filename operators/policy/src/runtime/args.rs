@@ -14,6 +14,8 @@ use crate::cli::{
     RegoArgs, SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
 };
 use crate::enforce::ExemptNamespaces;
+use crate::events::EventPlace;
+use crate::migrate::MigrateCommand;
 
 pub use super::audit_args::AuditArgs;
 
@@ -60,6 +62,9 @@ pub enum Command {
     Uninstall(UninstallArgs),
     /// Judge everything in a cluster, or in a dump of one, once.
     Audit(OnceArgs),
+    /// Find out what changes when webtroller replaces Gatekeeper.
+    #[command(subcommand)]
+    Migrate(MigrateCommand),
     /// Judge objects in files by the templates and constraints beside them.
     Test(TestArgs),
     /// Explain why constraints find violations in objects, or none.
@@ -120,6 +125,12 @@ pub struct ServeArgs {
     /// Log each violation that the webhook finds, whatever follows from it.
     #[arg(long)]
     pub log_denies: bool,
+    /// Make a Kubernetes Event of each violation that the webhook finds. Repeated ones are counted in one Event.
+    #[arg(long)]
+    pub emit_admission_events: bool,
+    /// Make it in the namespace of the object, and not in the operator's; only with --emit-admission-events.
+    #[arg(long)]
+    pub admission_events_involved_namespace: bool,
     /// Take policies from this folder of YAML instead of a cluster, judge the objects under its `review/`, and
     /// keep serving.
     #[arg(long, value_name = "DIR")]
@@ -160,6 +171,13 @@ pub struct ServeArgs {
     /// What the webhook's connections are secured with.
     #[command(flatten)]
     pub certificates: CertificateArgs,
+}
+
+impl ServeArgs {
+    /// Where Events of the webhook's violations go.
+    pub(super) fn admission_events(&self) -> EventPlace {
+        EventPlace::of_flags(self.emit_admission_events, self.admission_events_involved_namespace)
+    }
 }
 
 /// Where the webhook's certificate comes from, and what clients must speak and show.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use crate::audit::{AuditOptions, EventPlace};
+use crate::audit::AuditOptions;
+use crate::events::EventPlace;
 
 /// How to audit.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,11 +65,11 @@ impl AuditArgs {
             chunk_size: Some(self.audit_chunk_size).filter(|count| *count > 0),
             // The webhook needs the others.
             threads: cores.div_ceil(2),
-            events: match (self.emit_audit_events, self.audit_events_involved_namespace) {
-                (false, _) => EventPlace::Nowhere,
-                (true, false) => EventPlace::Operator,
-                (true, true) => EventPlace::Object,
-            },
         }
+    }
+
+    /// Where Events of violations go.
+    pub(super) fn events(&self) -> EventPlace {
+        EventPlace::of_flags(self.emit_audit_events, self.audit_events_involved_namespace)
     }
 }

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod client;
+mod health;
 mod identity;
 mod namespace_store;
 mod prepare;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission_server::{Limits, Server, ServingCertificate, Shutdown, Tls};
+use admission_server::{Server, ServingCertificate, Shutdown, Tls};
 use constraint_framework::driver::Budget;
 use pod_status::readiness::{OnError, Policy, ReadinessTracker};
 use pod_status::{Aggregator, AggregatorConfig, Permit, PodIdentity, ReporterConfig, StatusReporter};
@@ -23,13 +24,12 @@ use watch_manager::WatchManager;
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
     Ingest, OwnCrds, Registrars, Registration, Upkeep, WebhookClient, WebhookConfiguration, Wiring, shapes,
-    stale_watches,
 };
-use crate::enforce::Webhook;
-use crate::handle::{PolicyHandle, policies};
+use crate::enforce::{Records, Webhook};
+use crate::events::{EventPlace, EventQueue, Finder, Recorder, store_events};
+use crate::handle::{PolicyPublisher, policies};
 
 use super::args::{BrokenPolicies, ServeArgs};
-use super::health_routes::OperatorHealth;
 use super::metrics::Metrics;
 use super::supervisor::Supervisor;
 use super::{RunError, admission_routes, concurrency};
@@ -84,12 +84,14 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
 
 /// `webtroller audit`, of the cluster of the current kubeconfig or of files.
 pub(super) async fn audit_once(args: &OnceArgs) -> Result<ExitCode, RunError> {
-    let connect = async || {
-        let config = kube::Config::infer().await.map_err(RunError::NoCluster)?;
-        client::client(config).map_err(RunError::Cluster)
-    };
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     crate::audit::audit_once(args, connect, &mut out, &mut err).await.map(ExitCode::from)
+}
+
+/// The client of the cluster of the current kubeconfig.
+pub(super) async fn connect() -> Result<kube::Client, RunError> {
+    let config = kube::Config::infer().await.map_err(RunError::NoCluster)?;
+    client::client(config).map_err(RunError::Cluster)
 }
 
 struct Cluster {
@@ -100,6 +102,8 @@ struct Cluster {
     shutdown: Shutdown,
     supervisor: Supervisor,
     metrics: Metrics,
+    /// Events that wait to be stored.
+    events: EventQueue,
     /// What start-up waits for; `None` once it is over.
     starting: watch::Sender<Option<String>>,
 }
@@ -117,6 +121,7 @@ impl Cluster {
             shutdown,
             supervisor,
             metrics: Metrics::collect()?,
+            events: EventQueue::default(),
         })
     }
 
@@ -131,7 +136,9 @@ impl Cluster {
         let tracker =
             ReadinessTracker::new(Policy::default().permanent(permanent).unlistable(OnError::Block));
         let (manager, driver) = WatchManager::builder(self.client.clone()).build();
-        self.serve_health(args, &tracker, manager.clone()).await?;
+        let (publisher, policies) = policies();
+        let records = self.records(args);
+        self.serve_health(args, &tracker, manager.clone(), (policies.clone(), &records)).await?;
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
         let mut crds = OwnCrds::new([serde_json::json!(pod_status::ReportKind::default().crd())])?;
@@ -149,12 +156,21 @@ impl Cluster {
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
         let upkeep = Upkeep { client: self.client.clone(), manager: manager.clone(), crds };
         self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
-        let policies = self.ingest(manager.clone(), &reporter, registration, &tracker)?;
-        self.audit(args, manager, policies.clone(), namespaces.clone(), ready.clone());
+        self.ingest(manager.clone(), publisher, &reporter, registration, &tracker)?;
+        let context = AuditContext {
+            client: self.client.clone(),
+            manager,
+            policies: policies.clone(),
+            namespaces: namespaces.clone(),
+            identity: self.identity.clone(),
+            events: self.recorder(Finder::Audit, args.audit.events()),
+            options: args.audit.options(),
+        };
+        self.audit(args, context, ready.clone());
 
         let permit = reporter.permit();
         let webhook = Webhook::new(policies, namespaces, Budget::default(), concurrency(args))
-            .logging_denies(args.log_denies)
+            .recording(records)
             .guarded_by(move || permit.check().map_err(|fenced| fenced.to_string()));
         let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), move || *ready.borrow());
         let server = Server::new(webhook_listener, routes).with_tls(tls);
@@ -168,11 +184,11 @@ impl Cluster {
     fn ingest(
         &self,
         manager: WatchManager,
+        publisher: PolicyPublisher,
         reporter: &StatusReporter,
         registration: watch::Receiver<Option<String>>,
         tracker: &ReadinessTracker,
-    ) -> Result<PolicyHandle, RunError> {
-        let (publisher, handle) = policies();
+    ) -> Result<(), RunError> {
         let aggregator = self.aggregator();
         let wiring = Wiring {
             client: self.client.clone(),
@@ -188,30 +204,28 @@ impl Cluster {
         tracker.seal();
         self.supervisor.background("ingest", ingest.run(self.shutdown.drain.clone()));
         self.supervisor.background("aggregator", aggregator.run(self.shutdown.asked.clone()));
-        Ok(handle)
+        Ok(())
     }
 
     /// Judges what is in the cluster already, in one process at a time.
-    fn audit(
-        &self,
-        args: &ServeArgs,
-        manager: WatchManager,
-        policies: PolicyHandle,
-        namespaces: Arc<NamespaceStore>,
-        ready: watch::Receiver<bool>,
-    ) {
-        if !args.audit.is_operation() {
-            return;
+    fn audit(&self, args: &ServeArgs, context: AuditContext, ready: watch::Receiver<bool>) {
+        if args.audit.is_operation() {
+            let audit = Audit::new(context).run(ready, self.shutdown.asked.clone());
+            self.supervisor.background("audit", audit);
         }
-        let context = AuditContext {
-            client: self.client.clone(),
-            manager,
-            policies,
-            namespaces,
-            identity: self.identity.clone(),
-            options: args.audit.options(),
-        };
-        self.supervisor.background("audit", Audit::new(context).run(ready, self.shutdown.asked.clone()));
+    }
+
+    /// What is kept of the webhook's verdicts. Events are stored from now on.
+    fn records(&self, args: &ServeArgs) -> Records {
+        let drain = self.shutdown.drain.clone();
+        let storing = store_events(self.client.clone(), self.events.clone(), drain);
+        self.supervisor.background("events", storing);
+        let events = self.recorder(Finder::Admission, args.admission_events());
+        Records { logs_denies: args.log_denies, events: Some(events), ..Records::default() }
+    }
+
+    fn recorder(&self, finder: Finder, place: EventPlace) -> Recorder {
+        Recorder::new(self.events.clone(), finder, place, self.identity.namespace.clone())
     }
 
     /// Keeps the webhook registered once this process can answer.
@@ -253,41 +267,6 @@ impl Cluster {
 }
 
 impl Cluster {
-    async fn serve_health(
-        &self,
-        args: &ServeArgs,
-        tracker: &ReadinessTracker,
-        manager: WatchManager,
-    ) -> Result<(), RunError> {
-        let (listener, address) = listen(args.host, args.health_port).await?;
-        let (tracker, asked, starting) =
-            (tracker.clone(), self.shutdown.asked.clone(), self.starting.subscribe());
-        let readiness = move || {
-            if asked.is_cancelled() {
-                return Err(vec!["the process has been asked to end".to_owned()]);
-            }
-            let missing = match tracker.ready().borrow().is_ready() {
-                true => note_stale(stale_watches(&manager)),
-                false => tracker.explain().iter().map(ToString::to_string).collect(),
-            };
-            let missing: Vec<_> = starting.borrow().iter().cloned().chain(missing).collect();
-            if missing.is_empty() { Ok(()) } else { Err(missing) }
-        };
-        let readiness: Arc<dyn Fn() -> Result<(), Vec<String>> + Send + Sync> = Arc::new(readiness);
-        let asked = readiness.clone();
-        let metrics = self.metrics.clone().refreshed_by(move || {
-            metrics::gauge!("webtroller_ready").set(if asked().is_ok() { 1.0 } else { 0.0 });
-        });
-        let routes = OperatorHealth::new(move || readiness(), self.supervisor.clone(), metrics.clone());
-        let server = Server::new(listener, routes).with_limits(Limits::health());
-        self.supervisor.serve("health server", server.run(self.shutdown.clone()));
-        let (listener, metrics_address) = listen(args.host, args.prometheus_port).await?;
-        let server = Server::new(listener, metrics).with_limits(Limits::health());
-        self.supervisor.serve("metrics server", server.run(self.shutdown.clone()));
-        tracing::info!(health = %address, metrics = %metrics_address, "health");
-        Ok(())
-    }
-
     /// The registration must be stored before anything is listed, or an aggregator could count everybody without
     /// this pod while it still serves something old.
     async fn start_reports(&self, args: &ServeArgs) -> Result<StatusReporter, RunError> {
@@ -341,13 +320,6 @@ impl Cluster {
             namespace,
         }
     }
-}
-
-/// Shows at `/metrics` what readiness sees.
-fn note_stale(stale: Vec<String>) -> Vec<String> {
-    metrics::gauge!("webtroller_stale_watches")
-        .set(f64::from(u32::try_from(stale.len()).unwrap_or(u32::MAX)));
-    stale
 }
 
 async fn listen(host: Option<IpAddr>, port: u16) -> Result<(TcpListener, SocketAddr), RunError> {

@@ -41,7 +41,6 @@ const VAP: &str = "this release generates no ValidatingAdmissionPolicies";
 const EXPORT: &str = "this release exports no violations to a connection; use logs or metrics";
 const STACKDRIVER: &str = "metrics are offered to Prometheus";
 const STDERR: &str = "logs go to standard error";
-const EVENTS: &str = "this release makes no Events; --log-denies logs each violation";
 
 /// Every flag of Gatekeeper 3.23's manager, by name.
 pub const FLAGS: &[Flag] = &[
@@ -53,7 +52,7 @@ pub const FLAGS: &[Flag] = &[
         "additional-validating-webhook-configs-to-rotate-certs",
         OffOnly("only the operator's own configuration is kept"),
     ),
-    flag("admission-events-involved-namespace", NoEffect(EVENTS)),
+    flag("admission-events-involved-namespace", SameSwitch),
     flag("alsologtostderr", NoEffect(STDERR)),
     flag("api-cache-dir", NoEffect("the audit keeps nothing on disk")),
     flag("audit-channel", OffOnly(EXPORT)),
@@ -88,7 +87,7 @@ pub const FLAGS: &[Flag] = &[
         "disable-opa-builtin",
         NoEffect("functions that reach outside do not exist: http.send, net.lookup_ip_addr, opa.runtime"),
     ),
-    flag("emit-admission-events", NoEffect(EVENTS)),
+    flag("emit-admission-events", SameSwitch),
     flag("emit-audit-events", SameSwitch),
     flag("enable-external-data", NoEffect(EXTERNAL_DATA)),
     flag(

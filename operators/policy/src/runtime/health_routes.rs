@@ -1,4 +1,4 @@
-//! The health port: `/readyz` by what is missing, `/healthz` by the tasks, and `/metrics`.
+//! The health port: `/readyz` by what is missing, `/healthz` by the tasks, `/metrics`, and the status page.
 
 use admission_server::{Answer, Body, HealthRoutes, Routes};
 use futures::future::BoxFuture;
@@ -6,25 +6,17 @@ use http_body_util::Full;
 use hyper::{Request, Response, StatusCode};
 
 use super::metrics::Metrics;
+use super::status_page::StatusPage;
 use super::supervisor::Supervisor;
 
 /// The routes of the health port.
 pub(super) struct OperatorHealth {
-    probes: HealthRoutes,
-    supervisor: Supervisor,
-    metrics: Metrics,
-}
-
-impl OperatorHealth {
-    /// Routes that answer `/readyz` by `readiness`, `/healthz` by the tasks of `supervisor`, and `/metrics` with
-    /// `metrics`.
-    pub(super) fn new(
-        readiness: impl Fn() -> Result<(), Vec<String>> + Send + Sync + 'static,
-        supervisor: Supervisor,
-        metrics: Metrics,
-    ) -> Self {
-        Self { probes: HealthRoutes::new(readiness), supervisor, metrics }
-    }
+    /// Answers what has no other answer.
+    pub(super) probes: HealthRoutes,
+    /// Its tasks are what `/healthz` is about.
+    pub(super) supervisor: Supervisor,
+    pub(super) metrics: Metrics,
+    pub(super) page: StatusPage,
 }
 
 impl Routes for OperatorHealth {
@@ -34,6 +26,7 @@ impl Routes for OperatorHealth {
             ("/healthz", Some(task)) => {
                 answer(StatusCode::INTERNAL_SERVER_ERROR, format!("the task {task} ended\n"))
             }
+            ("/", _) => Box::pin(self.page.clone().answer(request)),
             _ => self.probes.route(request),
         }
     }

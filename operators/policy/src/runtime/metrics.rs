@@ -87,6 +87,8 @@ impl Routes for Metrics {
 
 fn describe() {
     describe_audit();
+    describe_events();
+    describe_reviews();
     describe_counter!(
         "gatekeeper_validation_request_count_total",
         "Requests that the validating webhook answered."
@@ -124,6 +126,9 @@ fn describe() {
     describe_gauge!("webtroller_ready", "1 while this pod is ready.");
     describe_gauge!("webtroller_stale_watches", "Kinds whose changes have not been seen for half a minute.");
     describe_gauge!("webtroller_enforcement_suspended", "1 while a BreakGlass object suspends enforcement.");
+}
+
+fn describe_reviews() {
     describe_gauge!("webtroller_reviews_waiting", "Requests that wait for a serving thread.");
     describe_histogram!(
         "webtroller_review_wait_seconds",
@@ -132,6 +137,25 @@ fn describe() {
     describe_counter!(
         "webtroller_violations_total",
         "Violations found by the webhook, by what follows from them: deny, warn or dryrun."
+    );
+    describe_counter!(
+        "webtroller_index_candidates_total",
+        "Constraints that the index selected for requests, because they may match."
+    );
+    describe_counter!(
+        "webtroller_evaluations_total",
+        "Constraints that matched a request, or for which that is not known, by whether there was an answer."
+    );
+    describe_counter!(
+        "webtroller_budget_exhausted_total",
+        "Evaluations for requests that ran out of a part of their budget."
+    );
+}
+
+fn describe_events() {
+    describe_counter!(
+        "webtroller_events_total",
+        "Violations that were to become Kubernetes Events: stored, dropped because too many waited, or failed."
     );
 }
 

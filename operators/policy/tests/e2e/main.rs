@@ -8,6 +8,7 @@
     reason = "as above"
 )]
 
+mod admission_events;
 mod audit;
 mod audit_agreement;
 mod bad_input;
@@ -21,6 +22,7 @@ mod fleet;
 mod guards;
 mod https;
 mod metrics;
+mod migrate;
 mod operator;
 mod ownership;
 mod policies;
@@ -30,5 +32,6 @@ mod quickstart;
 mod referential;
 mod standalone;
 mod start;
+mod status_page;
 mod trial;
 mod verdicts;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::operator::Operator;
 
@@ -31,7 +33,10 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
     cluster.must(&["wait", "--for=condition=Ingested", "--timeout=60s", "syncset/a"]).await;
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
     assert!(!cluster.kubectl(&["create", "-f", bad.to_str().unwrap()]).await.success);
-    let line = operator.log("denied admission").await;
+    let mut line = operator.line("denied admission").await;
+    let uid = line["fields"]["request_uid"].as_str().unwrap().to_owned();
+    assert_eq!((uid.len(), &line["span"]["request_uid"]), (36, &Value::from(uid)), "{line}");
+    let line = line["fields"].take();
     for (key, value) in [
         ("process", "admission"),
         ("event_type", "violation"),
@@ -61,6 +66,10 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
         "gatekeeper_sync{kind=\"Namespace\",status=\"active\"}",
         "webtroller_violations_total{action=\"deny\"} 1\n",
         "webtroller_ready 1\n",
+        "webtroller_evaluations_total{result=\"answered\"} 1\n",
+        "webtroller_index_candidates_total 1\n",
+        "webtroller_budget_exhausted_total{limit=\"time\"} 0\n",
+        "webtroller_events_total{component=\"gatekeeper-webhook\",result=\"dropped\"} 0\n",
     ] {
         assert!(metrics.contains(expected), "{expected} is missing:\n{metrics}");
     }

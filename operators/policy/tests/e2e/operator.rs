@@ -97,12 +97,17 @@ impl Operator {
 
     /// Reads the log up to the line with this message, and gives its fields.
     pub(crate) async fn log(&mut self, message: &str) -> Value {
+        self.line(message).await["fields"].take()
+    }
+
+    /// As [`Operator::log`], with everything that is in the line.
+    pub(crate) async fn line(&mut self, message: &str) -> Value {
         let search = async {
             let mut seen = Vec::new();
             while let Some(line) = self.logs.recv().await {
                 let parsed: Value = serde_json::from_str(&line).unwrap_or_default();
                 if parsed["fields"]["message"] == message {
-                    return parsed["fields"].clone();
+                    return parsed;
                 }
                 seen.push(line);
             }
@@ -130,6 +135,13 @@ impl Operator {
     /// The body of `/metrics`.
     pub(crate) async fn metrics(&self) -> String {
         get(&self.health, "/metrics").await.expect("the health port must answer").1
+    }
+
+    /// The status page.
+    pub(crate) async fn page(&self) -> String {
+        let (status, page) = get(&self.health, "/").await.expect("the health port must answer");
+        assert_eq!(status, 200, "{page}");
+        page
     }
 
     /// Asks `/metrics` until its answer is as `accept` wants it.

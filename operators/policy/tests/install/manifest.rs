@@ -36,16 +36,46 @@ async fn the_committed_manifest_is_the_rendered_chart() {
 }
 
 #[tokio::test]
+async fn a_certificate_of_cert_manager_is_mounted_and_no_secret_may_be_written() {
+    let chart = chart();
+    let render = async |set: &str| {
+        helm(None, &["template", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--set", set]).await
+    };
+    let mounted =
+        ["--disable-cert-rotation", "mountPath: /certs", "secretName: gatekeeper-webhook-server-cert"];
+    let writes = "resources: [secrets]";
+    let plain = render("replicas=1").await;
+    assert!(plain.contains(writes) && mounted.iter().all(|part| !plain.contains(part)), "{plain}");
+
+    let external = render("externalCertInjection.enabled=true").await;
+    assert!(!external.contains(writes) && mounted.iter().all(|part| external.contains(part)), "{external}");
+    assert!(!external.contains("cert-manager.io"), "{external}");
+
+    let managed = render("certManager.enabled=true").await;
+    assert!(!managed.contains(writes) && mounted.iter().all(|part| managed.contains(part)), "{managed}");
+    let kinds = |text: &str, kind: &str| text.matches(&format!("\nkind: {kind}\n")).count();
+    assert_eq!((kinds(&managed, "Issuer"), kinds(&managed, "Certificate")), (2, 2), "{managed}");
+    assert!(managed.contains("- gatekeeper-webhook-service.gatekeeper-system.svc\n"), "{managed}");
+
+    let set = "certManager.enabled=true,certManager.issuerRef.kind=ClusterIssuer,certManager.issuerRef.name=corporate";
+    let issued = render(set).await;
+    assert_eq!((kinds(&issued, "Issuer"), kinds(&issued, "Certificate")), (0, 1), "{issued}");
+    assert!(issued.contains("    kind: ClusterIssuer\n    name: corporate\n"), "{issued}");
+}
+
+#[tokio::test]
 async fn every_value_of_the_chart_renders() {
     let chart = chart();
     let set = "controllerManager.networkPolicy.enabled=true,enableDeleteOperations=true,enableConnectOperations=true,\
-               maxServingThreads=4,controllerManager.extraArgs={--host=::}";
+               maxServingThreads=4,emitAdmissionEvents=true,controllerManager.extraArgs={--host=::}";
     let rendered =
         helm(None, &["template", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--set", set]).await;
     for expected in [
         "kind: NetworkPolicy",
         "--webhook-operations=CREATE,UPDATE,DELETE,CONNECT",
         "--max-serving-threads=4",
+        "--emit-admission-events",
+        "resources: [events]",
         "- \"--host=::\"",
         "helm.sh/hook: pre-delete",
     ] {

@@ -1,19 +1,24 @@
 //! Install, upgrade and uninstall, under traffic.
 
 use std::path::Path;
+use std::time::Duration;
 
 use control_plane::{ControlPlane, Options};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::ListParams;
 use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
 
 use crate::helm::{NAMESPACE, RELEASE, chart, helm, workspace};
 use crate::node::Node;
 use crate::rights;
 use crate::service::{Endpoints, configuration, serve};
 use crate::traffic::Traffic;
+
+/// Far more than a loaded machine needs: a test that hangs must end.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
@@ -32,7 +37,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     background.spawn(node.run());
     let (kubeconfig, chart) = (Some(plane.kubeconfig()), chart());
     let chart = chart.to_str().unwrap();
-    let fail = "validatingWebhookFailurePolicy=Fail";
+    let fail = "validatingWebhookFailurePolicy=Fail,emitAdmissionEvents=true";
 
     helm(
         kubeconfig,
@@ -59,6 +64,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
         must(plane.kubectl().args(["wait", "--for=condition=Enforced", "--timeout=120s", object])).await;
     }
     change_what_the_operator_wrote(&plane, folder.path()).await;
+    deny_twice(&plane, client.clone()).await;
     let traffic = Traffic::default();
     background.spawn(traffic.clone().run(client.clone()));
 
@@ -143,6 +149,25 @@ async fn change_what_the_operator_wrote(plane: &ControlPlane, folder: &Path) {
         let restored = format!("--for=jsonpath={restored}");
         must(plane.kubectl().args(["wait", &restored, "--timeout=60s", object])).await;
     }
+}
+
+/// The second denial raises the count of the first one's Event: one is created, and then patched.
+async fn deny_twice(plane: &ControlPlane, client: kube::Client) {
+    let bad = workspace("examples/quickstart/review/two-replicas.yaml");
+    let events: Api<Event> = Api::namespaced(client, NAMESPACE);
+    let denials = ListParams::default().fields("reason=FailedAdmission");
+    for count in 1..=2 {
+        let created = plane.kubectl().args(["create", "-f", bad.to_str().unwrap()]).output().await.unwrap();
+        assert!(!created.status.success());
+        let counted = async {
+            let mut ticks = interval(Duration::from_millis(100));
+            while events.list(&denials).await.unwrap().items.iter().all(|event| event.count != Some(count)) {
+                ticks.tick().await;
+            }
+        };
+        timeout(PATIENCE, counted).await.unwrap_or_else(|_| panic!("no Event has the count {count}"));
+    }
+    assert_eq!(events.list(&denials).await.unwrap().items.len(), 1);
 }
 
 async fn must(command: &mut tokio::process::Command) {

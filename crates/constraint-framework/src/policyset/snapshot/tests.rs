@@ -350,3 +350,58 @@ fn the_deadline_holds_for_all_constraints_together() {
     assert_eq!(verdict.warnings().len(), 3, "{:?}", verdict.warnings());
     assert!(!verdict.is_denied());
 }
+
+/// Collects what an observer receives.
+#[derive(Default)]
+struct Seen(Vec<String>);
+
+impl ReviewObserver for Seen {
+    fn selected(&mut self, constraints: usize) {
+        self.0.push(format!("{constraints} selected"));
+    }
+
+    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
+        self.0.push(format!("{} {:?}", evaluation.constraint.name, evaluation.failure));
+    }
+}
+
+#[test]
+fn an_observer_receives_each_evaluation_with_what_failed_in_it() {
+    let endless = "package p\nviolation[{\"msg\": \"m\"}] { r := numbers.range(1, 2000); r[_] + r[_] < 0 }";
+    let fine = json!({"rego": "package p\nviolation[{\"msg\": \"m\"}] { false }"});
+    let mut policies = PolicySetBuilder::new(Compiler::default());
+    for (kind, source, matched) in [
+        ("Endless", json!({"rego": endless}), json!({})),
+        ("Fine", fine.clone(), json!({})),
+        (
+            "Other",
+            fine.clone(),
+            json!({"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}),
+        ),
+        ("Unknown", fine, json!({"namespaceSelector": {"matchLabels": {"a": "b"}}})),
+    ] {
+        policies.put_template(&template(kind, "Rego", source)).unwrap();
+        policies.put_constraint(constraint(kind, "deny", &matched)).unwrap();
+    }
+    let (set, now) = (policies.build(), Instant::now());
+    let observe = |deadline| {
+        let mut seen = Seen::default();
+        set.review_observed(&pod(), EnforcementPoint::WEBHOOK, &small(), deadline, &mut seen);
+        seen.0
+    };
+    let later = now.checked_add(Duration::from_secs(60)).unwrap();
+    let expected = ["endless Some(Budget(Instructions))", "fine None", "unknown Some(Match)"];
+    assert_eq!(observe(later).split_off(1), expected);
+    let late = ["endless Some(Deadline)", "fine Some(Deadline)", "unknown Some(Match)"];
+    assert_eq!(observe(now).split_off(1), late);
+    assert!(observe(now)[0].ends_with(" selected"));
+}
+
+#[test]
+fn a_constraint_in_force_is_found_by_its_name() {
+    let set = builder().build();
+    for constraint in set.in_force() {
+        assert!(set.constraint(constraint.id()).unwrap().is_same(&constraint));
+    }
+    assert!(set.constraint(&ConstraintRef { kind: "After".to_owned(), name: "z".to_owned() }).is_none());
+}

@@ -1,0 +1,57 @@
+//! What a review costs and what fails in it, for metrics.
+
+use std::time::Duration;
+
+use crate::api::ConstraintRef;
+use crate::driver::{EvalError, Limit};
+
+/// Receives what happens during a review, see [`PolicySet::review_observed`](super::PolicySet::review_observed).
+///
+/// `()` is an observer that ignores everything.
+pub trait ReviewObserver {
+    /// The index has selected this many constraints that may match.
+    fn selected(&mut self, constraints: usize) {
+        let _ = constraints;
+    }
+
+    /// A constraint that matches, or for which that is not known, has been evaluated.
+    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
+        let _ = evaluation;
+    }
+}
+
+impl ReviewObserver for () {}
+
+/// The evaluation of one constraint.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluation<'a> {
+    /// The constraint.
+    pub constraint: &'a ConstraintRef,
+    /// Time that its policy took.
+    pub took: Duration,
+    /// Why there is no answer; the constraint is then violated, with that as the message.
+    pub failure: Option<EvaluationFailure>,
+}
+
+/// Why a constraint could not be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvaluationFailure {
+    /// Whether it matches is not known.
+    Match,
+    /// The time for the request was used up before its turn.
+    Deadline,
+    /// It ran out of a part of its budget.
+    Budget(Limit),
+    /// The policy or its engine failed.
+    Policy,
+}
+
+impl From<&EvalError> for EvaluationFailure {
+    fn from(error: &EvalError) -> Self {
+        match error {
+            EvalError::Rego(rego_compat::EvalError::Budget(limit))
+            | EvalError::Cel(cel_compat::EvalError::Budget(limit)) => Self::Budget(*limit),
+            _ => Self::Policy,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What an Event looks like. Words and annotations are Gatekeeper's.
+
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::ObjectMeta;
+use sha2::{Digest, Sha256};
+
+use super::{EventPlace, Finder, Notice, annotations};
+
+/// The longest message that an API server takes, in bytes.
+const LONGEST: usize = 1024;
+/// Bytes of the digest in a name: a cluster never has so many Events that two of them share 16 bytes.
+const DIGEST: usize = 16;
+
+pub(super) fn event(notice: &Notice<'_>, finder: Finder, place: EventPlace, operator: &str) -> Event {
+    let subject = &notice.subject;
+    let namespace = match place {
+        EventPlace::Object if !subject.namespace.is_empty() => subject.namespace,
+        _ => operator,
+    };
+    let involved_object = involved(notice, place, namespace);
+    let message = message(notice, place);
+    let type_ = if notice.is_warning { "Warning" } else { "Normal" };
+    let now = Time(Timestamp::now());
+    Event {
+        metadata: ObjectMeta {
+            name: Some(name(&involved_object, finder, notice.reason, &message)),
+            namespace: Some(namespace.to_owned()),
+            annotations: Some(annotations(notice, finder)),
+            ..ObjectMeta::default()
+        },
+        involved_object,
+        reason: Some(notice.reason.to_owned()),
+        message: Some(message),
+        type_: Some(type_.to_owned()),
+        source: Some(EventSource { component: Some(finder.component().to_owned()), host: None }),
+        first_timestamp: Some(now.clone()),
+        last_timestamp: Some(now),
+        count: Some(1),
+        ..Event::default()
+    }
+}
+
+/// In the operator's namespace an object is told from others by a `uid` that is put together.
+fn involved(notice: &Notice<'_>, place: EventPlace, namespace: &str) -> ObjectReference {
+    let subject = &notice.subject;
+    let made = || {
+        let constraint = notice.constraint;
+        let parts = [subject.kind, subject.namespace, subject.name, &constraint.kind, "", &constraint.name];
+        parts.join("/")
+    };
+    let (uid, resource_version) = match (place, subject.stored) {
+        (EventPlace::Object, stored) => {
+            stored.map(|(uid, version)| (uid.to_owned(), version.to_owned())).unzip()
+        }
+        _ => (Some(made()), None),
+    };
+    let api_version = match subject.group {
+        "" => subject.version.to_owned(),
+        group => format!("{group}/{}", subject.version),
+    };
+    ObjectReference {
+        api_version: Some(api_version),
+        kind: Some(subject.kind.to_owned()),
+        name: Some(subject.name.to_owned()),
+        namespace: Some(namespace.to_owned()),
+        uid,
+        resource_version,
+        ..ObjectReference::default()
+    }
+}
+
+fn message(notice: &Notice<'_>, place: EventPlace) -> String {
+    let headline = Some(notice.headline.to_owned()).filter(|headline| !headline.is_empty());
+    let namespace = match place {
+        EventPlace::Object => None,
+        _ => Some(format!("Resource Namespace: {}", notice.subject.namespace)),
+    };
+    let constraint = format!("Constraint: {}", notice.constraint.name);
+    let words = format!("Message: {}", notice.message);
+    let parts: Vec<_> = headline.into_iter().chain(namespace).chain([constraint, words]).collect();
+    cut(&parts.join(", ")).to_owned()
+}
+
+/// No character is cut in two.
+fn cut(message: &str) -> &str {
+    let end = (0..=LONGEST.min(message.len())).rev().find(|end| message.is_char_boundary(*end));
+    message.get(..end.unwrap_or_default()).unwrap_or_default()
+}
+
+/// The same for everything that client-go's recorder takes for the same Event.
+fn name(object: &ObjectReference, finder: Finder, reason: &str, message: &str) -> String {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let (kind, version) = (text(&object.kind), text(&object.api_version));
+    let (namespace, name, uid) = (text(&object.namespace), text(&object.name), text(&object.uid));
+    let mut digest = Sha256::new();
+    for part in [finder.component(), &version, &kind, &namespace, &name, &uid, reason, message] {
+        // With its length, so that no two lists of parts read the same.
+        digest.update(part.len().to_be_bytes());
+        digest.update(part);
+    }
+    let digest = digest.finalize();
+    let digest = data_encoding::HEXLOWER.encode(digest.get(..DIGEST).unwrap_or_default());
+    format!("{}.{digest}", finder.component())
+}
+
+#[cfg(test)]
+mod tests {
+    use constraint_framework::api::ConstraintRef;
+
+    use super::super::Subject;
+    use super::*;
+
+    fn made(place: EventPlace, subject: Subject<'_>, message: &str) -> Event {
+        let constraint = ConstraintRef { kind: "NeedsLabel".to_owned(), name: "a".to_owned() };
+        let notice = Notice {
+            reason: "FailedAdmission",
+            is_warning: true,
+            headline: "Admission webhook \"validation.gatekeeper.sh\" denied request",
+            constraint: &constraint,
+            action: "deny",
+            message,
+            subject,
+            event_type: "violation",
+            annotations: &[("request_username", "alice")],
+        };
+        event(&notice, Finder::Admission, place, "gatekeeper-system")
+    }
+
+    const POD: Subject<'static> = Subject {
+        group: "",
+        version: "v1",
+        kind: "Pod",
+        namespace: "shop",
+        name: "web",
+        stored: Some(("u", "7")),
+    };
+
+    #[test]
+    fn in_the_operators_namespace_the_message_names_the_objects_namespace() {
+        let event = made(EventPlace::Operator, POD, "no label");
+        assert_eq!(event.metadata.namespace.as_deref(), Some("gatekeeper-system"));
+        assert_eq!(event.involved_object.namespace.as_deref(), Some("gatekeeper-system"));
+        assert_eq!(event.involved_object.uid.as_deref(), Some("Pod/shop/web/NeedsLabel//a"));
+        assert_eq!(
+            event.message.as_deref(),
+            Some(
+                "Admission webhook \"validation.gatekeeper.sh\" denied request, Resource Namespace: shop, \
+                 Constraint: a, Message: no label"
+            )
+        );
+        let annotations = event.metadata.annotations.unwrap();
+        for (name, value) in
+            [("process", "admission"), ("resource_name", "web"), ("request_username", "alice")]
+        {
+            assert_eq!(annotations[name], value);
+        }
+    }
+
+    #[test]
+    fn beside_the_object_it_is_about_the_object_itself() {
+        let event = made(EventPlace::Object, POD, "no label");
+        assert_eq!(event.metadata.namespace.as_deref(), Some("shop"));
+        let involved = event.involved_object;
+        assert_eq!((involved.uid.as_deref(), involved.resource_version.as_deref()), (Some("u"), Some("7")));
+        assert!(event.message.unwrap().ends_with("denied request, Constraint: a, Message: no label"));
+        let cluster = Subject { namespace: "", stored: None, ..POD };
+        let event = made(EventPlace::Object, cluster, "no label");
+        assert_eq!(event.metadata.namespace.as_deref(), Some("gatekeeper-system"));
+        assert_eq!(event.involved_object.uid, None);
+    }
+
+    #[test]
+    fn the_name_follows_from_what_is_said() {
+        let name = |subject, message| made(EventPlace::Operator, subject, message).metadata.name.unwrap();
+        let first = name(POD, "no label");
+        assert_eq!(first, name(POD, "no label"));
+        assert_ne!(first, name(POD, "another"));
+        assert_ne!(first, name(Subject { name: "other", ..POD }, "no label"));
+        assert_ne!(first, name(Subject { namespace: "other", ..POD }, "no label"));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let message = made(EventPlace::Operator, POD, &"é".repeat(1000)).message.unwrap();
+        assert!((LONGEST - 1..=LONGEST).contains(&message.len()), "{}", message.len());
+    }
+}

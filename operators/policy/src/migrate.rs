@@ -1,0 +1,202 @@
+//! `webtroller migrate check`: what a cluster uses of Gatekeeper, and what of it is different or missing here.
+//!
+//! `live` reads a cluster, `dump` reads files; `policies` compiles the templates and constraints, `samples` judges objects by
+//! them, `others` looks at everything else. Each finding names the place of the documents that describes it.
+
+mod dump;
+mod finding;
+mod live;
+mod others;
+mod output;
+mod policies;
+mod samples;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+use finding::{Finding, Level};
+use policies::Policies;
+
+/// Nothing to do.
+const SAME: u8 = 0;
+/// Something is different or not supported.
+const DIFFERENT: u8 = 1;
+/// Something could not be read.
+const INCOMPLETE: u8 = 2;
+
+const EXAMPLES: &str = "\
+Examples:
+  # What would change in the cluster of the current kubeconfig?
+  webtroller migrate check
+
+  # The same of a dump
+  kubectl get constrainttemplates,constraints,configs,syncsets,namespaces,pods -A -o yaml > dump.yaml
+  webtroller migrate check dump.yaml
+
+  # For a program
+  webtroller migrate check -o json";
+
+/// Replace Gatekeeper.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum MigrateCommand {
+    /// Report what of a cluster's Gatekeeper is different or not supported here. Changes nothing.
+    ///
+    /// Exits with 0 when there is nothing to do, with 1 when something is different or not supported, and with 2 when
+    /// something could not be read.
+    Check(CheckArgs),
+}
+
+/// What to check.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CheckArgs {
+    /// Files or folders with what a cluster holds, instead of a cluster.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// How to print what was found.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+    /// Objects of each kind to judge by the constraints; 0 for none. Of a dump all are judged.
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    pub sample: u32,
+    /// The namespace of Gatekeeper.
+    #[arg(long, default_value = "gatekeeper-system")]
+    pub namespace: String,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// A JSON document.
+    Json,
+}
+
+/// What becomes of the arguments of a Gatekeeper container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlagReport {
+    /// The flags that are refused, with the reasons.
+    pub refused: Vec<String>,
+    /// The flags that have no effect, with the reasons.
+    pub ignored: Vec<String>,
+}
+
+/// Reads the arguments of a Gatekeeper container as `webtroller serve` does.
+pub type ReadFlags<'a> = &'a dyn Fn(&[String]) -> FlagReport;
+
+/// An object, and where it stands if it is from a file.
+#[derive(Clone, Debug)]
+struct Entry {
+    object: Value,
+    place: Option<String>,
+}
+
+/// What a cluster or a dump holds.
+#[derive(Debug, Default)]
+struct Holdings {
+    /// Everything of Gatekeeper, the Namespaces, and in a dump all objects.
+    entries: Vec<Entry>,
+    /// What could not be read.
+    problems: Vec<String>,
+}
+
+/// What is reported.
+#[derive(Debug, Default)]
+struct Report {
+    /// The number of objects by kind.
+    used: BTreeMap<String, usize>,
+    findings: Vec<Finding>,
+    /// Objects that were judged, and their kinds.
+    judged: (usize, usize),
+    problems: Vec<String>,
+}
+
+impl Entry {
+    fn text(&self, pointer: &str) -> &str {
+        self.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn group(&self) -> &str {
+        self.text("/apiVersion").rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// Kind, namespace and name, as in `Config gatekeeper-system/config`.
+    fn name(&self) -> String {
+        let (kind, name) = (self.text("/kind"), self.text("/metadata/name"));
+        match self.text("/metadata/namespace") {
+            "" => format!("{kind} {name}"),
+            namespace => format!("{kind} {namespace}/{name}"),
+        }
+    }
+}
+
+/// Checks a cluster or files. What is found goes to `out`, what cannot be read to `err`.
+///
+/// `connect` makes the client, for a cluster; `flags` reads the arguments of Gatekeeper's containers.
+///
+/// # Errors
+/// What `connect` says.
+pub async fn check<E>(
+    args: &CheckArgs,
+    connect: impl AsyncFnOnce() -> Result<kube::Client, E>,
+    flags: ReadFlags<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, E> {
+    let report = match args.paths.as_slice() {
+        [] => live::check(args, connect().await?, flags).await,
+        paths => dump::check(args, paths, flags),
+    };
+    for problem in &report.problems {
+        let _ = writeln!(err, "webtroller migrate check: {problem}");
+    }
+    let text = match args.output {
+        Format::Text => output::text(&report),
+        Format::Json => output::json(&report),
+    };
+    Ok(match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has seen enough: what was found stands.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(err, "webtroller migrate check: cannot write: {error}");
+            INCOMPLETE
+        }
+        _ => report.exit_code(),
+    })
+}
+
+impl Report {
+    /// What is to be said without judging any object.
+    fn of(holdings: Holdings, args: &CheckArgs, flags: ReadFlags<'_>) -> (Self, Policies, Vec<Entry>) {
+        let Holdings { entries, problems } = holdings;
+        let mut report = Self { problems, ..Self::default() };
+        let policies = Policies::of(&entries, &mut report.findings);
+        for entry in &entries {
+            others::look(entry, args, flags, &mut report.findings);
+            if others::is_gatekeepers(entry) {
+                let count = report.used.entry(others::class(entry)).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+        (report, policies, entries)
+    }
+
+    fn end(mut self) -> Self {
+        self.findings.sort();
+        self.findings.dedup();
+        self
+    }
+
+    fn exit_code(&self) -> u8 {
+        if !self.problems.is_empty() {
+            return INCOMPLETE;
+        }
+        let counts = |finding: &Finding| finding.level() != Level::Note;
+        if self.findings.iter().any(counts) { DIFFERENT } else { SAME }
+    }
+}

@@ -1,0 +1,74 @@
+//! The ports for probes and metrics.
+
+use std::sync::Arc;
+
+use admission_server::{HealthRoutes, Limits, Server};
+use pod_status::readiness::ReadinessTracker;
+use watch_manager::WatchManager;
+
+use crate::controller::stale_watches;
+use crate::enforce::Records;
+use crate::handle::PolicyHandle;
+use crate::runtime::RunError;
+use crate::runtime::args::ServeArgs;
+use crate::runtime::health_routes::OperatorHealth;
+use crate::runtime::status_page::{Readiness, Sources, StatusPage};
+
+use super::{Cluster, listen};
+
+impl Cluster {
+    /// Starts to answer probes, before anything else is there.
+    pub(super) async fn serve_health(
+        &self,
+        args: &ServeArgs,
+        tracker: &ReadinessTracker,
+        manager: WatchManager,
+        (policies, records): (PolicyHandle, &Records),
+    ) -> Result<(), RunError> {
+        let (listener, address) = listen(args.host, args.health_port).await?;
+        let (tracker, asked, starting) =
+            (tracker.clone(), self.shutdown.asked.clone(), self.starting.subscribe());
+        let watches = manager.clone();
+        let readiness = move || {
+            if asked.is_cancelled() {
+                return Err(vec!["the process has been asked to end".to_owned()]);
+            }
+            let missing = match tracker.ready().borrow().is_ready() {
+                true => note_stale(stale_watches(&watches)),
+                false => tracker.explain().iter().map(ToString::to_string).collect(),
+            };
+            let missing: Vec<_> = starting.borrow().iter().cloned().chain(missing).collect();
+            if missing.is_empty() { Ok(()) } else { Err(missing) }
+        };
+        let readiness: Readiness = Arc::new(readiness);
+        let asked = readiness.clone();
+        let metrics = self.metrics.clone().refreshed_by(move || {
+            metrics::gauge!("webtroller_ready").set(if asked().is_ok() { 1.0 } else { 0.0 });
+        });
+        let page = StatusPage::new(Sources {
+            pod: self.identity.name.clone(),
+            readiness: readiness.clone(),
+            manager,
+            policies,
+            denials: records.denials.clone(),
+            costs: records.costs.clone(),
+        });
+        let probes = HealthRoutes::new(move || readiness());
+        let routes =
+            OperatorHealth { probes, supervisor: self.supervisor.clone(), metrics: metrics.clone(), page };
+        let server = Server::new(listener, routes).with_limits(Limits::health());
+        self.supervisor.serve("health server", server.run(self.shutdown.clone()));
+        let (listener, metrics_address) = listen(args.host, args.prometheus_port).await?;
+        let server = Server::new(listener, metrics).with_limits(Limits::health());
+        self.supervisor.serve("metrics server", server.run(self.shutdown.clone()));
+        tracing::info!(health = %address, metrics = %metrics_address, "health");
+        Ok(())
+    }
+}
+
+/// Shows at `/metrics` what readiness sees.
+fn note_stale(stale: Vec<String>) -> Vec<String> {
+    metrics::gauge!("webtroller_stale_watches")
+        .set(f64::from(u32::try_from(stale.len()).unwrap_or(u32::MAX)));
+    stale
+}

@@ -1,0 +1,238 @@
+//! The status page, `/` of the health port: policies and how far each pod is with them, what is waited for, the last denials,
+//! and what templates cost.
+//!
+//! It shows what this pod has in memory and asks nobody: it is there while the API server is not. Of objects it shows names
+//! alone, because whoever reaches the port can read it.
+
+mod html;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admission_server::{Answer, Body};
+use constraint_framework::api::CONSTRAINTS_GROUP;
+use http_body_util::Full;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use watch_manager::WatchManager;
+
+use crate::controller::TEMPLATE;
+use crate::enforce::{Cost, Costs, Denial, RecentDenials};
+use crate::handle::PolicyHandle;
+
+/// A page is shown again for this long: reading it often costs no more than reading it once.
+const FRESH: Duration = Duration::from_secs(1);
+/// Policies on the page. Those that are not enforced come first.
+const POLICIES: usize = 500;
+
+/// Reports what keeps the pod from being ready.
+pub(super) type Readiness = Arc<dyn Fn() -> Result<(), Vec<String>> + Send + Sync>;
+
+/// What the page is made of.
+#[derive(Clone)]
+pub(super) struct Sources {
+    /// The name of the pod.
+    pub(super) pod: String,
+    pub(super) readiness: Readiness,
+    pub(super) manager: WatchManager,
+    pub(super) policies: PolicyHandle,
+    pub(super) denials: RecentDenials,
+    pub(super) costs: Costs,
+}
+
+/// Answers with the page. Clones share it.
+#[derive(Clone)]
+pub(super) struct StatusPage {
+    sources: Sources,
+    /// The last page. One is made at a time.
+    last: Arc<Mutex<Option<(Instant, String)>>>,
+}
+
+/// What the page shows.
+#[derive(Debug, Default)]
+struct Page {
+    pod: String,
+    missing: Vec<String>,
+    suspension: Option<String>,
+    policies: Vec<Policy>,
+    /// Policies that are not on the page.
+    more: usize,
+    denials: Vec<Denial>,
+    costs: Vec<(String, Cost)>,
+}
+
+/// A template or a constraint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Policy {
+    /// Sorts what is not enforced to the front.
+    is_enforced: bool,
+    kind: String,
+    name: String,
+    action: String,
+    /// Why it is not enforced, by its condition.
+    waiting: String,
+    violations: String,
+    pods: Vec<Pod>,
+}
+
+/// A pod's word on a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Pod {
+    name: String,
+    is_enforced: bool,
+    errors: Vec<String>,
+}
+
+impl StatusPage {
+    pub(super) fn new(sources: Sources) -> Self {
+        Self { sources, last: Arc::default() }
+    }
+
+    /// Answers a request for `/`.
+    pub(super) async fn answer(self, request: Request<Body>) -> Answer {
+        if ![Method::GET, Method::HEAD].contains(request.method()) {
+            return page(StatusCode::METHOD_NOT_ALLOWED, "read it with GET\n".to_owned());
+        }
+        let mut last = self.last.lock().await;
+        if let Some((at, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            tracing::trace!(age = ?at.elapsed(), "the status page is shown again");
+            return page(StatusCode::OK, text.clone());
+        }
+        let sources = self.sources.clone();
+        // Thousands of policies take a while to read.
+        match tokio::task::spawn_blocking(move || html::render(&sources.page())).await {
+            Ok(text) => {
+                *last = Some((Instant::now(), text.clone()));
+                page(StatusCode::OK, text)
+            }
+            Err(_) => page(StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made\n".to_owned()),
+        }
+    }
+}
+
+/// Browsers run nothing that is on the page, and load nothing.
+fn page(status: StatusCode, text: String) -> Answer {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CACHE_CONTROL, "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+impl Sources {
+    fn page(&self) -> Page {
+        let mut policies = self.policies();
+        policies.sort();
+        let more = policies.len().saturating_sub(POLICIES);
+        policies.truncate(POLICIES);
+        let mut costs: Vec<_> = self.costs.by_kind().into_iter().collect();
+        costs.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.total));
+        costs.truncate(POLICIES);
+        Page {
+            pod: self.pod.clone(),
+            missing: (self.readiness)().err().unwrap_or_default(),
+            suspension: self.policies.current().suspension.map(|reason| reason.to_string()),
+            policies,
+            more,
+            denials: self.denials.list(),
+            costs,
+        }
+    }
+
+    fn policies(&self) -> Vec<Policy> {
+        let kinds = self.manager.watched().into_iter();
+        let kinds = kinds.filter(|gvk| gvk.group == CONSTRAINTS_GROUP || *gvk == *TEMPLATE);
+        let stores = kinds.filter_map(|gvk| self.manager.store(&gvk));
+        let objects = stores.flat_map(|store| store.objects());
+        objects.filter_map(|object| object.to_value().ok()).map(|object| Policy::of(&object)).collect()
+    }
+}
+
+impl Policy {
+    fn of(object: &Value) -> Self {
+        let text =
+            |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let list = |pointer: &str| object.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+        let mut conditions = list("/status/conditions");
+        let enforced = conditions.find(|condition| field(condition, "type") == "Enforced");
+        let is_enforced = enforced.is_some_and(|condition| field(condition, "status") == "True");
+        let waiting = match enforced {
+            _ if is_enforced => String::new(),
+            Some(condition) => format!("{}: {}", field(condition, "reason"), field(condition, "message")),
+            None => "not reported yet".to_owned(),
+        };
+        let violations = object.pointer("/status/totalViolations").map(Value::to_string);
+        let action = text("/spec/enforcementAction");
+        let is_template = text("/kind") == TEMPLATE.kind;
+        Self {
+            is_enforced,
+            kind: text("/kind"),
+            name: text("/metadata/name"),
+            action: if action.is_empty() && !is_template { "deny".to_owned() } else { action },
+            waiting,
+            violations: violations.unwrap_or_default(),
+            pods: list("/status/byPod").map(Pod::of).collect(),
+        }
+    }
+}
+
+impl Pod {
+    fn of(entry: &Value) -> Self {
+        let errors = entry.get("errors").and_then(Value::as_array).into_iter().flatten();
+        Self {
+            name: field(entry, "id"),
+            is_enforced: entry.get("enforced").and_then(Value::as_bool).unwrap_or_default(),
+            errors: errors.map(|error| field(error, "message")).collect(),
+        }
+    }
+}
+
+fn field(value: &Value, name: &str) -> String {
+    value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_is_what_its_status_says() {
+        let policy = Policy::of(&json!({
+            "kind": "NeedsLabel", "metadata": {"name": "a"}, "spec": {},
+            "status": {
+                "totalViolations": 3,
+                "conditions": [{"type": "Enforced", "status": "False", "reason": "Waiting", "message": "for pod-1"}],
+                "byPod": [{"id": "pod-0", "enforced": true}, {"id": "pod-1", "errors": [{"message": "no template"}]}]
+            }
+        }));
+        assert_eq!((policy.is_enforced, policy.waiting.as_str()), (false, "Waiting: for pod-1"));
+        assert_eq!((policy.action.as_str(), policy.violations.as_str()), ("deny", "3"));
+        let pods: Vec<_> =
+            policy.pods.iter().map(|pod| (pod.name.as_str(), pod.is_enforced, pod.errors.len())).collect();
+        assert_eq!(pods, [("pod-0", true, 0), ("pod-1", false, 1)]);
+        let fresh = Policy::of(&json!({"kind": "ConstraintTemplate", "metadata": {"name": "b"}}));
+        assert_eq!((fresh.waiting.as_str(), fresh.action.as_str()), ("not reported yet", ""));
+    }
+
+    #[test]
+    fn a_browser_may_run_and_load_nothing() {
+        let answer = page(StatusCode::OK, String::new());
+        let policy = answer.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("script"), "{policy}");
+        assert_eq!(answer.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
+    }
+}
