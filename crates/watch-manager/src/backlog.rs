@@ -31,6 +31,8 @@ use crate::store::ObjectId;
 
 /// Holes that are tolerated before the queue is compacted.
 const HOLES: usize = 64;
+/// Room for so many items is kept when the backlog is empty. A snapshot's is given back.
+const KEPT: usize = 1_024;
 /// The first sequence number. An item may also be put in front of all others.
 const FIRST: u64 = u64::MAX / 2;
 
@@ -246,7 +248,7 @@ impl Backlog {
     /// Removes and returns the oldest event.
     pub(crate) fn pop(&mut self) -> Option<WatchEvent> {
         loop {
-            let item = self.items.pop_front()?;
+            let item = self.pop_item()?;
             let at = self.first;
             self.first = at.wrapping_add(1);
             let (slot, kind) = match item.content {
@@ -272,6 +274,14 @@ impl Backlog {
             };
             return Some(WatchEvent { gvk: Arc::clone(&self.queue(slot)?.gvk), kind });
         }
+    }
+
+    fn pop_item(&mut self) -> Option<Item> {
+        let item = self.items.pop_front();
+        if self.items.is_empty() && self.items.capacity() > KEPT {
+            self.items = VecDeque::new();
+        }
+        item
     }
 
     fn kind(&self, gvk: &GroupVersionKind) -> Option<&KindQueue> {

@@ -32,6 +32,7 @@ pub(crate) struct Run {
     /// Kinds whose linger time runs.
     lingering: FuturesUnordered<BoxFuture<'static, (Gvk, Incarnation)>>,
     definitions: Definitions,
+    counted: telemetry::Kinds,
     /// Last, so that the watches are gone when the streams end.
     closing: Closing,
 }
@@ -62,6 +63,7 @@ impl Run {
         Self {
             dispatcher: Dispatcher::new(Arc::clone(control.stores()), linger),
             definitions: Definitions::new(shared.config.watch_definitions),
+            counted: telemetry::Kinds::default(),
             shared,
             transform,
             watches: SelectAll::new(),
@@ -113,7 +115,7 @@ impl Run {
         }
         let control = &self.closing.control;
         control.prune(|gvk| self.dispatcher.contains(gvk));
-        telemetry::kinds(self.running.len(), || control.intended().len());
+        self.counted.set(self.running.len(), || control.intended().len());
     }
 
     fn on_step(&mut self, watch: WatchId, incarnation: Incarnation, step: Step) {

@@ -4,8 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, stream};
 use kube::core::GroupVersionKind;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -15,13 +16,17 @@ use crate::config::Config;
 use crate::control::Control;
 use crate::driver::Run;
 use crate::error::Error;
-use crate::event::{GvkStatus, KindStatus};
+use crate::event::{GvkStatus, KindStatus, WatchEvent};
+use crate::interest::Interest;
 use crate::object::Transform;
 use crate::queue::EventQueue;
 use crate::registrar::Registrar;
 use crate::source::{KubeSource, Source};
 use crate::store::StoreHandle;
 use crate::watcher::{Permits, Shared};
+
+/// Changes of [`Builder::watch`] that may have a successor in the queue.
+const CHANGES: usize = 1_024;
 
 /// Watches the union of the kinds that its registrars ask for: one watch and one store per kind, however
 /// many ask. Cheap to clone.
@@ -174,6 +179,54 @@ impl Builder {
     ) -> Self {
         self.transform = Some(Arc::new(transform));
         self
+    }
+
+    /// The events of one interest, without registrars and without a driver to spawn: for a kind, or a single object,
+    /// that one consumer watches for as long as it lives. The manager behind the stream shares nothing with others, so
+    /// the selectors of `interest` are the server's in any case.
+    ///
+    /// Polling the stream does the work; dropping it closes the watch. It does not end by itself. Every change is
+    /// delivered, as by an [ordered registrar](WatchManager::ordered_registrar) with a bound of 1,024. The server is
+    /// asked only while the stream is polled, so [`EventKind::Status`](crate::EventKind::Status) shows each interruption
+    /// before the end of it.
+    ///
+    /// ```
+    /// # use futures::StreamExt;
+    /// # use watch_manager::{EventKind, GroupVersionKind, Interest, WatchManager, testing::FakeApi};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # let maps = GroupVersionKind::gvk("", "v1", "ConfigMap");
+    /// # let api = FakeApi::new();
+    /// # api.serve(&maps, "configmaps");
+    /// # let client = api.client();
+    /// let settings = Interest::new(maps).namespaces(["team-a"]).fields("metadata.name=settings");
+    /// let mut events = WatchManager::builder(client).watch(settings);
+    /// while let Some(event) = events.next().await {
+    ///     match event.kind {
+    ///         EventKind::Applied(object) => println!("{}", object.json()),
+    ///         EventKind::Synced => break, // no such object, if nothing came before
+    ///         _ => {}
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn watch(self, interest: impl Into<Interest>) -> BoxStream<'static, WatchEvent> {
+        let (manager, driver) = self.build();
+        // A new manager has no registrar of this name, and has not ended.
+        let registrar = manager.ordered_registrar("watch", CHANGES).ok();
+        if let Some(registrar) = &registrar {
+            registrar.add(interest);
+        }
+        let work = stream::unfold((registrar, driver), async |(registrar, mut driver)| {
+            let mut registrar = registrar?;
+            let event = tokio::select! {
+                biased;
+                event = registrar.next() => event,
+                () = &mut driver => None,
+            }?;
+            Some((event, (Some(registrar), driver)))
+        });
+        work.boxed()
     }
 
     /// The manager, and the driver to spawn. Nothing happens until the driver is polled.

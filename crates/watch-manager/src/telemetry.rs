@@ -13,7 +13,7 @@
 //! | `watch_manager_backlog_depth` | gauge | `registrar` |
 //! | `watch_manager_backlog_age_seconds` | gauge | `registrar` |
 //!
-//! The last three are written by `WatchManager::record_metrics`.
+//! The last three are written by `WatchManager::record_metrics`. The first two are sums over the managers of the process.
 
 #[cfg(feature = "metrics")]
 use std::time::Duration;
@@ -53,12 +53,38 @@ pub(crate) fn undecodable(gvk: &GroupVersionKind) {
     metrics::counter!("watch_manager_undecodable_total", labels(gvk)).increment(1);
 }
 
-/// Reports the number of kinds that are watched, and that are asked for.
+/// The numbers of kinds that one manager watches, and is asked for. The gauges are the sums of all managers of the
+/// process, so each adds its differences, and what it added is taken back when it ends.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds {
+    #[cfg(feature = "metrics")]
+    watched: usize,
+    #[cfg(feature = "metrics")]
+    intended: usize,
+}
+
+#[cfg(feature = "metrics")]
+impl Kinds {
+    /// Reports the present numbers.
+    pub(crate) fn set(&mut self, watched: usize, intended: impl FnOnce() -> usize) {
+        let intended = intended();
+        add("watch_manager_watched_gvk", self.watched, watched);
+        add("watch_manager_intended_watch_gvk", self.intended, intended);
+        (self.watched, self.intended) = (watched, intended);
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl Drop for Kinds {
+    fn drop(&mut self) {
+        self.set(0, || 0);
+    }
+}
+
 #[cfg(feature = "metrics")]
 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-pub(crate) fn kinds(watched: usize, intended: impl FnOnce() -> usize) {
-    metrics::gauge!("watch_manager_watched_gvk").set(watched as f64);
-    metrics::gauge!("watch_manager_intended_watch_gvk").set(intended() as f64);
+fn add(gauge: &'static str, before: usize, now: usize) {
+    metrics::gauge!(gauge).increment(now as f64 - before as f64);
 }
 
 /// Reports a complete list: the first of a watch with the time since its start, each later one as repeated.
@@ -103,7 +129,10 @@ pub(crate) fn started(_: &GroupVersionKind) {}
 pub(crate) fn undecodable(_: &GroupVersionKind) {}
 
 #[cfg(not(feature = "metrics"))]
-pub(crate) fn kinds(_: usize, _: impl FnOnce() -> usize) {}
+impl Kinds {
+    #[expect(clippy::unused_self, reason = "the other implementation uses it")]
+    pub(crate) fn set(&mut self, _: usize, _: impl FnOnce() -> usize) {}
+}
 
 #[cfg(not(feature = "metrics"))]
 pub(crate) fn listed(_: &GroupVersionKind, _: Option<std::time::Duration>) {}

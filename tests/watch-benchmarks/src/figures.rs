@@ -53,6 +53,12 @@ pub fn median(series: &[f64]) -> f64 {
     percentile(series, 50)
 }
 
+/// The smallest of the series: what the work costs when no neighbour takes caches and memory bandwidth away.
+#[must_use]
+pub fn least(series: &[f64]) -> f64 {
+    series.iter().copied().fold(f64::NAN, f64::min)
+}
+
 /// Seconds that this thread has computed: what other processes take does not count.
 #[must_use]
 pub fn computed() -> f64 {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::KEPT;
 use crate::store::ObjectId;
 
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,9 @@ impl Index {
 
     pub(super) fn remove(&mut self, id: ObjectId) {
         self.0.remove(&id.0);
+        if self.0.is_empty() && self.0.capacity() > KEPT {
+            self.0 = HashMap::default();
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -33,6 +37,11 @@ impl Index {
 
     pub(super) fn reserve(&mut self, additional: usize) {
         self.0.reserve(additional);
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.0.capacity()
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = u64> {

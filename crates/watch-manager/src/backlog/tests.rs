@@ -230,6 +230,22 @@ fn a_removed_kind_is_silent_and_its_former_stay_stays_out() {
 }
 
 #[test]
+fn a_snapshot_that_was_read_gives_its_room_back() {
+    let (mut backlog, slot, epoch) = wanting(&gvk("A"));
+    backlog.reserve(slot, epoch, 10 * KEPT);
+    let object = object(&gvk("A"), "a", 1, 1);
+    (0..10 * KEPT as u64)
+        .for_each(|id| backlog.offer_added(slot, epoch, Instant::now(), ObjectId(id), &object));
+    assert!(backlog.items.capacity() >= 10 * KEPT);
+    assert_eq!(drain(&mut backlog).len(), 10 * KEPT);
+    let index = backlog.kinds[slot].as_ref().unwrap().objects.capacity();
+    assert!(backlog.items.capacity() <= KEPT && index <= KEPT, "{} {index}", backlog.items.capacity());
+    backlog.offer(slot, epoch, Instant::now(), &added(1, 1, 1));
+    backlog.check();
+    assert_eq!(drain(&mut backlog), ["apply 1/1"]);
+}
+
+#[test]
 fn want_only_touches_what_differs() {
     let (a, b, c) = (gvk("A"), gvk("B"), gvk("C"));
     let interest = |gvk: &Gvk| Interest::new((**gvk).clone());

@@ -8,14 +8,13 @@ mod server;
 mod world;
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use self::world::{Action, Actors, Limits, World};
 
 /// Walks breadth-first from a world, checking every state that it meets; returns their number.
 fn explore(name: &str, start: World, depth: usize) -> usize {
-    let mut seen = HashSet::new();
-    seen.insert(fingerprint(&start));
+    let (mut seen, mut converged) = (HashSet::new(), HashSet::new());
+    seen.insert(start.fingerprint());
     let mut edge = vec![start];
     for level in 0..depth {
         eprintln!("{name}, depth {level}: {} states", seen.len());
@@ -24,8 +23,8 @@ fn explore(name: &str, start: World, depth: usize) -> usize {
             for action in world.possible() {
                 let mut after = world.fork();
                 after.act(&action);
-                if seen.insert(fingerprint(&after)) {
-                    after.check();
+                if seen.insert(after.fingerprint()) {
+                    after.check(&mut converged);
                     next.push(after);
                 }
             }
@@ -34,12 +33,6 @@ fn explore(name: &str, start: World, depth: usize) -> usize {
     }
     eprintln!("{name}, depth {depth}: {} states", seen.len());
     seen.len()
-}
-
-fn fingerprint(world: &World) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    world.picture().hash(&mut hasher);
-    hasher.finish()
 }
 
 /// A longer run goes deeper.
@@ -118,11 +111,11 @@ mod long {
             ordered in proptest::option::of(0..3_usize),
         ) {
             let limits = Limits { registrars: 2, kinds: 2, names: 3, changes: 1_000, actors: Actors::All, disturbances: u64::MAX, ordered };
-            let mut world = World::new(&limits);
+            let (mut world, mut converged) = (World::new(&limits), HashSet::new());
             for choice in choices {
                 let actions = world.possible();
                 world.act(&actions[choice as usize % actions.len()]);
-                world.check();
+                world.check(&mut converged);
             }
         }
     }

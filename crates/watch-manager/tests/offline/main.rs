@@ -15,6 +15,7 @@ mod concurrency;
 #[cfg(feature = "controller")]
 mod controller;
 mod failure_modes;
+mod performance;
 mod reconcile;
 mod registrar;
 #[cfg(feature = "metrics")]

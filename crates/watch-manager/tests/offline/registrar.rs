@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::bench::{Bench, describe, during, gvk, next, object, until};
 use futures::{FutureExt, StreamExt};
-use watch_manager::{Error, Interest, NotReady, Readiness, Verb};
+use watch_manager::testing::FakeApi;
+use watch_manager::{Error, Interest, NotReady, Readiness, Verb, WatchManager};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -447,6 +448,29 @@ async fn metadata_suffices_until_somebody_wants_the_objects() {
     registrar.add(Interest::new(gvk("Gadget")).metadata_only()).ready().await.unwrap();
     let read = || bench.store("Gadget").get(Some("default"), "a").unwrap().to_value().unwrap();
     assert_eq!((&read()["kind"], read().get("spec")), (&"Gadget".into(), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_interest_is_watched_without_a_driver_and_until_the_stream_is_dropped() {
+    let api = FakeApi::new();
+    api.serve(&gvk("Gadget"), "gadgets");
+    api.apply(&gvk("Gadget"), object("a")).unwrap();
+    api.apply(&gvk("Gadget"), object("b")).unwrap();
+    let builder = WatchManager::builder_with_source(api.clone()).config(crate::bench::config());
+    let mut events = builder.watch(Interest::new(gvk("Gadget")).fields("metadata.name=a"));
+    let mut said = Vec::new();
+    while said.last().is_none_or(|last| last != "ready") {
+        said.push(describe(&events.next().await.unwrap()));
+    }
+    said.retain(|line| line != "listing");
+    assert_eq!(said, ["apply a", "synced", "ready"]);
+
+    api.delete(&gvk("Gadget"), Some("default"), "b");
+    api.delete(&gvk("Gadget"), Some("default"), "a");
+    assert_eq!(describe(&events.next().await.unwrap()), "delete a");
+    assert_eq!(api.open_watches(), 1);
+    drop(events);
+    assert_eq!(api.open_watches(), 0);
 }
 
 #[tokio::test(start_paused = true)]

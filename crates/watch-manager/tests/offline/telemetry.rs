@@ -1,7 +1,8 @@
 //! The metrics and the spans of a manager, as a recorder and a subscriber see them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -83,6 +84,52 @@ async fn the_documented_metrics_are_written() {
     ] {
         assert!(names.contain(&expected), "{expected} is missing in {names:#?}");
     }
+}
+
+/// Keeps the values of gauges.
+#[derive(Default)]
+struct Gauges(Mutex<HashMap<String, Arc<AtomicU64>>>);
+
+impl Gauges {
+    fn value(&self, name: &str) -> f64 {
+        f64::from_bits(self.0.lock().unwrap()[name].load(Ordering::Relaxed))
+    }
+}
+
+impl Recorder for Gauges {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::from_arc(self.0.lock().unwrap().entry(key.name().to_owned()).or_default().clone())
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gauges_of_several_managers_add_up() {
+    let gauges = Gauges::default();
+    let _guard = metrics::set_default_local_recorder(&gauges);
+    let (one, two) = (Bench::new(), Bench::new());
+    let values =
+        || ["watch_manager_watched_gvk", "watch_manager_intended_watch_gvk"].map(|name| gauges.value(name));
+    let first = one.synced("A", &[]).await;
+    let _second = two.synced("B", &[]).await;
+    assert_eq!(values(), [2.0, 2.0]);
+    drop(first);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(values(), [1.0, 1.0]);
+    two.manager.shutdown();
+    two.driver.await.unwrap();
+    assert_eq!(values(), [0.0, 0.0]);
 }
 
 /// Collects the fields of the spans `watch`, and the text of all events.

@@ -1,22 +1,9 @@
 //! Errors of the Kubernetes client as sentences for people, and the ones that trying again cannot help.
 
-use kube::runtime::watcher;
-
 /// The error in words: the API server's own message, or the causes of a failed request, each once.
 pub(crate) fn reason(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => format!("{} (HTTP {})", status.message, status.code),
-        error => causes(error),
-    }
-}
-
-/// As [`reason`], for a watch.
-pub(crate) fn watch_reason(error: &watcher::Error) -> String {
-    match error {
-        watcher::Error::InitialListFailed(error)
-        | watcher::Error::WatchStartFailed(error)
-        | watcher::Error::WatchFailed(error) => reason(error),
-        watcher::Error::WatchError(status) => format!("{} (HTTP {})", status.message, status.code),
         error => causes(error),
     }
 }

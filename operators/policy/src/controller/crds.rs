@@ -27,8 +27,6 @@ pub(super) struct ConstraintCrds {
     /// The first list is complete: what is not here does not exist.
     pub(super) listed: bool,
     seen: BTreeMap<String, Observed>,
-    /// The names in the list in progress.
-    listing: Option<Vec<String>>,
     /// The form that the API server gave to what was sent, where that differs: it drops fields that say nothing.
     accepted: BTreeMap<String, (String, String)>,
 }
@@ -48,22 +46,14 @@ impl ConstraintCrds {
     /// Takes an event of the watch, and returns the names of the CRDs that are to be looked at.
     pub(super) fn apply(&mut self, event: CrdEvent) -> Vec<String> {
         match event {
-            CrdEvent::ListBegins => self.listing = Some(Vec::new()),
-            CrdEvent::Listed(name, observed) => {
-                if let Some(listing) = &mut self.listing {
-                    listing.push(name.clone());
-                }
-                self.learn(&name, observed);
-                if self.listed {
-                    return vec![name];
-                }
-            }
-            CrdEvent::ListEnds => {
-                self.listed = true;
-                let listed = self.listing.take().unwrap_or_default();
-                let gone: Vec<_> = self.seen.keys().filter(|name| !listed.contains(name)).cloned().collect();
+            CrdEvent::Listed(crds) => {
+                let gone = self.seen.keys().filter(|seen| !crds.iter().any(|(name, _)| name == *seen));
+                let gone: Vec<_> = gone.cloned().collect();
                 self.seen.retain(|name, _| !gone.contains(name));
-                return gone;
+                let names = crds.iter().map(|(name, _)| name.clone()).chain(gone).collect();
+                crds.into_iter().for_each(|(name, observed)| self.learn(&name, observed));
+                self.listed = true;
+                return names;
             }
             CrdEvent::Changed(name, observed) => {
                 self.learn(&name, observed);

@@ -11,18 +11,18 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, ResourceExt};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use watch_manager::{Interest, WatchedObject};
 
-use super::api_error::{reason, watch_reason};
+use super::api_error::reason;
 use super::crds::fingerprint;
+use super::own_watch::{OwnEvent, OwnWatches};
 use super::repairs;
-use super::upkeep::{Pace, WATCH_SECONDS};
+use super::upkeep::Pace;
 use super::{FIELD_MANAGER, UNINSTALLED, WebhookConfiguration};
 
 const EPOCH: &str = "webtroller.dev/registration-epoch";
@@ -69,9 +69,7 @@ impl Registration {
         client: kube::Client,
         configuration: watch::Receiver<WebhookConfiguration>,
     ) -> (Self, watch::Receiver<Option<String>>) {
-        let gvk =
-            GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration");
-        let resource = ApiResource::from_gvk_with_plural(&gvk, "validatingwebhookconfigurations");
+        let resource = ApiResource::from_gvk_with_plural(&kind(), "validatingwebhookconfigurations");
         let (state, receiver) = watch::channel(Some("the webhook is not registered yet".to_owned()));
         (Self { api: Api::all_with(client, &resource), configuration, state }, receiver)
     }
@@ -79,8 +77,8 @@ impl Registration {
     /// Runs until `shutdown`. Nothing is written before `ready`: a pod must be able to answer what it asks for.
     pub async fn run(self, ready: watch::Receiver<bool>, shutdown: CancellationToken) {
         let name = self.configuration.borrow().name.clone();
-        let config = Config::default().fields(&format!("metadata.name={name}")).timeout(WATCH_SECONDS);
-        let events = watcher(self.api.clone(), config).default_backoff().boxed();
+        let interest = Interest::new(kind()).fields(format!("metadata.name={name}"));
+        let events = OwnWatches::new(self.api.clone().into_client()).watch(interest);
         let keeper = Keeper {
             registration: self,
             ready,
@@ -104,7 +102,7 @@ struct Keeper {
     live: Option<Live>,
     /// The epoch of what this pod has written or agreed to.
     mine: Option<u64>,
-    /// No list is in progress.
+    /// The first list is complete.
     listed: bool,
     announced: bool,
     pace: Pace,
@@ -112,10 +110,8 @@ struct Keeper {
     due: Option<Instant>,
 }
 
-type Events = BoxStream<'static, watcher::Result<Event<DynamicObject>>>;
-
 impl Keeper {
-    async fn run(mut self, mut events: Events) {
+    async fn run(mut self, mut events: BoxStream<'static, OwnEvent>) {
         loop {
             let due = self.due.unwrap_or_else(Instant::now);
             tokio::select! {
@@ -129,14 +125,14 @@ impl Keeper {
         }
     }
 
-    fn note(&mut self, event: watcher::Result<Event<DynamicObject>>) {
+    fn note(&mut self, event: OwnEvent) {
         match event {
-            Ok(Event::Init) => (self.live, self.listed) = (None, false),
-            Ok(Event::InitApply(object) | Event::Apply(object)) => self.live = Some(Live::of(object)),
-            Ok(Event::InitDone) => self.listed = true,
-            Ok(Event::Delete(_)) => self.live = None,
-            Err(error) => {
-                let reason = watch_reason(&error);
+            OwnEvent::Listed(objects) => {
+                (self.live, self.listed) = (objects.first().and_then(|object| Live::read(object)), true);
+            }
+            OwnEvent::Changed(object) => self.live = Live::read(&object),
+            OwnEvent::Gone(_) => self.live = None,
+            OwnEvent::Failed(reason) => {
                 tracing::warn!(reason, "the webhook configuration cannot be watched, will retry");
             }
         }
@@ -254,7 +250,19 @@ fn verdict(live: Option<(u64, bool, bool)>, mine: Option<u64>) -> Verdict {
     }
 }
 
+fn kind() -> GroupVersionKind {
+    GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+}
+
 impl Live {
+    /// One that cannot be read counts as absent.
+    fn read(object: &WatchedObject) -> Option<Self> {
+        let parsed = object.to_dynamic();
+        let parsed =
+            parsed.inspect_err(|error| tracing::error!(%error, "the webhook configuration cannot be read"));
+        parsed.ok().map(Self::of)
+    }
+
     fn of(object: DynamicObject) -> Self {
         let annotation = |name: &str| object.annotations().get(name).cloned();
         let epoch = annotation(EPOCH).and_then(|text| text.parse().ok()).unwrap_or_default();

@@ -4,24 +4,18 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::join_all;
-use kube::Api;
 use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{Config, Event, watcher};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use watch_manager::WatchManager;
+use watch_manager::{WatchManager, WatchedObject};
 
 use super::OwnCrds;
-use super::api_error::{reason, watch_reason};
+use super::api_error::reason;
 use super::install::{OwnCrd, version};
-use super::kinds::crd_resource;
+use super::own_watch::{self, OwnEvent, OwnWatches};
 use super::repairs;
-
-/// The API server ends each watch after so many seconds, which bounds how long a dead connection goes unnoticed.
-pub(super) const WATCH_SECONDS: u32 = 60;
 
 /// Keeps the operator's own CRDs as they are.
 pub struct Upkeep {
@@ -43,9 +37,15 @@ impl Upkeep {
     /// Runs until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let Self { client, manager, crds } = self;
+        let watches = OwnWatches::new(client.clone());
         let keepers = crds.into_each().map(|crd| {
-            let keeper =
-                Keeper { client: client.clone(), manager: manager.clone(), crd, pace: Pace::default() };
+            let keeper = Keeper {
+                client: client.clone(),
+                watches: watches.clone(),
+                manager: manager.clone(),
+                crd,
+                pace: Pace::default(),
+            };
             keeper.run()
         });
         tokio::select! {
@@ -57,6 +57,7 @@ impl Upkeep {
 
 struct Keeper {
     client: kube::Client,
+    watches: OwnWatches,
     manager: WatchManager,
     crd: OwnCrd,
     pace: Pace,
@@ -64,22 +65,17 @@ struct Keeper {
 
 impl Keeper {
     async fn run(mut self) {
-        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &crd_resource());
-        let fields = format!("metadata.name={}", self.crd.name);
-        let config = Config::default().fields(&fields).timeout(WATCH_SECONDS);
-        let mut events = watcher(api, config).default_backoff().boxed();
-        let mut exists = false;
+        let interest = own_watch::crds().fields(format!("metadata.name={}", self.crd.name));
+        let mut events = self.watches.watch(interest);
         while let Some(event) = events.next().await {
             match event {
-                Ok(Event::Init) => exists = false,
-                Ok(Event::InitApply(crd) | Event::Apply(crd)) => {
-                    exists = true;
-                    self.look_at(&crd).await;
-                }
-                Ok(Event::InitDone) if exists => {}
-                Ok(Event::InitDone | Event::Delete(_)) => self.restore().await,
-                Err(error) => {
-                    let reason = watch_reason(&error);
+                OwnEvent::Listed(crds) => match crds.first() {
+                    Some(crd) => self.look_at(crd).await,
+                    None => self.restore().await,
+                },
+                OwnEvent::Changed(crd) => self.look_at(&crd).await,
+                OwnEvent::Gone(_) => self.restore().await,
+                OwnEvent::Failed(reason) => {
                     tracing::warn!(crd = self.crd.name, reason, "cannot be watched, will retry");
                 }
             }
@@ -87,7 +83,9 @@ impl Keeper {
     }
 
     /// A change of the status alone leaves the generation, and is not a change here.
-    async fn look_at(&mut self, crd: &DynamicObject) {
+    async fn look_at(&mut self, crd: &WatchedObject) {
+        // What cannot be read is not as this pod left it.
+        let Ok(crd) = &crd.to_dynamic() else { return self.restore().await };
         rediscover(&self.manager, crd);
         if crd.metadata.deletion_timestamp.is_some() || self.crd.settled.as_ref() == Some(&version(crd)) {
             return;

@@ -1,5 +1,6 @@
-//! The cost of one more registrar: the time in which changes reach nine registrars less the time in which they reach
-//! one, by registrar and event. The work that is done once, such as decoding, cancels out.
+//! The cost of one more registrar: the processor time in which changes reach nine registrars less the time in which they
+//! reach one, by registrar and event. The work that is done once, such as decoding, cancels out. Of all repetitions the
+//! least counts: a neighbour on the machine can only add to it.
 
 use anyhow::Result;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use watch_manager::{EventKind, GroupVersionKind, Registrar, WatchManager};
 
 use super::join::drain;
 use super::{Scale, filled, gvk, small};
-use crate::figures::{Line, computed, median};
+use crate::figures::{Line, computed, least};
 
 const OTHERS: usize = 8;
 
@@ -19,27 +20,26 @@ const OTHERS: usize = 8;
 /// The driver ended.
 pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     let (objects, repeat) = (scale.of(1_000), 20);
-    let (mut one, mut nine) = (Vec::new(), Vec::new());
+    let (mut one, mut nine, mut channels) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..scale.rounds {
         one.push(changes(objects, repeat, 1).await?);
         nine.push(changes(objects, repeat, 1 + OTHERS).await?);
+        channels.extend((0..repeat).map(|_| channel(objects)));
     }
-    let pairs = one.iter().zip(&nine);
-    let each: Vec<f64> = pairs.map(|(one, nine)| (nine - one) / OTHERS as f64).collect();
-    let channels: Vec<f64> = (0..scale.rounds).map(|_| channel(objects, repeat)).collect();
+    let each = (least(&nine) - least(&one)) / OTHERS as f64;
     let line = |what: &str, ours, peer, goal| Line { what: what.to_owned(), ours, unit: "ns", peer, goal };
     Ok(vec![
-        line("event to the first registrar", median(&one), None, ""),
+        line("processor time of an event to the first registrar", least(&one), None, ""),
         line(
-            "event to each further registrar",
-            median(&each),
-            Some(("tokio mpsc", median(&channels))),
+            "processor time of an event to each further registrar",
+            each,
+            Some(("tokio mpsc", least(&channels))),
             "300 ns",
         ),
     ])
 }
 
-/// Nanoseconds from a change to its delivery to all registrars, on average.
+/// Nanoseconds from a change to its delivery to all registrars, on average in the best of the repetitions.
 async fn changes(objects: usize, repeat: usize, registrars: usize) -> Result<f64> {
     let kind = gvk("Gadget");
     let api = filled(&kind, objects);
@@ -52,13 +52,13 @@ async fn changes(objects: usize, repeat: usize, registrars: usize) -> Result<f64
         drain(&mut registrar, objects).await?;
         readers.push(registrar);
     }
-    let mut elapsed = 0.0;
+    let mut times = Vec::new();
     for round in 1..=repeat {
-        elapsed += one_round(&api, &kind, objects, round, &mut readers).await;
+        times.push(one_round(&api, &kind, objects, round, &mut readers).await);
     }
     manager.shutdown();
     driver.await?;
-    Ok(elapsed * 1e9 / (objects.saturating_mul(repeat)) as f64)
+    Ok(least(&times) * 1e9 / objects as f64)
 }
 
 async fn one_round(
@@ -84,18 +84,16 @@ async fn one_round(
 }
 
 /// Nanoseconds to send a shared object through a channel and to receive it, without any bookkeeping.
-fn channel(objects: usize, repeat: usize) -> f64 {
+fn channel(objects: usize) -> f64 {
     let shared: Vec<_> = (0..objects).map(|number| Arc::new(small(number, 0))).collect();
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let begun = computed();
-    for _ in 0..repeat {
-        for object in &shared {
-            // The receiver is alive.
-            let _ = sender.send(Arc::clone(object));
-        }
-        for _ in 0..objects {
-            std::hint::black_box(receiver.try_recv().ok());
-        }
+    for object in &shared {
+        // The receiver is alive.
+        let _ = sender.send(Arc::clone(object));
     }
-    (computed() - begun) * 1e9 / objects.saturating_mul(repeat) as f64
+    for _ in 0..objects {
+        std::hint::black_box(receiver.try_recv().ok());
+    }
+    (computed() - begun) * 1e9 / objects as f64
 }

@@ -24,7 +24,7 @@ use crate::server::Server;
 /// A side does not hold all objects.
 pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     let count = scale.of(20_000);
-    let mut lines = Vec::new();
+    let (mut lines, mut sums) = (Vec::new(), [0.0; 3]);
     for (kind, make) in fixtures() {
         let api = FakeApi::new();
         let resource = ApiResource::from_gvk(&kind);
@@ -38,6 +38,10 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
         let kube = kube(&server, resource, count).await? / count as f64;
         let theirs = controller_runtime(&server, std::slice::from_ref(&kind), 1).await?;
         ensure!(theirs.objects == count, "controller-runtime holds {} objects", theirs.objects);
+        let heap = theirs.heap / count as f64;
+        for (sum, figure) in sums.iter_mut().zip([ours, kube, heap]) {
+            *sum += figure;
+        }
         let line = |peer, goal| Line {
             what: format!("heap of a {} of {size} B of JSON", kind.kind),
             ours,
@@ -46,8 +50,15 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
             goal,
         };
         lines.push(line(("kube Store<DynamicObject>", kube), "20 %"));
-        lines.push(line(("controller-runtime, heap", theirs.heap / count as f64), "50 %"));
+        lines.push(line(("controller-runtime, heap", heap), "50 %"));
         lines.push(line(("controller-runtime, resident", theirs.rss / count as f64), ""));
+    }
+    let [ours, kube, theirs] = sums;
+    for (name, peer, goal) in
+        [("kube Store<DynamicObject>", kube, "20 %"), ("controller-runtime, heap", theirs, "50 %")]
+    {
+        let what = "heap of one object of each of these kinds".to_owned();
+        lines.push(Line { what, ours, unit: "B", peer: Some((name, peer)), goal });
     }
     Ok(lines)
 }

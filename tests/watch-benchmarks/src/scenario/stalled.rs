@@ -1,14 +1,14 @@
-//! The delay that a registrar which never reads causes to the others: the 99th percentile of the time from a change to
-//! its delivery, with a registrar that stands still and without, in turns.
-
-use std::time::Instant;
+//! The delay that a registrar which never reads causes to the others: the 99th percentile of the processor time from a
+//! change to its delivery, beside a registrar that stands still and beside one that reads, in turns. All work is done by
+//! one thread, so its processor time is the delay without that of the machine's other programs. Of several turns the least
+//! counts.
 
 use anyhow::{Result, ensure};
 use watch_manager::{EventKind, Registrar, WatchManager};
 
 use super::join::drain;
 use super::{Scale, filled, gvk, small};
-use crate::figures::{Line, median, percentile};
+use crate::figures::{Line, computed, least, percentile};
 
 /// Measures 20,000 changes of 1,000 objects in each turn.
 ///
@@ -16,16 +16,22 @@ use crate::figures::{Line, median, percentile};
 /// A change is not delivered.
 pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
-    for _ in 0..scale.rounds.max(3) {
+    for _ in 0..scale.rounds.saturating_mul(2).max(3) {
         alone.push(turn(scale, false).await?);
         beside.push(turn(scale, true).await?);
     }
-    let what = "p99 of a delivery beside a registrar that stands still".to_owned();
-    let peer = Some(("without it", median(&alone)));
-    Ok(vec![Line { what, ours: median(&beside), unit: "µs", peer, goal: "105 %" }])
+    let line = |percent: usize, goal| {
+        let of = |turns: &[Vec<f64>]| {
+            least(&turns.iter().map(|turn| percentile(turn, percent)).collect::<Vec<_>>())
+        };
+        let what = format!("p{percent} of a delivery beside a registrar that stands still");
+        let peer = Some(("beside one that reads", of(&alone)));
+        Line { what, ours: of(&beside), unit: "µs", peer, goal }
+    };
+    Ok(vec![line(50, ""), line(99, "105 %")])
 }
 
-async fn turn(scale: Scale, stalls: bool) -> Result<f64> {
+async fn turn(scale: Scale, stalls: bool) -> Result<Vec<f64>> {
     let (kind, objects) = (gvk("Gadget"), scale.of(1_000));
     let api = filled(&kind, objects);
     let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
@@ -38,10 +44,10 @@ async fn turn(scale: Scale, stalls: bool) -> Result<f64> {
     let mut second = Some(second);
     let mut times = Vec::new();
     for (change, number) in (1..=scale.of(20_000)).zip((0..objects).cycle()) {
-        let begun = Instant::now();
+        let begun = computed();
         api.apply(&kind, small(number, change));
         applied(&mut reader).await?;
-        times.push(begun.elapsed().as_secs_f64() * 1e6);
+        times.push((computed() - begun) * 1e6);
         // Without the stall, the second registrar reads as well, outside of the measured time.
         if let (false, Some(second)) = (stalls, &mut second) {
             while second.backlog().depth > 0 {
@@ -54,7 +60,7 @@ async fn turn(scale: Scale, stalls: bool) -> Result<f64> {
     }
     manager.shutdown();
     driver.await?;
-    Ok(percentile(&times, 99))
+    Ok(times)
 }
 
 async fn applied(reader: &mut Registrar) -> Result<()> {

@@ -28,7 +28,7 @@ impl Ingest {
                 tracing::warn!(reason, "the constraint CRDs cannot be watched, will retry");
                 self.crd_list.list_fails(Failure::Transient, reason.clone());
             }
-            CrdEvent::ListEnds if !self.crds.listed => {
+            CrdEvent::Listed(_) if !self.crds.listed => {
                 self.lists.push(self.crd_list.clone());
                 self.crds.apply(event);
                 let names: Vec<_> = self.templates.known.keys().cloned().collect();

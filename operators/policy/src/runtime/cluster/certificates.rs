@@ -12,21 +12,19 @@ use futures::StreamExt;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::core::GroupVersionKind;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
+use watch_manager::{Interest, WatchedObject};
 
-use crate::controller::WebhookConfiguration;
+use crate::controller::{OwnEvent, OwnWatches, WebhookConfiguration};
 use crate::runtime::RunError;
 use crate::runtime::args::{CertificateArgs, ServeArgs};
 
 use super::secret::{self, Hosts, RENEW, Stored};
 use super::{Cluster, hosts};
 
-/// The API server ends each watch after so many seconds, which bounds how long a dead connection goes unnoticed.
-const WATCH_SECONDS: u32 = 60;
 /// The longest time between two checks of the clock.
 const CHECK: Duration = Duration::from_secs(60);
 /// The shortest time between two writes of this pod.
@@ -61,6 +59,7 @@ impl Cluster {
         let keeper = SecretKeeper {
             client: self.client.clone(),
             secrets: self.secrets(),
+            namespace: self.identity.namespace.clone(),
             name: args.certificates.cert_secret_name.clone(),
             times: args.certificates.times(),
             hosts,
@@ -114,6 +113,7 @@ impl Effects {
 pub(super) struct SecretKeeper {
     pub(super) client: kube::Client,
     pub(super) secrets: Api<Secret>,
+    pub(super) namespace: String,
     pub(super) name: String,
     pub(super) hosts: Hosts,
     pub(super) times: RotationTimes,
@@ -132,9 +132,10 @@ impl SecretKeeper {
     }
 
     async fn keep(&mut self) {
-        let config = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
-        let mut events =
-            watcher(self.secrets.clone(), config.timeout(WATCH_SECONDS)).default_backoff().boxed();
+        let interest = Interest::new(GroupVersionKind::gvk("", "v1", "Secret"))
+            .namespaces([self.namespace.as_str()])
+            .fields(format!("metadata.name={}", self.name));
+        let mut events = OwnWatches::new(self.client.clone()).watch(interest);
         let half = self.times.overlap.checked_div(2).unwrap_or(CHECK);
         let mut clock = interval(half.clamp(PAUSE, CHECK));
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -143,11 +144,14 @@ impl SecretKeeper {
             tokio::select! {
                 event = events.next() => match event {
                     None => return,
-                    Some(Ok(Event::Init)) => (stored, listed) = (None, false),
-                    Some(Ok(Event::InitApply(secret) | Event::Apply(secret))) => stored = Some(secret),
-                    Some(Ok(Event::InitDone)) => listed = true,
-                    Some(Ok(Event::Delete(_))) => stored = None,
-                    Some(Err(error)) => tracing::warn!(%error, secret = self.name, "cannot be watched, will retry"),
+                    Some(OwnEvent::Listed(secrets)) => {
+                        (stored, listed) = (secrets.first().and_then(|secret| parse(secret)), true);
+                    }
+                    Some(OwnEvent::Changed(secret)) => stored = parse(&secret),
+                    Some(OwnEvent::Gone(_)) => stored = None,
+                    Some(OwnEvent::Failed(reason)) => {
+                        tracing::warn!(reason, secret = self.name, "cannot be watched, will retry");
+                    }
                 },
                 _ = clock.tick() => {}
             }
@@ -264,6 +268,12 @@ impl SecretKeeper {
             Err(error) => tracing::warn!(%error, secret = self.name, "cannot be written, will retry"),
         }
     }
+}
+
+/// The API server stores no Secret of another shape.
+fn parse(secret: &WatchedObject) -> Option<Secret> {
+    let parsed = secret.parse();
+    parsed.inspect_err(|error| tracing::error!(secret = secret.name(), %error, "cannot be read")).ok()
 }
 
 /// What is to be done about the Secret.
