@@ -107,6 +107,11 @@ impl Retry {
         }
     }
 
+    /// The longest delay, jitter and the server's advice excepted.
+    pub(crate) fn longest(&self) -> Duration {
+        self.longest
+    }
+
     /// An attempt succeeded.
     pub(crate) fn reset(&mut self) {
         *self = Self::up_to(self.longest);

@@ -56,6 +56,8 @@ pub(crate) struct Driver {
     repairs: Bucket,
     retry: Retry,
     retry_at: Instant,
+    /// The registration may be written again, although the server asks to wait longer.
+    renew_at: Instant,
     verify_every: Duration,
     verify_at: Instant,
     heartbeat_every: Option<Duration>,
@@ -96,6 +98,7 @@ impl Driver {
             repairs: Bucket::new(REPAIR_INTERVAL, REPAIRS, now),
             retry: Retry::up_to(longest),
             retry_at: now,
+            renew_at: now,
             verify_every: config.verify_every,
             verify_at: now,
             heartbeat_every,
@@ -135,7 +138,9 @@ impl Driver {
                 Ok(()) => self.retry.reset(),
                 Err(error) => {
                     let delay = self.retry.after(&error);
-                    self.retry_at = later(Instant::now(), delay);
+                    let now = Instant::now();
+                    self.retry_at = later(now, delay);
+                    self.renew_at = later(now, delay.min(self.retry.longest()));
                     tracing::warn!(%error, ?delay, "the status report of this pod is not stored, will retry");
                 }
             }
@@ -148,8 +153,9 @@ impl Driver {
         if self.deleted {
             return Step::End;
         }
-        if self.retry_at > now {
-            return Step::WaitUntil(self.retry_at);
+        let paused_until = self.paused_until();
+        if paused_until > now {
+            return Step::WaitUntil(paused_until);
         }
         self.note_occasions(&request, now);
         if let Some(shard) = self.batch.front() {
@@ -172,6 +178,18 @@ impl Driver {
             }
             (false, false) => self.debounced(now),
         }
+    }
+
+    /// The time before which nothing is sent after a failure. A renewal is due earlier than a server may ask to
+    /// wait: with a fence of 60 s, `Retry-After: 600` holds for the entries, and the registration is tried again
+    /// after 10 s. Otherwise one such answer would stop a pod that is connected.
+    fn paused_until(&self) -> Instant {
+        if self.heartbeat_every.is_none() {
+            return self.retry_at;
+        }
+        let is_next = self.batch.front() == Some(&REGISTRATION);
+        let renewal = if is_next { self.renew_at } else { self.renew_at.max(self.heartbeat_at) };
+        self.retry_at.min(renewal)
     }
 
     /// Takes notice of the handles' requests.
@@ -334,7 +352,9 @@ impl Driver {
         }
         self.suspicious = false;
         let now = Instant::now();
-        self.retry_at = self.retry_at.max(self.repairs.take(now));
+        let repair_at = self.repairs.take(now);
+        self.retry_at = self.retry_at.max(repair_at);
+        self.renew_at = self.renew_at.max(repair_at);
         self.verify_at = now;
         Ok(())
     }
