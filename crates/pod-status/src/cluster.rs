@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::activation::Rollout;
+use crate::aggregate::{Decision, Parent, Reported, aggregate};
 use crate::aggregator::AggregatorConfig;
-use crate::fold::{Decision, Parent, Reported, aggregate};
 use crate::follow::{Event, follow};
 use crate::gatekeeper::PodStatusKind;
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
@@ -156,7 +156,7 @@ impl Cluster {
     }
 
     /// Reads the parent, decides, and writes if that changes anything.
-    pub(crate) async fn fold(
+    pub(crate) async fn reconcile(
         &self,
         shape: &Shape,
         reference: &ParentRef,

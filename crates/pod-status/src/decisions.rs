@@ -16,7 +16,7 @@ use crate::cluster::{Cluster, Held, Written};
 use crate::parent::ParentRef;
 use crate::parked::Parked;
 use crate::report::{Member, PodReport};
-use crate::roll::about_parent;
+use crate::report_store::about_parent;
 use crate::shape::Shape;
 
 /// Parents that are read and written at the same time.
@@ -125,7 +125,7 @@ impl Decisions {
 async fn decide(cluster: Arc<Cluster>, job: Job) -> (ParentRef, kube::Result<Written>) {
     let Job { shape, parent, members, reports, held, began } = job;
     let reported = about_parent(&parent, &reports);
-    let written = cluster.fold(&shape, &parent, &members, &reported, held.as_ref()).await;
+    let written = cluster.reconcile(&shape, &parent, &members, &reported, held.as_ref()).await;
     metrics::histogram!("pod_status_aggregation_seconds").record(began.elapsed().as_secs_f64());
     (parent, written)
 }

@@ -13,10 +13,10 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::core::PartialObjectMeta;
 use serde_json::{Value, json};
 
+use crate::desired::Write;
 use crate::follow::{Event, follow};
 use crate::gatekeeper::{self, PodStatusKind};
 use crate::identity::PodIdentity;
-use crate::ledger::Write;
 use crate::name::{label_value, pack};
 use crate::pace::{LONGEST_REQUEST, answered_within};
 use crate::pod;

@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use crate::desired::DesiredReports;
 use crate::error::Error;
 use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
-use crate::ledger::Ledger;
 use crate::objects::Objects;
 use crate::parent::ParentKey;
 use crate::permit::Permit;
@@ -109,7 +109,7 @@ impl ReporterConfig {
 /// A handle by which controllers report what this pod has ingested. Clones are handles of the same reporter.
 #[derive(Clone, Debug)]
 pub struct StatusReporter {
-    ledger: Arc<Mutex<Ledger>>,
+    desired: Arc<Mutex<DesiredReports>>,
     /// Notifies the driver of changes and of requests to flush and to finish.
     wake: Arc<watch::Sender<Request>>,
     progress: watch::Receiver<Progress>,
@@ -121,7 +121,7 @@ pub struct StatusReporter {
 pub(crate) struct Request {
     /// Counts the changes.
     pub(crate) changes: u64,
-    /// Everything up to this version of the ledger is to be stored without delay.
+    /// Everything up to this version of the desired state is to be stored without delay.
     pub(crate) flush: u64,
     /// Store everything, then end.
     pub(crate) finish: bool,
@@ -132,7 +132,7 @@ pub(crate) struct Request {
 pub(crate) struct Progress {
     /// The registration of this run is stored.
     pub(crate) registered: bool,
-    /// Everything up to this version of the ledger is stored.
+    /// Everything up to this version of the desired state is stored.
     pub(crate) stored: u64,
 }
 
@@ -158,13 +158,15 @@ impl StatusReporter {
             heartbeat: ttl.map(|_| 0),
             stopped: false,
         };
-        let ledger = Arc::new(Mutex::new(Ledger::new(member, config.shard_bytes, config.per_parent.clone())));
+        let desired =
+            Arc::new(Mutex::new(DesiredReports::new(member, config.shard_bytes, config.per_parent.clone())));
         let permit = Permit::new(config.fence);
         let (wake, requests) = watch::channel(Request::default());
         let (report_progress, progress) = watch::channel(Progress::default());
         let objects = Objects::new(client, identity, &config, ttl);
-        let driver = Driver::new(ledger.clone(), requests, report_progress, objects, permit.clone(), &config);
-        (Self { ledger, wake: Arc::new(wake), progress, permit }, driver.run(config.shutdown_limit))
+        let driver =
+            Driver::new(desired.clone(), requests, report_progress, objects, permit.clone(), &config);
+        (Self { desired, wake: Arc::new(wake), progress, permit }, driver.run(config.shutdown_limit))
     }
 
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
@@ -180,7 +182,7 @@ impl StatusReporter {
         outcome: Result<(), Vec<PodError>>,
         detail: impl Serialize,
     ) {
-        if locked(&self.ledger).ingested(parent, generation, outcome, &detail) {
+        if locked(&self.desired).ingested(parent, generation, outcome, &detail) {
             self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
     }
@@ -188,7 +190,7 @@ impl StatusReporter {
     /// Reports that `generation` of `parent` is in force, where the rollout is coordinated: the generation that
     /// is ingested may be a newer one. Does nothing for a parent that was not ingested.
     pub fn enforcing(&self, parent: &ParentKey, generation: i64) {
-        if locked(&self.ledger).enforcing(parent, Some(generation)) {
+        if locked(&self.desired).enforcing(parent, Some(generation)) {
             self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
     }
@@ -196,7 +198,7 @@ impl StatusReporter {
     /// Withdraws what was reported about `parent`, which does not exist any more. Outcomes for it that arrive
     /// later change nothing.
     pub fn removed(&self, parent: &ParentKey) {
-        if locked(&self.ledger).removed(parent) {
+        if locked(&self.desired).removed(parent) {
             self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
     }
@@ -219,7 +221,7 @@ impl StatusReporter {
     ///
     /// [`Error::DriverEnded`]
     pub async fn flush(&self) -> Result<(), Error> {
-        let version = locked(&self.ledger).version();
+        let version = locked(&self.desired).version();
         self.request(|request| request.flush = request.flush.max(version));
         self.wait(|progress| progress.stored >= version).await
     }
@@ -251,7 +253,7 @@ impl StatusReporter {
     }
 }
 
-/// A panic while the ledger is locked can only be a failed allocation: the state is intact.
-pub(crate) fn locked(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+/// A panic while the desired state is locked can only be a failed allocation: the state is intact.
+pub(crate) fn locked(desired: &Mutex<DesiredReports>) -> MutexGuard<'_, DesiredReports> {
+    desired.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -20,12 +20,12 @@ use crate::aggregator::AggregatorConfig;
 use crate::cluster::{Cluster, Held, Written};
 use crate::decisions::{Decisions, Job, Settled};
 use crate::follow::Event;
-use crate::inbox::ParentChanges;
 use crate::membership::{Membership, candidates};
 use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
+use crate::parent_changes::ParentChanges;
 use crate::report::{Member, REGISTRATION};
-use crate::roll::Roll;
+use crate::report_store::ReportStore;
 use crate::watermark::{HighWaterMark, Standings};
 
 /// The high-water marks are published this often while decisions are under way.
@@ -38,7 +38,7 @@ pub(crate) struct Term<'a> {
     config: &'a AggregatorConfig,
     changes: &'a ParentChanges,
     marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
-    roll: Roll,
+    reports: ReportStore,
     membership: Membership,
     standings: Standings,
     /// Generations that are activated when their time is over.
@@ -80,7 +80,7 @@ impl<'a> Term<'a> {
             config,
             changes,
             marks,
-            roll: Roll::default(),
+            reports: ReportStore::default(),
             membership: Membership::default(),
             standings: Standings::default(),
             held: BTreeMap::new(),
@@ -120,21 +120,21 @@ impl<'a> Term<'a> {
         let held = self.held.iter().filter(|(parent, _)| !self.decisions.is_engaged(parent));
         let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.deadline));
         let idle = expiries.chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
-        let work = (self.recount || self.roll.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
+        let work = (self.recount || self.reports.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
 
     fn note_report(&mut self, collection: &str, event: Event<DynamicObject>) {
         match event {
-            Event::Begin => self.roll.listing_begins(collection),
+            Event::Begin => self.reports.listing_begins(collection),
             Event::Found(object) | Event::Applied(object) => self.note_object(collection, object),
             Event::End => {
-                self.roll.listing_ends(collection);
-                self.complete = self.roll.listed() == self.cluster.collections();
+                self.reports.listing_ends(collection);
+                self.complete = self.reports.listed() == self.cluster.collections();
                 self.recount = true;
             }
             Event::Deleted(object) => {
-                self.roll.remove(&format!("{collection}/{}", object.name_any()));
+                self.reports.remove(&format!("{collection}/{}", object.name_any()));
                 self.recount = true;
             }
         }
@@ -157,7 +157,7 @@ impl<'a> Term<'a> {
             let may_register = report.shard == REGISTRATION || run.incarnation.is_empty();
             self.recount |= may_register && !self.members.iter().any(is_known);
         }
-        self.roll.apply(&name, uid, report);
+        self.reports.apply(&name, uid, report);
     }
 
     fn note_pod(&mut self, event: Event<PartialObjectMeta<Pod>>) {
@@ -180,7 +180,7 @@ impl<'a> Term<'a> {
 
     fn note_changes(&mut self) {
         for parent in self.changes.take() {
-            self.roll.touch(parent);
+            self.reports.touch(parent);
         }
         self.debounce.changed(Instant::now());
     }
@@ -196,18 +196,18 @@ impl<'a> Term<'a> {
         }
         self.retry.reset();
         for parent in self.decisions.take_due(began) {
-            self.roll.touch(parent);
+            self.reports.touch(parent);
         }
         for (parent, held) in &self.held {
             if held.since.elapsed() >= held.deadline {
-                self.roll.touch(parent.clone());
+                self.reports.touch(parent.clone());
             }
         }
-        for parent in self.roll.take_dirty() {
+        for parent in self.reports.take_dirty() {
             if let Some(shape) = self.config.shapes.shape(&parent)
                 && self.decisions.admits(&parent, began)
             {
-                let (members, reports) = (self.members.clone(), self.roll.reports(&parent));
+                let (members, reports) = (self.members.clone(), self.reports.reports(&parent));
                 let held = self.held.get(&parent).cloned();
                 self.decisions.push(Job { shape, parent, members, reports, held, began });
             }
@@ -218,7 +218,7 @@ impl<'a> Term<'a> {
     fn note_settled(&mut self, settled: Settled) {
         let Settled { parent, written, is_outdated } = settled;
         if is_outdated {
-            self.roll.touch(parent.clone());
+            self.reports.touch(parent.clone());
         }
         match written {
             Ok(Written::Done(standing, held)) => {
@@ -236,7 +236,7 @@ impl<'a> Term<'a> {
                 self.standings.remove(&parent);
             }
             // Decided on a parent that has changed since. The decision is not retried but made again.
-            Ok(Written::Stale) => self.roll.touch(parent),
+            Ok(Written::Stale) => self.reports.touch(parent),
             Err(error) => {
                 let delay = self.decisions.failed(parent.clone(), &error);
                 tracing::warn!(?parent, %error, ?delay, "cannot write the status, will retry");
@@ -260,7 +260,7 @@ impl<'a> Term<'a> {
         for run in &registered {
             self.membership.seen(run, now);
         }
-        let candidates = candidates(registered, &self.roll.runs(), &self.members);
+        let candidates = candidates(registered, &self.reports.runs(), &self.members);
         let (mut members, mut gone) = (Vec::new(), Vec::new());
         for run in &candidates {
             match place(&self.cluster, &self.membership, run, now).await? {
@@ -271,12 +271,12 @@ impl<'a> Term<'a> {
         }
         self.membership.retain(&candidates);
         if *members != *self.members {
-            self.roll.touch_all(self.changes.known());
+            self.reports.touch_all(self.changes.known());
             metrics::gauge!("pod_status_members").set(u32::try_from(members.len()).unwrap_or(u32::MAX));
             self.members = members.into();
         }
         for run in gone {
-            self.cluster.sweep(run, &self.roll.objects_of(run)).await;
+            self.cluster.sweep(run, &self.reports.objects_of(run)).await;
         }
         Ok(())
     }

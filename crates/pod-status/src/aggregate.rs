@@ -1,7 +1,7 @@
 //! From the reports of all pods to the status of one parent. Pure: the same set of inputs gives the same
 //! status, in whatever order and however often each arrives.
 //!
-//! The fold is pessimistic. A member that has not reported is waited for; it is never assumed to agree.
+//! The aggregation is pessimistic. A member that has not reported is waited for; it is never assumed to agree.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ pub enum Decision {
     Write(Map<String, Value>),
 }
 
-/// Folds `reported` into the status of `parent`.
+/// Aggregates `reported` into the status of `parent`.
 ///
 /// `members` are all runs that must be waited for; entries of others, and entries about another object of the
 /// same name (by uid), count for nothing. `now` is used only for conditions whose status changes.
