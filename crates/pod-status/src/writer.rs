@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::desired::DesiredReports;
 use crate::follow::Event;
 use crate::objects::{Objects, Written};
-use crate::pace::{Bucket, Debounce, Retry};
+use crate::pace::{Bucket, Debounce, Pause};
 use crate::parked::Parked;
 use crate::permit::{Fenced, Permit};
 use crate::report::REGISTRATION;
@@ -25,8 +25,6 @@ const BURST: u32 = 20;
 /// Comparisons and re-creations that another client can cause at once, and the interval after that.
 const REPAIRS: u32 = 4;
 const REPAIR_INTERVAL: Duration = Duration::from_secs(5);
-/// Longest delay between attempts without a fence.
-const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 /// The next thing to do.
 #[derive(Debug)]
@@ -54,10 +52,7 @@ pub(crate) struct Driver {
     debounce: Debounce,
     bucket: Bucket,
     repairs: Bucket,
-    retry: Retry,
-    retry_at: Instant,
-    /// The registration may be written again, although the server asks to wait longer.
-    renew_at: Instant,
+    pause: Pause,
     verify_every: Duration,
     verify_at: Instant,
     heartbeat_every: Option<Duration>,
@@ -82,7 +77,6 @@ impl Driver {
     ) -> Self {
         let now = Instant::now();
         let heartbeat_every = objects.heartbeat_period();
-        let longest = heartbeat_every.and_then(|period| period.checked_div(2)).unwrap_or(LONGEST_DELAY);
         Self {
             desired,
             requests,
@@ -96,9 +90,7 @@ impl Driver {
             debounce: Debounce::new(config.debounce, config.max_delay),
             bucket: Bucket::new(config.write_interval, BURST, now),
             repairs: Bucket::new(REPAIR_INTERVAL, REPAIRS, now),
-            retry: Retry::up_to(longest),
-            retry_at: now,
-            renew_at: now,
+            pause: Pause::new(heartbeat_every, now),
             verify_every: config.verify_every,
             verify_at: now,
             heartbeat_every,
@@ -135,12 +127,9 @@ impl Driver {
                 Step::Verify => self.verify().await,
             };
             match outcome {
-                Ok(()) => self.retry.reset(),
+                Ok(()) => self.pause.succeeded(),
                 Err(error) => {
-                    let delay = self.retry.after(&error);
-                    let now = Instant::now();
-                    self.retry_at = later(now, delay);
-                    self.renew_at = later(now, delay.min(self.retry.longest()));
+                    let delay = self.pause.failed(&error, Instant::now());
                     tracing::warn!(%error, ?delay, "the status report of this pod is not stored, will retry");
                 }
             }
@@ -153,7 +142,8 @@ impl Driver {
         if self.deleted {
             return Step::End;
         }
-        let paused_until = self.paused_until();
+        let is_renewal_next = self.batch.front() == Some(&REGISTRATION);
+        let paused_until = self.pause.until(is_renewal_next, self.heartbeat_at);
         if paused_until > now {
             return Step::WaitUntil(paused_until);
         }
@@ -178,18 +168,6 @@ impl Driver {
             }
             (false, false) => self.debounced(now),
         }
-    }
-
-    /// The time before which nothing is sent after a failure. A renewal is due earlier than a server may ask to
-    /// wait: with a fence of 60 s, `Retry-After: 600` holds for the entries, and the registration is tried again
-    /// after 10 s. Otherwise one such answer would stop a pod that is connected.
-    fn paused_until(&self) -> Instant {
-        if self.heartbeat_every.is_none() {
-            return self.retry_at;
-        }
-        let is_next = self.batch.front() == Some(&REGISTRATION);
-        let renewal = if is_next { self.renew_at } else { self.renew_at.max(self.heartbeat_at) };
-        self.retry_at.min(renewal)
     }
 
     /// Takes notice of the handles' requests.
@@ -352,9 +330,7 @@ impl Driver {
         }
         self.suspicious = false;
         let now = Instant::now();
-        let repair_at = self.repairs.take(now);
-        self.retry_at = self.retry_at.max(repair_at);
-        self.renew_at = self.renew_at.max(repair_at);
+        self.pause.extend(self.repairs.take(now));
         self.verify_at = now;
         Ok(())
     }
