@@ -63,6 +63,7 @@ mod reporter;
 mod shape;
 pub mod sim;
 mod stored;
+mod switches;
 mod term;
 mod watermark;
 mod writer;

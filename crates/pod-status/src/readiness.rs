@@ -10,14 +10,17 @@
 //! Once ready, always ready: this is about the start, not about lag later on.
 
 mod expectations;
+mod ingest_time;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::parent::ParentKey;
 use expectations::{Expectations, SourceId};
+use ingest_time::IngestTimes;
 
 /// The readiness of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +157,7 @@ pub struct ReadinessTracker {
 #[derive(Debug)]
 struct Inner {
     expectations: Mutex<Expectations>,
+    times: Mutex<IngestTimes>,
     readiness: watch::Sender<Readiness>,
 }
 
@@ -161,6 +165,10 @@ impl Inner {
     /// A panic while the expectations are locked can only be a failed allocation: the state is intact.
     fn expectations(&self) -> MutexGuard<'_, Expectations> {
         self.expectations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn times(&self) -> MutexGuard<'_, IngestTimes> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn change<R>(&self, change: impl FnOnce(&mut Expectations) -> R) -> R {
@@ -182,6 +190,7 @@ impl ReadinessTracker {
     pub fn new(policy: Policy) -> Self {
         let inner = Inner {
             expectations: Mutex::new(Expectations::new(policy)),
+            times: Mutex::default(),
             readiness: watch::Sender::new(Readiness::Waiting),
         };
         Self { inner: Arc::new(inner) }
@@ -233,17 +242,22 @@ pub struct ReadinessSource {
 impl ReadinessSource {
     /// A list begins (`Init`). What it does not contain is no longer expected once it ends.
     pub fn list_begins(&self) {
+        self.inner.times().list_begins(self.id);
         self.inner.change(|expectations| expectations.list_begins(self.id));
     }
 
     /// An object exists (`InitApply`, and harmlessly `Apply`). Objects that appear after the first list are
     /// not waited for; one that takes the name of an expected object takes its place.
+    ///
+    /// The histogram `pod_status_time_to_ingest_seconds` measures from here until [`ReadinessSource::observe`].
     pub fn expect(&self, object: &ParentKey, generation: i64) {
+        self.inner.times().received(self.id, object, generation, Instant::now());
         self.inner.change(|expectations| expectations.expect(self.id, object, generation));
     }
 
     /// The list is complete (`InitDone`).
     pub fn list_ends(&self) {
+        self.inner.times().list_ends(self.id);
         self.inner.change(|expectations| expectations.list_ends(self.id));
     }
 
@@ -255,6 +269,10 @@ impl ReadinessSource {
     /// The object has been ingested at `generation` and is in force. Another object of the same name, or an
     /// older generation than expected, does not count.
     pub fn observe(&self, object: &ParentKey, generation: i64) {
+        let taken = self.inner.times().ingested(self.id, object, generation, Instant::now());
+        if let Some(taken) = taken {
+            metrics::histogram!("pod_status_time_to_ingest_seconds").record(taken.as_secs_f64());
+        }
         self.inner.change(|expectations| expectations.observe(self.id, object, generation));
     }
 
@@ -266,6 +284,7 @@ impl ReadinessSource {
 
     /// The object is gone (`Delete`), and everything that depends on it.
     pub fn cancel(&self, object: &ParentKey) {
+        self.inner.times().removed(self.id, object);
         self.inner.change(|expectations| expectations.cancel(self.id, object));
     }
 

@@ -26,7 +26,8 @@ use crate::parent::ParentRef;
 use crate::parent_changes::ParentChanges;
 use crate::report::{Member, REGISTRATION};
 use crate::report_store::ReportStore;
-use crate::watermark::{HighWaterMark, Standings};
+use crate::switches::Switches;
+use crate::watermark::{HighWaterMark, Standing, Standings};
 
 /// The high-water marks are published this often while decisions are under way.
 const MARKS_INTERVAL: Duration = Duration::from_secs(1);
@@ -41,6 +42,7 @@ pub(crate) struct Term<'a> {
     reports: ReportStore,
     membership: Membership,
     standings: Standings,
+    switches: Switches,
     /// Generations that are activated when their time is over.
     held: BTreeMap<ParentRef, Held>,
     /// The members of the last batch.
@@ -83,6 +85,7 @@ impl<'a> Term<'a> {
             reports: ReportStore::default(),
             membership: Membership::default(),
             standings: Standings::default(),
+            switches: Switches::default(),
             held: BTreeMap::new(),
             members: Arc::new([]),
             recount: true,
@@ -146,6 +149,7 @@ impl<'a> Term<'a> {
         let uid = object.uid().unwrap_or_default();
         let report = self.cluster.read(collection, object);
         if let Some(report) = &report {
+            self.switches.note(report, Instant::now());
             let run = &report.pod;
             self.membership.seen(run, Instant::now());
             let is_known = |member: &Member| {
@@ -227,6 +231,7 @@ impl<'a> Term<'a> {
                     None => self.held.remove(&parent),
                 };
                 self.decisions.succeeded(&parent);
+                self.note_switch(&parent, &standing);
                 self.standings.set(parent, standing);
             }
             Ok(Written::Gone) => {
@@ -234,6 +239,7 @@ impl<'a> Term<'a> {
                 self.changes.forget(&parent);
                 self.decisions.succeeded(&parent);
                 self.standings.remove(&parent);
+                self.switches.remove(&parent);
             }
             // Decided on a parent that has changed since. The decision is not retried but made again.
             Ok(Written::Stale) => self.reports.touch(parent),
@@ -243,6 +249,19 @@ impl<'a> Term<'a> {
             }
         }
         self.publish();
+    }
+
+    /// Measures how far apart the pods switch to the generation that is activated.
+    fn note_switch(&mut self, parent: &ParentRef, standing: &Standing) {
+        let Some((generation, is_complete)) = standing.activation() else { return };
+        if is_complete {
+            if let Some(skew) = self.switches.complete(parent, generation) {
+                metrics::histogram!("pod_status_switch_skew_seconds").record(skew.as_secs_f64());
+            }
+        } else if self.switches.begin(parent, generation) {
+            let now = Instant::now();
+            self.reports.reports(parent).iter().for_each(|report| self.switches.note(report, now));
+        }
     }
 
     /// Publishes the high-water marks when nothing is under way, and now and then.

@@ -9,4 +9,5 @@ mod aggregator;
 mod api;
 mod fence;
 mod lease;
+mod metrics;
 mod reporter;
