@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::Serialize;
 
 use crate::bounds;
-use crate::gatekeeper::PodStatusKind;
 use crate::parent::ParentKey;
 use crate::report::{Entry, Member, PodError, PodReport, REGISTRATION};
 
 mod shards;
 
+pub(crate) use shards::OwnReports;
 use shards::{Halved, Shards};
 
 /// A write that the writer is to carry out: the wanted content of one report object.
@@ -52,12 +52,12 @@ struct Unstored {
 
 impl DesiredReports {
     /// Desired state without entries, whose registration is still to be written. `shard_bytes` is the size beyond which an
-    /// object gets no more entries; parents of the kinds `per_parent` have objects of their own.
-    pub(crate) fn new(member: Member, shard_bytes: usize, per_parent: Vec<PodStatusKind>) -> Self {
+    /// object gets no more entries; the reports about `own` are stored by themselves.
+    pub(crate) fn new(member: Member, shard_bytes: usize, own: OwnReports) -> Self {
         Self {
             member,
             entries: BTreeMap::new(),
-            shards: Shards::new(shard_bytes, per_parent),
+            shards: Shards::new(shard_bytes, own),
             retired: Retired::default(),
             dirty: BTreeMap::from([(REGISTRATION, Unstored { first: 1, last: 1 })]),
             stored: BTreeSet::new(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::desired::DesiredReports;
+use crate::desired::{DesiredReports, OwnReports};
 use crate::error::Error;
 use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
@@ -18,6 +18,7 @@ use crate::objects::Objects;
 use crate::parent::ParentKey;
 use crate::permit::Permit;
 use crate::report::{Member, PodError, ReportKind};
+use crate::shape::Shape;
 use crate::writer::Driver;
 
 /// The settings of a [`StatusReporter`].
@@ -45,7 +46,9 @@ pub struct ReporterConfig {
     /// Parents of these kinds get an object of their own, as Gatekeeper has it, in place of an entry in a shard. The
     /// definitions must be installed. Default none.
     pub per_parent: Vec<PodStatusKind>,
-    /// The field manager of the writes, at most 128 characters. Default `pod-status`.
+    /// Parents of these shapes get their entry of `byPod` from the pod itself, by server-side apply. Default none.
+    pub direct: Vec<Shape>,
+    /// The field manager of the writes, at most 64 characters. Default `pod-status`.
     pub field_manager: String,
 }
 
@@ -61,6 +64,7 @@ impl Default for ReporterConfig {
             shutdown_limit: Duration::from_secs(5),
             fence: None,
             per_parent: Vec::new(),
+            direct: Vec::new(),
             field_manager: "pod-status".to_owned(),
         }
     }
@@ -93,6 +97,23 @@ impl ReporterConfig {
     #[must_use]
     pub fn per_parent(mut self, kinds: impl IntoIterator<Item = PodStatusKind>) -> Self {
         self.per_parent = kinds.into_iter().collect();
+        self
+    }
+
+    /// Applies this pod's entries to `status.byPod` of the parents of these shapes, with a field manager of this pod.
+    /// Each schema must declare `byPod` as `x-kubernetes-list-type: map` with the key `id`, and keep the fields
+    /// `podUID`, `incarnation` and `enforcing`. For at most three pods: N pods write each parent, and each write is
+    /// sent to all watchers. Set [`Shape::direct`] in the aggregator's shapes too.
+    #[must_use]
+    pub fn direct(mut self, shapes: impl IntoIterator<Item = Shape>) -> Self {
+        self.direct = shapes.into_iter().collect();
+        self
+    }
+
+    /// Compares the stored reports with the wanted ones in this period.
+    #[must_use]
+    pub fn verify_every(mut self, period: Duration) -> Self {
+        self.verify_every = period;
         self
     }
 
@@ -158,8 +179,8 @@ impl StatusReporter {
             heartbeat: ttl.map(|_| 0),
             stopped: false,
         };
-        let desired =
-            Arc::new(Mutex::new(DesiredReports::new(member, config.shard_bytes, config.per_parent.clone())));
+        let own = OwnReports { per_parent: config.per_parent.clone(), direct: config.direct.clone() };
+        let desired = Arc::new(Mutex::new(DesiredReports::new(member, config.shard_bytes, own)));
         let permit = Permit::new(config.fence);
         let (wake, requests) = watch::channel(Request::default());
         let (report_progress, progress) = watch::channel(Progress::default());

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::aggregator::AggregatorConfig;
 use crate::cluster::{Cluster, Held, Written};
-use crate::decisions::{Decisions, Job, Settled};
+use crate::decisions::{Count, Decisions, Job, Settled};
 use crate::follow::Event;
 use crate::membership::{Membership, candidates};
 use crate::pace::{Debounce, Retry};
@@ -45,8 +45,8 @@ pub(crate) struct Term<'a> {
     switches: Switches,
     /// Generations that are activated when their time is over.
     held: BTreeMap<ParentRef, Held>,
-    /// The members of the last batch.
-    members: Arc<[Member]>,
+    /// The members of the last batch, and the other runs that were known.
+    count: Arc<Count>,
     /// Members may have come or gone.
     recount: bool,
     /// All reports have been read once. Before that, a status would lose the entries of half the pods.
@@ -87,7 +87,7 @@ impl<'a> Term<'a> {
             standings: Standings::default(),
             switches: Switches::default(),
             held: BTreeMap::new(),
-            members: Arc::new([]),
+            count: Arc::default(),
             recount: true,
             complete: false,
             debounce: Debounce::new(config.debounce, config.max_delay),
@@ -119,7 +119,7 @@ impl<'a> Term<'a> {
         if !self.complete {
             return far;
         }
-        let expiries = self.members.iter().filter_map(|run| self.membership.expiry(run));
+        let expiries = self.count.members.iter().filter_map(|run| self.membership.expiry(run));
         let held = self.held.iter().filter(|(parent, _)| !self.decisions.is_engaged(parent));
         let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.deadline));
         let idle = expiries.chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
@@ -159,7 +159,7 @@ impl<'a> Term<'a> {
             };
             // A pod of Gatekeeper's has no registration.
             let may_register = report.shard == REGISTRATION || run.incarnation.is_empty();
-            self.recount |= may_register && !self.members.iter().any(is_known);
+            self.recount |= may_register && !self.count.members.iter().any(is_known);
         }
         self.reports.apply(&name, uid, report);
     }
@@ -211,9 +211,9 @@ impl<'a> Term<'a> {
             if let Some(shape) = self.config.shapes.shape(&parent)
                 && self.decisions.admits(&parent, began)
             {
-                let (members, reports) = (self.members.clone(), self.reports.reports(&parent));
+                let (count, reports) = (self.count.clone(), self.reports.reports(&parent));
                 let held = self.held.get(&parent).cloned();
-                self.decisions.push(Job { shape, parent, members, reports, held, began });
+                self.decisions.push(Job { shape, parent, count, reports, held, began });
             }
         }
         self.publish();
@@ -279,22 +279,24 @@ impl<'a> Term<'a> {
         for run in &registered {
             self.membership.seen(run, now);
         }
-        let candidates = candidates(registered, &self.reports.runs(), &self.members);
-        let (mut members, mut gone) = (Vec::new(), Vec::new());
+        let candidates = candidates(registered, &self.reports.runs(), &self.count.members);
+        let mut count = Count::default();
         for run in &candidates {
-            match place(&self.cluster, &self.membership, run, now).await? {
-                Place::Member => members.push(run.clone()),
-                Place::Excluded => {}
-                Place::Gone => gone.push(run),
-            }
+            let runs = match place(&self.cluster, &self.membership, run, now).await? {
+                Place::Member => &mut count.members,
+                Place::Excluded => &mut count.excluded,
+                Place::Gone => &mut count.gone,
+            };
+            runs.push(run.clone());
         }
         self.membership.retain(&candidates);
-        if *members != *self.members {
+        if count.members != self.count.members {
             self.reports.touch_all(self.changes.known());
-            metrics::gauge!("pod_status_members").set(u32::try_from(members.len()).unwrap_or(u32::MAX));
-            self.members = members.into();
+            let members = u32::try_from(count.members.len()).unwrap_or(u32::MAX);
+            metrics::gauge!("pod_status_members").set(members);
         }
-        for run in gone {
+        self.count = Arc::new(count);
+        for run in &self.count.gone {
             self.cluster.sweep(run, &self.reports.objects_of(run)).await;
         }
         Ok(())

@@ -159,6 +159,15 @@ proptest! {
     }
 
     #[test]
+    fn who_writes_the_entries_does_not_matter_for_the_rest(input in input()) {
+        let shape = shape(input.enforced_field.then_some("enforced"));
+        let direct = aggregate(&shape.direct(), &input.parent, &input.members, &input.reported, &at(1));
+        let mut status = input.status(&Value::Null);
+        status.remove("byPod");
+        prop_assert_eq!(direct, Decision::Write(status));
+    }
+
+    #[test]
     fn aggregating_again_writes_nothing(input in input(), foreign in any::<bool>()) {
         let mut stored = input.status(&Value::Null);
         if foreign {

@@ -24,7 +24,7 @@ fn outcome(ok: bool) -> Result<(), Vec<PodError>> {
 }
 
 fn desired() -> DesiredReports {
-    DesiredReports::new(Member::new("pod", "i1"), BYTES, Vec::new())
+    DesiredReports::new(Member::new("pod", "i1"), BYTES, OwnReports::default())
 }
 
 #[derive(Clone, Debug)]
@@ -268,7 +268,7 @@ fn a_late_outcome_of_a_predecessor_does_not_replace_its_successor() {
 #[test]
 fn a_report_that_is_too_large_is_divided_until_it_is_accepted() {
     const ACCEPTED: usize = 700;
-    let mut desired = DesiredReports::new(Member::new("pod", "i1"), 100_000, Vec::new());
+    let mut desired = DesiredReports::new(Member::new("pod", "i1"), 100_000, OwnReports::default());
     for name in 0..50 {
         desired.ingested(&parent(name, 0), 1, Ok(()), &json!({"enforced": true, "log": "x".repeat(100)}));
     }
@@ -301,7 +301,7 @@ fn a_report_that_is_too_large_is_divided_until_it_is_accepted() {
 
 #[test]
 fn ten_thousand_parents_are_few_writes_of_bounded_size() {
-    let mut desired = DesiredReports::new(Member::default(), 16 * 1024, Vec::new());
+    let mut desired = DesiredReports::new(Member::default(), 16 * 1024, OwnReports::default());
     for number in 0..10_000u32 {
         let key = ParentKey::new(ParentRef::new("g", "K", number.to_string()), "u");
         desired.ingested(&key, 1, Ok(()), &());

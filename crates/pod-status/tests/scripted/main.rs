@@ -7,6 +7,7 @@
 
 mod aggregator;
 mod api;
+mod direct;
 mod fence;
 mod lease;
 mod metrics;
