@@ -16,7 +16,7 @@
 //! cargo run -p examples --example duck_constraints # constraints of any kind, and an edit of one
 //! cargo run -p examples --example duck_contract   # one contract, two providers in two versions of it
 //! cargo run -p examples --example duck_sink       # where to send events: an Addressable of any kind
-//! cargo run -p examples --example pod_status      # what each pod reports, folded
+//! cargo run -p examples --example pod_status      # what each pod reports, aggregated
 //! cargo run -p examples --example terraform_plan  # constraints on a Terraform plan
 //! cargo run -p examples --example gcp_asset       # constraints on Google Cloud assets
 //! ```

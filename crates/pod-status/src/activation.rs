@@ -15,7 +15,7 @@
 
 use std::time::Duration;
 
-use crate::fold::{Parent, Vote};
+use crate::aggregate::{Parent, Vote};
 
 /// The way in which a new generation of a parent comes into force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use tracing::Instrument;
 
 use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
-use crate::inbox::ParentChanges;
 use crate::lease::{Claim, lead};
+use crate::parent_changes::ParentChanges;
 use crate::report::ReportKind;
 use crate::shape::Shapes;
 use crate::term::Term;
@@ -116,9 +116,9 @@ impl Aggregator {
         let claim = self.config.claim.clone();
         async move {
             let term = || async {
-                let inbox = self.changes.open();
+                let guard = self.changes.begin_term();
                 let _cleared = ClearedAtEnd(&self.marks);
-                let term = Term::new(&self.client, &self.config, inbox.changes(), &self.marks);
+                let term = Term::new(&self.client, &self.config, guard.changes(), &self.marks);
                 term.run().instrument(tracing::info_span!("pod_status_term")).await;
             };
             lead(self.client.clone(), claim, shutdown, term).await;

@@ -1,5 +1,6 @@
 //! The aggregator's requests: consistent reads, and writes that fail when the decision is outdated.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,14 +15,16 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::activation::Rollout;
+use crate::aggregate::{Decision, Parent, Reported, aggregate};
 use crate::aggregator::AggregatorConfig;
-use crate::fold::{Decision, Parent, Reported, aggregate};
+use crate::decisions::{Count, Job};
+use crate::direct;
 use crate::follow::{Event, follow};
 use crate::gatekeeper::PodStatusKind;
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
-use crate::parent::ParentRef;
 use crate::pod::{self, UNFINISHED};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
+use crate::report_store::about_parent;
 use crate::shape::Shape;
 use crate::watermark::Standing;
 
@@ -156,18 +159,9 @@ impl Cluster {
     }
 
     /// Reads the parent, decides, and writes if that changes anything.
-    pub(crate) async fn fold(
-        &self,
-        shape: &Shape,
-        reference: &ParentRef,
-        members: &[Member],
-        reported: &[Reported],
-        held: Option<&Held>,
-    ) -> kube::Result<Written> {
-        let api: Api<DynamicObject> = match &reference.namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &shape.resource),
-            None => Api::all_with(self.client.clone(), &shape.resource),
-        };
+    pub(crate) async fn reconcile(&self, job: &Job) -> kube::Result<Written> {
+        let (shape, reference) = (&job.shape, &job.parent);
+        let api = shape.api(&self.client, reference);
         let object = match answered_patiently(|| api.get_opt(&reference.name)).await {
             Ok(Some(object)) => object,
             Ok(None) => return Ok(Written::Gone),
@@ -176,15 +170,32 @@ impl Cluster {
             Err(error) => return Err(error),
         };
         let mut parent = Parent::of(&object, reference, &self.manager);
-        parent.waited = held.and_then(|held| held.waited(&parent)).unwrap_or_default();
+        parent.waited = job.held.as_ref().and_then(|held| held.waited(&parent)).unwrap_or_default();
         let now = Time(Timestamp::now());
-        let status = match aggregate(shape, &parent, members, reported, &now) {
+        let mut members = Cow::Borrowed(job.count.members.as_slice());
+        let reported = if shape.direct {
+            let applied = direct::read(shape, reference, &parent.stored.status);
+            let sorted = self.sort_applied(&job.count, applied).await?;
+            if !sorted.dead.is_empty() {
+                return self.remove_applied(&api, &object, &sorted.dead).await;
+            }
+            members.to_mut().extend(sorted.unregistered);
+            sorted.reported
+        } else {
+            about_parent(reference, &job.reports)
+        };
+        let status = match aggregate(shape, &parent, &members, &reported, &now) {
             Decision::Unchanged => {
                 let stored = parent.stored.status.as_object().cloned().unwrap_or_default();
                 return Ok(done(shape, &parent, &stored));
             }
             Decision::Write(status) => status,
         };
+        // Here the entries were read after the members were counted. If no run has registered since, no pod
+        // can have listed the parents in between and hold an older generation.
+        if shape.direct && !self.is_complete(&job.count).await? {
+            return Ok(Written::Stale);
+        }
         let done = done(shape, &parent, &status);
         let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
         let patch = Patch::Apply(&body);
@@ -234,4 +245,71 @@ fn body(shape: &Shape, parent: &Parent, version: Option<&str>, status: Map<Strin
         metadata.insert("namespace".to_owned(), json!(namespace));
     }
     body
+}
+
+/// The entries that pods have applied to a parent themselves.
+struct Applied {
+    reported: Vec<Reported>,
+    /// Runs of pods that exist, although no registration of them is known: they are waited for.
+    unregistered: Vec<Member>,
+    /// The indices of the entries of pods that do not exist.
+    dead: Vec<usize>,
+}
+
+impl Cluster {
+    /// Tells the entries of dead pods from those of pods that count.
+    async fn sort_applied(&self, count: &Count, entries: Vec<Option<Reported>>) -> kube::Result<Applied> {
+        let mut applied = Applied { reported: Vec::new(), unregistered: Vec::new(), dead: Vec::new() };
+        for (index, entry) in entries.into_iter().enumerate() {
+            let Some(reported) = entry else { continue };
+            let run = &reported.member;
+            let is_pod = |known: &Member| known.id == run.id && known.uid == run.uid;
+            let is_known = count.members.iter().chain(&count.excluded).any(is_pod);
+            match &run.uid {
+                _ if is_known => {}
+                Some(uid) if !self.is_pod_gone(&run.id, uid).await? => applied.unregistered.push(run.clone()),
+                _ => applied.dead.push(index),
+            }
+            applied.reported.push(reported);
+        }
+        Ok(applied)
+    }
+
+    /// Removes entries of dead pods, which nobody else does: their field managers have ended with them.
+    async fn remove_applied(
+        &self,
+        api: &Api<DynamicObject>,
+        object: &DynamicObject,
+        dead: &[usize],
+    ) -> kube::Result<Written> {
+        let entries =
+            object.data.get("status").and_then(|status| status.get("byPod")).and_then(Value::as_array);
+        let entries = entries.into_iter().flatten().enumerate();
+        let rest: Vec<&Value> =
+            entries.filter(|(index, _)| !dead.contains(index)).map(|(_, entry)| entry).collect();
+        let body = json!({
+            "metadata": {"resourceVersion": object.metadata.resource_version},
+            "status": {"byPod": rest},
+        });
+        let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let patch = Patch::Merge(&body);
+        match answered_patiently(|| api.patch_status(name, &params, &patch)).await {
+            Ok(_) => {
+                metrics::counter!("pod_status_orphans_swept_total").increment(1);
+                tracing::info!(name, "removed the entries of pods that are gone");
+                Ok(Written::Stale)
+            }
+            Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether every run that is registered now was known when the runs were counted.
+    async fn is_complete(&self, count: &Count) -> kube::Result<bool> {
+        let registered = self.registrations().await?;
+        let known: Vec<&Member> = count.members.iter().chain(&count.excluded).chain(&count.gone).collect();
+        Ok(registered.iter().all(|run| known.iter().any(|known| known.is_same_run(run))))
+    }
 }

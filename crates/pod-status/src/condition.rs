@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::activation::Rollout;
-use crate::fold::{Parent, Vote};
+use crate::aggregate::{Parent, Vote};
 use crate::shape::Shape;
 use crate::watermark::few;
 

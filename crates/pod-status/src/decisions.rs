@@ -16,7 +16,6 @@ use crate::cluster::{Cluster, Held, Written};
 use crate::parent::ParentRef;
 use crate::parked::Parked;
 use crate::report::{Member, PodReport};
-use crate::roll::about_parent;
 use crate::shape::Shape;
 
 /// Parents that are read and written at the same time.
@@ -26,10 +25,20 @@ const CONCURRENCY: usize = 32;
 pub(crate) struct Job {
     pub(crate) shape: Shape,
     pub(crate) parent: ParentRef,
-    pub(crate) members: Arc<[Member]>,
+    pub(crate) count: Arc<Count>,
     pub(crate) reports: Vec<Arc<PodReport>>,
     pub(crate) held: Option<Held>,
     pub(crate) began: Instant,
+}
+
+/// The runs that were known when they were counted.
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    pub(crate) members: Vec<Member>,
+    /// They do not serve, but their pods exist.
+    pub(crate) excluded: Vec<Member>,
+    /// Their pods do not exist, and the processes have ended or fenced themselves.
+    pub(crate) gone: Vec<Member>,
 }
 
 /// The result of one decision.
@@ -123,9 +132,7 @@ impl Decisions {
 }
 
 async fn decide(cluster: Arc<Cluster>, job: Job) -> (ParentRef, kube::Result<Written>) {
-    let Job { shape, parent, members, reports, held, began } = job;
-    let reported = about_parent(&parent, &reports);
-    let written = cluster.fold(&shape, &parent, &members, &reported, held.as_ref()).await;
-    metrics::histogram!("pod_status_aggregation_seconds").record(began.elapsed().as_secs_f64());
-    (parent, written)
+    let written = cluster.reconcile(&job).await;
+    metrics::histogram!("pod_status_aggregation_seconds").record(job.began.elapsed().as_secs_f64());
+    (job.parent, written)
 }

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::pin::pin;
 use std::time::Duration;
 
 use futures::stream::BoxStream;
@@ -24,6 +25,8 @@ const WATCH_SECONDS: u32 = 30;
 const SILENCE: Duration = Duration::from_secs(40);
 /// A watch that ends earlier counts as failed: a server that closes every watch at once is not asked faster.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
+/// The age of the copy is measured this often while nothing comes.
+const MEASURED: Duration = Duration::from_secs(5);
 /// Objects in one answer.
 const PAGE: u32 = 500;
 
@@ -47,8 +50,11 @@ pub(crate) fn follow<K>(api: Api<K>, params: ListParams) -> impl Stream<Item = E
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
+    let collection = api.resource_url().rsplit('/').next().unwrap_or_default().to_owned();
     let follower = Follower {
         api,
+        collection,
+        answered_at: Instant::now(),
         params: params.limit(PAGE),
         version: None,
         watch: None,
@@ -69,6 +75,10 @@ struct Open<K> {
 
 struct Follower<K> {
     api: Api<K>,
+    /// The plural name of the kind.
+    collection: String,
+    /// The last answer or event.
+    answered_at: Instant,
     params: ListParams,
     /// Where the next watch begins; nothing before a list is complete.
     version: Option<String>,
@@ -84,14 +94,16 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static> Follower<K
             if let Some(event) = self.queue.pop_front() {
                 return event;
             }
-            sleep_until(self.retry_at).await;
-            if let Err(error) = self.advance().await {
-                self.failed(&error);
+            let (collection, answered_at) = (self.collection.clone(), self.answered_at);
+            match measured(&collection, answered_at, self.advance()).await {
+                Ok(()) => self.answered_at = Instant::now(),
+                Err(error) => self.failed(&error),
             }
         }
     }
 
     async fn advance(&mut self) -> kube::Result<()> {
+        sleep_until(self.retry_at).await;
         if self.watch.is_some() {
             return self.read().await;
         }
@@ -137,7 +149,10 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static> Follower<K
             }
             Ok(None) if since.elapsed() < SHORTEST_WATCH => self.wait(),
             Ok(None) => {}
-            Err(_) => tracing::warn!("a watch is silent; it is opened again"),
+            Err(elapsed) => {
+                self.watch = None;
+                return Err(kube::Error::Service(elapsed.into()));
+            }
         }
         self.watch = None;
         Ok(())
@@ -178,3 +193,19 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static> Follower<K
         self.retry_at = Instant::now().checked_add(delay).unwrap_or(self.retry_at);
     }
 }
+
+/// Completes `step`, and meanwhile measures how old the copy of the collection may be.
+async fn measured<T>(collection: &str, answered_at: Instant, step: impl Future<Output = T>) -> T {
+    let mut step = pin!(step);
+    loop {
+        let gauge =
+            metrics::gauge!("pod_status_watch_staleness_seconds", "resource" => collection.to_owned());
+        gauge.set(answered_at.elapsed().as_secs_f64());
+        if let Ok(done) = timeout(MEASURED, &mut step).await {
+            return done;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

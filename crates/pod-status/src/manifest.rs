@@ -80,6 +80,15 @@ pub fn per_parent_rules<'a>(kinds: impl IntoIterator<Item = &'a PodStatusKind>) 
     kinds.into_iter().map(rules).collect()
 }
 
+/// The rules of a ClusterRole for a process that applies its entries to these kinds of parents itself.
+pub fn direct_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> Vec<PolicyRule> {
+    let rules = |resource: &ApiResource| {
+        let status = format!("{}/status", resource.plural);
+        [rule(&resource.group, &resource.plural, &["list"]), rule(&resource.group, &status, &["patch"])]
+    };
+    parents.into_iter().flat_map(rules).collect()
+}
+
 fn rule(group: &str, resource: &str, verbs: &[&str]) -> PolicyRule {
     PolicyRule {
         api_groups: Some(vec![group.to_owned()]),

@@ -13,10 +13,11 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::core::PartialObjectMeta;
 use serde_json::{Value, json};
 
+use crate::desired::Write;
+use crate::direct::DirectEntries;
 use crate::follow::{Event, follow};
 use crate::gatekeeper::{self, PodStatusKind};
 use crate::identity::PodIdentity;
-use crate::ledger::Write;
 use crate::name::{label_value, pack};
 use crate::pace::{LONGEST_REQUEST, answered_within};
 use crate::pod;
@@ -58,6 +59,8 @@ pub(crate) struct Objects {
     kinds: Vec<OwnKind>,
     /// The objects of single parents: the index of the kind, and the name.
     places: BTreeMap<u32, (usize, String)>,
+    /// The entries that this run applies to parents.
+    direct: DirectEntries,
     /// The uids of the objects that this run has written.
     uids: BTreeMap<u32, String>,
     versions: VecDeque<String>,
@@ -79,6 +82,12 @@ impl Objects {
         Self {
             kinds: config.per_parent.iter().map(own).collect(),
             places: BTreeMap::new(),
+            direct: DirectEntries::new(
+                client.clone(),
+                &identity,
+                &config.field_manager,
+                config.direct.clone(),
+            ),
             reports: Api::namespaced_with(client.clone(), &namespace, &resource),
             metadata: Api::namespaced_with(client.clone(), &namespace, &resource),
             pods: Api::namespaced(client, &namespace),
@@ -137,6 +146,9 @@ impl Objects {
     /// Writes or deletes one object. An object that this run has written before is only updated: a process
     /// whose pod is gone must not create again what the garbage collector deletes.
     pub(crate) async fn carry_out(&mut self, write: &Write) -> kube::Result<Written> {
+        if let Some(done) = self.direct.carry_out(write, self.deadline()).await {
+            return done;
+        }
         self.settle(write);
         let Some(report) = &write.report else {
             return self.delete(write.shard).await;
@@ -231,6 +243,7 @@ impl Objects {
                 found.insert(shard, Some(report.unwrap_or_default()));
             }
         }
+        found.extend(self.direct.list(self.deadline()).await?);
         Ok(found)
     }
 

@@ -113,6 +113,53 @@ impl Retry {
     }
 }
 
+/// The times before which a reporter sends nothing, after failures: one for everything, and an earlier one for the
+/// renewal of its registration, which is due before the time that a server may ask to wait.
+///
+/// With a fence of 60 s, `Retry-After: 600` holds for the entries, and the registration is tried again after 10 s.
+/// Otherwise one such answer would stop a pod that is connected.
+#[derive(Debug)]
+pub(crate) struct Pause {
+    retry: Retry,
+    renews: bool,
+    retry_at: Instant,
+    renew_at: Instant,
+}
+
+impl Pause {
+    /// `heartbeat` is the period of the renewals, if there are any.
+    pub(crate) fn new(heartbeat: Option<Duration>, now: Instant) -> Self {
+        let longest = heartbeat.and_then(|period| period.checked_div(2)).unwrap_or(LONGEST_DELAY);
+        Self { retry: Retry::up_to(longest), renews: heartbeat.is_some(), retry_at: now, renew_at: now }
+    }
+
+    /// Notes a failure. Returns the time until the next attempt.
+    pub(crate) fn failed(&mut self, error: &kube::Error, now: Instant) -> Duration {
+        let delay = self.retry.after(error);
+        self.retry_at = now.checked_add(delay).unwrap_or(now);
+        self.renew_at = now.checked_add(delay.min(self.retry.longest)).unwrap_or(now);
+        delay
+    }
+
+    pub(crate) fn succeeded(&mut self) {
+        self.retry.reset();
+    }
+
+    /// Sends nothing before `at`.
+    pub(crate) fn extend(&mut self, at: Instant) {
+        (self.retry_at, self.renew_at) = (self.retry_at.max(at), self.renew_at.max(at));
+    }
+
+    /// The end of the pause. A renewal is the next write, or becomes it when it is due.
+    pub(crate) fn until(&self, is_renewal_next: bool, renewal_due: Instant) -> Instant {
+        if !self.renews {
+            return self.retry_at;
+        }
+        let renewal = if is_renewal_next { self.renew_at } else { self.renew_at.max(renewal_due) };
+        self.retry_at.min(renewal)
+    }
+}
+
 /// The answer to a request, if it comes within half a minute: longer than a slow API server needs, and than
 /// kube's client follows a few pieces of advice to retry. Without a limit one lost answer would silence a
 /// driver for good.

@@ -2,22 +2,25 @@
 //!
 //! Expectations come from the very stream that the controllers work on: what the first list contains is
 //! expected, what the stream says is gone is not. Hence nothing has to be listed a second time, and the two
-//! views cannot disagree. `board` holds the rules, without locks; this file is the handle.
+//! views cannot disagree. `expectations` holds the rules, without locks; this file is the handle.
 //!
 //! It fails closed: what cannot be listed or ingested keeps the pod from serving until it can, or is gone. A
 //! [`Policy`] may give up on permanent failures instead, and [`ReadinessTracker::given_up`] names them.
 //!
 //! Once ready, always ready: this is about the start, not about lag later on.
 
-mod board;
+mod expectations;
+mod ingest_time;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::parent::ParentKey;
-use board::{Board, SourceId};
+use expectations::{Expectations, SourceId};
+use ingest_time::IngestTimes;
 
 /// The readiness of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,23 +156,28 @@ pub struct ReadinessTracker {
 
 #[derive(Debug)]
 struct Inner {
-    board: Mutex<Board>,
+    expectations: Mutex<Expectations>,
+    times: Mutex<IngestTimes>,
     readiness: watch::Sender<Readiness>,
 }
 
 impl Inner {
-    /// A panic while the board is locked can only be a failed allocation: the state is intact.
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A panic while the expectations are locked can only be a failed allocation: the state is intact.
+    fn expectations(&self) -> MutexGuard<'_, Expectations> {
+        self.expectations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<R>(&self, change: impl FnOnce(&mut Board) -> R) -> R {
-        let mut board = self.board();
-        let result = change(&mut board);
-        let is_settled = board.settle();
-        // Sent after the board is unlocked: a caller of `explain` may hold a borrow of the readiness, which the send waits
+    fn times(&self) -> MutexGuard<'_, IngestTimes> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut Expectations) -> R) -> R {
+        let mut expectations = self.expectations();
+        let result = change(&mut expectations);
+        let is_settled = expectations.settle();
+        // Sent after the expectations are unlocked: a caller of `explain` may hold a borrow of the readiness, which the send waits
         // for. Ready is final, so the order of sends does not matter.
-        drop(board);
+        drop(expectations);
         if is_settled {
             self.readiness.send_replace(Readiness::Ready);
         }
@@ -181,7 +189,8 @@ impl ReadinessTracker {
     /// A tracker that waits for its sources to be declared.
     pub fn new(policy: Policy) -> Self {
         let inner = Inner {
-            board: Mutex::new(Board::new(policy)),
+            expectations: Mutex::new(Expectations::new(policy)),
+            times: Mutex::default(),
             readiness: watch::Sender::new(Readiness::Waiting),
         };
         Self { inner: Arc::new(inner) }
@@ -190,13 +199,13 @@ impl ReadinessTracker {
     /// Declares a kind of object whose first list must be ingested. Once the tracker is ready, a source
     /// changes nothing.
     pub fn source(&self, name: impl Into<String>) -> ReadinessSource {
-        let id = self.inner.change(|board| board.source(name.into()));
+        let id = self.inner.change(|expectations| expectations.source(name.into()));
         ReadinessSource { inner: self.inner.clone(), id }
     }
 
     /// Notes that all sources are declared. Without it the tracker never becomes ready.
     pub fn seal(&self) {
-        self.inner.change(Board::seal);
+        self.inner.change(Expectations::seal);
     }
 
     /// The readiness, now and when it changes.
@@ -206,18 +215,18 @@ impl ReadinessTracker {
 
     /// Everything that is missing; empty exactly when ready.
     pub fn explain(&self) -> Vec<Missing> {
-        self.inner.board().explain()
+        self.inner.expectations().explain()
     }
 
     /// The expectations that the policy or [`ReadinessTracker::give_up`] gave up, also after the tracker has
     /// become ready. The pod serves without them.
     pub fn given_up(&self) -> Vec<Missing> {
-        self.inner.board().given_up()
+        self.inner.expectations().given_up()
     }
 
     /// Becomes ready whatever is missing, and returns that: for a deadline of the host's choosing.
     pub fn give_up(&self) -> Vec<Missing> {
-        self.inner.change(Board::give_up)
+        self.inner.change(Expectations::give_up)
     }
 }
 
@@ -233,39 +242,50 @@ pub struct ReadinessSource {
 impl ReadinessSource {
     /// A list begins (`Init`). What it does not contain is no longer expected once it ends.
     pub fn list_begins(&self) {
-        self.inner.change(|board| board.list_begins(self.id));
+        self.inner.times().list_begins(self.id);
+        self.inner.change(|expectations| expectations.list_begins(self.id));
     }
 
     /// An object exists (`InitApply`, and harmlessly `Apply`). Objects that appear after the first list are
     /// not waited for; one that takes the name of an expected object takes its place.
+    ///
+    /// The histogram `pod_status_time_to_ingest_seconds` measures from here until [`ReadinessSource::observe`].
     pub fn expect(&self, object: &ParentKey, generation: i64) {
-        self.inner.change(|board| board.expect(self.id, object, generation));
+        self.inner.times().received(self.id, object, generation, Instant::now());
+        self.inner.change(|expectations| expectations.expect(self.id, object, generation));
     }
 
     /// The list is complete (`InitDone`).
     pub fn list_ends(&self) {
-        self.inner.change(|board| board.list_ends(self.id));
+        self.inner.times().list_ends(self.id);
+        self.inner.change(|expectations| expectations.list_ends(self.id));
     }
 
     /// The kind cannot be listed. A later list makes up for it.
     pub fn list_fails(&self, failure: Failure, reason: impl Into<String>) {
-        self.inner.change(|board| board.list_fails(self.id, failure, reason.into()));
+        self.inner.change(|expectations| expectations.list_fails(self.id, failure, reason.into()));
     }
 
     /// The object has been ingested at `generation` and is in force. Another object of the same name, or an
     /// older generation than expected, does not count.
     pub fn observe(&self, object: &ParentKey, generation: i64) {
-        self.inner.change(|board| board.observe(self.id, object, generation));
+        let taken = self.inner.times().ingested(self.id, object, generation, Instant::now());
+        if let Some(taken) = taken {
+            metrics::histogram!("pod_status_time_to_ingest_seconds").record(taken.as_secs_f64());
+        }
+        self.inner.change(|expectations| expectations.observe(self.id, object, generation));
     }
 
     /// The object could not be ingested at `generation`.
     pub fn fail(&self, object: &ParentKey, generation: i64, failure: Failure, reason: impl Into<String>) {
-        self.inner.change(|board| board.fail(self.id, object, generation, failure, reason.into()));
+        self.inner
+            .change(|expectations| expectations.fail(self.id, object, generation, failure, reason.into()));
     }
 
     /// The object is gone (`Delete`), and everything that depends on it.
     pub fn cancel(&self, object: &ParentKey) {
-        self.inner.change(|board| board.cancel(self.id, object));
+        self.inner.times().removed(self.id, object);
+        self.inner.change(|expectations| expectations.cancel(self.id, object));
     }
 
     /// Declares a source that exists because of `object`, such as the kind that a template defines. It is
@@ -274,7 +294,7 @@ impl ReadinessSource {
     /// Declare it *before* [`ReadinessSource::observe`] of `object`, or the tracker may be ready in between.
     /// Asking again for the same object and name gives the same source.
     pub fn child(&self, object: &ParentKey, name: impl Into<String>) -> ReadinessSource {
-        let id = self.inner.change(|board| board.child(self.id, object, name.into()));
+        let id = self.inner.change(|expectations| expectations.child(self.id, object, name.into()));
         ReadinessSource { inner: self.inner.clone(), id }
     }
 }

@@ -10,14 +10,15 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use crate::desired::{DesiredReports, OwnReports};
 use crate::error::Error;
 use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
-use crate::ledger::Ledger;
 use crate::objects::Objects;
 use crate::parent::ParentKey;
 use crate::permit::Permit;
 use crate::report::{Member, PodError, ReportKind};
+use crate::shape::Shape;
 use crate::writer::Driver;
 
 /// The settings of a [`StatusReporter`].
@@ -45,7 +46,9 @@ pub struct ReporterConfig {
     /// Parents of these kinds get an object of their own, as Gatekeeper has it, in place of an entry in a shard. The
     /// definitions must be installed. Default none.
     pub per_parent: Vec<PodStatusKind>,
-    /// The field manager of the writes, at most 128 characters. Default `pod-status`.
+    /// Parents of these shapes get their entry of `byPod` from the pod itself, by server-side apply. Default none.
+    pub direct: Vec<Shape>,
+    /// The field manager of the writes, at most 64 characters. Default `pod-status`.
     pub field_manager: String,
 }
 
@@ -61,6 +64,7 @@ impl Default for ReporterConfig {
             shutdown_limit: Duration::from_secs(5),
             fence: None,
             per_parent: Vec::new(),
+            direct: Vec::new(),
             field_manager: "pod-status".to_owned(),
         }
     }
@@ -96,6 +100,23 @@ impl ReporterConfig {
         self
     }
 
+    /// Applies this pod's entries to `status.byPod` of the parents of these shapes, with a field manager of this pod.
+    /// Each schema must declare `byPod` as `x-kubernetes-list-type: map` with the key `id`, and keep the fields
+    /// `podUID`, `incarnation` and `enforcing`. For at most three pods: N pods write each parent, and each write is
+    /// sent to all watchers. Set [`Shape::direct`] in the aggregator's shapes too.
+    #[must_use]
+    pub fn direct(mut self, shapes: impl IntoIterator<Item = Shape>) -> Self {
+        self.direct = shapes.into_iter().collect();
+        self
+    }
+
+    /// Compares the stored reports with the wanted ones in this period.
+    #[must_use]
+    pub fn verify_every(mut self, period: Duration) -> Self {
+        self.verify_every = period;
+        self
+    }
+
     /// Ends the permit of a run whose registration could not be renewed for `fence`, at least 2 seconds; use
     /// 60 seconds unless the API server is closer than that. The host must ask [`StatusReporter::permit`]
     /// before each answer.
@@ -109,7 +130,7 @@ impl ReporterConfig {
 /// A handle by which controllers report what this pod has ingested. Clones are handles of the same reporter.
 #[derive(Clone, Debug)]
 pub struct StatusReporter {
-    ledger: Arc<Mutex<Ledger>>,
+    desired: Arc<Mutex<DesiredReports>>,
     /// Notifies the driver of changes and of requests to flush and to finish.
     wake: Arc<watch::Sender<Request>>,
     progress: watch::Receiver<Progress>,
@@ -121,7 +142,7 @@ pub struct StatusReporter {
 pub(crate) struct Request {
     /// Counts the changes.
     pub(crate) changes: u64,
-    /// Everything up to this version of the ledger is to be stored without delay.
+    /// Everything up to this version of the desired state is to be stored without delay.
     pub(crate) flush: u64,
     /// Store everything, then end.
     pub(crate) finish: bool,
@@ -132,7 +153,7 @@ pub(crate) struct Request {
 pub(crate) struct Progress {
     /// The registration of this run is stored.
     pub(crate) registered: bool,
-    /// Everything up to this version of the ledger is stored.
+    /// Everything up to this version of the desired state is stored.
     pub(crate) stored: u64,
 }
 
@@ -158,13 +179,15 @@ impl StatusReporter {
             heartbeat: ttl.map(|_| 0),
             stopped: false,
         };
-        let ledger = Arc::new(Mutex::new(Ledger::new(member, config.shard_bytes, config.per_parent.clone())));
+        let own = OwnReports { per_parent: config.per_parent.clone(), direct: config.direct.clone() };
+        let desired = Arc::new(Mutex::new(DesiredReports::new(member, config.shard_bytes, own)));
         let permit = Permit::new(config.fence);
         let (wake, requests) = watch::channel(Request::default());
         let (report_progress, progress) = watch::channel(Progress::default());
         let objects = Objects::new(client, identity, &config, ttl);
-        let driver = Driver::new(ledger.clone(), requests, report_progress, objects, permit.clone(), &config);
-        (Self { ledger, wake: Arc::new(wake), progress, permit }, driver.run(config.shutdown_limit))
+        let driver =
+            Driver::new(desired.clone(), requests, report_progress, objects, permit.clone(), &config);
+        (Self { desired, wake: Arc::new(wake), progress, permit }, driver.run(config.shutdown_limit))
     }
 
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
@@ -180,7 +203,7 @@ impl StatusReporter {
         outcome: Result<(), Vec<PodError>>,
         detail: impl Serialize,
     ) {
-        if locked(&self.ledger).ingested(parent, generation, outcome, &detail) {
+        if locked(&self.desired).ingested(parent, generation, outcome, &detail) {
             self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
     }
@@ -188,7 +211,7 @@ impl StatusReporter {
     /// Reports that `generation` of `parent` is in force, where the rollout is coordinated: the generation that
     /// is ingested may be a newer one. Does nothing for a parent that was not ingested.
     pub fn enforcing(&self, parent: &ParentKey, generation: i64) {
-        if locked(&self.ledger).enforcing(parent, Some(generation)) {
+        if locked(&self.desired).enforcing(parent, Some(generation)) {
             self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
     }
@@ -196,7 +219,7 @@ impl StatusReporter {
     /// Withdraws what was reported about `parent`, which does not exist any more. Outcomes for it that arrive
     /// later change nothing.
     pub fn removed(&self, parent: &ParentKey) {
-        if locked(&self.ledger).removed(parent) {
+        if locked(&self.desired).removed(parent) {
             self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
     }
@@ -219,7 +242,7 @@ impl StatusReporter {
     ///
     /// [`Error::DriverEnded`]
     pub async fn flush(&self) -> Result<(), Error> {
-        let version = locked(&self.ledger).version();
+        let version = locked(&self.desired).version();
         self.request(|request| request.flush = request.flush.max(version));
         self.wait(|progress| progress.stored >= version).await
     }
@@ -251,7 +274,7 @@ impl StatusReporter {
     }
 }
 
-/// A panic while the ledger is locked can only be a failed allocation: the state is intact.
-pub(crate) fn locked(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+/// A panic while the desired state is locked can only be a failed allocation: the state is intact.
+pub(crate) fn locked(desired: &Mutex<DesiredReports>) -> MutexGuard<'_, DesiredReports> {
+    desired.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use kube::Client;
+use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
 
 use crate::activation::Rollout;
@@ -28,6 +30,8 @@ pub struct Shape {
     pub by_pod_limit: usize,
     /// Whether pods enforce a generation at once, or when all have ingested it.
     pub rollout: Rollout,
+    /// Whether the pods apply their entries of `byPod` themselves, see [`crate::ReporterConfig::direct`].
+    pub direct: bool,
 }
 
 impl Shape {
@@ -41,6 +45,19 @@ impl Shape {
             enforced_field: None,
             by_pod_limit: 20,
             rollout: Rollout::Immediate,
+            direct: false,
+        }
+    }
+
+    pub(crate) fn is_for(&self, parent: &ParentRef) -> bool {
+        self.resource.group == parent.group && self.resource.kind == parent.kind
+    }
+
+    /// The API of the objects beside `parent`.
+    pub(crate) fn api(&self, client: &Client, parent: &ParentRef) -> Api<DynamicObject> {
+        match &parent.namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
+            None => Api::all_with(client.clone(), &self.resource),
         }
     }
 
@@ -69,6 +86,14 @@ impl Shape {
     #[must_use]
     pub fn by_pod_limit(mut self, limit: usize) -> Self {
         self.by_pod_limit = limit;
+        self
+    }
+
+    /// The pods apply their entries of `byPod` themselves. The aggregator reads them in the parent, and removes those
+    /// of dead pods. The host must announce every change of a parent by [`crate::ParentChanges`].
+    #[must_use]
+    pub fn direct(mut self) -> Self {
+        self.direct = true;
         self
     }
 

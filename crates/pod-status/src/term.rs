@@ -18,15 +18,16 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::aggregator::AggregatorConfig;
 use crate::cluster::{Cluster, Held, Written};
-use crate::decisions::{Decisions, Job, Settled};
+use crate::decisions::{Count, Decisions, Job, Settled};
 use crate::follow::Event;
-use crate::inbox::ParentChanges;
 use crate::membership::{Membership, candidates};
 use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
+use crate::parent_changes::ParentChanges;
 use crate::report::{Member, REGISTRATION};
-use crate::roll::Roll;
-use crate::watermark::{HighWaterMark, Standings};
+use crate::report_store::ReportStore;
+use crate::switches::Switches;
+use crate::watermark::{HighWaterMark, Standing, Standings};
 
 /// The high-water marks are published this often while decisions are under way.
 const MARKS_INTERVAL: Duration = Duration::from_secs(1);
@@ -38,13 +39,14 @@ pub(crate) struct Term<'a> {
     config: &'a AggregatorConfig,
     changes: &'a ParentChanges,
     marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
-    roll: Roll,
+    reports: ReportStore,
     membership: Membership,
     standings: Standings,
+    switches: Switches,
     /// Generations that are activated when their time is over.
     held: BTreeMap<ParentRef, Held>,
-    /// The members of the last batch.
-    members: Arc<[Member]>,
+    /// The members of the last batch, and the other runs that were known.
+    count: Arc<Count>,
     /// Members may have come or gone.
     recount: bool,
     /// All reports have been read once. Before that, a status would lose the entries of half the pods.
@@ -80,11 +82,12 @@ impl<'a> Term<'a> {
             config,
             changes,
             marks,
-            roll: Roll::default(),
+            reports: ReportStore::default(),
             membership: Membership::default(),
             standings: Standings::default(),
+            switches: Switches::default(),
             held: BTreeMap::new(),
-            members: Arc::new([]),
+            count: Arc::default(),
             recount: true,
             complete: false,
             debounce: Debounce::new(config.debounce, config.max_delay),
@@ -116,25 +119,25 @@ impl<'a> Term<'a> {
         if !self.complete {
             return far;
         }
-        let expiries = self.members.iter().filter_map(|run| self.membership.expiry(run));
+        let expiries = self.count.members.iter().filter_map(|run| self.membership.expiry(run));
         let held = self.held.iter().filter(|(parent, _)| !self.decisions.is_engaged(parent));
         let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.deadline));
         let idle = expiries.chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
-        let work = (self.recount || self.roll.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
+        let work = (self.recount || self.reports.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
 
     fn note_report(&mut self, collection: &str, event: Event<DynamicObject>) {
         match event {
-            Event::Begin => self.roll.listing_begins(collection),
+            Event::Begin => self.reports.listing_begins(collection),
             Event::Found(object) | Event::Applied(object) => self.note_object(collection, object),
             Event::End => {
-                self.roll.listing_ends(collection);
-                self.complete = self.roll.listed() == self.cluster.collections();
+                self.reports.listing_ends(collection);
+                self.complete = self.reports.listed() == self.cluster.collections();
                 self.recount = true;
             }
             Event::Deleted(object) => {
-                self.roll.remove(&format!("{collection}/{}", object.name_any()));
+                self.reports.remove(&format!("{collection}/{}", object.name_any()));
                 self.recount = true;
             }
         }
@@ -146,6 +149,7 @@ impl<'a> Term<'a> {
         let uid = object.uid().unwrap_or_default();
         let report = self.cluster.read(collection, object);
         if let Some(report) = &report {
+            self.switches.note(report, Instant::now());
             let run = &report.pod;
             self.membership.seen(run, Instant::now());
             let is_known = |member: &Member| {
@@ -155,9 +159,9 @@ impl<'a> Term<'a> {
             };
             // A pod of Gatekeeper's has no registration.
             let may_register = report.shard == REGISTRATION || run.incarnation.is_empty();
-            self.recount |= may_register && !self.members.iter().any(is_known);
+            self.recount |= may_register && !self.count.members.iter().any(is_known);
         }
-        self.roll.apply(&name, uid, report);
+        self.reports.apply(&name, uid, report);
     }
 
     fn note_pod(&mut self, event: Event<PartialObjectMeta<Pod>>) {
@@ -180,7 +184,7 @@ impl<'a> Term<'a> {
 
     fn note_changes(&mut self) {
         for parent in self.changes.take() {
-            self.roll.touch(parent);
+            self.reports.touch(parent);
         }
         self.debounce.changed(Instant::now());
     }
@@ -196,20 +200,20 @@ impl<'a> Term<'a> {
         }
         self.retry.reset();
         for parent in self.decisions.take_due(began) {
-            self.roll.touch(parent);
+            self.reports.touch(parent);
         }
         for (parent, held) in &self.held {
             if held.since.elapsed() >= held.deadline {
-                self.roll.touch(parent.clone());
+                self.reports.touch(parent.clone());
             }
         }
-        for parent in self.roll.take_dirty() {
+        for parent in self.reports.take_dirty() {
             if let Some(shape) = self.config.shapes.shape(&parent)
                 && self.decisions.admits(&parent, began)
             {
-                let (members, reports) = (self.members.clone(), self.roll.reports(&parent));
+                let (count, reports) = (self.count.clone(), self.reports.reports(&parent));
                 let held = self.held.get(&parent).cloned();
-                self.decisions.push(Job { shape, parent, members, reports, held, began });
+                self.decisions.push(Job { shape, parent, count, reports, held, began });
             }
         }
         self.publish();
@@ -218,7 +222,7 @@ impl<'a> Term<'a> {
     fn note_settled(&mut self, settled: Settled) {
         let Settled { parent, written, is_outdated } = settled;
         if is_outdated {
-            self.roll.touch(parent.clone());
+            self.reports.touch(parent.clone());
         }
         match written {
             Ok(Written::Done(standing, held)) => {
@@ -227,6 +231,7 @@ impl<'a> Term<'a> {
                     None => self.held.remove(&parent),
                 };
                 self.decisions.succeeded(&parent);
+                self.note_switch(&parent, &standing);
                 self.standings.set(parent, standing);
             }
             Ok(Written::Gone) => {
@@ -234,15 +239,29 @@ impl<'a> Term<'a> {
                 self.changes.forget(&parent);
                 self.decisions.succeeded(&parent);
                 self.standings.remove(&parent);
+                self.switches.remove(&parent);
             }
             // Decided on a parent that has changed since. The decision is not retried but made again.
-            Ok(Written::Stale) => self.roll.touch(parent),
+            Ok(Written::Stale) => self.reports.touch(parent),
             Err(error) => {
                 let delay = self.decisions.failed(parent.clone(), &error);
                 tracing::warn!(?parent, %error, ?delay, "cannot write the status, will retry");
             }
         }
         self.publish();
+    }
+
+    /// Measures how far apart the pods switch to the generation that is activated.
+    fn note_switch(&mut self, parent: &ParentRef, standing: &Standing) {
+        let Some((generation, is_complete)) = standing.activation() else { return };
+        if is_complete {
+            if let Some(skew) = self.switches.complete(parent, generation) {
+                metrics::histogram!("pod_status_switch_skew_seconds").record(skew.as_secs_f64());
+            }
+        } else if self.switches.begin(parent, generation) {
+            let now = Instant::now();
+            self.reports.reports(parent).iter().for_each(|report| self.switches.note(report, now));
+        }
     }
 
     /// Publishes the high-water marks when nothing is under way, and now and then.
@@ -260,23 +279,25 @@ impl<'a> Term<'a> {
         for run in &registered {
             self.membership.seen(run, now);
         }
-        let candidates = candidates(registered, &self.roll.runs(), &self.members);
-        let (mut members, mut gone) = (Vec::new(), Vec::new());
+        let candidates = candidates(registered, &self.reports.runs(), &self.count.members);
+        let mut count = Count::default();
         for run in &candidates {
-            match place(&self.cluster, &self.membership, run, now).await? {
-                Place::Member => members.push(run.clone()),
-                Place::Excluded => {}
-                Place::Gone => gone.push(run),
-            }
+            let runs = match place(&self.cluster, &self.membership, run, now).await? {
+                Place::Member => &mut count.members,
+                Place::Excluded => &mut count.excluded,
+                Place::Gone => &mut count.gone,
+            };
+            runs.push(run.clone());
         }
         self.membership.retain(&candidates);
-        if *members != *self.members {
-            self.roll.touch_all(self.changes.known());
-            metrics::gauge!("pod_status_members").set(u32::try_from(members.len()).unwrap_or(u32::MAX));
-            self.members = members.into();
+        if count.members != self.count.members {
+            self.reports.touch_all(self.changes.known());
+            let members = u32::try_from(count.members.len()).unwrap_or(u32::MAX);
+            metrics::gauge!("pod_status_members").set(members);
         }
-        for run in gone {
-            self.cluster.sweep(run, &self.roll.objects_of(run)).await;
+        self.count = Arc::new(count);
+        for run in &self.count.gone {
+            self.cluster.sweep(run, &self.reports.objects_of(run)).await;
         }
         Ok(())
     }

@@ -19,9 +19,16 @@ pub(crate) struct Standing {
     is_true: bool,
     since: Option<Time>,
     message: String,
+    /// The generation that is activated, where the rollout is coordinated.
+    activated: Option<i64>,
 }
 
 impl Standing {
+    /// The generation that the pods are to switch to, and whether all have.
+    pub(crate) fn activation(&self) -> Option<(i64, bool)> {
+        Some((self.activated?, self.is_true))
+    }
+
     /// The standing that `status`, as it is stored or about to be, gives a parent.
     pub(crate) fn of(status: &Map<String, Value>) -> Self {
         let conditions = status.get("conditions").and_then(Value::as_array).map(Vec::as_slice);
@@ -33,7 +40,9 @@ impl Standing {
         else {
             return Self::default();
         };
+        let activation = status.get("activation").and_then(|activation| activation.get("generation"));
         Self {
+            activated: activation.and_then(Value::as_i64),
             is_true: condition.status == "True",
             since: Some(condition.last_transition_time),
             message: condition.message,

@@ -11,10 +11,10 @@ use kube::core::PartialObjectMeta;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::desired::DesiredReports;
 use crate::follow::Event;
-use crate::ledger::Ledger;
 use crate::objects::{Objects, Written};
-use crate::pace::{Bucket, Debounce, Retry};
+use crate::pace::{Bucket, Debounce, Pause};
 use crate::parked::Parked;
 use crate::permit::{Fenced, Permit};
 use crate::report::REGISTRATION;
@@ -25,8 +25,6 @@ const BURST: u32 = 20;
 /// Comparisons and re-creations that another client can cause at once, and the interval after that.
 const REPAIRS: u32 = 4;
 const REPAIR_INTERVAL: Duration = Duration::from_secs(5);
-/// Longest delay between attempts without a fence.
-const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 /// The next thing to do.
 #[derive(Debug)]
@@ -38,7 +36,7 @@ enum Step {
 }
 
 pub(crate) struct Driver {
-    ledger: Arc<Mutex<Ledger>>,
+    desired: Arc<Mutex<DesiredReports>>,
     requests: watch::Receiver<Request>,
     progress: watch::Sender<Progress>,
     permit: Permit,
@@ -54,8 +52,7 @@ pub(crate) struct Driver {
     debounce: Debounce,
     bucket: Bucket,
     repairs: Bucket,
-    retry: Retry,
-    retry_at: Instant,
+    pause: Pause,
     verify_every: Duration,
     verify_at: Instant,
     heartbeat_every: Option<Duration>,
@@ -71,7 +68,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(
-        ledger: Arc<Mutex<Ledger>>,
+        desired: Arc<Mutex<DesiredReports>>,
         requests: watch::Receiver<Request>,
         progress: watch::Sender<Progress>,
         objects: Objects,
@@ -80,9 +77,8 @@ impl Driver {
     ) -> Self {
         let now = Instant::now();
         let heartbeat_every = objects.heartbeat_period();
-        let longest = heartbeat_every.and_then(|period| period.checked_div(2)).unwrap_or(LONGEST_DELAY);
         Self {
-            ledger,
+            desired,
             requests,
             progress,
             permit,
@@ -94,8 +90,7 @@ impl Driver {
             debounce: Debounce::new(config.debounce, config.max_delay),
             bucket: Bucket::new(config.write_interval, BURST, now),
             repairs: Bucket::new(REPAIR_INTERVAL, REPAIRS, now),
-            retry: Retry::up_to(longest),
-            retry_at: now,
+            pause: Pause::new(heartbeat_every, now),
             verify_every: config.verify_every,
             verify_at: now,
             heartbeat_every,
@@ -132,10 +127,9 @@ impl Driver {
                 Step::Verify => self.verify().await,
             };
             match outcome {
-                Ok(()) => self.retry.reset(),
+                Ok(()) => self.pause.succeeded(),
                 Err(error) => {
-                    let delay = self.retry.after(&error);
-                    self.retry_at = later(Instant::now(), delay);
+                    let delay = self.pause.failed(&error, Instant::now());
                     tracing::warn!(%error, ?delay, "the status report of this pod is not stored, will retry");
                 }
             }
@@ -148,16 +142,18 @@ impl Driver {
         if self.deleted {
             return Step::End;
         }
-        if self.retry_at > now {
-            return Step::WaitUntil(self.retry_at);
+        let is_renewal_next = self.batch.front() == Some(&REGISTRATION);
+        let paused_until = self.pause.until(is_renewal_next, self.heartbeat_at);
+        if paused_until > now {
+            return Step::WaitUntil(paused_until);
         }
         self.note_occasions(&request, now);
         if let Some(shard) = self.batch.front() {
             return Step::Write(*shard);
         }
-        let ledger = locked(&self.ledger);
-        let (is_clean, stored) = (ledger.dirty().next().is_none(), ledger.stored_version());
-        drop(ledger);
+        let desired = locked(&self.desired);
+        let (is_clean, stored) = (desired.dirty().next().is_none(), desired.stored_version());
+        drop(desired);
         match (is_clean, request.finish) {
             (true, true) => Step::End,
             (false, true) => self.begin_batch(now),
@@ -183,15 +179,15 @@ impl Driver {
         Request { finish: request.finish || self.orphaned, ..request }
     }
 
-    /// Changes the ledger at the end and when a heartbeat is due.
+    /// Changes the desired state at the end and when a heartbeat is due.
     fn note_occasions(&mut self, request: &Request, now: Instant) {
-        let mut ledger = locked(&self.ledger);
+        let mut desired = locked(&self.desired);
         if request.finish {
             if std::mem::replace(&mut self.leaving, true) {
                 return;
             }
             if self.objects.is_detached() {
-                return ledger.withdraw();
+                return desired.withdraw();
             }
             // Handles that are dropped say nothing about serving.
             if self.orphaned {
@@ -199,10 +195,10 @@ impl Driver {
             }
             // Statements may be made without this run as soon as the next write is sent.
             self.permit.end(Fenced::Stopped);
-            ledger.stop();
+            desired.stop();
         } else if let Some(period) = self.heartbeat_every.filter(|_| self.heartbeat_at <= now) {
             self.heartbeat_at = later(now, period);
-            ledger.beat();
+            desired.beat();
         } else {
             return;
         }
@@ -214,7 +210,7 @@ impl Driver {
     /// Begins a batch if the burst of changes is over.
     fn debounced(&mut self, now: Instant) -> Step {
         if self.debounce.due().is_none() {
-            // The change is in the ledger, and the request that announces it on its way.
+            // The change is in the desired state, and the request that announces it on its way.
             self.debounce.changed(now);
         }
         match self.debounce.due() {
@@ -226,9 +222,9 @@ impl Driver {
     /// Begins to write what is dirty and not parked.
     fn begin_batch(&mut self, now: Instant) -> Step {
         self.debounce.clear();
-        let ledger = locked(&self.ledger);
-        self.batch = ledger.dirty().filter(|shard| !self.parked.is_waiting(shard, now)).collect();
-        drop(ledger);
+        let desired = locked(&self.desired);
+        self.batch = desired.dirty().filter(|shard| !self.parked.is_waiting(shard, now)).collect();
+        drop(desired);
         self.batch.front().map_or_else(|| Step::WaitUntil(self.idle_until()), |shard| Step::Write(*shard))
     }
 
@@ -291,13 +287,13 @@ impl Driver {
             return self.recreate().await;
         }
         sleep_until(self.bucket.take(Instant::now())).await;
-        let write = locked(&self.ledger).write(shard);
+        let write = locked(&self.desired).write(shard);
         let started = Instant::now();
         match self.objects.carry_out(&write).await {
             Ok(Written::Done) => {
                 self.batch.pop_front();
                 self.parked.succeeded(&shard);
-                locked(&self.ledger).written(&write);
+                locked(&self.desired).written(&write);
                 metrics::counter!("pod_status_report_writes_total", "result" => "ok").increment(1);
             }
             Ok(Written::Deleted) => {
@@ -334,7 +330,7 @@ impl Driver {
         }
         self.suspicious = false;
         let now = Instant::now();
-        self.retry_at = self.retry_at.max(self.repairs.take(now));
+        self.pause.extend(self.repairs.take(now));
         self.verify_at = now;
         Ok(())
     }
@@ -345,9 +341,9 @@ impl Driver {
         self.permit.end(Fenced::PodDeleted);
         self.deleted = true;
         let write = {
-            let mut ledger = locked(&self.ledger);
-            ledger.stop();
-            ledger.write(REGISTRATION)
+            let mut desired = locked(&self.desired);
+            desired.stop();
+            desired.write(REGISTRATION)
         };
         if self.heartbeat_every.is_some() && self.objects.has_written(REGISTRATION) {
             let _ = self.objects.carry_out(&write).await;
@@ -366,7 +362,7 @@ impl Driver {
         }
         self.batch.retain(|waiting| *waiting != shard);
         if is_too_large {
-            locked(&self.ledger).too_large(shard);
+            locked(&self.desired).too_large(shard);
         }
         let delay = self.parked.failed(shard, &error, Instant::now());
         tracing::warn!(shard, %error, ?delay, "a report object is refused, will retry");
@@ -376,17 +372,17 @@ impl Driver {
     async fn verify(&mut self) -> kube::Result<()> {
         let found = self.objects.list().await?;
         self.verify_at = later(Instant::now(), self.verify_every);
-        let mut ledger = locked(&self.ledger);
-        let before: Vec<u32> = ledger.dirty().collect();
-        ledger.verify(&found);
-        self.batch = ledger.dirty().filter(|shard| !before.contains(shard)).collect();
+        let mut desired = locked(&self.desired);
+        let before: Vec<u32> = desired.dirty().collect();
+        desired.verify(&found);
+        self.batch = desired.dirty().filter(|shard| !before.contains(shard)).collect();
         Ok(())
     }
 
     fn publish(&self) {
-        let ledger = locked(&self.ledger);
-        let (registered, stored) = (ledger.is_registered(), ledger.stored_version());
-        drop(ledger);
+        let desired = locked(&self.desired);
+        let (registered, stored) = (desired.is_registered(), desired.stored_version());
+        drop(desired);
         self.progress.send_if_modified(|progress| {
             let now = Progress { registered: progress.registered || registered, stored };
             std::mem::replace(progress, now) != now

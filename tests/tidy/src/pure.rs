@@ -6,9 +6,9 @@
 use crate::{Edge, Finding, Rule, Source, edges};
 
 const PURE: [&str; 12] = [
-    "crates/pod-status/src/fold.rs",
+    "crates/pod-status/src/aggregate.rs",
     "crates/pod-status/src/name.rs",
-    "crates/pod-status/src/roll.rs",
+    "crates/pod-status/src/report_store.rs",
     "crates/watch-manager/src/backlog.rs",
     "crates/watch-manager/src/dispatcher.rs",
     "crates/watch-manager/src/dispatcher/kind.rs",

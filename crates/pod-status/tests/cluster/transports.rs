@@ -1,12 +1,16 @@
-//! The places where reports are kept: shards, and Gatekeeper's object for each pod and parent. Both must do the same.
+//! The places where reports are kept: shards, Gatekeeper's object for each pod and parent, and the parent itself. All
+//! must do the same.
 
 use std::time::Duration;
 
 use control_plane::ControlPlane;
+use futures::StreamExt;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::WatchStreamExt;
 use kube::runtime::wait::{await_condition, conditions};
+use kube::runtime::watcher::{self, watcher};
 use pod_status::{
     Aggregator, AggregatorConfig, Claim, ParentKey, ParentRef, PodError, PodIdentity, PodStatusKind,
     ReporterConfig, Shape,
@@ -56,19 +60,45 @@ fn pod_status_schema() -> Value {
     json!({"type": "object", "properties": {"status": status}})
 }
 
-struct Stage {
-    scene: Scene,
+pub struct Stage {
+    pub scene: Scene,
     constraints: Api<DynamicObject>,
     /// The objects for single parents.
     statuses: Api<DynamicObject>,
     per_parent: Vec<PodStatusKind>,
+    /// The pods apply their entries to the parents themselves.
+    is_direct: bool,
+    /// The names of its constraints begin with this; other tests have constraints of the same kind.
+    name: String,
 }
 
+/// The entries of `byPod` have an owner each.
+fn constraint_schema() -> Value {
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let mut entry = open.clone();
+    entry["required"] = json!(["id"]);
+    entry["properties"] = json!({"id": {"type": "string"}});
+    let by_pod = json!({
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"], "items": entry,
+    });
+    let mut status = open.clone();
+    status["properties"] = json!({"byPod": by_pod});
+    json!({"type": "object", "properties": {"spec": open, "status": status}})
+}
+
+/// The names of the places.
+pub const PLACES: [&str; 3] = ["sharded", "per-parent", "direct"];
+
 impl Stage {
+    /// A stage with reports in one of [`PLACES`].
+    pub async fn at(plane: &ControlPlane, place: &str, name: &str) -> Self {
+        let kinds = if place == "per-parent" { vec![PodStatusKind::CONSTRAINT] } else { vec![] };
+        Self { is_direct: place == "direct", ..Self::new(plane, name, kinds).await }
+    }
+
     async fn new(plane: &ControlPlane, name: &str, per_parent: Vec<PodStatusKind>) -> Self {
         let scene = Scene::new(plane, name).await;
-        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let schema = json!({"type": "object", "properties": {"spec": open, "status": open}});
+        let schema = constraint_schema();
         let resource = constraints();
         let parent = crd(GROUP, &resource.kind, &resource.plural, "Cluster", &schema, &json!({"status": {}}));
         let kind = PodStatusKind::CONSTRAINT.api_resource();
@@ -78,27 +108,41 @@ impl Stage {
         install(&scene.client, &status).await;
         let constraints = Api::all_with(scene.client.clone(), &resource);
         let statuses = Api::namespaced_with(scene.client.clone(), &scene.namespace, &kind);
-        Self { scene, constraints, statuses, per_parent }
+        Self { scene, constraints, statuses, per_parent, is_direct: false, name: name.to_owned() }
     }
 
-    fn config(&self) -> ReporterConfig {
+    pub fn config(&self) -> ReporterConfig {
         let config = ReporterConfig::default().debounce(Duration::from_millis(20));
-        config.per_parent(self.per_parent.iter().copied())
+        let config = config.per_parent(self.per_parent.iter().copied());
+        if !self.is_direct {
+            return config;
+        }
+        // No watch tells a pod that another client has removed its entry.
+        config.direct([shape(true)]).verify_every(Duration::from_secs(1))
     }
 
-    fn aggregate(&self) {
-        let shape = |parent: &ParentRef| {
-            let shape = Shape::new(constraints(), "constraintUID").enforced_by(["webhook"]);
-            (parent.group == GROUP).then(|| shape.enforced_field("enforced"))
-        };
+    pub fn aggregate(&self) {
+        let is_direct = self.is_direct;
+        let shape = move |parent: &ParentRef| (parent.group == GROUP).then(|| shape(is_direct));
         let identity = PodIdentity::detached(&self.scene.namespace, "one", ["status"]);
         let claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
         let config = AggregatorConfig::new(&identity, shape).claim(claim).debounce(Duration::from_millis(20));
         let config = config.per_parent(self.per_parent.iter().copied());
-        tokio::spawn(Aggregator::new(self.scene.client.clone(), config).run(CancellationToken::new()));
+        let aggregator = Aggregator::new(self.scene.client.clone(), config);
+        let changes = aggregator.parent_changes();
+        tokio::spawn(aggregator.run(CancellationToken::new()));
+        let prefix = self.name.clone();
+        let constraints = watcher(self.constraints.clone(), watcher::Config::default()).default_backoff();
+        tokio::spawn(constraints.applied_objects().for_each(move |object| {
+            let ours = object.iter().filter(|object| object.name_any().starts_with(&prefix));
+            ours.for_each(|object| {
+                changes.changed(ParentKey::of(object, &self::constraints()).reference);
+            });
+            std::future::ready(())
+        }));
     }
 
-    async fn constraint(&self, name: &str, spec: Value) -> (ParentKey, i64) {
+    pub async fn constraint(&self, name: &str, spec: Value) -> (ParentKey, i64) {
         let body = json!({
             "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "K8sRequiredLabels",
             "metadata": {"name": name}, "spec": spec,
@@ -108,7 +152,7 @@ impl Stage {
         (ParentKey::of(&object, &constraints()), object.metadata.generation.unwrap())
     }
 
-    async fn until(&self, name: &str, wanted: impl Fn(&Value) -> bool + Send) -> Value {
+    pub async fn until(&self, name: &str, wanted: impl Fn(&Value) -> bool + Send) -> Value {
         let is_wanted = |object: Option<&DynamicObject>| {
             wanted(object.and_then(|object| object.data.get("status")).unwrap_or(&Value::Null))
         };
@@ -126,6 +170,27 @@ impl Stage {
         if self.per_parent.is_empty() { &self.scene.reports } else { &self.statuses }
     }
 
+    /// Another client deletes what the pod has reported, and the pod stores it again.
+    async fn reports_come_back(&self, pod: &str, constraint: &str) {
+        if self.is_direct {
+            let status = self.constraints.get(constraint).await.unwrap().data["status"].clone();
+            let entries = status["byPod"].as_array().unwrap();
+            let rest: Vec<&Value> = entries.iter().filter(|entry| entry["id"] != pod).collect();
+            let body = json!({"status": {"byPod": rest}});
+            let params = PatchParams::default();
+            let stored =
+                self.constraints.patch_status(constraint, &params, &Patch::Merge(&body)).await.unwrap();
+            assert!(!ids(&stored.data["status"]).contains(&pod));
+            self.until(constraint, |status| ids(status).contains(&pod)).await;
+        }
+        for (object, uid) in self.delete_reports(pod).await {
+            let is_back = move |object: Option<&DynamicObject>| {
+                object.is_some_and(|object| object.metadata.uid.as_deref() != Some(&uid))
+            };
+            timeout(LONG, await_condition(self.entries().clone(), &object, is_back)).await.unwrap().unwrap();
+        }
+    }
+
     /// Another client deletes the pod's objects. Returns their names and uids.
     async fn delete_reports(&self, pod: &str) -> Vec<(String, String)> {
         let all = self.entries().list(&ListParams::default()).await.unwrap();
@@ -138,11 +203,24 @@ impl Stage {
     }
 }
 
+/// The ids in `byPod`. Entries that the pods apply themselves are in no order.
+fn pods(status: &Value) -> Vec<&str> {
+    let mut pods = ids(status);
+    pods.sort_unstable();
+    pods
+}
+
+fn shape(is_direct: bool) -> Shape {
+    let shape =
+        Shape::new(constraints(), "constraintUID").enforced_by(["webhook"]).enforced_field("enforced");
+    if is_direct { shape.direct() } else { shape }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_place_for_reports_serves_the_aggregator_alike() {
     let plane = ControlPlane::shared().await.unwrap();
-    for (name, kinds) in [("sharded", vec![]), ("per-parent", vec![PodStatusKind::CONSTRAINT])] {
-        let stage = Stage::new(plane, name, kinds).await;
+    for name in PLACES {
+        let stage = Stage::at(plane, name, name).await;
         stage.aggregate();
         let (key, generation) = stage.constraint(name, json!({"n": 1})).await;
         let other = format!("{name}-other");
@@ -158,13 +236,14 @@ async fn each_place_for_reports_serves_the_aggregator_alike() {
         b.ingested(&other_key, other_generation, Ok(()), enforced());
         b.ingested(&key, generation, Err(vec![PodError::new("ingest_error", "no").at("line 1")]), ());
         let status = stage.until(name, |status| condition(status, "Ingested").1 == "IngestError").await;
+        let failed = status["byPod"].as_array().unwrap().iter().find(|entry| entry["id"] == "b").unwrap();
         assert_eq!(
-            status["byPod"][1]["errors"][0],
+            failed["errors"][0],
             json!({"code": "ingest_error", "message": "no", "location": "line 1"})
         );
         b.ingested(&key, generation, Ok(()), enforced());
         let status = stage.until(name, |status| condition(status, "Enforced").0 == "True").await;
-        assert_eq!(ids(&status), ["a", "b"]);
+        assert_eq!(pods(&status), ["a", "b"]);
 
         // So is the next generation.
         let (_, generation) = stage.constraint(name, json!({"n": 2})).await;
@@ -177,33 +256,28 @@ async fn each_place_for_reports_serves_the_aggregator_alike() {
         stage.until(name, |status| condition(status, "Enforced").0 == "True").await;
 
         // What another client deletes comes back.
-        for (object, uid) in stage.delete_reports("b").await {
-            let is_back = move |object: Option<&DynamicObject>| {
-                object.is_some_and(|object| object.metadata.uid.as_deref() != Some(&uid))
-            };
-            timeout(LONG, await_condition(stage.entries().clone(), &object, is_back)).await.unwrap().unwrap();
-        }
+        stage.reports_come_back("b", name).await;
 
         // A new run replaces what the last one left, also what it does not report itself.
         driver_a.abort();
         let (a, _driver) = stage.scene.reporter_with(&a_pod.restarted(), stage.config()).await;
         a.ingested(&key, generation, Ok(()), enforced());
-        stage.until(&other, |status| ids(status) == ["b"]).await;
-        stage.until(name, |status| ids(status) == ["a", "b"]).await;
+        stage.until(&other, |status| pods(status) == ["b"]).await;
+        stage.until(name, |status| pods(status) == ["a", "b"]).await;
 
         // A withdrawn report disappears, and the reports of a pod that is gone.
         a.removed(&key);
-        stage.until(name, |status| ids(status) == ["b"]).await;
+        stage.until(name, |status| pods(status) == ["b"]).await;
         driver_b.abort();
         stage.scene.delete_pod("b").await;
-        stage.until(name, |status| ids(status).is_empty()).await;
+        stage.until(name, |status| pods(status).is_empty()).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_can_be_migrated_pod_by_pod() {
     let plane = ControlPlane::shared().await.unwrap();
-    let stage = Stage::new(plane, "half-migrated", vec![PodStatusKind::CONSTRAINT]).await;
+    let stage = Stage::new(plane, "half", vec![PodStatusKind::CONSTRAINT]).await;
     stage.aggregate();
     let (key, generation) = stage.constraint("half", json!({})).await;
     let (ours, _driver) =

@@ -15,15 +15,15 @@ fn shape(_: &ParentRef) -> Option<Shape> {
     Some(Shape::new(resource, "policyUID").enforced_by(["webhook"]))
 }
 
-fn parent(name: &str) -> ParentRef {
+pub fn parent(name: &str) -> ParentRef {
     ParentRef::new("test", "Policy", name)
 }
 
-fn policy_path(name: &str) -> String {
+pub fn policy_path(name: &str) -> String {
     format!("/apis/test/v1/policies/{name}")
 }
 
-fn put_policy(server: &Server, name: &str, generation: i64) {
+pub fn put_policy(server: &Server, name: &str, generation: i64) {
     let metadata = json!({"name": name, "uid": format!("{name}-uid"), "generation": generation});
     server.put(&policy_path(name), json!({"apiVersion": "test/v1", "kind": "Policy", "metadata": metadata}));
 }
@@ -32,14 +32,14 @@ fn update_policy(server: &Server, name: &str, generation: i64) {
     server.edit(&policy_path(name), |policy| policy["metadata"]["generation"] = generation.into());
 }
 
-fn put_pod(server: &Server, id: &str) {
+pub fn put_pod(server: &Server, id: &str) {
     let metadata = json!({"name": id, "uid": format!("{id}-uid")});
     let path = format!("/api/v1/namespaces/ns/pods/{id}");
     server.put(&path, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}));
 }
 
 /// A report object. Shard 0 is the registration; the other holds one entry for each policy.
-fn put_report(server: &Server, run: &Value, shard: u32, policies: &[&str], generation: i64) {
+pub fn put_report(server: &Server, run: &Value, shard: u32, policies: &[&str], generation: i64) {
     let name = format!("{}-{shard}", run["id"].as_str().unwrap());
     let entries: Vec<Value> = policies
         .iter()
@@ -58,12 +58,12 @@ fn put_report(server: &Server, run: &Value, shard: u32, policies: &[&str], gener
     server.put(&format!("/apis/status.webtroller.dev/v1alpha1/namespaces/ns/podreports/{name}"), report);
 }
 
-fn run(id: &str) -> Value {
+pub fn run(id: &str) -> Value {
     json!({"id": id, "uid": format!("{id}-uid"), "incarnation": "i1", "operations": ["webhook"]})
 }
 
 /// A pod that exists, is registered, and reports about these policies.
-fn put_member(server: &Server, run: &Value, policies: &[&str], generation: i64) {
+pub fn put_member(server: &Server, run: &Value, policies: &[&str], generation: i64) {
     put_pod(server, run["id"].as_str().unwrap());
     put_report(server, run, 0, &[], 0);
     put_report(server, run, 1, policies, generation);
@@ -93,7 +93,7 @@ fn enforced(server: &Server, name: &str) -> (String, String) {
     (word("status"), word("reason"))
 }
 
-fn is_true(server: &Server, name: &str) -> bool {
+pub fn is_true(server: &Server, name: &str) -> bool {
     enforced(server, name).0 == "True"
 }
 

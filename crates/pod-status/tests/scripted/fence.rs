@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::api::Server;
+use crate::api::{Fault, Server};
 
 const REPORTS: &str = "/apis/status.webtroller.dev/v1alpha1/namespaces/pod-namespace/podreports/";
 const FENCE: Duration = Duration::from_secs(30);
@@ -160,4 +160,48 @@ async fn a_wait_for_a_renewal_ends_when_there_can_be_none() {
     };
     let (renewed, ()) = tokio::join!(timeout(Duration::from_secs(600), permit.renewed()), healed);
     assert_eq!(renewed, Ok(Err(Fenced::PodDeleted)));
+}
+
+/// The renewals of the registration that the server has seen.
+fn renewals(server: &Server) -> usize {
+    server.seen().iter().filter(|seen| seen.verb == Method::PATCH && seen.path.ends_with("-0")).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_to_wait_longer_than_the_fence_does_not_end_the_permit() {
+    const REFUSED: Fault = Fault::Refuse(429, 600);
+    // The first requests after the start: of a renewal, of an entry, and of the look at the Pod after a renewal.
+    let cases = [
+        ("two renewals", false, vec![REFUSED, REFUSED]),
+        ("an entry", true, vec![REFUSED]),
+        ("the look at the Pod", false, vec![Fault::None, REFUSED]),
+    ];
+    for (name, reports, faults) in cases {
+        for is_patient in [false, true] {
+            let server = Server::default();
+            server.add_pod();
+            let client = if is_patient { server.patient_client("pod") } else { server.client("pod") };
+            let (reporter, driver) =
+                StatusReporter::new(client, identity(), ReporterConfig::default().fence(FENCE));
+            let _driver = tokio::spawn(driver);
+            reporter.registered().await.unwrap();
+            sleep(Duration::from_secs(1)).await;
+            server.script(faults.clone());
+            if reports {
+                reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
+            }
+            let permit = reporter.permit();
+            let fenced = timeout(Duration::from_secs(300), permit.fenced()).await;
+            assert!(fenced.is_err(), "{name}, patient {is_patient}: {fenced:?}");
+            assert!(renewals(&server) <= 40, "{name}: {} renewals in five minutes", renewals(&server));
+            let entries = server.objects("podreports").iter().any(|object| object["entries"] != json!([]));
+            // A client that follows the advice itself is cut off after the time for one request.
+            assert!(is_patient || !entries, "{name}: the server's advice holds for everything else");
+            if reports {
+                sleep(Duration::from_secs(400)).await;
+                let stored = server.objects("podreports");
+                assert!(stored.iter().any(|object| object["entries"] != json!([])), "{name}");
+            }
+        }
+    }
 }

@@ -7,6 +7,8 @@
 
 mod aggregator;
 mod api;
+mod direct;
 mod fence;
 mod lease;
+mod metrics;
 mod reporter;

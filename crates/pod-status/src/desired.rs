@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::Serialize;
 
 use crate::bounds;
-use crate::gatekeeper::PodStatusKind;
 use crate::parent::ParentKey;
 use crate::report::{Entry, Member, PodError, PodReport, REGISTRATION};
 
 mod shards;
 
+pub(crate) use shards::OwnReports;
 use shards::{Halved, Shards};
 
 /// A write that the writer is to carry out: the wanted content of one report object.
@@ -23,13 +23,13 @@ pub(crate) struct Write {
     pub(crate) shard: u32,
     /// Nothing when the object is to be deleted.
     pub(crate) report: Option<PodReport>,
-    /// The state of the ledger that this write stores.
+    /// The version of the desired state that this write stores.
     version: u64,
 }
 
 /// The wanted state of all report objects of one run.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct DesiredReports {
     member: Member,
     entries: BTreeMap<ParentKey, Entry>,
     shards: Shards,
@@ -50,14 +50,14 @@ struct Unstored {
     last: u64,
 }
 
-impl Ledger {
-    /// An empty ledger whose registration is still to be written. `shard_bytes` is the size beyond which an
-    /// object gets no more entries; parents of the kinds `per_parent` have objects of their own.
-    pub(crate) fn new(member: Member, shard_bytes: usize, per_parent: Vec<PodStatusKind>) -> Self {
+impl DesiredReports {
+    /// Desired state without entries, whose registration is still to be written. `shard_bytes` is the size beyond which an
+    /// object gets no more entries; the reports about `own` are stored by themselves.
+    pub(crate) fn new(member: Member, shard_bytes: usize, own: OwnReports) -> Self {
         Self {
             member,
             entries: BTreeMap::new(),
-            shards: Shards::new(shard_bytes, per_parent),
+            shards: Shards::new(shard_bytes, own),
             retired: Retired::default(),
             dirty: BTreeMap::from([(REGISTRATION, Unstored { first: 1, last: 1 })]),
             stored: BTreeSet::new(),

@@ -50,7 +50,7 @@ proptest! {
     fn the_index_finds_what_a_scan_finds_and_no_change_goes_unnoticed(
         events in prop::collection::vec(event(), 0..40)
     ) {
-        let mut roll = Roll::default();
+        let mut store = ReportStore::default();
         let mut model: BTreeMap<String, PodReport> = BTreeMap::new();
         let mut listed: Option<BTreeSet<String>> = None;
         for event in events {
@@ -65,7 +65,7 @@ proptest! {
             match event {
                 Event::Apply(name, report) => {
                     let name = format!("o/{name}");
-                    roll.apply(&name, "uid".into(), report.clone());
+                    store.apply(&name, "uid".into(), report.clone());
                     if let Some(listed) = &mut listed {
                         listed.insert(name.clone());
                     }
@@ -75,24 +75,24 @@ proptest! {
                     };
                 }
                 Event::Delete(name) => {
-                    roll.remove(&format!("o/{name}"));
+                    store.remove(&format!("o/{name}"));
                     model.remove(&format!("o/{name}"));
                 }
                 Event::ListingBegins => {
-                    roll.listing_begins("o");
+                    store.listing_begins("o");
                     listed = Some(BTreeSet::new());
                 }
                 Event::ListingEnds => {
-                    roll.listing_ends("o");
+                    store.listing_ends("o");
                     if let Some(listed) = listed.take() {
                         model.retain(|name, _| listed.contains(name));
                     }
                 }
             }
-            let dirty = roll.take_dirty();
+            let dirty = store.take_dirty();
             for parent in (0..4).map(reference) {
                 let now = scan(&model, &parent);
-                prop_assert_eq!(texts(about_parent(&parent, &roll.reports(&parent))), now.clone());
+                prop_assert_eq!(texts(about_parent(&parent, &store.reports(&parent))), now.clone());
                 prop_assert!(dirty.contains(&parent) || scan(&before, &parent) == now, "{:?} changed", parent);
             }
         }
@@ -106,11 +106,11 @@ fn the_same_content_again_makes_nothing_dirty() {
         shard: 1,
         entries: vec![Entry::new(ParentKey::new(reference(1), "u"), 1)],
     };
-    let mut roll = Roll::default();
-    roll.apply("o", "uid".into(), Some(report.clone()));
-    assert_eq!(roll.take_dirty().len(), 1);
-    roll.apply("o", "uid".into(), Some(report));
-    assert!(!roll.is_dirty());
+    let mut store = ReportStore::default();
+    store.apply("o", "uid".into(), Some(report.clone()));
+    assert_eq!(store.take_dirty().len(), 1);
+    store.apply("o", "uid".into(), Some(report));
+    assert!(!store.is_dirty());
 }
 
 /// Resident memory of this process in MiB.
@@ -126,14 +126,14 @@ fn large_sets_of_parents_are_decided_about_in_seconds_and_in_little_memory() {
     use k8s_openapi::jiff::Timestamp;
     use kube::core::{ApiResource, GroupVersionKind};
 
-    use crate::fold::{Decision, Parent, aggregate};
+    use crate::aggregate::{Decision, Parent, aggregate};
     use crate::shape::Shape;
 
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("g", "v1", "K"));
     let shape = Shape::new(resource, "uid").enforced_by(["webhook"]);
     for (parents, pods) in [(10_000, 5), (500, 60)] {
         let before = resident();
-        let mut roll = Roll::default();
+        let mut store = ReportStore::default();
         let key = |number: usize| {
             ParentKey::new(ParentRef::new("g", "K", format!("policy-{number}")), format!("uid-{number}"))
         };
@@ -143,12 +143,12 @@ fn large_sets_of_parents_are_decided_about_in_seconds_and_in_little_memory() {
             for (shard, numbers) in (1u32..).zip((0..parents).collect::<Vec<_>>().chunks(100)) {
                 let entries = numbers.iter().map(|number| Entry::new(key(*number), 1)).collect();
                 let report = PodReport { pod: member.clone(), shard, entries };
-                roll.apply(&format!("{}-{shard}", member.id), "uid".into(), Some(report));
+                store.apply(&format!("{}-{shard}", member.id), "uid".into(), Some(report));
             }
         }
         let now = Time(Timestamp::UNIX_EPOCH);
         let began = std::time::Instant::now();
-        let dirty = roll.take_dirty();
+        let dirty = store.take_dirty();
         assert_eq!(dirty.len(), parents);
         let enforced = dirty.iter().enumerate().filter(|(_, reference)| {
             let number: usize = reference.name.trim_start_matches("policy-").parse().unwrap();
@@ -157,7 +157,7 @@ fn large_sets_of_parents_are_decided_about_in_seconds_and_in_little_memory() {
                 &shape,
                 &parent,
                 &members,
-                &about_parent(reference, &roll.reports(reference)),
+                &about_parent(reference, &store.reports(reference)),
                 &now,
             );
             matches!(decision, Decision::Write(status) if status["conditions"][1]["status"] == "True")

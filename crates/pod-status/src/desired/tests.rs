@@ -1,4 +1,4 @@
-//! The ledger against a model of what is wanted, with writes that succeed, get lost or overlap with changes.
+//! The desired state against a model of what is wanted, with writes that succeed, get lost or overlap with changes.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -23,8 +23,8 @@ fn outcome(ok: bool) -> Result<(), Vec<PodError>> {
     }
 }
 
-fn ledger() -> Ledger {
-    Ledger::new(Member::new("pod", "i1"), BYTES, Vec::new())
+fn desired() -> DesiredReports {
+    DesiredReports::new(Member::new("pod", "i1"), BYTES, OwnReports::default())
 }
 
 #[derive(Clone, Debug)]
@@ -62,14 +62,14 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The ledger, the API server, and what a host would say is the truth.
+/// The desired state, the API server, and what a host would say is the truth.
 struct World {
-    ledger: Ledger,
+    desired: DesiredReports,
     server: BTreeMap<u32, Option<PodReport>>,
     in_flight: Option<Write>,
     wanted: BTreeMap<ParentKey, (i64, bool)>,
     retired: BTreeSet<ParentKey>,
-    /// The version of the ledger after the last change of each parent.
+    /// The version of the desired state after the last change of each parent.
     changed: BTreeMap<ParentKey, u64>,
     tampered: bool,
 }
@@ -77,7 +77,7 @@ struct World {
 impl World {
     fn new() -> Self {
         Self {
-            ledger: ledger(),
+            desired: desired(),
             server: BTreeMap::new(),
             in_flight: None,
             wanted: BTreeMap::new(),
@@ -93,7 +93,7 @@ impl World {
             return;
         }
         self.wanted.insert(key.clone(), value);
-        self.changed.insert(key.clone(), self.ledger.version());
+        self.changed.insert(key.clone(), self.desired.version());
         // Of the other objects with this name, the one that changed last is kept.
         let others = self.wanted.keys().filter(|other| other.reference == key.reference && **other != key);
         let mut others: Vec<ParentKey> = others.cloned().collect();
@@ -106,7 +106,7 @@ impl World {
 
     fn removed(&mut self, key: ParentKey) {
         if self.wanted.remove(&key).is_some() {
-            self.changed.insert(key.clone(), self.ledger.version());
+            self.changed.insert(key.clone(), self.desired.version());
         }
         self.retired.insert(key);
     }
@@ -115,24 +115,24 @@ impl World {
         match event {
             Event::Ingested { name, uid, generation, ok } => {
                 let key = parent(name, uid);
-                self.ledger.ingested(&key, generation, outcome(ok), &Value::Null);
+                self.desired.ingested(&key, generation, outcome(ok), &Value::Null);
                 self.ingested(key, (generation, ok));
             }
             Event::Removed { name, uid } => {
-                self.ledger.removed(&parent(name, uid));
+                self.desired.removed(&parent(name, uid));
                 self.removed(parent(name, uid));
             }
             Event::BeginWrite(choice) => {
-                let dirty: Vec<u32> = self.ledger.dirty().collect();
+                let dirty: Vec<u32> = self.desired.dirty().collect();
                 if self.in_flight.is_none() && !dirty.is_empty() {
                     self.in_flight =
-                        Some(self.ledger.write(dirty[choice.min(dirty.len().saturating_sub(1))]));
+                        Some(self.desired.write(dirty[choice.min(dirty.len().saturating_sub(1))]));
                 }
             }
             Event::WriteSucceeds => {
                 if let Some(write) = self.in_flight.take() {
                     self.store(&write);
-                    self.ledger.written(&write);
+                    self.desired.written(&write);
                 }
             }
             Event::AnswerIsLost => {
@@ -144,7 +144,7 @@ impl World {
             Event::AnotherClientDeletes(shard) => self.tampered |= self.server.remove(&shard).is_some(),
             Event::Verify => {
                 if self.in_flight.is_none() {
-                    self.ledger.verify(&self.server.clone());
+                    self.desired.verify(&self.server.clone());
                 }
             }
         }
@@ -168,7 +168,7 @@ impl World {
 
     fn settle(&mut self) {
         self.run(Event::WriteSucceeds);
-        while self.ledger.dirty().next().is_some() {
+        while self.desired.dirty().next().is_some() {
             self.run(Event::BeginWrite(0));
             self.run(Event::WriteSucceeds);
         }
@@ -187,7 +187,7 @@ proptest! {
         world.settle();
         prop_assert_eq!(world.stored(), world.wanted);
         prop_assert!(world.server.contains_key(&REGISTRATION));
-        prop_assert_eq!(world.ledger.stored_version(), world.ledger.version());
+        prop_assert_eq!(world.desired.stored_version(), world.desired.version());
         for report in world.server.values().flatten() {
             prop_assert!(report.entries.len() <= 6, "{} entries in one object", report.entries.len());
         }
@@ -202,11 +202,11 @@ proptest! {
                 return Ok(());
             }
             let stored = world.stored();
-            let until = world.ledger.stored_version();
+            let until = world.desired.stored_version();
             for (parent, _) in world.changed.iter().filter(|(_, version)| **version <= until) {
                 prop_assert_eq!(stored.get(parent), world.wanted.get(parent), "{:?} at {}", parent, until);
             }
-            if world.ledger.is_registered() {
+            if world.desired.is_registered() {
                 prop_assert!(world.server.contains_key(&REGISTRATION));
             }
         }
@@ -222,7 +222,7 @@ proptest! {
                 confirmed.insert((parent(*name, *uid), *generation, *ok));
             }
             world.run(event);
-            let written = (0..SHARDS).filter_map(|shard| world.ledger.write(shard).report);
+            let written = (0..SHARDS).filter_map(|shard| world.desired.write(shard).report);
             for entry in written.flat_map(|report| report.entries) {
                 let fact = (entry.parent, entry.generation, entry.errors.is_empty());
                 prop_assert!(confirmed.contains(&fact), "{fact:?} was never confirmed");
@@ -240,50 +240,51 @@ proptest! {
         }
         world.settle();
         for (key, (generation, ok)) in world.wanted.clone() {
-            prop_assert!(!world.ledger.ingested(&key, generation, outcome(ok), &Value::Null));
+            prop_assert!(!world.desired.ingested(&key, generation, outcome(ok), &Value::Null));
         }
         world.run(Event::Verify);
-        prop_assert_eq!(world.ledger.dirty().count(), 0);
+        prop_assert_eq!(world.desired.dirty().count(), 0);
     }
 }
 
 #[test]
 fn a_late_outcome_of_a_predecessor_does_not_replace_its_successor() {
     let (old, new) = (parent(1, 0), parent(1, 1));
-    let mut ledger = ledger();
+    let mut desired = desired();
     // The predecessor was never reported before: nothing tells which of the two exists, so both are kept.
-    ledger.ingested(&new, 1, Ok(()), &());
-    ledger.ingested(&old, 7, Ok(()), &());
-    let entries =
-        |ledger: &Ledger| ledger.write(1).report.unwrap().entries.into_iter().map(|e| e.parent).collect();
-    let kept: BTreeSet<ParentKey> = entries(&ledger);
+    desired.ingested(&new, 1, Ok(()), &());
+    desired.ingested(&old, 7, Ok(()), &());
+    let entries = |desired: &DesiredReports| {
+        desired.write(1).report.unwrap().entries.into_iter().map(|e| e.parent).collect()
+    };
+    let kept: BTreeSet<ParentKey> = entries(&desired);
     assert_eq!(kept, [old.clone(), new.clone()].into());
-    ledger.removed(&old);
-    assert!(!ledger.ingested(&old, 8, Ok(()), &()), "it was removed");
-    let kept: BTreeSet<ParentKey> = entries(&ledger);
+    desired.removed(&old);
+    assert!(!desired.ingested(&old, 8, Ok(()), &()), "it was removed");
+    let kept: BTreeSet<ParentKey> = entries(&desired);
     assert_eq!(kept, [new].into());
 }
 
 #[test]
 fn a_report_that_is_too_large_is_divided_until_it_is_accepted() {
     const ACCEPTED: usize = 700;
-    let mut ledger = Ledger::new(Member::new("pod", "i1"), 100_000, Vec::new());
+    let mut desired = DesiredReports::new(Member::new("pod", "i1"), 100_000, OwnReports::default());
     for name in 0..50 {
-        ledger.ingested(&parent(name, 0), 1, Ok(()), &json!({"enforced": true, "log": "x".repeat(100)}));
+        desired.ingested(&parent(name, 0), 1, Ok(()), &json!({"enforced": true, "log": "x".repeat(100)}));
     }
-    ledger.ingested(&parent(99, 0), 1, Ok(()), &json!({"log": "x".repeat(2000)}));
+    desired.ingested(&parent(99, 0), 1, Ok(()), &json!({"log": "x".repeat(2000)}));
     let mut stored: BTreeMap<u32, PodReport> = BTreeMap::new();
     let mut refused = 0;
     loop {
-        let Some(shard) = ledger.dirty().next() else { break };
-        let write = ledger.write(shard);
+        let Some(shard) = desired.dirty().next() else { break };
+        let write = desired.write(shard);
         if write.report.as_ref().is_some_and(|report| bounds::length(report) > ACCEPTED) {
-            ledger.too_large(shard);
+            desired.too_large(shard);
             refused += 1;
             assert!(refused < 100, "it never ends");
             continue;
         }
-        ledger.written(&write);
+        desired.written(&write);
         if let Some(report) = write.report {
             stored.insert(shard, report);
         }
@@ -300,26 +301,26 @@ fn a_report_that_is_too_large_is_divided_until_it_is_accepted() {
 
 #[test]
 fn ten_thousand_parents_are_few_writes_of_bounded_size() {
-    let mut ledger = Ledger::new(Member::default(), 16 * 1024, Vec::new());
+    let mut desired = DesiredReports::new(Member::default(), 16 * 1024, OwnReports::default());
     for number in 0..10_000u32 {
         let key = ParentKey::new(ParentRef::new("g", "K", number.to_string()), "u");
-        ledger.ingested(&key, 1, Ok(()), &());
+        desired.ingested(&key, 1, Ok(()), &());
     }
-    let shards: Vec<u32> = ledger.dirty().collect();
+    let shards: Vec<u32> = desired.dirty().collect();
     assert!((30..60).contains(&shards.len()), "{} objects", shards.len());
-    let sizes = shards.iter().map(|shard| bounds::length(&ledger.write(*shard).report));
+    let sizes = shards.iter().map(|shard| bounds::length(&desired.write(*shard).report));
     assert!(sizes.max().is_some_and(|bytes| bytes < 20_000));
 }
 
 #[test]
 fn what_another_run_has_left_is_replaced_or_deleted() {
-    let mut ledger = ledger();
-    ledger.ingested(&parent(1, 0), 1, Ok(()), &Value::Null);
+    let mut desired = desired();
+    desired.ingested(&parent(1, 0), 1, Ok(()), &Value::Null);
     let old = |shard| PodReport { pod: Member::new("pod", "i0"), shard, entries: vec![] };
     let found = (0..=3).map(|shard| (shard, Some(old(shard)))).collect();
-    ledger.verify(&found);
+    desired.verify(&found);
     let writes: Vec<Write> =
-        ledger.dirty().collect::<Vec<_>>().into_iter().map(|s| ledger.write(s)).collect();
+        desired.dirty().collect::<Vec<_>>().into_iter().map(|s| desired.write(s)).collect();
     assert_eq!(writes.len(), 4, "the registration and all shards");
     let kept: Vec<&PodReport> = writes.iter().filter_map(|write| write.report.as_ref()).collect();
     assert_eq!(kept.len(), 2, "the registration and the shard with the entry");
@@ -332,7 +333,7 @@ fn a_withdrawn_run_deletes_everything_it_has_written() {
     world.run(Event::Ingested { name: 1, uid: 0, generation: 1, ok: true });
     world.settle();
     assert_eq!(world.server.len(), 2);
-    world.ledger.withdraw();
+    world.desired.withdraw();
     world.settle();
     assert!(world.server.is_empty());
 }
@@ -342,9 +343,9 @@ fn a_heartbeat_rewrites_the_registration_alone() {
     let mut world = World::new();
     world.run(Event::Ingested { name: 1, uid: 0, generation: 1, ok: true });
     world.settle();
-    world.ledger.beat();
-    assert_eq!(world.ledger.dirty().collect::<Vec<_>>(), [REGISTRATION]);
+    world.desired.beat();
+    assert_eq!(world.desired.dirty().collect::<Vec<_>>(), [REGISTRATION]);
     world.settle();
     world.run(Event::Verify);
-    assert_eq!(world.ledger.dirty().count(), 0, "the shards do not differ by the heartbeat");
+    assert_eq!(world.desired.dirty().count(), 0, "the shards do not differ by the heartbeat");
 }

@@ -1,7 +1,7 @@
 //! From the reports of all pods to the status of one parent. Pure: the same set of inputs gives the same
 //! status, in whatever order and however often each arrives.
 //!
-//! The fold is pessimistic. A member that has not reported is waited for; it is never assumed to agree.
+//! The aggregation is pessimistic. A member that has not reported is waited for; it is never assumed to agree.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ pub enum Decision {
     Write(Map<String, Value>),
 }
 
-/// Folds `reported` into the status of `parent`.
+/// Aggregates `reported` into the status of `parent`.
 ///
 /// `members` are all runs that must be waited for; entries of others, and entries about another object of the
 /// same name (by uid), count for nothing. `now` is used only for conditions whose status changes.
@@ -103,10 +103,12 @@ pub fn aggregate(
     };
     let conditions = condition::of(shape, parent, &votes, activation, now);
     let mut status = Map::from_iter([
-        ("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, &votes))),
         ("observedGeneration".to_owned(), json!(parent.generation)),
         ("conditions".to_owned(), Value::Array(parent.stored.merged(&conditions))),
     ]);
+    if !shape.direct {
+        status.insert("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, &votes)));
+    }
     if let Some(generation) = activation {
         status.insert("activation".to_owned(), json!({"uid": parent.key.uid, "generation": generation}));
     }
@@ -171,11 +173,12 @@ fn by_pod(shape: &Shape, generation: i64, votes: &[Vote<'_>]) -> Vec<Value> {
         reported.truncate(shape.by_pod_limit);
         reported.sort_by(|a, b| a.member.cmp(b.member));
     }
-    reported.iter().filter_map(|vote| Some(by_pod_entry(shape, vote.member, vote.entry?))).collect()
+    let entry = |vote: &&Vote<'_>| Some(Value::Object(by_pod_entry(shape, vote.member, vote.entry?)));
+    reported.iter().filter_map(entry).collect()
 }
 
 /// The entry, in the field names of Gatekeeper's `byPod`. The detail cannot overwrite any of them.
-fn by_pod_entry(shape: &Shape, member: &Member, entry: &Entry) -> Value {
+pub(crate) fn by_pod_entry(shape: &Shape, member: &Member, entry: &Entry) -> Map<String, Value> {
     let mut fields = entry.detail.as_object().cloned().unwrap_or_default();
     fields.insert("id".to_owned(), json!(member.id));
     fields.insert(shape.uid_field.clone(), json!(entry.parent.uid));
@@ -185,7 +188,7 @@ fn by_pod_entry(shape: &Shape, member: &Member, entry: &Entry) -> Value {
     if !entry.errors.is_empty() {
         fields.insert("errors".to_owned(), json!(entry.errors));
     }
-    Value::Object(fields)
+    fields
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::fold::Reported;
+use crate::aggregate::Reported;
 use crate::parent::ParentRef;
 use crate::report::{Entry, Member, PodReport};
 
@@ -19,7 +19,7 @@ struct Object {
 
 /// All report objects, with an index by parent.
 #[derive(Debug, Default)]
-pub(crate) struct Roll {
+pub(crate) struct ReportStore {
     objects: BTreeMap<String, Object>,
     index: BTreeMap<ParentRef, BTreeSet<String>>,
     dirty: BTreeSet<ParentRef>,
@@ -29,7 +29,7 @@ pub(crate) struct Roll {
     complete: BTreeSet<String>,
 }
 
-impl Roll {
+impl ReportStore {
     /// A listing of a collection begins: what it does not contain is gone.
     pub(crate) fn listing_begins(&mut self, collection: &str) {
         self.listed.insert(collection.to_owned(), BTreeSet::new());
@@ -143,7 +143,7 @@ fn collection_of(name: &str) -> &str {
     name.split('/').next().unwrap_or_default()
 }
 
-/// Everything that has been reported about `parent` in these objects of a [`Roll`].
+/// Everything that has been reported about `parent` in these objects of a [`ReportStore`].
 pub(crate) fn about_parent(parent: &ParentRef, reports: &[Arc<PodReport>]) -> Vec<Reported> {
     let entries = reports
         .iter()

@@ -9,17 +9,32 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::gatekeeper::PodStatusKind;
-use crate::parent::ParentKey;
+use crate::parent::{ParentKey, ParentRef};
+use crate::shape::Shape;
 
 /// The smallest limit that a host can set.
 const SMALLEST: usize = 512;
+
+/// The parents whose reports are stored by themselves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnReports {
+    pub(crate) per_parent: Vec<PodStatusKind>,
+    pub(crate) direct: Vec<Shape>,
+}
+
+impl OwnReports {
+    fn include(&self, parent: &ParentRef) -> bool {
+        self.per_parent.iter().any(|kind| kind.is_for(parent))
+            || self.direct.iter().any(|shape| shape.is_for(parent))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Shards {
     /// The size beyond which a shard gets no more entries.
     limit: usize,
-    /// Parents of these kinds have a shard each.
-    per_parent: Vec<PodStatusKind>,
+    /// These parents have a shard each.
+    own: OwnReports,
     shards: BTreeMap<u32, Shard>,
     places: BTreeMap<ParentKey, (u32, usize)>,
 }
@@ -48,14 +63,14 @@ impl Shard {
 }
 
 impl Shards {
-    pub(crate) fn new(limit: usize, per_parent: Vec<PodStatusKind>) -> Self {
-        Self { limit: limit.max(SMALLEST), per_parent, shards: BTreeMap::new(), places: BTreeMap::new() }
+    pub(crate) fn new(limit: usize, own: OwnReports) -> Self {
+        Self { limit: limit.max(SMALLEST), own, shards: BTreeMap::new(), places: BTreeMap::new() }
     }
 
     /// Puts an entry of this size where it belongs. Returns the shards whose content changes.
     pub(crate) fn place(&mut self, key: &ParentKey, bytes: usize) -> Vec<u32> {
         let old = self.remove(key);
-        let is_own = self.per_parent.iter().any(|kind| kind.is_for(&key.reference));
+        let is_own = self.own.include(&key.reference);
         let stays = old.filter(|number| {
             is_own || self.shards.get(number).is_some_and(|shard| shard.has_room(bytes, self.limit))
         });
@@ -132,7 +147,7 @@ mod tests {
         fn every_entry_is_in_one_shard_and_no_shard_is_larger_than_the_limit(
             steps in prop::collection::vec((0..20u8, prop::option::weighted(0.8, 1..1200usize)), 0..80)
         ) {
-            let mut shards = Shards::new(1000, Vec::new());
+            let mut shards = Shards::new(1000, OwnReports::default());
             let mut model: BTreeMap<ParentKey, usize> = BTreeMap::new();
             for (number, bytes) in steps {
                 let before: BTreeMap<u32, Vec<ParentKey>> =
@@ -157,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_refused_shard_is_halved_until_one_entry_is_left() {
-        let mut shards = Shards::new(100_000, Vec::new());
+        let mut shards = Shards::new(100_000, OwnReports::default());
         for number in 0..100 {
             shards.place(&key(number), 600);
         }

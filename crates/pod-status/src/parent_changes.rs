@@ -14,11 +14,11 @@ use crate::parent::ParentRef;
 /// about those whose reporters have all vanished. [`ParentChanges::removed`] forgets one.
 #[derive(Clone, Debug, Default)]
 pub struct ParentChanges {
-    inner: Arc<Inbox>,
+    inner: Arc<Inner>,
 }
 
 #[derive(Debug, Default)]
-struct Inbox {
+struct Inner {
     parents: Mutex<Parents>,
     arrived: Notify,
     terms: watch::Sender<u64>,
@@ -82,13 +82,13 @@ impl ParentChanges {
     }
 
     /// Begins a term: every known parent counts as changed. The guard ends it.
-    pub(crate) fn open(&self) -> OpenInbox<'_> {
+    pub(crate) fn begin_term(&self) -> TermGuard<'_> {
         let mut parents = self.parents();
         parents.changed = Some(parents.known.clone());
         drop(parents);
         self.inner.arrived.notify_one();
         self.inner.terms.send_modify(|terms| *terms = terms.saturating_add(1));
-        OpenInbox(self)
+        TermGuard(self)
     }
 
     /// A panic while the set is locked can only be a failed allocation: the state is intact.
@@ -98,15 +98,15 @@ impl ParentChanges {
 }
 
 /// Ends the term when it is dropped.
-pub(crate) struct OpenInbox<'a>(&'a ParentChanges);
+pub(crate) struct TermGuard<'a>(&'a ParentChanges);
 
-impl<'a> OpenInbox<'a> {
+impl<'a> TermGuard<'a> {
     pub(crate) fn changes(&self) -> &'a ParentChanges {
         self.0
     }
 }
 
-impl Drop for OpenInbox<'_> {
+impl Drop for TermGuard<'_> {
     fn drop(&mut self) {
         self.0.parents().changed = None;
     }
@@ -128,7 +128,7 @@ mod tests {
         changes.removed(&parent("q"));
         assert!(changes.take().is_empty(), "no term");
         let mut terms = changes.terms();
-        let open = changes.open();
+        let open = changes.begin_term();
         assert_eq!(*terms.borrow_and_update(), 1);
         assert_eq!(changes.take(), [parent("p")].into());
         changes.changed(parent("p"));
@@ -137,7 +137,7 @@ mod tests {
         drop(open);
         changes.changed(parent("r"));
         assert!(changes.parents().changed.is_none());
-        let _open = changes.open();
+        let _open = changes.begin_term();
         assert_eq!(changes.take(), [parent("p"), parent("r")].into());
         assert_eq!(*terms.borrow_and_update(), 2);
     }

@@ -9,13 +9,13 @@ use crate::parent::{ParentKey, ParentRef};
 pub(super) type SourceId = u64;
 
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct Expectations {
     policy: Policy,
     sources: BTreeMap<SourceId, Source>,
     next_id: SourceId,
     sealed: bool,
     ready: bool,
-    /// Expectations that were given up when the board became ready.
+    /// Expectations that were given up when the tracker became ready.
     given_up: Vec<Missing>,
 }
 
@@ -134,7 +134,7 @@ impl Source {
     }
 }
 
-impl Board {
+impl Expectations {
     pub(super) fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -274,7 +274,7 @@ impl Board {
         settled
     }
 
-    /// As an empty [`Board::explain`], without building the explanation on every event.
+    /// As an empty [`Expectations::explain`], without building the explanation on every event.
     fn is_settled(&self) -> bool {
         let is_waiting = |source: &Source| !source.pending.is_empty() || self.awaits_list(source);
         self.sealed && !self.sources.values().any(|source| is_waiting(source) && self.is_relevant(source))

@@ -1,0 +1,196 @@
+//! The follower against a server that answers by script, on a paused clock.
+
+use std::sync::{Arc, Mutex};
+
+use futures::FutureExt;
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Bytes, Frame};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::client::Body;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use super::*;
+
+/// One answer of the server.
+enum Answer {
+    /// A body and its code.
+    Json(u16, Value),
+    /// A watch with these events, which ends after a time; nothing: never.
+    Watch(Vec<Value>, Option<u64>),
+}
+
+#[derive(Clone, Default)]
+struct Server {
+    answers: Arc<Mutex<VecDeque<Answer>>>,
+    /// The time and the query of each request.
+    seen: Arc<Mutex<Vec<(Instant, String)>>>,
+}
+
+impl Server {
+    fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self { answers: Arc::new(Mutex::new(answers.into_iter().collect())), ..Self::default() }
+    }
+
+    fn follow(&self) -> BoxStream<'static, String> {
+        let server = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            server.seen.lock().unwrap().push((Instant::now(), query));
+            let answer = server.answers.lock().unwrap().pop_front();
+            async move {
+                match answer {
+                    Some(Answer::Json(code, body)) => respond(code, vec![body], Some(0)),
+                    Some(Answer::Watch(events, end)) => respond(200, events, end),
+                    None => std::future::pending().await,
+                }
+            }
+        });
+        let api: Api<ConfigMap> = Api::namespaced(kube::Client::new(service, "n"), "n");
+        follow(api, ListParams::default()).map(|event| text(&event)).boxed()
+    }
+
+    /// The versions from which watches were opened.
+    fn watches(&self) -> Vec<String> {
+        let seen = self.seen.lock().unwrap();
+        let version = |(_, query): &(Instant, String)| {
+            let version = query.split('&').find_map(|part| part.strip_prefix("resourceVersion="))?;
+            query.contains("watch=").then(|| version.to_owned())
+        };
+        seen.iter().filter_map(version).collect()
+    }
+}
+
+fn respond(
+    code: u16,
+    lines: Vec<Value>,
+    end: Option<u64>,
+) -> Result<Response<UnsyncBoxBody<Bytes, std::io::Error>>, http::Error> {
+    let frames = lines.into_iter().map(|line| Ok(Frame::data(Bytes::from(format!("{line}\n")))));
+    let ended = async move {
+        match end {
+            Some(seconds) => sleep(Duration::from_secs(seconds)).await,
+            None => std::future::pending().await,
+        }
+    };
+    let silence = ended.into_stream().filter_map(|()| async { None });
+    let body = StreamBody::new(stream::iter(frames).chain(silence));
+    Response::builder().status(code).body(body.boxed_unsync())
+}
+
+fn text(event: &Event<ConfigMap>) -> String {
+    match event {
+        Event::Begin => "begin".to_owned(),
+        Event::Found(object) => format!("found {}", object.name_any()),
+        Event::End => "end".to_owned(),
+        Event::Applied(object) => format!("applied {}", object.name_any()),
+        Event::Deleted(object) => format!("deleted {}", object.name_any()),
+    }
+}
+
+fn object(name: &str, version: u32) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "resourceVersion": version.to_string()}})
+}
+
+fn page(names: &[&str], version: u32, next: &str) -> Answer {
+    let items: Vec<Value> = names.iter().map(|name| object(name, 1)).collect();
+    let metadata = json!({"resourceVersion": version.to_string(), "continue": next});
+    let list = json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": metadata, "items": items});
+    Answer::Json(200, list)
+}
+
+fn event(type_: &str, object: Value) -> Value {
+    json!({"type": type_, "object": object})
+}
+
+fn refusal(code: u16) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "", "reason": ""})
+}
+
+/// The next events.
+async fn take(stream: &mut BoxStream<'static, String>, count: usize) -> Vec<String> {
+    let all = stream.take(count).collect();
+    timeout(Duration::from_secs(3600), all).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_in_pages_and_then_every_change_once() {
+    let bookmark = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"resourceVersion": "12"}});
+    let server = Server::new([
+        page(&["a", "b"], 7, "more"),
+        page(&["c"], 7, ""),
+        Answer::Watch(vec![event("MODIFIED", object("a", 8)), event("DELETED", object("b", 9))], Some(30)),
+        Answer::Watch(vec![event("BOOKMARK", bookmark)], Some(30)),
+        Answer::Watch(vec![event("ADDED", object("d", 13))], Some(30)),
+    ]);
+    let mut events = server.follow();
+    assert_eq!(take(&mut events, 5).await, ["begin", "found a", "found b", "found c", "end"]);
+    assert_eq!(take(&mut events, 3).await, ["applied a", "deleted b", "applied d"]);
+    assert_eq!(server.watches(), ["7", "9", "12"], "each watch begins where the last one ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_too_old_causes_a_new_list() {
+    let too_old =
+        [Answer::Json(410, refusal(410)), Answer::Watch(vec![event("ERROR", refusal(410))], Some(30))];
+    for answer in too_old {
+        let server =
+            Server::new([page(&["a"], 7, ""), answer, page(&["b"], 20, ""), Answer::Watch(vec![], None)]);
+        let mut events = server.follow();
+        assert_eq!(take(&mut events, 6).await, ["begin", "found a", "end", "begin", "found b", "end"]);
+        assert!(timeout(Duration::from_secs(20), events.next()).await.is_err());
+        assert_eq!(server.watches(), ["7", "20"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_breaks_off_begins_again() {
+    let server = Server::new([page(&["a"], 7, "more"), Answer::Json(500, refusal(500)), page(&["b"], 8, "")]);
+    let events = take(&mut server.follow(), 5).await;
+    assert_eq!(events, ["begin", "found a", "begin", "found b", "end"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_opened_again_where_it_ended_and_its_age_is_measured() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let age = || {
+        let rendered = handle.render();
+        let line =
+            rendered.lines().find(|line| line.starts_with("pod_status_watch_staleness_seconds{")).unwrap();
+        assert!(line.contains(r#"resource="configmaps""#), "{line}");
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let server = Server::new([
+        page(&[], 7, ""),
+        Answer::Watch(vec![event("ADDED", object("a", 8))], None),
+        Answer::Watch(vec![event("ADDED", object("b", 9))], Some(30)),
+    ]);
+    let mut events = server.follow();
+    take(&mut events, 3).await;
+    assert!(age() < 1.0, "{}", age());
+    let began = Instant::now();
+    assert!(timeout(Duration::from_secs(36), events.next()).await.is_err());
+    assert!((30.0..=36.0).contains(&age()), "{}", age());
+    assert_eq!(take(&mut events, 1).await, ["applied b"]);
+    assert!(began.elapsed() <= Duration::from_secs(43), "{:?}", began.elapsed());
+    assert_eq!(server.watches(), ["7", "8"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_fails_is_asked_more_and_more_rarely() {
+    let fails: [fn() -> Answer; 2] = [|| Answer::Json(500, refusal(500)), || Answer::Watch(vec![], Some(0))];
+    for (number, fail) in fails.into_iter().enumerate() {
+        let list = (number == 1).then(|| page(&[], 7, ""));
+        let server = Server::new(list.into_iter().chain((0..10_000).map(|_| fail())));
+        let mut events = server.follow();
+        let followed = async { while events.next().await.is_some() {} };
+        assert!(timeout(Duration::from_secs(600), followed).await.is_err());
+        let requests = server.seen.lock().unwrap().len();
+        assert!((10..=35).contains(&requests), "{requests} requests in ten minutes");
+    }
+}
