@@ -18,6 +18,7 @@ pub use label_guard::{ExemptNamespaces, LabelGuard};
 pub use lockout::refused_as_lockout;
 pub use namespaces::{NamespaceError, Namespaces, NoNamespaces};
 pub use recent::{Denial, RecentDenials};
+use records::Enforcement;
 pub use records::Records;
 pub use webhook::Webhook;
 

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::api::{Constraint, ConstraintRef, ConstraintTemplate};
 use crate::error::IngestError;
-use crate::review::Document;
 use crate::inventory::Reads;
+use crate::review::Document;
 use crate::target::Target;
 
 use super::compiled::{CompiledConstraint, CompiledTemplate};

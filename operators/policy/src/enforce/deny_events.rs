@@ -1,13 +1,13 @@
 //! An Event for each violation that the webhook finds, with Gatekeeper's reasons and words.
 
 use admission_server::AdmissionRequest;
-use constraint_framework::policyset::{ConstraintInForce, PolicySet};
+use constraint_framework::policyset::PolicySet;
 use constraint_framework::review::{Action, Verdict, Violation};
 use serde::Deserialize;
 
 use crate::events::{Notice, Recorder, Subject};
 
-use super::is_namespace;
+use super::{Enforcement, is_namespace};
 
 /// What a request's object says of itself.
 #[derive(Default, Deserialize)]
@@ -37,10 +37,9 @@ pub(super) fn record(
     }
     let metadata = metadata(request);
     for violation in verdict.violations() {
-        let constraint = policies.constraint(&violation.constraint);
-        let action = constraint.as_ref().map_or("", ConstraintInForce::enforcement_action);
-        for reached in &violation.actions {
-            emit(recorder, request, &metadata, violation, action, *reached);
+        let enforcement = Enforcement::of(violation, policies);
+        for action in &violation.actions {
+            emit(recorder, request, &metadata, violation, &enforcement, *action);
         }
     }
 }
@@ -57,23 +56,21 @@ fn emit(
     request: &AdmissionRequest,
     metadata: &Metadata,
     violation: &Violation,
-    action: &str,
-    reached: Action,
+    enforcement: &Enforcement,
+    action: Action,
 ) {
-    let (reason, headline) = words(reached);
+    let (reason, headline) = words(action);
     // The API server generates the name of some objects, and sends it only within them.
     let name = match request.name.as_str() {
         "" => metadata.name.as_deref().unwrap_or_default(),
         name => name,
     };
-    let names: Vec<_> = violation.actions.iter().map(|action| Action::name(*action)).collect();
-    let scoped = if action == "scoped" { names.join(",") } else { String::new() };
     recorder.record(&Notice {
         reason,
         is_warning: true,
         headline,
         constraint: &violation.constraint,
-        action,
+        action: enforcement.action,
         message: &violation.message,
         subject: Subject {
             group: &request.kind.group,
@@ -86,7 +83,7 @@ fn emit(
         },
         event_type: "violation",
         annotations: &[
-            ("constraint_enforcement_actions", &scoped),
+            ("constraint_enforcement_actions", &enforcement.scoped),
             ("request_username", &request.user_info.username),
         ],
     });

@@ -2,22 +2,24 @@
 
 use admission_server::AdmissionRequest;
 use constraint_framework::api::CONSTRAINTS_GROUP;
-use constraint_framework::review::{Action, Verdict, Violation};
+use constraint_framework::policyset::PolicySet;
+use constraint_framework::review::{Verdict, Violation};
+
+use super::Enforcement;
 
 /// Counts the violations, and logs each if `logs`: those that deny, warn or are only recorded.
-pub(super) fn record(request: &AdmissionRequest, verdict: &Verdict, logs: bool) {
+pub(super) fn record(request: &AdmissionRequest, verdict: &Verdict, policies: &PolicySet, logs: bool) {
     for violation in verdict.violations() {
         for action in &violation.actions {
             metrics::counter!("webtroller_violations_total", "action" => action.name()).increment(1);
         }
         if logs {
-            log(request, violation);
+            log(request, violation, &Enforcement::of(violation, policies));
         }
     }
 }
 
-fn log(request: &AdmissionRequest, violation: &Violation) {
-    let names: Vec<_> = violation.actions.iter().map(|action| Action::name(*action)).collect();
+fn log(request: &AdmissionRequest, violation: &Violation, enforcement: &Enforcement) {
     let details = violation.details.as_ref().map(ToString::to_string).unwrap_or_default();
     tracing::info!(
         process = "admission",
@@ -28,7 +30,8 @@ fn log(request: &AdmissionRequest, violation: &Violation) {
         constraint_group = CONSTRAINTS_GROUP,
         constraint_api_version = "v1beta1",
         constraint_kind = violation.constraint.kind,
-        constraint_action = names.join(","),
+        constraint_action = enforcement.action,
+        constraint_enforcement_actions = enforcement.scoped,
         resource_group = request.kind.group,
         resource_api_version = request.kind.version,
         resource_kind = request.kind.kind,

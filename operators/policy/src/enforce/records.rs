@@ -1,12 +1,29 @@
 //! What is kept of verdicts beside the answers: metrics, log lines, Events, and what the status page shows.
 
 use admission_server::AdmissionRequest;
-use constraint_framework::policyset::PolicySet;
-use constraint_framework::review::Verdict;
+use constraint_framework::policyset::{ConstraintInForce, PolicySet};
+use constraint_framework::review::{Action, Verdict, Violation};
 
 use crate::events::Recorder;
 
 use super::{Costs, RecentDenials, deny_events, deny_log};
+
+/// The action of a violated constraint, in Gatekeeper's words.
+pub(super) struct Enforcement {
+    /// Its `enforcementAction`.
+    pub(super) action: &'static str,
+    /// The actions that apply to requests, where that is `scoped`.
+    pub(super) scoped: String,
+}
+
+impl Enforcement {
+    pub(super) fn of(violation: &Violation, policies: &PolicySet) -> Self {
+        let constraint = policies.constraint(&violation.constraint);
+        let action = constraint.as_ref().map_or("", ConstraintInForce::enforcement_action);
+        let names: Vec<_> = violation.actions.iter().map(|action| Action::name(*action)).collect();
+        Self { action, scoped: if action == "scoped" { names.join(",") } else { String::new() } }
+    }
+}
 
 /// Keeps what is to be known of verdicts. Nothing here waits.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +41,7 @@ pub struct Records {
 impl Records {
     /// Records a verdict.
     pub(super) fn record(&self, request: &AdmissionRequest, verdict: &Verdict, policies: &PolicySet) {
-        deny_log::record(request, verdict, self.logs_denies);
+        deny_log::record(request, verdict, policies, self.logs_denies);
         self.denials.record(request, verdict);
         if let Some(events) = self.events.as_ref().filter(|events| events.is_on()) {
             deny_events::record(events, request, verdict, policies);

@@ -43,6 +43,7 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
         ("constraint_name", "three-to-ten-replicas"),
         ("constraint_kind", "K8sReplicaLimits"),
         ("constraint_action", "deny"),
+        ("constraint_enforcement_actions", ""),
         ("resource_kind", "Deployment"),
         ("resource_namespace", "default"),
     ] {

@@ -188,7 +188,8 @@ impl Operator {
 impl Drop for Operator {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let (ended, last) = (self.child.try_wait(), self.last.lock().map(|mut last| std::mem::take(&mut *last)));
+            let (ended, last) =
+                (self.child.try_wait(), self.last.lock().map(|mut last| std::mem::take(&mut *last)));
             let last = Vec::from(last.unwrap_or_default()).join("\n");
             println!("the operator at {} ({ended:?}) logged last:\n{last}", self.webhook);
         }
