@@ -52,6 +52,7 @@ pub struct Config {
 /// A range of growing delays. Each delay doubles the one before; up to as much again is added at random, so
 /// that many clients that were cut off together do not return together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Delays {
     /// The first delay.
     pub min: Duration,
@@ -61,11 +62,30 @@ pub struct Delays {
 
 /// A bound on a request rate: in any period `t` at most `burst + t / interval` requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RateLimit {
     /// Requests that may follow each other without delay.
     pub burst: u32,
     /// Time between requests once the burst is used up.
     pub interval: Duration,
+}
+
+// === impl Delays ===
+
+impl Delays {
+    /// Delays from `min` to `max`.
+    pub const fn new(min: Duration, max: Duration) -> Self {
+        Self { min, max }
+    }
+}
+
+// === impl RateLimit ===
+
+impl RateLimit {
+    /// `burst` requests, then one per `interval`.
+    pub const fn new(burst: u32, interval: Duration) -> Self {
+        Self { burst, interval }
+    }
 }
 
 // === impl Config ===
@@ -78,11 +98,11 @@ impl Default for Config {
             request_timeout: Duration::from_secs(30),
             watch_timeout: Duration::from_secs(290),
             idle_timeout: Duration::from_secs(75),
-            retry: Delays { min: Duration::from_millis(800), max: Duration::from_secs(5) },
-            discovery: Delays { min: Duration::from_secs(1), max: Duration::from_secs(30) },
-            refused: Delays { min: Duration::from_secs(1), max: Duration::from_secs(300) },
-            requests: RateLimit { burst: 20, interval: Duration::from_secs(1) },
-            pages: RateLimit { burst: 200, interval: Duration::from_millis(20) },
+            retry: Delays::new(Duration::from_millis(800), Duration::from_secs(5)),
+            discovery: Delays::new(Duration::from_secs(1), Duration::from_secs(30)),
+            refused: Delays::new(Duration::from_secs(1), Duration::from_secs(300)),
+            requests: RateLimit::new(20, Duration::from_secs(1)),
+            pages: RateLimit::new(200, Duration::from_millis(20)),
             keep_managed_fields: false,
             keep_last_applied: true,
             linger: Duration::ZERO,

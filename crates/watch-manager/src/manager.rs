@@ -115,13 +115,13 @@ impl WatchManager {
         self.control.registrars().into_iter().map(|(name, queue)| (name, queue.stats())).collect()
     }
 
-    /// Writes the gauges that are not kept up to date by themselves: objects of each kind, depth and age of each
+    /// Writes the gauges that are not kept up to date by themselves: objects of each kind and their bytes, depth and age of each
     /// backlog. Call it before the metrics are scraped.
     #[cfg(feature = "metrics")]
     pub fn record_metrics(&self) {
         for gvk in self.watched() {
-            let objects = self.store(&gvk).map_or(0, |store| store.len());
-            crate::telemetry::objects(&gvk, objects);
+            let size = self.store(&gvk).map(|store| store.size()).unwrap_or_default();
+            crate::telemetry::objects(&gvk, size);
         }
         let now = tokio::time::Instant::now().into_std();
         for (name, stats) in self.backlogs() {

@@ -10,10 +10,11 @@
 //! | `watch_manager_relists_total` | counter | `group`, `version`, `kind` |
 //! | `watch_manager_ready_seconds` | histogram | `group`, `version`, `kind` |
 //! | `watch_manager_objects` | gauge | `group`, `version`, `kind` |
+//! | `watch_manager_bytes` | gauge | `group`, `version`, `kind` |
 //! | `watch_manager_backlog_depth` | gauge | `registrar` |
 //! | `watch_manager_backlog_age_seconds` | gauge | `registrar` |
 //!
-//! The last three are written by `WatchManager::record_metrics`. The first two are sums over the managers of the process.
+//! The last four are written by `WatchManager::record_metrics`. The first two are sums over the managers of the process.
 
 #[cfg(feature = "metrics")]
 use std::time::Duration;
@@ -96,11 +97,12 @@ pub(crate) fn listed(gvk: &GroupVersionKind, since_start: Option<Duration>) {
     }
 }
 
-/// Reports the number of objects of a kind.
+/// Reports the number of objects of a kind and the length of their texts.
 #[cfg(feature = "metrics")]
 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-pub(crate) fn objects(gvk: &GroupVersionKind, count: usize) {
+pub(crate) fn objects(gvk: &GroupVersionKind, (count, bytes): (usize, usize)) {
     metrics::gauge!("watch_manager_objects", labels(gvk)).set(count as f64);
+    metrics::gauge!("watch_manager_bytes", labels(gvk)).set(bytes as f64);
 }
 
 /// Reports the backlog of a registrar.

@@ -1,6 +1,7 @@
 //! Sequence numbers by object. The keys are numbers of our own making, so a multiplication is hash enough.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::KEPT;
@@ -18,6 +19,17 @@ struct Multiply(u64);
 impl Index {
     pub(super) fn get(&self, id: ObjectId) -> Option<u64> {
         self.0.get(&id.0).copied()
+    }
+
+    /// Notes the place of an object that has none, and returns the place that it had before.
+    pub(super) fn insert_new(&mut self, id: ObjectId, at: u64) -> Option<u64> {
+        match self.0.entry(id.0) {
+            Entry::Occupied(entry) => Some(*entry.get()),
+            Entry::Vacant(entry) => {
+                entry.insert(at);
+                None
+            }
+        }
     }
 
     pub(super) fn insert(&mut self, id: ObjectId, at: u64) {

@@ -60,10 +60,12 @@ impl Backlog {
     ) {
         let (next, ordered) = (self.next(), self.ordered);
         let Some(kind) = self.staying(slot, epoch) else { return };
-        let queued = kind.objects.get(id);
+        let queued = kind.objects.insert_new(id, next);
         if queued.is_none() || ordered.is_some() && !kind.lagging {
-            kind.objects.insert(id, next);
-            kind.superseded = kind.superseded.saturating_add(usize::from(queued.is_some()));
+            if queued.is_some() {
+                kind.objects.insert(id, next);
+                kind.superseded = kind.superseded.saturating_add(1);
+            }
             let lags = ordered.is_some_and(|bound| kind.superseded > bound);
             let content = Content::Object { slot, id, held, gone, object: Arc::clone(object) };
             self.items.push_back(Item { since, content });

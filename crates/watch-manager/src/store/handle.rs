@@ -85,6 +85,13 @@ impl StoreHandle {
         self.read().len()
     }
 
+    /// The number of objects and the length of their texts.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let store = self.read();
+        (store.len(), store.objects().map(|object| object.json().len()).sum())
+    }
+
     /// Whether there is no object.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -144,7 +144,7 @@ async fn a_client_without_access_says_what_it_may_not_and_starts_when_it_may() {
     let plane = ControlPlane::shared().await.unwrap();
     let admin = plane.client().unwrap();
     let mut config = Config::default();
-    config.refused = Delays { min: Duration::from_millis(200), max: Duration::from_millis(200) };
+    config.refused = Delays::new(Duration::from_millis(200), Duration::from_millis(200));
     let (manager, _driver) = manage(plane.client_as("watcher", &[]).unwrap(), config);
     let mut registrar = manager.registrar("r").unwrap();
     registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));

@@ -79,6 +79,7 @@ async fn the_documented_metrics_are_written() {
         format!("watch_manager_relists_total {kind}"),
         format!("watch_manager_ready_seconds {kind}"),
         format!("watch_manager_objects {kind}"),
+        format!("watch_manager_bytes {kind}"),
         "watch_manager_backlog_depth registrar=first".to_owned(),
         "watch_manager_backlog_age_seconds registrar=first".to_owned(),
     ] {
