@@ -23,7 +23,7 @@ use crate::process::{Launch, Running};
 use crate::{Arguments, Cluster, Kill};
 
 /// Far more than any step takes; a demo that waits for longer has failed.
-const DEADLINE: Duration = Duration::from_secs(50);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// What a story is told with.
 pub struct Demo {
@@ -121,7 +121,7 @@ impl Demo {
     ///
     /// # Errors
     ///
-    /// After 50 seconds, or when a controller ends, with `what` was waited for.
+    /// After two minutes, or when a controller ends, with `what` was waited for.
     pub async fn until<K>(&mut self, name: &str, what: &str, holds: impl Fn(&K) -> bool) -> Result<K>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,

@@ -17,7 +17,7 @@ use crate::review::{Document, Review};
 
 pub use glob::Glob;
 
-pub use admission::{AdmissionTarget, RequestError};
+pub use admission::{AdmissionTarget, KindRead, RequestError};
 pub use crd::{ConstraintCrds, CrdError, CrdParts};
 
 /// A kind of thing that policies judge, such as the admission requests of Kubernetes.

@@ -12,7 +12,7 @@ mod rollout;
 
 use anyhow::{Context, Result, bail};
 use examples::cluster::bounded;
-use examples::{Cluster, Demo, Pattern};
+use examples::{Cluster, Condition, Demo, Pattern};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PropagationPolicy};
 use kube::{CustomResourceExt, ResourceExt};
@@ -128,9 +128,17 @@ fn all_run(machines: &[Machine], image: &str) -> bool {
     machines.len() == 2 && machines.iter().all(|machine| machine.is_ready() && machine.spec.image == image)
 }
 
+/// Waits for the Fleet's word and not for the Machines alone: they run before their MachineSet says so, and the Fleet's
+/// controller takes away first what it does not know to run.
 async fn until_all_run(demo: &mut Demo, image: &str) -> Result<()> {
     let run = |machines: &[Machine]| all_run(machines, image);
-    demo.until_all(&labelled("web"), &format!("be two that run {image}"), run).await.map(drop)
+    demo.until_all(&labelled("web"), &format!("be two that run {image}"), run).await?;
+    demo.until("web", "be complete", is_complete).await.map(drop)
+}
+
+fn is_complete(fleet: &Fleet) -> bool {
+    let conditions = fleet.status.as_ref().map(|status| status.conditions.as_slice());
+    Condition::says(conditions.unwrap_or_default(), "Complete", "Complete", fleet.metadata.generation)
 }
 
 async fn until_stuck(demo: &mut Demo) -> Result<()> {

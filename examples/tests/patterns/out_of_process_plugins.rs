@@ -31,7 +31,6 @@ async fn plug_ins_come_go_and_are_upgraded_under_load_without_a_failed_machine()
 }
 
 #[tokio::test]
-#[ignore = "one of its starts has not converged yet; run it with --ignored"]
 async fn a_controller_or_plug_in_that_is_killed_at_any_write_converges_at_its_next_start() {
     for role in ["placement", "cheapest-v2", "keep"] {
         kill_at_every_write("out_of_process_plugins", role, check).await;

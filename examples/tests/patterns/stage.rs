@@ -45,7 +45,7 @@ pub(crate) async fn tell(pattern: &str, arguments: &[&str]) -> Told {
     let mut command = Command::new(program(pattern));
     command.args(["--demo", "--here", "--namespace", &namespace]).args(arguments);
     command.env("KUBECONFIG", plane.kubeconfig()).env("RUST_BACKTRACE", "0").kill_on_drop(true);
-    let output = timeout(Duration::from_secs(300), command.output()).await.expect("it must end").unwrap();
+    let output = timeout(Duration::from_secs(600), command.output()).await.expect("it must end").unwrap();
     let story = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{pattern} {arguments:?}:\n{story}\n{errors}");

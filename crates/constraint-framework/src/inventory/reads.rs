@@ -54,6 +54,12 @@ impl Reads {
         self.whole.is_empty()
     }
 
+    /// Each path below `data.inventory` that the program reads.
+    pub fn paths(&self) -> impl Iterator<Item = &[Segment]> {
+        let joined = self.joined.iter().map(|read| &read.path);
+        self.whole.iter().chain(&self.narrowed).chain(joined).map(Vec::as_slice)
+    }
+
     /// What the program reads whatever its input is.
     pub(super) const fn whole(&self) -> &Arc<[Vec<Segment>]> {
         &self.whole

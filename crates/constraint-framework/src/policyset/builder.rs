@@ -6,11 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use rego_compat::Segment;
 use serde_json::Value;
 
 use crate::api::{Constraint, ConstraintRef, ConstraintTemplate};
 use crate::error::IngestError;
 use crate::review::Document;
+use crate::inventory::Reads;
 use crate::target::Target;
 
 use super::compiled::{CompiledConstraint, CompiledTemplate};
@@ -124,6 +126,11 @@ impl PolicySetBuilder {
             .values()
             .filter(move |entry| entry.latest.id.kind == kind)
             .map(|entry| (&*entry.latest, entry.error.as_ref()))
+    }
+
+    /// Each path below `data.inventory` that the template of a constraint kind reads.
+    pub fn inventory_paths(&self, kind: &str) -> impl Iterator<Item = &[Segment]> {
+        self.templates.get(kind).into_iter().flat_map(CompiledTemplate::reads).flat_map(Reads::paths)
     }
 
     /// Puts an object in the inventory of a target.

@@ -4,6 +4,7 @@ mod request;
 
 use std::sync::LazyLock;
 
+use rego_compat::Segment;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -65,7 +66,33 @@ impl Target for AdmissionTarget {
     }
 }
 
+/// A kind of which a policy reads the objects in the inventory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KindRead {
+    /// `<group>/<version>`, or `<version>` in the core group; `None` where the policy takes any.
+    pub api_version: Option<String>,
+    /// The kind.
+    pub kind: String,
+}
+
 impl AdmissionTarget {
+    /// The kind that a path below `data.inventory` names; `None` where the policy says it only when it runs.
+    ///
+    /// `data.inventory.namespace[_][version].Ingress[name]` names `Ingress` of any version.
+    #[must_use]
+    pub fn kind_read(path: &[Segment]) -> Option<KindRead> {
+        let of_object = match path.first()? {
+            Segment::Key(scope) if scope == "cluster" => path.get(1..)?,
+            Segment::Key(scope) if scope == "namespace" => path.get(2..)?,
+            _ => return None,
+        };
+        let literal = |segment: Option<&Segment>| match segment {
+            Some(Segment::Key(name)) => Some(name.clone()),
+            _ => None,
+        };
+        Some(KindRead { api_version: literal(of_object.first()), kind: literal(of_object.get(1))? })
+    }
+
     /// Builds the review of an admission request from its JSON text.
     ///
     /// The Namespace object is not part of a request: whoever has it sets [`Review::namespace_object`] before the
@@ -235,5 +262,20 @@ mod tests {
         let slashed = json!({"apiVersion": "/v1", "kind": "Namespace", "metadata": {"name": "a"}});
         assert_eq!(path(slashed).unwrap(), ["cluster", "v1", "Namespace", "a"]);
         assert!(path(json!({"kind": "Pod"})).is_err());
+    }
+
+    #[test]
+    fn a_read_of_the_inventory_names_a_kind_or_leaves_it_open() {
+        let (key, any) = (|name: &str| Segment::Key(name.to_owned()), Segment::Any);
+        let kind = |path: &[Segment]| {
+            AdmissionTarget::kind_read(path).map(|read| format!("{:?} {}", read.api_version, read.kind))
+        };
+        let ingresses = [key("namespace"), any.clone(), any.clone(), key("Ingress"), any.clone()];
+        assert_eq!(kind(&ingresses).as_deref(), Some("None Ingress"));
+        let namespaces = [key("cluster"), key("v1"), key("Namespace")];
+        assert_eq!(kind(&namespaces).as_deref(), Some("Some(\"v1\") Namespace"));
+        for open in [&[][..], &[key("cluster")], &[any.clone(), any.clone(), key("Pod")], &ingresses[..3]] {
+            assert_eq!(kind(open), None, "{open:?}");
+        }
     }
 }

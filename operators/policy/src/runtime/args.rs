@@ -142,10 +142,10 @@ pub struct ServeArgs {
     /// Seconds to keep serving after SIGTERM, until endpoints have learnt that this pod is going.
     #[arg(long, default_value_t = 10)]
     pub shutdown_delay: u64,
-    /// The longest time that this pod answers without having renewed its registration, as in 60s. Then it answers 503
+    /// The longest time that this pod answers without having renewed its registration, as in 3m. Then it answers 503
     /// and ends, to start anew. Also the time after which policies are called enforced without a pod whose object was
     /// deleted while its process may still run.
-    #[arg(long, default_value = "60s", value_parser = duration)]
+    #[arg(long, default_value = "3m", value_parser = duration)]
     pub registration_timeout: Duration,
     /// Readiness of a pod that starts while a template or a constraint cannot be ingested: `ignore` serves the other
     /// policies, `block` keeps the pod unready until it is repaired or deleted.

@@ -4,8 +4,9 @@ use constraint_framework::api::ConstraintTemplateStatus;
 use hyper::Request;
 use serde_json::Value;
 
-use crate::cluster::{Cluster, workspace};
+use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::https::{Connection, authority, deployment_review, post};
+use crate::operator::Operator;
 
 const BROKEN: &str = r#"
 apiVersion: templates.gatekeeper.sh/v1
@@ -77,6 +78,25 @@ async fn every_bad_request_is_answered_and_the_next_good_one_too() {
         );
         assert_eq!(review["response"]["uid"], "u1");
     }
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn a_broken_template_keeps_a_pod_unready_where_broken_policies_block_until_it_is_mended() {
+    let cluster = Cluster::start().await;
+    let operator = cluster.operator().await;
+    operator.stop().await;
+    cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
+    cluster.apply(BROKEN).await;
+
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let block = ["--broken-policies", "block"];
+    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &block).await;
+    let body = operator.until_readyz(|code, body| code == 503 && body.contains("Could not ingest")).await;
+    assert!(body.contains("broken"), "{body}");
+    cluster.apply(&BROKEN.replace("no_such_function(input.review, msg)", "msg := \"hello\"")).await;
+    operator.until_readyz(|code, _| code == 200).await;
+    operator.log("webhook registered").await;
     operator.stop().await;
 }
 

@@ -1,6 +1,5 @@
 //! Three operator processes, each with its own Pod, behind a balancer.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,6 +20,7 @@ use crate::cluster::{Cluster, NAMESPACE};
 use crate::https::authority;
 use crate::operator::{Operator, PATIENCE, readyz};
 use crate::prober::{Prober, constraint, template};
+use crate::proxy::Proxy;
 
 const PODS: usize = 3;
 /// As in the chart, but for the length of the test: what is slower than this does not run.
@@ -130,7 +130,8 @@ async fn check(backends: Arc<Mutex<Vec<Backend>>>) {
 /// The processes, and the number of Pods that there have been.
 pub(crate) struct Fleet {
     pub(crate) cluster: Cluster,
-    kubeconfig: PathBuf,
+    /// Between the pods and the API server.
+    proxy: Proxy,
     balancer: Balancer,
     pub(crate) pods: Vec<(String, String, Operator)>,
 }
@@ -140,8 +141,8 @@ impl Fleet {
     pub(crate) async fn start() -> Self {
         let cluster = Cluster::start().await;
         let balancer = Balancer::start().await;
-        let kubeconfig = cluster.plane.kubeconfig().to_owned();
-        let mut fleet = Self { cluster, kubeconfig, balancer, pods: Vec::new() };
+        let proxy = Proxy::start(cluster.plane.kubeconfig()).await;
+        let mut fleet = Self { cluster, proxy, balancer, pods: Vec::new() };
         let mut identities = vec![("webtroller-0".to_owned(), fleet.cluster.pod_uid.clone())];
         for index in 1..PODS {
             let name = format!("webtroller-{index}");
@@ -159,7 +160,7 @@ impl Fleet {
 
     async fn launch(&self, name: &str, uid: &str) -> Operator {
         let mut operator =
-            Operator::launch(&self.kubeconfig, [name, NAMESPACE, uid], &self.balancer.address).await;
+            Operator::launch(self.proxy.kubeconfig(), [name, NAMESPACE, uid], &self.balancer.address).await;
         operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
         operator
     }
@@ -276,10 +277,16 @@ async fn what_is_said_to_be_enforced_is_what_every_pod_answers_whatever_fails() 
                 fleet.pods[index].2.child.wait().await.unwrap();
                 fleet.restart(index, &mut prober).await;
             }
+            3 => {
+                fleet.cluster.plane.pause(Component::Etcd).unwrap();
+                prober.more_answers(300).await;
+                fleet.cluster.plane.resume(Component::Etcd).unwrap();
+            }
             5 if change % 12 == 5 => {
                 fleet.cluster.plane.restart(Component::ApiServer).await.unwrap();
             }
-            _ => {}
+            5 => fleet.cluster.plane.restart(Component::Etcd).await.unwrap(),
+            _ => fleet.proxy.lose(30),
         }
         let policy = if change % 3 == 0 {
             numbers.1 = change + 1;

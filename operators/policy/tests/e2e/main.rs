@@ -27,6 +27,7 @@ mod policies;
 mod prober;
 mod proxy;
 mod quickstart;
+mod referential;
 mod standalone;
 mod start;
 mod trial;

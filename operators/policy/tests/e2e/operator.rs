@@ -1,7 +1,9 @@
 //! A running `webtroller`, and what it says on standard error.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,9 +16,13 @@ use tokio::time::timeout;
 /// Far more than any step takes on a loaded machine: a test that hangs must end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A process of the binary under test. It is killed when dropped.
+/// Lines of the log that a failed test shows.
+const SHOWN: usize = 60;
+
+/// A process of the binary under test. It is killed when dropped, and in a test that fails it shows how it ended.
 pub(crate) struct Operator {
     pub(crate) child: Child,
+    last: Arc<Mutex<VecDeque<String>>>,
     /// Read to the end all the time: a process whose pipe is full hangs.
     logs: UnboundedReceiver<String>,
     /// `host:port` of `/v1/admit`.
@@ -75,8 +81,9 @@ impl Operator {
             .envs([("POD_NAME", identity[0]), ("POD_NAMESPACE", identity[1]), ("POD_UID", identity[2])])
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let logs = lines(child.stderr.take().unwrap());
-        let mut operator = Self { child, logs, webhook: String::new(), health: String::new() };
+        let last = Arc::default();
+        let logs = lines(child.stderr.take().unwrap(), Arc::clone(&last));
+        let mut operator = Self { child, last, logs, webhook: String::new(), health: String::new() };
         operator.health = operator.log("health").await["health"].as_str().unwrap().to_owned();
         operator
     }
@@ -166,6 +173,16 @@ impl Operator {
     }
 }
 
+impl Drop for Operator {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let (ended, last) = (self.child.try_wait(), self.last.lock().map(|mut last| std::mem::take(&mut *last)));
+            let last = Vec::from(last.unwrap_or_default()).join("\n");
+            println!("the operator at {} ({ended:?}) logged last:\n{last}", self.webhook);
+        }
+    }
+}
+
 /// The status code and the body of `/readyz` at `address`; `None` when it does not answer.
 pub(crate) async fn readyz(address: &str) -> Option<(u16, String)> {
     get(address, "/readyz").await
@@ -181,14 +198,22 @@ async fn get(address: &str, path: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-fn lines(stderr: ChildStderr) -> UnboundedReceiver<String> {
+fn lines(stderr: ChildStderr, last: Arc<Mutex<VecDeque<String>>>) -> UnboundedReceiver<String> {
     let (sender, receiver) = unbounded_channel();
     tokio::spawn(async move {
         let mut lines = BufReader::new(stderr).lines();
         while let Ok(Some(line)) = lines.next_line().await {
+            keep(&mut last.lock().unwrap(), line.clone());
             // Nobody listens any more: the pipe is still to be emptied.
             let _ = sender.send(line);
         }
     });
     receiver
+}
+
+fn keep(last: &mut VecDeque<String>, line: String) {
+    if last.len() == SHOWN {
+        last.pop_front();
+    }
+    last.push_back(line);
 }

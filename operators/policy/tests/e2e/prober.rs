@@ -121,6 +121,19 @@ impl Prober {
         }
     }
 
+    /// Waits until the pods have given this many more answers.
+    pub(crate) async fn more_answers(&self, count: usize) {
+        let answers = || self.record.lock().unwrap().answers.len();
+        let wanted = answers() + count;
+        let waiting = async {
+            let mut ticks = interval(Duration::from_millis(20));
+            while answers() < wanted {
+                ticks.tick().await;
+            }
+        };
+        timeout(PATIENCE, waiting).await.expect("the pods must answer");
+    }
+
     /// Every answer that was older than what had been promised, in words; and how many answers there were.
     pub(crate) fn lies(&self) -> (usize, Vec<String>) {
         let record = self.record.lock().unwrap();

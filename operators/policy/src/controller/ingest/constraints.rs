@@ -118,7 +118,7 @@ impl Ingest {
     }
 
     fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
-        let not_judged = self.not_judged();
+        let not_judged = self.not_judged().or_else(|| self.unsynced(&id.kind));
         let (Some(known), Some(source)) =
             (self.constraints.0.get_mut(id), self.templates.constraints_source(&id.kind))
         else {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use constraint_framework::review::Document;
+use constraint_framework::target::{AdmissionTarget, KindRead};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::core::GroupVersionKind;
@@ -80,6 +81,26 @@ impl Synced {
             excluded: Arc::default(),
             kinds: BTreeMap::new(),
         }
+    }
+}
+
+impl Synced {
+    /// Why objects of a kind are not all there; one version of the kind is enough where the policy takes any.
+    fn lacks(&self, read: &KindRead) -> Option<String> {
+        let is_meant = |(group, version, kind): &GvkKey| {
+            let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+            *kind == read.kind && read.api_version.as_ref().is_none_or(|wanted| *wanted == api_version)
+        };
+        let asked: Vec<_> =
+            self.kinds.iter().filter(|(key, _)| is_meant(key)).map(|(_, kind)| kind.state).collect();
+        let kind = match &read.api_version {
+            None => read.kind.clone(),
+            Some(api_version) => format!("{} ({api_version})", read.kind),
+        };
+        if asked.is_empty() {
+            return Some(format!("objects of kind {kind}, which no SyncSet names, nor the Config"));
+        }
+        asked.contains(&State::Listing).then(|| format!("objects of kind {kind}, which are being listed"))
     }
 }
 
@@ -159,6 +180,25 @@ impl Ingest {
         })
     }
 
+    /// Why the inventory lacks objects that the constraints of a kind refer to; `None` when it lacks none.
+    ///
+    /// A kind that the API server does not serve has no objects, so that none are missing.
+    pub(super) fn unsynced(&self, constraint_kind: &str) -> Option<String> {
+        let reads = self.policies.inventory_paths(constraint_kind).filter_map(AdmissionTarget::kind_read);
+        let reads: BTreeSet<_> = reads.collect();
+        let missing = reads.iter().find_map(|read| self.sync.lacks(read))?;
+        Some(format!("its template refers to {missing}"))
+    }
+
+    /// What is synced has changed: constraints that refer to it are reported anew.
+    fn report_referential(&mut self) {
+        for kind in self.constraints.kinds() {
+            if self.policies.inventory_paths(&kind).next().is_some() {
+                self.report_constraints(&kind);
+            }
+        }
+    }
+
     fn sync_refused(&mut self, parent: ParentKey, generation: i64, code: &str, reason: String) {
         let failure = Some((Failure::Permanent, vec![pod_error(code, reason)]));
         let source = self.sync.source.clone();
@@ -177,6 +217,7 @@ impl Ingest {
             self.lists.extend(kind.waiting);
             kind.objects.values().for_each(|object| self.drop_object(object));
         }
+        self.report_referential();
     }
 
     /// A kind that is not served keeps no pod from becoming ready; it is watched as soon as it is served. A question
@@ -220,6 +261,7 @@ impl Ingest {
 
     /// Reports each SyncSet and the Config whose kinds are decided: synced, or not served.
     fn report_sync(&mut self) {
+        self.report_referential();
         for source in self.sync.sources.iter() {
             let state = |gvk: &GroupVersionKind| {
                 self.sync.kinds.get(&gvk_key(gvk)).map_or(State::Listing, |kind| kind.state)
