@@ -9,6 +9,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
@@ -140,6 +142,11 @@ impl PodStatusKind {
         ]);
         if let Some(location) = error.location.as_ref().filter(|_| self.code == "code") {
             fields.insert("location".to_owned(), json!(location));
+        }
+        if *self == Self::PROVIDER {
+            // Its schema requires them.
+            fields.insert("retryable".to_owned(), json!(false));
+            fields.insert("errorTimestamp".to_owned(), json!(Time(Timestamp::now())));
         }
         Value::Object(fields)
     }

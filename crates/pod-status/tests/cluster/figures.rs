@@ -12,19 +12,15 @@ fn writes(plane: &ControlPlane, stage: &Stage, constraint: &str) -> (usize, usiz
     let (reports, status) =
         (format!("/namespaces/{}/pod", stage.scene.namespace), format!("/{constraint}/status?"));
     let statuses = format!("/namespaces/{}/constraintpodstatuses/", stage.scene.namespace);
-    let (mut pods, mut aggregator) = (0, 0);
-    for event in plane.audit_log().unwrap() {
-        let uri = event["requestURI"].as_str().unwrap_or_default();
-        if event["verb"] != "patch" {
-            continue;
-        }
-        if uri.contains(&status) && uri.contains("fieldManager=pod-status-aggregator") {
-            aggregator += 1;
-        } else if [&reports, &statuses, &status].iter().any(|part| uri.contains(*part)) {
-            pods += 1;
-        }
-    }
-    (pods, aggregator)
+    let log = plane.audit_log().unwrap();
+    let count = |is_counted: &dyn Fn(&str) -> bool| {
+        let uris = log.iter().filter(|event| event["verb"] == "patch");
+        uris.filter_map(|event| event["requestURI"].as_str()).filter(|uri| is_counted(uri)).count()
+    };
+    let by_aggregator =
+        |uri: &str| uri.contains(&status) && uri.contains("fieldManager=pod-status-aggregator");
+    let by_pod = |uri: &str| [&reports, &statuses, &status].iter().any(|part| uri.contains(*part));
+    (count(&|uri| by_pod(uri) && !by_aggregator(uri)), count(&by_aggregator))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@
 
 mod aggregation;
 mod figures;
+mod gatekeeper_kinds;
 mod ownership;
 mod scene;
 mod transports;
