@@ -82,9 +82,7 @@ impl Synced {
             kinds: BTreeMap::new(),
         }
     }
-}
 
-impl Synced {
     /// Why objects of a kind are not all there; one version of the kind is enough where the policy takes any.
     fn lacks(&self, read: &KindRead) -> Option<String> {
         let is_meant = |(group, version, kind): &GvkKey| {
@@ -136,6 +134,7 @@ impl Ingest {
             self.exclude(ExcludedNamespaces::default());
         }
         self.follow_sync();
+        self.report_referential();
     }
 
     fn sync_applied(&mut self, object: &WatchedObject) {
@@ -217,7 +216,6 @@ impl Ingest {
             self.lists.extend(kind.waiting);
             kind.objects.values().for_each(|object| self.drop_object(object));
         }
-        self.report_referential();
     }
 
     /// A kind that is not served keeps no pod from becoming ready; it is watched as soon as it is served. A question
