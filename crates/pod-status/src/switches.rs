@@ -1,4 +1,4 @@
-//! How far apart the pods switch to an activated generation, for the histogram `pod_status_switch_skew_seconds`.
+//! Time between the first and the last pod that switch to an activated generation: `pod_status_switch_skew_seconds`.
 //!
 //! The times are those at which the reports arrive at the aggregator, by its own clock: no clocks of two machines are
 //! compared. They include the delay of the reports, 300 ms by default and much the same for all pods.

@@ -1,4 +1,4 @@
-//! What a review costs and what fails in it, for metrics.
+//! Observer of a review: the time of each evaluation and its failure, for metrics.
 
 use std::time::Duration;
 

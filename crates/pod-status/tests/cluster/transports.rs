@@ -117,7 +117,7 @@ impl Stage {
         if !self.is_direct {
             return config;
         }
-        // No watch tells a pod that another client has removed its entry.
+        // A pod does not watch its own entries: it finds a removed one when it verifies them.
         config.direct([shape(true)]).verify_every(Duration::from_secs(1))
     }
 

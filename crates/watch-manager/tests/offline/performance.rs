@@ -1,4 +1,4 @@
-//! What makes the manager fast and small, as behaviour: counts of requests, wake-ups, copies and queued events. None of
+//! Performance goals as behaviour: counts of requests, wake-ups, copies and queued events. None of
 //! these tests looks at a clock that a busy machine could delay; time is virtual. The figures are in `watch-benchmarks`.
 
 use std::future::ready;

@@ -1,4 +1,4 @@
-//! What reviews cost, in total and by template, and what could not be decided.
+//! Cost of reviews, in total and by template, and counts of evaluations that failed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What is kept of verdicts beside the answers: metrics, log lines, Events, and what the status page shows.
+//! Records of verdicts: metrics, log lines, Events, and the denials and costs of the status page.
 
 use admission_server::AdmissionRequest;
 use constraint_framework::policyset::{ConstraintInForce, PolicySet};

@@ -1,4 +1,4 @@
-//! What an Event looks like. Words and annotations are Gatekeeper's.
+//! Builds an Event. Reasons, messages and annotations are Gatekeeper's.
 
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

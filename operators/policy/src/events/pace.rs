@@ -1,5 +1,5 @@
-//! How fast Events are written: a burst at once, then at a steady rate, so that a storm of denials does not become a storm of
-//! requests to the API server.
+//! Rate limit for writing Events: a burst, then a steady rate, so that many denials do not become as many requests to the
+//! API server.
 
 use std::time::Duration;
 

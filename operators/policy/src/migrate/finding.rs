@@ -1,4 +1,4 @@
-//! What is reported, and where the documents describe it.
+//! Findings of `migrate check`, each with the place in the documents that describes it.
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 //! The status page, `/` of the health port: policies and how far each pod is with them, what is waited for, the last denials,
 //! and what templates cost.
 //!
-//! It shows what this pod has in memory and asks nobody: it is there while the API server is not. Of objects it shows names
-//! alone, because whoever reaches the port can read it.
+//! It is made from this pod's memory without requests, so it works while the API server is unavailable. It shows only the names
+//! of objects, because the port has no authentication.
 
 mod html;
 

@@ -45,7 +45,7 @@ async fn a_cluster_is_checked_by_its_policies_its_objects_and_what_has_no_effect
     cluster.quickstart().await;
     operator.stop().await;
 
-    // The operator's own registration is no setting of Gatekeeper's.
+    // The operator's own webhook configuration is not reported as one of Gatekeeper's.
     let (code, report) = cluster.check().await;
     assert_eq!((code, rules(&report)), (0, vec![]), "{report:#}");
     assert_eq!(report["inUse"]["constraints"], 1, "{report:#}");
