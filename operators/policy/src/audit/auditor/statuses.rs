@@ -15,11 +15,10 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use watch_manager::{GroupVersionKind, WatchManager, WatchedObject};
 
-use crate::audit::AuditContext;
 use crate::audit::ledger::{Ledger, Report};
 use crate::audit::status::{AUDITED, condition, fields, is_stored};
+use crate::audit::{AuditContext, FIELD_MANAGER};
 
-const FIELD_MANAGER: &str = "webtroller-audit";
 /// A change waits this long for others.
 const GATHER: Duration = Duration::from_millis(300);
 /// Two writes of one constraint are this far apart.
