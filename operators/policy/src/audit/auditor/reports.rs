@@ -125,10 +125,8 @@ impl Writer {
         if !self.is_open || !self.is_complete || self.open_at.is_some() {
             return;
         }
-        let is_due = |(namespace, at): (&Box<str>, &Instant)| {
-            (*at <= now && !self.busy.contains(namespace)).then(|| namespace.clone())
-        };
-        let due: Vec<_> = self.due.iter().filter_map(is_due).collect();
+        let due = self.due.iter().filter(|(namespace, at)| **at <= now && !self.busy.contains(*namespace));
+        let due: Vec<_> = due.map(|(namespace, _)| namespace.clone()).collect();
         for namespace in due {
             if self.work.len() >= WRITES {
                 return;

@@ -11,8 +11,8 @@ use kube::{Api, ResourceExt};
 use serde_json::Value;
 
 use super::{MANAGED_BY, PolicyReport, Reach, ReportFormat, Row, definition, digest};
+use crate::api_error::reason;
 use crate::audit::FIELD_MANAGER;
-use crate::controller::reason;
 
 /// The deadline of one request.
 const ANSWER: Duration = Duration::from_secs(30);
