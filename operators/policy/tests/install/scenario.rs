@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
 use crate::helm::{NAMESPACE, RELEASE, chart, helm, workspace};
-use crate::node::Node;
+use crate::node::{Logs, Node};
 use crate::rights;
 use crate::service::{Endpoints, configuration, serve};
 use crate::traffic::Traffic;
@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let folder = tempfile::tempdir().unwrap();
+    let _logs = Logs(folder.path().to_owned());
     let (egress, socket) = configuration(folder.path());
     let options = Options::default()
         .api_server_flag(format!("--egress-selector-config-file={}", egress.display()))
