@@ -143,8 +143,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// Orders the body, reports what is never given a value, and takes references out of calls.
+    /// Orders the body, reports what is never given a value, and takes references out of calls. That costs the square of
+    /// the number of variables: a rule that is refused for its size is left as it is.
     pub(super) fn finish(&mut self, branch: &mut Definition, args: &[Operand]) {
+        if self.is_full() {
+            return;
+        }
         let mut given = SlotSet::default();
         for arg in args {
             order::all_vars(arg, &mut given);
