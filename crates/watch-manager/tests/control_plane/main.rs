@@ -35,7 +35,7 @@ async fn a_kind_defined_after_it_was_asked_for_is_watched() {
     let gadgets = Gadgets::new(plane.client().unwrap(), "defined-later.example.com");
     let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
     let mut registrar = manager.registrar("r").unwrap();
-    registrar.add(gadgets.gvk());
+    let _ = registrar.add(gadgets.gvk());
     assert_eq!(registrar.status(&gadgets.gvk()), Some(GvkStatus::Pending));
 
     gadgets.define("gadgets").await;
@@ -58,7 +58,7 @@ async fn a_definition_deleted_and_made_again_with_another_plural_is_followed() {
     let mut registrar = manager.registrar("r").unwrap();
     gadgets.define("gadgets").await;
     gadgets.create("gadgets", "lamp").await;
-    registrar.add(gadgets.gvk());
+    let _ = registrar.add(gadgets.gvk());
     assert_eq!(next_object(&mut registrar).await, "apply lamp");
 
     gadgets.undefine("gadgets").await;
@@ -80,7 +80,7 @@ async fn a_definition_made_again_at_once_replaces_every_object() {
     let mut registrar = manager.registrar("r").unwrap();
     gadgets.define("gadgets").await;
     gadgets.create("gadgets", "lamp").await;
-    registrar.add(gadgets.gvk());
+    let _ = registrar.add(gadgets.gvk());
     let EventKind::Applied(old) = next_change(&mut registrar).await else { panic!("no apply") };
 
     gadgets.undefine("gadgets").await;
@@ -111,11 +111,11 @@ async fn a_late_registrar_gets_pages_of_complete_objects_and_one_end() {
     config.page_size = 2;
     let (manager, _driver) = manage(client, config);
     let first = manager.registrar("first").unwrap();
-    first.add(gvk.clone());
+    let _ = first.add(gvk.clone());
     timeout(PATIENCE, first.wait_until(Readiness::is_ready)).await.unwrap().unwrap();
 
     let mut late = manager.registrar("late").unwrap();
-    late.add(gvk.clone());
+    let _ = late.add(gvk.clone());
     let mut numbers = Vec::new();
     loop {
         let event = timeout(PATIENCE, late.next()).await.unwrap().unwrap();
@@ -147,7 +147,7 @@ async fn a_client_without_access_says_what_it_may_not_and_starts_when_it_may() {
     config.refused = Delays::new(Duration::from_millis(200), Duration::from_millis(200));
     let (manager, _driver) = manage(plane.client_as("watcher", &[]).unwrap(), config);
     let mut registrar = manager.registrar("r").unwrap();
-    registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));
+    let _ = registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));
     let refused = status(&mut registrar, GvkStatus::is_stuck).await;
     let GvkStatus::Forbidden { verb: Verb::List, error, .. } = refused else { panic!("{refused:?}") };
     assert!(error.contains("\"watcher\" cannot list resource \"secrets\""), "{error}");
@@ -179,7 +179,7 @@ async fn a_restarted_api_server_is_followed_again_and_nothing_is_said_twice() {
     let gvk = GroupVersionKind::gvk("", "v1", "ConfigMap");
     let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
     let mut registrar = manager.registrar("r").unwrap();
-    registrar.add(gvk.clone());
+    let _ = registrar.add(gvk.clone());
     status(&mut registrar, GvkStatus::is_ready).await;
     let store = manager.store(&gvk).unwrap();
 
