@@ -74,7 +74,9 @@ async fn the_documented_metrics_are_written() {
         "watch_manager_intended_watch_gvk".to_owned(),
         format!("watch_manager_requests_total {kind} verb=watch result=ok"),
         format!("watch_manager_requests_total {kind} verb=watch result=expired"),
-        format!("watch_manager_restarts_total {kind}"),
+        format!("watch_manager_starts_total {kind}"),
+        format!("watch_manager_restarts_total {kind} reason=closed"),
+        "watch_manager_fanout_seconds".to_owned(),
         format!("watch_manager_undecodable_total {kind}"),
         format!("watch_manager_relists_total {kind}"),
         format!("watch_manager_ready_seconds {kind}"),
@@ -85,6 +87,32 @@ async fn the_documented_metrics_are_written() {
     ] {
         assert!(names.contain(&expected), "{expected} is missing in {names:#?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_is_counted_with_its_reason() {
+    let names = Names::default();
+    let _guard = metrics::set_default_local_recorder(&names);
+    let bench = Bench::new();
+    let _registrar = bench.synced("A", &[]).await;
+    let restarted = |reason: &str| {
+        let name =
+            format!("watch_manager_restarts_total group=example.com version=v1 kind=A reason={reason}");
+        names.contain(&name)
+    };
+    let reasons = || ["closed", "expired", "unavailable", "silent"].map(restarted);
+    assert_eq!(reasons(), [false; 4]);
+    bench.api.interrupt(&gvk("A"), None);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(reasons(), [true, false, false, false]);
+    bench.api.interrupt(&gvk("A"), Some(Fault::Expired));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    bench.api.fail_next(&gvk("A"), Verb::Watch, Fault::Silent);
+    bench.api.interrupt(&gvk("A"), Some(Fault::Unavailable));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(reasons(), [true, true, true, false]);
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    assert_eq!(reasons(), [true; 4]);
 }
 
 /// Keeps the values of gauges.
@@ -131,6 +159,27 @@ async fn the_gauges_of_several_managers_add_up() {
     two.manager.shutdown();
     two.driver.await.unwrap();
     assert_eq!(values(), [0.0, 0.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_leaves_no_size_behind() {
+    let gauges = Gauges::default();
+    let _guard = metrics::set_default_local_recorder(&gauges);
+    let bench = Bench::new();
+    let registrar = bench.synced("A", &["x"]).await;
+    bench.api.apply(&gvk("A"), object("y")).unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    bench.manager.record_metrics();
+    let values = || {
+        let names =
+            ["watch_manager_objects", "watch_manager_backlog_depth", "watch_manager_backlog_age_seconds"];
+        names.map(|name| gauges.value(name))
+    };
+    assert_eq!(values(), [2.0, 1.0, 1.0]);
+    drop(registrar);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    bench.manager.record_metrics();
+    assert_eq!(values(), [0.0; 3]);
 }
 
 /// Collects the fields of the spans `watch`, and the text of all events.
