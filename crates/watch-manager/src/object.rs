@@ -39,6 +39,8 @@ pub struct WatchedObject {
     metadata: (u32, u32),
     generation: Option<i64>,
     deleting: bool,
+    /// Only the metadata was asked for.
+    partial: bool,
 }
 
 /// Namespace and name of an object.
@@ -65,6 +67,8 @@ pub(crate) struct Decoder {
     gvk: Arc<GroupVersionKind>,
     keep: Keep,
     transform: Option<Transform>,
+    /// The server sends only metadata.
+    partial: bool,
 }
 
 // === impl ObjectKey ===
@@ -127,6 +131,7 @@ impl WatchedObject {
             metadata,
             generation: identity.generation.and_then(|raw| raw.get().parse().ok()),
             deleting: identity.deletion_timestamp.is_some(),
+            partial: false,
         })
     }
 
@@ -172,6 +177,11 @@ impl WatchedObject {
     /// Whether `metadata.deletionTimestamp` is set: the object waits for its finalizers.
     pub fn is_deleting(&self) -> bool {
         self.deleting
+    }
+
+    /// Whether only the metadata was asked for.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// The labels. Reads the text of the metadata; parses nothing else.
@@ -292,7 +302,12 @@ impl Decoder {
     pub(crate) fn new(gvk: Arc<GroupVersionKind>, config: &Config, transform: Option<Transform>) -> Self {
         let keep =
             Keep { managed_fields: config.keep_managed_fields, last_applied: config.keep_last_applied };
-        Self { asked: Arc::clone(&gvk), gvk, keep, transform }
+        Self { asked: Arc::clone(&gvk), gvk, keep, transform, partial: false }
+    }
+
+    /// For texts that are metadata only, or not.
+    pub(crate) fn metadata_only(self, partial: bool) -> Self {
+        Self { partial, ..self }
     }
 
     /// Whether the version is left to the server.
@@ -308,11 +323,15 @@ impl Decoder {
     }
 
     pub(crate) fn decode(&self, raw: &RawValue) -> Result<WatchedObject, serde_json::Error> {
-        let object = WatchedObject::from_raw(&self.gvk, raw, self.keep)?;
-        let Some(transform) = &self.transform else { return Ok(object) };
-        let mut value = object.to_value()?;
-        transform(&self.gvk, &mut value);
-        WatchedObject::from_raw(&self.gvk, &serde_json::value::to_raw_value(&value)?, self.keep)
+        let mut object = WatchedObject::from_raw(&self.gvk, raw, self.keep)?;
+        if let Some(transform) = &self.transform {
+            let mut value = object.to_value()?;
+            transform(&self.gvk, &mut value);
+            let raw = serde_json::value::to_raw_value(&value)?;
+            object = WatchedObject::from_raw(&self.gvk, &raw, self.keep)?;
+        }
+        object.partial = self.partial;
+        Ok(object)
     }
 }
 
