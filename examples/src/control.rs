@@ -153,7 +153,7 @@ where
                 Some(event)
             }
             Err(error) => {
-                eprintln!("  an object has another shape than its type: {error}");
+                eprintln!("  {:#}", anyhow::Error::from(error));
                 None
             }
         })
