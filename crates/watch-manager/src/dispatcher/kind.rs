@@ -126,9 +126,12 @@ impl Kind {
         let store = self.store.read();
         for subscriber in &mut self.subscribers {
             let filter = subscriber.scope.filter(union);
-            let concerned = subscriber.joined && !(tests.is_empty() && filter == subscriber.filter);
-            let mut held: Vec<_> = store.snapshot().filter(|_| concerned).collect();
-            held.retain(|(_, object)| subscriber.accepts(object));
+            if !subscriber.joined || tests.is_empty() && filter == subscriber.filter {
+                subscriber.filter = filter;
+                continue;
+            }
+            let held = store.snapshot().filter(|(_, object)| subscriber.accepts(object));
+            let mut held: Vec<_> = held.collect();
             subscriber.filter = filter;
             held.retain(|(_, object)| !stays(object) || !subscriber.accepts(object));
             subscriber.queue.deliver(|backlog| {

@@ -8,7 +8,8 @@ use futures::FutureExt;
 use kube::core::Expression;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use watch_manager::{EventKind, Interest, Registrar, WatchEvent};
+use watch_manager::testing::Fault;
+use watch_manager::{EventKind, Interest, Registrar, Verb, WatchEvent};
 
 use crate::bench::{Bench, during, gvk, next, until};
 
@@ -92,6 +93,10 @@ enum Act {
     Ask(usize, usize),
     Leave(usize),
     Read(usize),
+    /// All open watches of the kind break.
+    Break(Option<Fault>),
+    /// The next request of the verb fails.
+    Fail(Verb, Fault),
     /// Everything comes to rest.
     Rest,
 }
@@ -122,6 +127,19 @@ fn interests() -> Vec<(Interest, IsIn)> {
     ]
 }
 
+fn failures() -> Vec<(Verb, Fault)> {
+    vec![
+        (Verb::Discover, Fault::Unavailable),
+        (Verb::List, Fault::Expired),
+        (Verb::List, Fault::Forbidden),
+        (Verb::List, Fault::NotFound),
+        (Verb::List, Fault::Truncated),
+        (Verb::Watch, Fault::NotFound),
+        (Verb::Watch, Fault::ExpiredAtOnce),
+        (Verb::Watch, Fault::ClosedAfter(1)),
+    ]
+}
+
 fn act() -> impl Strategy<Value = Act> {
     let choice = |words: [&'static str; 2]| prop::sample::select(words.to_vec());
     let object = (0..NAMES.len(), choice(["n", "m"]), choice(["x", "y"]), choice(["one", "two"]));
@@ -131,6 +149,8 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (0..2usize, 0..interests().len()).prop_map(|(who, what)| Act::Ask(who, what)),
         1 => (0..2usize).prop_map(Act::Leave),
         2 => (0..2usize).prop_map(Act::Read),
+        1 => prop::sample::select(vec![None, Some(Fault::Expired), Some(Fault::Unavailable)]).prop_map(Act::Break),
+        1 => prop::sample::select(failures()).prop_map(|(verb, fault)| Act::Fail(verb, fault)),
         3 => Just(Act::Rest),
     ]
 }
@@ -174,8 +194,10 @@ impl Reader {
     }
 }
 
-async fn play(acts: Vec<Act>) {
-    let bench = Bench::new();
+async fn play(acts: Vec<Act>, linger: bool) {
+    let mut config = crate::bench::config();
+    config.linger = if linger { MINUTE } else { Duration::ZERO };
+    let bench = Bench::with(config);
     bench.api.serve(&gvk("Thing"), "things");
     let mut server: BTreeMap<&str, Value> = BTreeMap::new();
     let reader = |name| Reader { registrar: bench.registrar(name), interest: None, held: BTreeMap::new() };
@@ -213,8 +235,10 @@ async fn play(acts: Vec<Act>) {
                     readers[who].take(&event);
                 }
             }
+            Act::Break(fault) => bench.api.interrupt(&gvk("Thing"), fault),
+            Act::Fail(verb, fault) => bench.api.fail_next(&gvk("Thing"), verb, fault),
             Act::Rest => {
-                tokio::time::sleep(3 * MINUTE).await;
+                tokio::time::sleep(10 * MINUTE).await;
                 for reader in &mut readers {
                     reader.drain();
                     let Some(interest) = reader.interest else { continue };
@@ -233,13 +257,18 @@ async fn play(acts: Vec<Act>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("WATCH_MANAGER_CASES").map_or(300, |text| text.parse().unwrap()),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn interests_that_meet_and_part_in_any_order_are_served_each_with_its_own(
-        acts in prop::collection::vec(act(), 1..24)
+        acts in prop::collection::vec(act(), 1..24),
+        linger in any::<bool>(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        runtime.unwrap().block_on(play(acts));
+        runtime.unwrap().block_on(play(acts, linger));
     }
 }
