@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let driver = tokio::spawn(driver);
     let mut config = manager.registrar("config")?;
     let mut objects = manager.registrar("objects")?;
-    config.add(GroupVersionKind::gvk("", "v1", "ConfigMap"));
+    let _ = config.add(GroupVersionKind::gvk("", "v1", "ConfigMap"));
     let mut reconciled = std::collections::BTreeSet::new();
     while reconciled.len() < 3 {
         tokio::select! {

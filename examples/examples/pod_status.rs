@@ -17,9 +17,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::runtime::WatchStreamExt;
 use kube::runtime::wait::{await_condition, conditions};
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use pod_status::{
     Aggregator, AggregatorConfig, Decision, Entry, Member, Parent, ParentKey, ParentRef, PodError,
@@ -28,6 +27,8 @@ use pod_status::{
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use watch_manager::WatchManager;
+use watch_manager::stream::watcher_events;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -130,8 +131,8 @@ async fn follow(client: Client, reporter: &StatusReporter) {
     let tracker = ReadinessTracker::new(readiness::Policy::default());
     let source = tracker.source("lamps");
     tracker.seal();
-    let api: Api<DynamicObject> = Api::all_with(client, &lamps());
-    let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
+    let kind = GroupVersionKind::gvk("example.com", "v1", "Lamp");
+    let mut events = watcher_events::<DynamicObject>(WatchManager::builder(client).watch(kind)).boxed();
     while let Some(event) = events.next().await {
         match event {
             Ok(Event::Init) => source.list_begins(),

@@ -65,7 +65,7 @@ async fn in_memory() -> Result<(), Box<dyn Error>> {
 
     println!("# audit asks for namespaces");
     let mut audit = manager.registrar("audit")?;
-    audit.add(namespaces());
+    let _ = audit.add(namespaces());
     until(&mut audit, "audit", is_synced).await;
 
     println!("# policies asks for namespaces, and for a kind that does not exist yet");

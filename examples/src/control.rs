@@ -7,14 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use futures::{Stream, StreamExt, TryFutureExt, TryStreamExt};
-use kube::api::Api;
+use futures::{Stream, StreamExt, TryFutureExt};
+use kube::runtime::Controller;
 use kube::runtime::controller::{Action, Error};
-use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::{Controller, WatchStreamExt, watcher};
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch::{self, Receiver};
+use watch_manager::stream::watcher_events;
+use watch_manager::{GroupVersionKind, Interest, WatchManager};
+
+use crate::Cluster;
 
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -90,22 +95,70 @@ impl<K: Resource<DynamicType = ()> + Clone> Watched<K> {
     }
 }
 
+/// A controller of the objects of a kind in the namespace. `watch-manager` watches, and not kube's `watcher`, whose defects
+/// `docs/upstream` lists.
+pub fn controller<K>(cluster: &Cluster, kind: K::DynamicType) -> Controller<K>
+where
+    K: Resource<DynamicType: Clone + Debug + Eq + Hash + Unpin>,
+    K: Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let (store, events) = reflected(cluster, kind.clone());
+    let changed = events.filter_map(|event| {
+        std::future::ready(match event {
+            Event::InitApply(object) | Event::Apply(object) => Some(Ok(object)),
+            Event::Init | Event::InitDone | Event::Delete(_) => None,
+        })
+    });
+    Controller::for_stream_with(changed, store, kind)
+}
+
 /// Watches a kind besides the one that a controller is for: its objects, and each that has changed or was deleted. The
 /// objects are updated as the stream is read, so they are up to date when one arrives.
-pub fn watched<K>(api: Api<K>) -> (Watched<K>, impl Stream<Item = K>)
+pub fn watched<K>(cluster: &Cluster) -> (Watched<K>, impl Stream<Item = K> + use<K>)
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Send + Sync + 'static,
 {
-    let ((store, writer), (sender, listed)) = (reflector::store(), watch::channel(false));
-    let events = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
-    let events = events.inspect_ok(move |event| {
-        if matches!(event, watcher::Event::InitDone) {
-            sender.send_replace(true);
-        }
+    let ((store, events), (sender, listed)) = (reflected(cluster, ()), watch::channel(false));
+    let touched = events.filter_map(move |event| {
+        std::future::ready(match event {
+            Event::InitApply(object) | Event::Apply(object) | Event::Delete(object) => Some(object),
+            Event::Init => None,
+            Event::InitDone => {
+                sender.send_replace(true);
+                None
+            }
+        })
     });
-    // An error is followed by another attempt, after a pause.
-    let events = events.touched_objects().filter_map(|event| std::future::ready(event.ok()));
-    (Watched { store, listed }, events)
+    (Watched { store, listed }, touched)
+}
+
+/// The objects of a kind in the namespace, and the events that have just changed them.
+fn reflected<K>(
+    cluster: &Cluster,
+    kind: K::DynamicType,
+) -> (Store<K>, impl Stream<Item = Event<K>> + Send + use<K>)
+where
+    K: Resource<DynamicType: Clone + Eq + Hash>,
+    K: Clone + DeserializeOwned + Send + Sync + 'static,
+{
+    let gvk = GroupVersionKind::gvk(&K::group(&kind), &K::version(&kind), &K::kind(&kind));
+    let interest = Interest::new(gvk).namespaces([cluster.namespace.as_str()]);
+    let mut writer = Writer::new(kind);
+    let store = writer.as_reader();
+    let events = watcher_events(WatchManager::builder(cluster.client.clone()).watch(interest));
+    let events = events.filter_map(move |event| {
+        std::future::ready(match event {
+            Ok(event) => {
+                writer.apply_watcher_event(&event);
+                Some(event)
+            }
+            Err(error) => {
+                eprintln!("  {:#}", anyhow::Error::from(error));
+                None
+            }
+        })
+    });
+    (store, events)
 }
 
 /// The input of `Controller::reconcile_on`: the objects of `K` that a change of an object of `W` concerns.

@@ -32,7 +32,7 @@ pub mod ranking;
 
 pub use cluster::Cluster;
 pub use condition::Condition;
-pub use control::{Watched, drive, mapped, named_by_label, watched};
+pub use control::{Watched, controller, drive, mapped, named_by_label, watched};
 pub use demo::Demo;
 pub use failpoint::Failpoint;
 pub use pattern::{Arguments, Kill, Pattern, run};

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::intents::{Gvk, RegistrarId, sort_key};
 use crate::queue::EventQueue;
 use crate::store::Stores;
+use crate::telemetry;
 
 #[derive(Debug, Default)]
 pub(crate) struct Control {
@@ -74,6 +75,7 @@ impl Control {
         let mut state = self.lock();
         state.names.remove(name);
         state.registrars.remove(&id);
+        telemetry::left(name);
         state.requests.changed.remove(&id);
         if state.known.remove(&id) {
             state.requests.dropped.insert(id);

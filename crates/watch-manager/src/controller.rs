@@ -12,7 +12,7 @@
 //! # async fn run(manager: watch_manager::WatchManager) -> Result<(), watch_manager::Error> {
 //! let gadgets = GroupVersionKind::gvk("example.com", "v1", "Gadget");
 //! let registrar = manager.registrar("controller")?;
-//! registrar.add(gadgets.clone());
+//! registrar.replace([gadgets.clone()]);
 //! let resource = ApiResource::from_gvk_with_plural(&gadgets, "gadgets");
 //! let (triggers, store) = shared_stream(registrar.events(), resource.clone());
 //! Controller::for_shared_stream_with(triggers, store, resource)

@@ -141,7 +141,7 @@ impl Dispatcher {
             effects.extend(self.join(now, id, gvk, stay));
         }
         for gvk in difference.left.iter().filter(|gvk| !joins.contains(gvk)) {
-            effects.extend(self.left(gvk));
+            effects.extend(self.left(now, gvk));
         }
         effects
     }
@@ -151,16 +151,16 @@ impl Dispatcher {
         let stores = &self.stores;
         let kind = self.kinds.entry(Arc::clone(&gvk)).or_insert_with(|| Kind::new(stores.open(&gvk)));
         kind.join(id, queue, stay);
-        let effects = kind.reconcile(&gvk, &mut self.counter);
+        let effects = kind.reconcile(now, &gvk, &mut self.counter);
         kind.replay(now, id);
         effects
     }
 
     /// The last registrar may have left the kind.
-    fn left(&mut self, gvk: &Gvk) -> Vec<Effect> {
+    fn left(&mut self, now: Instant, gvk: &Gvk) -> Vec<Effect> {
         let Some(kind) = self.kinds.get_mut(gvk) else { return Vec::new() };
         if !kind.is_empty() {
-            return kind.reconcile(gvk, &mut self.counter);
+            return kind.reconcile(now, gvk, &mut self.counter);
         }
         if !self.linger {
             return self.stop(gvk);

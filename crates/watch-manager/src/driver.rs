@@ -130,7 +130,12 @@ impl Run {
         if let Some(command) = self.definitions.on_step(&watch.gvk, &step) {
             self.command(command);
         }
-        self.command(Command::Step(watch, incarnation, step));
+        let changes = !matches!(step, Step::Status(..) | Step::Contact | Step::ListStarted);
+        let command = Command::Step(watch, incarnation, step);
+        match changes {
+            true => telemetry::fan_out(|| self.command(command)),
+            false => self.command(command),
+        }
     }
 
     /// Discovers the kinds that `is_meant` accepts at once.
@@ -147,6 +152,7 @@ impl Run {
                 Effect::Stop(watch) => {
                     if let Some(running) = self.running.remove(&watch) {
                         running.stop.abort();
+                        telemetry::stopped(&watch.gvk);
                     }
                 }
                 Effect::Linger(gvk, token) => {

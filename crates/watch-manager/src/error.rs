@@ -4,7 +4,12 @@
 //! [`SourceError`]: crate::source::SourceError
 //! [`GvkStatus`]: crate::event::GvkStatus
 
+use std::sync::Arc;
+
+use kube::core::GroupVersionKind;
+
 use crate::event::GvkStatus;
+use crate::object::ObjectKey;
 
 /// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +29,21 @@ pub enum Error {
     /// The last registrar has left the kind.
     #[error("the kind is not watched any more: ask for it with a registrar")]
     Closed,
+}
+
+/// An object does not have the shape of the type that it is read as. What the consumer knows of it is out of date.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[error("the {} {key} does not have the shape of the type that it is read as", gvk.kind)]
+pub struct OtherShape {
+    /// The kind, as it was asked for.
+    pub gvk: Arc<GroupVersionKind>,
+    /// The object.
+    pub key: ObjectKey,
+    /// It does not exist any more: a consumer that holds an earlier form has to let go of it.
+    pub deleted: bool,
+    /// The field that differs.
+    pub source: serde_json::Error,
 }
 
 /// A kind is not ready.

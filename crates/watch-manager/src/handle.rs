@@ -17,6 +17,7 @@ use crate::store::{StoreHandle, Stores};
 ///
 /// A handle belongs to one stay of the kind: after the kind was removed and added again it reports
 /// [`NotReady::Removed`].
+#[must_use = "a kind that is not served or forbidden is not an error of the call: wait until it is ready, or discard the handle with `let _ =`"]
 #[derive(Clone)]
 pub struct WatchHandle {
     gvk: Gvk,

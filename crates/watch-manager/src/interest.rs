@@ -166,6 +166,10 @@ impl Scope {
         }
     }
 
+    pub(crate) fn accepts_metadata(&self) -> bool {
+        self.selection.metadata_only
+    }
+
     /// The test that separates this scope from the union; `None` if it is all objects. Fields that the server
     /// filters already are not tested again.
     pub(crate) fn filter(&self, union: &BTreeMap<Part, Selection>) -> Option<Filter> {
@@ -183,6 +187,10 @@ impl Scope {
 // === impl Selection ===
 
 impl Selection {
+    pub(crate) fn fields(&self) -> Option<&str> {
+        self.fields.as_deref()
+    }
+
     /// The narrowest selection that contains both.
     fn merge(merged: Option<Self>, other: &Self) -> Option<Self> {
         let Some(mut merged) = merged else { return Some(other.clone()) };
@@ -200,6 +208,11 @@ impl Selection {
 // === impl Filter ===
 
 impl Filter {
+    /// The test of a field selector.
+    pub(crate) fn fields(selector: &str) -> Self {
+        Self { namespaces: None, labels: None, fields: parse_fields(selector) }
+    }
+
     /// Whether an object is in the scope. Parses the labels, and the object only for field tests.
     pub(crate) fn accepts(&self, object: &WatchedObject) -> bool {
         self.accepts_namespace(object) && self.accepts_labels(object) && self.accepts_fields(object)

@@ -84,7 +84,7 @@ pub use kube::core::GroupVersionKind;
 
 pub use self::backlog::{BacklogStats, Replaced};
 pub use self::config::{Config, Delays, RateLimit};
-pub use self::error::{Error, NotReady};
+pub use self::error::{Error, NotReady, OtherShape};
 pub use self::event::{EventKind, GvkStatus, KindStatus, Verb, WatchEvent};
 pub use self::handle::WatchHandle;
 pub use self::interest::{Interest, Scope, Selection};

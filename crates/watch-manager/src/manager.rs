@@ -215,7 +215,7 @@ impl Builder {
         // A new manager has no registrar of this name, and has not ended.
         let registrar = manager.ordered_registrar("watch", CHANGES).ok();
         if let Some(registrar) = &registrar {
-            registrar.add(interest);
+            let _ = registrar.add(interest);
         }
         let work = stream::unfold((registrar, driver), async |(registrar, mut driver)| {
             let mut registrar = registrar?;

@@ -2,6 +2,7 @@
 //! on demand, because a watch keeps many more objects than its readers look at.
 //! `store` keeps these by key; this file knows nothing about who reads them.
 
+mod decoder;
 mod json;
 
 use std::borrow::Cow;
@@ -10,13 +11,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::{DynamicObject, GroupVersionKind};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::value::RawValue;
 
+pub(crate) use self::decoder::Decoder;
 use self::json::{Fields, is_key, write_object};
-use crate::config::Config;
 
 /// The annotation in which `kubectl apply` keeps the object as it was applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -39,6 +40,8 @@ pub struct WatchedObject {
     metadata: (u32, u32),
     generation: Option<i64>,
     deleting: bool,
+    /// Only the metadata was asked for.
+    partial: bool,
 }
 
 /// Namespace and name of an object.
@@ -54,17 +57,6 @@ pub(crate) struct Keep {
     /// `metadata.managedFields`. It is often the largest part of an object.
     pub(crate) managed_fields: bool,
     pub(crate) last_applied: bool,
-}
-
-/// Makes objects of one kind from the text that a server sent.
-#[derive(Clone)]
-pub(crate) struct Decoder {
-    /// The kind as it was asked for; its version may be empty.
-    asked: Arc<GroupVersionKind>,
-    /// The kind as it is served.
-    gvk: Arc<GroupVersionKind>,
-    keep: Keep,
-    transform: Option<Transform>,
 }
 
 // === impl ObjectKey ===
@@ -127,6 +119,7 @@ impl WatchedObject {
             metadata,
             generation: identity.generation.and_then(|raw| raw.get().parse().ok()),
             deleting: identity.deletion_timestamp.is_some(),
+            partial: false,
         })
     }
 
@@ -172,6 +165,11 @@ impl WatchedObject {
     /// Whether `metadata.deletionTimestamp` is set: the object waits for its finalizers.
     pub fn is_deleting(&self) -> bool {
         self.deleting
+    }
+
+    /// Whether only the metadata was asked for.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// The labels. Reads the text of the metadata; parses nothing else.
@@ -284,42 +282,6 @@ struct Identity<'a> {
     generation: Option<&'a RawValue>,
     #[serde(borrow, default)]
     deletion_timestamp: Option<&'a RawValue>,
-}
-
-// === impl Decoder ===
-
-impl Decoder {
-    pub(crate) fn new(gvk: Arc<GroupVersionKind>, config: &Config, transform: Option<Transform>) -> Self {
-        let keep =
-            Keep { managed_fields: config.keep_managed_fields, last_applied: config.keep_last_applied };
-        Self { asked: Arc::clone(&gvk), gvk, keep, transform }
-    }
-
-    /// Whether the version is left to the server.
-    pub(crate) fn follows_preferred(&self) -> bool {
-        self.asked.version.is_empty()
-    }
-
-    /// The kind is served as `resource`.
-    pub(crate) fn set_resource(&mut self, resource: &ApiResource) {
-        if self.follows_preferred() && self.gvk.version != resource.version {
-            self.gvk = Arc::new(GroupVersionKind::gvk(&resource.group, &resource.version, &resource.kind));
-        }
-    }
-
-    pub(crate) fn decode(&self, raw: &RawValue) -> Result<WatchedObject, serde_json::Error> {
-        let object = WatchedObject::from_raw(&self.gvk, raw, self.keep)?;
-        let Some(transform) = &self.transform else { return Ok(object) };
-        let mut value = object.to_value()?;
-        transform(&self.gvk, &mut value);
-        WatchedObject::from_raw(&self.gvk, &serde_json::value::to_raw_value(&value)?, self.keep)
-    }
-}
-
-impl fmt::Debug for Decoder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decoder").field("gvk", &self.gvk).finish_non_exhaustive()
-    }
 }
 
 /// The text of the object with the kind of the watch in front and without what is not kept, and the place of the

@@ -15,7 +15,7 @@
 //! # let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
 //! # let driver = tokio::spawn(driver);
 //! let registrar = manager.registrar("controller")?;
-//! registrar.add(lamps);
+//! registrar.replace([lamps]);
 //! let outcomes = reconcile_kinds(&registrar, ReconcileConfig::default(), async |key, object| {
 //!     match object {
 //!         Some(object) => println!("{} {} is at {}", key.gvk.kind, key.object, object.resource_version()),

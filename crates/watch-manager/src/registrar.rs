@@ -85,11 +85,12 @@ impl Registrar {
     pub fn replace(&self, interests: impl IntoIterator<Item = impl Into<Interest>>) -> Replaced {
         let interests = interests.into_iter().map(Into::into);
         let replaced = self.queue.change(|backlog| backlog.want_only(interests));
-        for gvk in &replaced.added {
-            self.control.stores().open(&Arc::new(gvk.clone()));
-        }
         if !replaced.is_empty() {
             self.control.post(self.id);
+        }
+        // After `post`: the driver may close a store whose kind it does not know yet.
+        for gvk in &replaced.added {
+            self.control.stores().open(&Arc::new(gvk.clone()));
         }
         replaced
     }

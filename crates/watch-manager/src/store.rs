@@ -131,7 +131,7 @@ impl Store {
     }
 
     /// Stores an object of a list, or one that the watch added or modified. An object that is stored already in
-    /// this form is no difference. Another uid means that the delete of the former object was missed.
+    /// this form is no difference; one of which only the metadata was known is updated. Another uid means that the delete of the former object was missed.
     pub(crate) fn apply(&mut self, object: Arc<WatchedObject>, pass: Pass) -> Vec<Change> {
         let Some(slot) = self.objects.get_mut(object.key()) else {
             return vec![self.insert(object, pass)];
@@ -142,11 +142,14 @@ impl Store {
             return deleted.into_iter().chain([self.insert(object, pass)]).collect();
         }
         slot.pass = pass;
-        if slot.object.is_same_version(&object) {
+        let known = slot.object.is_same_version(&object);
+        if known && slot.object.is_partial() == object.is_partial() {
             return Vec::new();
         }
         let old = std::mem::replace(&mut slot.object, Arc::clone(&object));
-        vec![Change::Updated { id: slot.id, old, new: object }]
+        // Nobody wants the rest any more: no news.
+        let shrinks = known && object.is_partial();
+        if shrinks { Vec::new() } else { vec![Change::Updated { id: slot.id, old, new: object }] }
     }
 
     fn insert(&mut self, object: Arc<WatchedObject>, pass: Pass) -> Change {
@@ -180,6 +183,11 @@ impl Store {
         self.remove_if(|slot| !parts.clone().any(|part| is_in(&slot.object, part)))
     }
 
+    /// Removes the objects that do not stay. No registrar holds them.
+    pub(crate) fn keep(&mut self, stays: impl Fn(&WatchedObject) -> bool) {
+        self.objects.retain(|_, slot| stays(&slot.object));
+    }
+
     fn remove_if(&mut self, mut gone: impl FnMut(&Slot) -> bool) -> Vec<Change> {
         self.objects
             .extract_if(|_, slot| gone(slot))
@@ -204,7 +212,7 @@ impl Change {
     }
 }
 
-fn is_in(object: &WatchedObject, part: &Part) -> bool {
+pub(crate) fn is_in(object: &WatchedObject, part: &Part) -> bool {
     part.as_deref().is_none_or(|namespace| object.namespace() == Some(namespace))
 }
 

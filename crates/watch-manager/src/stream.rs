@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt};
 use serde::de::DeserializeOwned;
 
+use crate::error::OtherShape;
 use crate::event::{EventKind, GvkStatus, WatchEvent};
 use crate::intents::Gvk;
 use crate::object::ObjectKey;
@@ -44,12 +45,13 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
         self.filter(move |event| std::future::ready(*event.gvk == gvk))
     }
 
-    /// The objects as `K`. An object that does not have the shape of `K` is an error, after which the stream goes on.
-    fn typed<K: DeserializeOwned>(self) -> impl Stream<Item = Result<TypedEvent<K>, serde_json::Error>> {
+    /// The objects as `K`. An object that does not have the shape of `K` is an error that names it, after which the
+    /// stream goes on.
+    fn typed<K: DeserializeOwned>(self) -> impl Stream<Item = Result<TypedEvent<K>, OtherShape>> {
         self.map(|event| {
             Ok(match event.kind {
-                EventKind::Applied(object) => TypedEvent::Applied(object.parse()?),
-                EventKind::Deleted(object) => TypedEvent::Deleted(object.parse()?),
+                EventKind::Applied(object) => TypedEvent::Applied(read(&event.gvk, &object, false)?),
+                EventKind::Deleted(object) => TypedEvent::Deleted(read(&event.gvk, &object, true)?),
                 EventKind::Synced => TypedEvent::Synced,
                 EventKind::Status(status) => TypedEvent::Status(status),
                 EventKind::Lagged => TypedEvent::Lagged,
@@ -90,6 +92,12 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
 }
 
 impl<S: Stream<Item = WatchEvent>> WatchEventStreamExt for S {}
+
+/// The object as a `K`.
+fn read<K: DeserializeOwned>(gvk: &Gvk, object: &WatchedObject, deleted: bool) -> Result<K, OtherShape> {
+    let other = |source| OtherShape { gvk: Arc::clone(gvk), key: object.key().clone(), deleted, source };
+    object.parse().map_err(other)
+}
 
 impl EventKind {
     /// The object of the event, if it is about one.
@@ -143,15 +151,23 @@ mod tests {
             let object = WatchedObject::from_value(&gvk, &json).unwrap();
             WatchEvent::new(gvk, EventKind::Applied(Arc::new(object)))
         };
+        let mut deleted = event(json!({"metadata": {"name": "a"}, "watts": "none"}));
+        if let EventKind::Applied(object) = deleted.kind {
+            deleted.kind = EventKind::Deleted(object);
+        }
         let events = stream::iter([
             event(json!({"metadata": {"name": "a"}, "watts": 3})),
             event(json!({"metadata": {"name": "b"}})),
+            deleted,
             WatchEvent::new(crate::fixture::gvk("Lamp"), EventKind::Synced),
         ]);
         let typed: Vec<_> = events.typed::<Lamp>().collect().now_or_never().unwrap();
-        assert!(matches!(
-            &typed[..],
-            [Ok(TypedEvent::Applied(Lamp { watts: 3 })), Err(_), Ok(TypedEvent::Synced)]
-        ));
+        let [Ok(TypedEvent::Applied(Lamp { watts: 3 })), Err(b), Err(a), Ok(TypedEvent::Synced)] = &typed[..]
+        else {
+            panic!("other events")
+        };
+        assert_eq!((b.key.name(), b.deleted, a.key.name(), a.deleted), ("b", false, "a", true));
+        assert_eq!(b.to_string(), "the Lamp b does not have the shape of the type that it is read as");
+        assert!(b.source.to_string().starts_with("missing field `watts`"), "{}", b.source);
     }
 }

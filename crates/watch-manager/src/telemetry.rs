@@ -5,16 +5,19 @@
 //! | `watch_manager_watched_gvk` | gauge | |
 //! | `watch_manager_intended_watch_gvk` | gauge | |
 //! | `watch_manager_requests_total` | counter | `group`, `version`, `kind`, `verb`, `result` |
-//! | `watch_manager_restarts_total` | counter | `group`, `version`, `kind` |
+//! | `watch_manager_starts_total` | counter | `group`, `version`, `kind` |
+//! | `watch_manager_restarts_total` | counter | `group`, `version`, `kind`, `reason` |
 //! | `watch_manager_undecodable_total` | counter | `group`, `version`, `kind` |
 //! | `watch_manager_relists_total` | counter | `group`, `version`, `kind` |
 //! | `watch_manager_ready_seconds` | histogram | `group`, `version`, `kind` |
+//! | `watch_manager_fanout_seconds` | histogram | |
 //! | `watch_manager_objects` | gauge | `group`, `version`, `kind` |
 //! | `watch_manager_bytes` | gauge | `group`, `version`, `kind` |
 //! | `watch_manager_backlog_depth` | gauge | `registrar` |
 //! | `watch_manager_backlog_age_seconds` | gauge | `registrar` |
 //!
 //! The last four are written by `WatchManager::record_metrics`. The first two are sums over the managers of the process.
+//! `fanout` is the time in which a change, or a page of a list, is stored and queued for every registrar.
 
 #[cfg(feature = "metrics")]
 use std::time::Duration;
@@ -22,36 +25,84 @@ use std::time::Duration;
 use kube::core::GroupVersionKind;
 
 use crate::event::Verb;
-use crate::source::SourceError;
+use crate::source::{SourceError, SourceEvent};
 
 /// Counts a request. `result` is `ok` or the kind of the error.
 #[cfg(feature = "metrics")]
 pub(crate) fn request(gvk: &GroupVersionKind, verb: Verb, error: Option<&SourceError>) {
-    let result = match error {
-        None => "ok",
-        Some(SourceError::NotServed) => "not_served",
-        Some(SourceError::Forbidden(_)) => "forbidden",
-        Some(SourceError::Expired) => "expired",
-        Some(SourceError::Busy { .. }) => "busy",
-        Some(SourceError::Undecodable(_)) => "undecodable",
-        Some(SourceError::Unavailable(_)) => "unavailable",
-    };
     let mut labels = labels(gvk);
     labels.push(metrics::Label::new("verb", verb.to_string()));
-    labels.push(metrics::Label::from_static_parts("result", result));
+    labels.push(metrics::Label::from_static_parts("result", error.map_or("ok", name)));
     metrics::counter!("watch_manager_requests_total", labels).increment(1);
 }
 
-/// Counts the start of a watch, the first and each later one.
+#[cfg(feature = "metrics")]
+fn name(error: &SourceError) -> &'static str {
+    match error {
+        SourceError::NotServed => "not_served",
+        SourceError::Forbidden(_) => "forbidden",
+        SourceError::Expired => "expired",
+        SourceError::Busy { .. } => "busy",
+        SourceError::Undecodable(_) => "undecodable",
+        SourceError::Unavailable(_) => "unavailable",
+    }
+}
+
+/// Counts the start of a watch: the first registrar asks for it, or its selectors change.
 #[cfg(feature = "metrics")]
 pub(crate) fn started(gvk: &GroupVersionKind) {
-    metrics::counter!("watch_manager_restarts_total", labels(gvk)).increment(1);
+    metrics::counter!("watch_manager_starts_total", labels(gvk)).increment(1);
+}
+
+/// Counts the end of an open watch, after which it is opened again.
+#[cfg(feature = "metrics")]
+pub(crate) fn ended(gvk: &GroupVersionKind, end: End<'_>) {
+    let reason = match end {
+        End::Closed => "closed",
+        End::Silent => "silent",
+        End::Failed(error) => name(error),
+    };
+    let mut labels = labels(gvk);
+    labels.push(metrics::Label::from_static_parts("reason", reason));
+    metrics::counter!("watch_manager_restarts_total", labels).increment(1);
+}
+
+/// Runs `work`, which stores a change and queues it for every registrar, and reports its time.
+#[cfg(feature = "metrics")]
+pub(crate) fn fan_out(work: impl FnOnce()) {
+    let begun = std::time::Instant::now();
+    work();
+    metrics::histogram!("watch_manager_fanout_seconds").record(begun.elapsed());
 }
 
 /// Counts a message that is not an object.
 #[cfg(feature = "metrics")]
 pub(crate) fn undecodable(gvk: &GroupVersionKind) {
     metrics::counter!("watch_manager_undecodable_total", labels(gvk)).increment(1);
+}
+
+/// How an open watch ended.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "read with the feature `metrics`"))]
+pub(crate) enum End<'a> {
+    /// The server closed it.
+    Closed,
+    /// Nothing came for longer than the server is ever silent.
+    Silent,
+    Failed(&'a SourceError),
+}
+
+// === impl End ===
+
+impl<'a> End<'a> {
+    /// What a message says of the watch that it comes from. A watch goes on after what is no message.
+    pub(crate) fn of(message: Option<&'a Result<SourceEvent, SourceError>>) -> Option<Self> {
+        match message {
+            None => Some(Self::Closed),
+            Some(Ok(_) | Err(SourceError::Undecodable(_))) => None,
+            Some(Err(error)) => Some(Self::Failed(error)),
+        }
+    }
 }
 
 /// The numbers of kinds that one manager watches, and is asked for. The gauges are the sums of all managers of the
@@ -105,6 +156,18 @@ pub(crate) fn objects(gvk: &GroupVersionKind, (count, bytes): (usize, usize)) {
     metrics::gauge!("watch_manager_bytes", labels(gvk)).set(bytes as f64);
 }
 
+/// The gauges of a kind that is not watched any more, until they are set again.
+#[cfg(feature = "metrics")]
+pub(crate) fn stopped(gvk: &GroupVersionKind) {
+    objects(gvk, (0, 0));
+}
+
+/// The gauges of a registrar that is gone.
+#[cfg(feature = "metrics")]
+pub(crate) fn left(registrar: &str) {
+    backlog(registrar, 0, Duration::ZERO);
+}
+
 /// Reports the backlog of a registrar.
 #[cfg(feature = "metrics")]
 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
@@ -126,6 +189,20 @@ pub(crate) fn request(_: &GroupVersionKind, _: Verb, _: Option<&SourceError>) {}
 
 #[cfg(not(feature = "metrics"))]
 pub(crate) fn started(_: &GroupVersionKind) {}
+
+#[cfg(not(feature = "metrics"))]
+pub(crate) fn stopped(_: &GroupVersionKind) {}
+
+#[cfg(not(feature = "metrics"))]
+pub(crate) fn left(_: &str) {}
+
+#[cfg(not(feature = "metrics"))]
+pub(crate) fn ended(_: &GroupVersionKind, _: End<'_>) {}
+
+#[cfg(not(feature = "metrics"))]
+pub(crate) fn fan_out(work: impl FnOnce()) {
+    work();
+}
 
 #[cfg(not(feature = "metrics"))]
 pub(crate) fn undecodable(_: &GroupVersionKind) {}

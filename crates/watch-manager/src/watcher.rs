@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::dispatcher::{Step, WatchId};
 use crate::event::Verb;
 use crate::source::{Source, SourceError, SourceEvents};
-use crate::telemetry;
+use crate::telemetry::{self, End};
 
 /// The parts that all watches of a manager share.
 #[derive(Clone)]
@@ -102,9 +102,15 @@ impl Watcher {
             message = timeout_at(self.silent_at, events.next()) => match message {
                 Ok(message) => {
                     self.silent_at = self.silence();
+                    if let Some(end) = End::of(message.as_ref()) {
+                        telemetry::ended(&self.id.gvk, end);
+                    }
                     self.machine.on_message(now(), message);
                 }
-                Err(_) => self.machine.on_silence(now()),
+                Err(_) => {
+                    telemetry::ended(&self.id.gvk, End::Silent);
+                    self.machine.on_silence(now());
+                }
             },
             () = self.hint.notified() => self.machine.on_hint(now()),
         }

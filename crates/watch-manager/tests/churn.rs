@@ -186,7 +186,7 @@ async fn read(mut registrar: Registrar, mut dice: Dice, stop: CancellationToken)
                     registrar.remove(&kind);
                     view.remove(&kind.kind);
                 } else {
-                    registrar.add(kind);
+                    let _ = registrar.add(kind);
                 }
             }
         }

@@ -12,7 +12,6 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::{Controller, watcher};
 use serde_json::Value;
 use watch_manager::controller::reconcile_on;
 use watch_manager::{GroupVersionKind, Interest, Registrar, StoreHandle, WatchManager, WatchedObject};
@@ -49,7 +48,7 @@ async fn control(cluster: Cluster, watches: WatchManager) -> Result<()> {
     let known = definitions.add(crds);
     known.ready().await?;
     let infrastructure = watches.registrar("infrastructure")?;
-    let controller = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let controller = examples::controller::<Machine>(&cluster, ());
     let machines = controller.store();
     // A definition or an object of a provider has changed: look again at the Machines that it is about.
     let (ofkind, ofobject) = (machines.clone(), machines.clone());

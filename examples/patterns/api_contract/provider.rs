@@ -13,7 +13,6 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind};
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use schema_merge::{Fragment, Merger, MountPath, Sharing};
 use serde_json::{Value, json};
 
@@ -111,8 +110,8 @@ impl Cloud {
 pub(crate) async fn run(cluster: Cluster, cloud: Cloud, release: Release) -> Result<()> {
     let kind = cloud.resource(&cluster.namespace, release);
     let api: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &kind);
-    let provider = Provider { cluster, cloud, release, api: api.clone() };
-    drive(Controller::new_with(api, watcher::Config::default(), kind), provider, reconcile).await
+    let controller = examples::controller(&cluster, kind);
+    drive(controller, Provider { cluster, cloud, release, api }, reconcile).await
 }
 
 async fn reconcile(object: Arc<DynamicObject>, provider: Arc<Provider>) -> Result<Action> {

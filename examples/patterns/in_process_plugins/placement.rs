@@ -9,7 +9,6 @@ use anyhow::{Context, Result};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, drive};
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use kube::{CustomResource, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +47,7 @@ struct Placement {
 
 pub(crate) async fn run(cluster: Cluster, folder: PathBuf) -> Result<()> {
     let strategies = Registry::load(&folder).await.with_context(|| format!("read {}", folder.display()))?;
-    let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let machines = examples::controller::<Machine>(&cluster, ());
     drive(machines, Placement { cluster, strategies }, reconcile).await
 }
 

@@ -6,7 +6,6 @@ use anyhow::Result;
 use examples::{Cluster, drive};
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use serde_json::json;
 
 use crate::machine::Machine;
@@ -14,7 +13,7 @@ use crate::machine::Machine;
 pub(crate) const PRICE: &str = "one-object.example.com/cents-per-hour";
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
-    let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let machines = examples::controller::<Machine>(&cluster, ());
     drive(machines, cluster, reconcile).await
 }
 

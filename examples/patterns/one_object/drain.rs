@@ -10,7 +10,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use serde_json::json;
 
 use crate::machine::Machine;
@@ -20,7 +19,7 @@ pub(crate) const FINALIZER: &str = "one-object.example.com/drain";
 pub(crate) const RUNS_ON: &str = "one-object.example.com/runs-on";
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
-    let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let machines = examples::controller::<Machine>(&cluster, ());
     drive(machines, cluster, reconcile).await
 }
 

@@ -9,7 +9,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::DeleteParams;
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use kube::{CustomResource, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +45,7 @@ impl Machine {
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
-    let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let machines = examples::controller::<Machine>(&cluster, ());
     drive(machines, cluster, reconcile).await
 }
 

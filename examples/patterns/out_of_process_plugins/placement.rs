@@ -10,7 +10,6 @@ use examples::{Cluster, Condition, Watched, drive, mapped, watched};
 use futures::stream;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use tokio::sync::Notify;
 
 use crate::certificates::{self, Identity};
@@ -31,9 +30,9 @@ struct Placement {
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let identity = certificates::identity(&cluster).await?;
-    let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let machines = examples::controller::<Machine>(&cluster, ());
     let all = machines.store();
-    let (extensions, events) = watched(cluster.api::<Extension>());
+    let (extensions, events) = watched::<Extension>(&cluster);
     // An Extension that has changed concerns the Machines that wait.
     let machines = machines.reconcile_on(mapped(events, move |_: &Extension| {
         all.state().into_iter().filter(|machine| zone(machine).is_none()).collect()
@@ -43,7 +42,7 @@ pub(crate) async fn run(cluster: Cluster) -> Result<()> {
         changed.notified().await;
         Some(((), changed))
     });
-    let registry = Controller::new(cluster.api::<Extension>(), watcher::Config::default());
+    let registry = examples::controller::<Extension>(&cluster, ());
     let registry = registry.reconcile_all_on(notified);
     let endpoints = Mutex::new(HashMap::new());
     let placement = Arc::new(Placement { cluster, identity, extensions, endpoints, changed });

@@ -10,7 +10,6 @@ use examples::cluster::bounded;
 use examples::{Cluster, Condition, Watched, drive};
 use kube::api::DeleteParams;
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -24,9 +23,9 @@ struct Fleets {
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
-    let fleets = Controller::new(cluster.api::<Fleet>(), watcher::Config::default());
+    let fleets = examples::controller::<Fleet>(&cluster, ());
     // By label and not by owner, so that a MachineSet without an owner wakes the Fleet that may adopt it.
-    let (sets, events) = examples::watched(cluster.api::<MachineSet>());
+    let (sets, events) = examples::watched::<MachineSet>(&cluster);
     let fleets = fleets.reconcile_on(examples::named_by_label(events, FLEET));
     drive(fleets, Fleets { cluster, sets }, reconcile).await
 }

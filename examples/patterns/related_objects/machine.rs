@@ -5,13 +5,12 @@ use std::sync::Arc;
 use anyhow::Result;
 use examples::{Cluster, drive};
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use serde_json::json;
 
 use crate::kinds::Machine;
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
-    let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let machines = examples::controller::<Machine>(&cluster, ());
     drive(machines, cluster, reconcile).await
 }
 

@@ -8,7 +8,6 @@ use examples::cluster::{bounded, is_not_found};
 use examples::{Cluster, Watched, drive};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
@@ -20,9 +19,9 @@ struct Sets {
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
-    let sets = Controller::new(cluster.api::<MachineSet>(), watcher::Config::default());
+    let sets = examples::controller::<MachineSet>(&cluster, ());
     let all = sets.store();
-    let (machines, events) = examples::watched(cluster.api::<Machine>());
+    let (machines, events) = examples::watched::<Machine>(&cluster);
     // A Machine concerns the set that owns it and the sets whose labels it has.
     let sets = sets.reconcile_on(examples::mapped(events, move |machine: &Machine| {
         let concerned = |set: &Arc<MachineSet>| owns(set, machine) || selects(set, machine);

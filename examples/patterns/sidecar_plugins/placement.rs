@@ -8,7 +8,6 @@ use anyhow::Result;
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, drive};
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use kube::{CustomResource, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +37,7 @@ struct Placement {
 }
 
 pub(crate) async fn run(cluster: Cluster, folder: PathBuf) -> Result<()> {
-    let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+    let machines = examples::controller::<Machine>(&cluster, ());
     drive(machines, Placement { cluster, folder }, reconcile).await
 }
 

@@ -9,8 +9,9 @@ use super::{Effect, Incarnation, Step, WatchId};
 use crate::event::GvkStatus;
 use crate::intents::{Epoch, Gvk, RegistrarId, Stay};
 use crate::interest::{Filter, Part, Scope, Selection};
+use crate::object::WatchedObject;
 use crate::queue::EventQueue;
-use crate::store::{Change, Pass, StoreHandle};
+use crate::store::{Change, Pass, StoreHandle, is_in};
 
 #[derive(Debug)]
 pub(crate) struct Kind {
@@ -43,6 +44,8 @@ pub(super) struct Subscriber {
     scope: Scope,
     /// `None` if the scope is all objects.
     filter: Option<Filter>,
+    /// It was given the snapshot.
+    joined: bool,
 }
 
 /// The consequences of one step.
@@ -76,15 +79,13 @@ impl Kind {
     pub(super) fn join(&mut self, id: RegistrarId, queue: Arc<EventQueue>, stay: Stay) {
         self.idle = None;
         let Stay { epoch, slot, scope } = stay;
-        self.subscribers.push(Subscriber { id, epoch, slot, queue, scope, filter: None });
+        self.subscribers.push(Subscriber { id, epoch, slot, queue, scope, filter: None, joined: false });
     }
 
     /// Makes the watches the union of the scopes. A watch whose selection changes starts again, on the same store.
-    pub(super) fn reconcile(&mut self, gvk: &Gvk, counter: &mut u64) -> Vec<Effect> {
+    pub(super) fn reconcile(&mut self, now: Instant, gvk: &Gvk, counter: &mut u64) -> Vec<Effect> {
         let union = Scope::union(self.subscribers.iter().map(|subscriber| &subscriber.scope));
-        for subscriber in &mut self.subscribers {
-            subscriber.filter = subscriber.scope.filter(&union);
-        }
+        self.refilter(now, &union);
         let id = |part: &Part| WatchId { gvk: Arc::clone(gvk), part: part.clone() };
         let mut effects = Vec::new();
         self.watches.retain(|part, watch| {
@@ -111,13 +112,62 @@ impl Kind {
         effects
     }
 
+    /// Prepares for other watches. The server applies a field selector of which the client can only test the text, so
+    /// objects that were stored under another one are removed unless they pass that test: the list adds what the test
+    /// wrongly refused. A registrar is told of the end of what it holds and will not see any more.
+    ///
+    /// Worked example: registrars want `node=1` and `node=2`, so all objects are stored. The second leaves. What is not
+    /// on node 1 goes, and the first, which tested by itself so far, is not told.
+    fn refilter(&mut self, now: Instant, union: &BTreeMap<Part, Selection>) {
+        let tests = self.new_tests(union);
+        let stays = |object: &WatchedObject| {
+            tests.iter().all(|(part, test)| !is_in(object, part) || test.accepts(object))
+        };
+        let store = self.store.read();
+        for subscriber in &mut self.subscribers {
+            let filter = subscriber.scope.filter(union);
+            if !subscriber.joined || tests.is_empty() && filter == subscriber.filter {
+                subscriber.filter = filter;
+                continue;
+            }
+            let held = store.snapshot().filter(|(_, object)| subscriber.accepts(object));
+            let mut held: Vec<_> = held.collect();
+            subscriber.filter = filter;
+            held.retain(|(_, object)| !stays(object) || !subscriber.accepts(object));
+            subscriber.queue.deliver(|backlog| {
+                for (id, object) in held {
+                    backlog.offer(subscriber.slot, subscriber.epoch, now, &Change::deleted(id, object));
+                }
+            });
+        }
+        drop(store);
+        if !tests.is_empty() {
+            self.store.write().keep(stays);
+        }
+    }
+
+    /// The field selectors that have to be tested once, for the parts in which another one, or none, applied before.
+    fn new_tests(&self, union: &BTreeMap<Part, Selection>) -> Vec<(Part, Filter)> {
+        let is_new = |part: &Part, selection: &Selection| {
+            let meeting =
+                self.watches.iter().filter(|(other, _)| *other == part || other.is_none() || part.is_none());
+            meeting.into_iter().any(|(_, watch)| watch.selection.fields() != selection.fields())
+        };
+        let parts = union.iter().filter(|(part, selection)| is_new(part, selection));
+        parts
+            .filter_map(|(part, selection)| Some((part.clone(), Filter::fields(selection.fields()?))))
+            .collect()
+    }
+
     /// Queues the state so far for a registrar that joins. What follows reaches it like the others: the caller
     /// holds the dispatcher, so nothing comes in between.
-    pub(super) fn replay(&self, now: Instant, id: RegistrarId) {
+    pub(super) fn replay(&mut self, now: Instant, id: RegistrarId) {
         let watches = &self.watches;
-        let Some(subscriber) = self.subscribers.iter().find(|subscriber| subscriber.id == id) else {
+        let Some(subscriber) = self.subscribers.iter_mut().find(|subscriber| subscriber.id == id) else {
             return;
         };
+        subscriber.joined = true;
+        let subscriber = &*subscriber;
         let synced = subscriber.is_covered(watches);
         let status = subscriber.status(watches);
         let store = self.store.read();
@@ -125,7 +175,7 @@ impl Kind {
         subscriber.queue.deliver(|backlog| {
             backlog.reserve(*slot, *epoch, if filter.is_none() { store.len() } else { 0 });
             for (id, object) in store.snapshot() {
-                if filter.as_ref().is_none_or(|filter| filter.accepts(object)) {
+                if subscriber.accepts(object) {
                     backlog.offer_added(*slot, *epoch, now, id, object);
                 }
             }
@@ -227,6 +277,13 @@ impl Subscriber {
         GvkStatus::worst(mine.map(|(_, watch)| &watch.status))
     }
 
+    /// Whether the registrar is given the object. One that wants complete objects is not given metadata alone, which
+    /// others may have asked for before.
+    fn accepts(&self, object: &WatchedObject) -> bool {
+        (self.scope.accepts_metadata() || !object.is_partial())
+            && self.filter.as_ref().is_none_or(|filter| filter.accepts(object))
+    }
+
     /// Changes first: the end of a snapshot follows its objects.
     fn offer(&self, now: Instant, part: &Part, watches: &BTreeMap<Part, Watch>, update: &Update) {
         if !self.scope.uses(part) {
@@ -237,12 +294,10 @@ impl Subscriber {
         let Self { slot, epoch, filter, .. } = self;
         self.queue.deliver(|backlog| {
             for change in &update.changes {
-                match filter {
-                    None => backlog.offer(*slot, *epoch, now, change),
-                    Some(filter) => change
-                        .seen_through(filter)
-                        .iter()
-                        .for_each(|change| backlog.offer(*slot, *epoch, now, change)),
+                if filter.is_none() && !change.is_partial() {
+                    backlog.offer(*slot, *epoch, now, change);
+                } else if let Some(change) = change.seen_by(self) {
+                    backlog.offer(*slot, *epoch, now, &change);
                 }
             }
             if covered {
@@ -271,15 +326,25 @@ impl Update {
 // === impl Change ===
 
 impl Change {
+    /// Whether an object is concerned of which only the metadata is or was known.
+    fn is_partial(&self) -> bool {
+        match self {
+            Self::Added { object, .. } => object.is_partial(),
+            Self::Updated { old, new, .. } => old.is_partial() || new.is_partial(),
+            Self::Deleted { old, .. } => old.is_partial(),
+        }
+    }
+
     /// The change for a registrar that sees only a part. An object that enters the part is added, one that
     /// leaves it is deleted. The final form of a deleted object may be outside the part, because the update that
-    /// removes the last finalizer may change labels too: what the registrar holds decides.
-    fn seen_through(&self, filter: &Filter) -> Option<Self> {
+    /// removes the last finalizer may change labels too: what the registrar holds decides. That metadata became a
+    /// complete object is no news for whoever wanted metadata.
+    fn seen_by(&self, subscriber: &Subscriber) -> Option<Self> {
         match self {
-            Self::Added { object, .. } => filter.accepts(object).then(|| self.clone()),
-            Self::Deleted { old, .. } => filter.accepts(old).then(|| self.clone()),
-            Self::Updated { id, old, new } => match (filter.accepts(old), filter.accepts(new)) {
-                (true, true) => Some(self.clone()),
+            Self::Added { object, .. } => subscriber.accepts(object).then(|| self.clone()),
+            Self::Deleted { old, .. } => subscriber.accepts(old).then(|| self.clone()),
+            Self::Updated { id, old, new } => match (subscriber.accepts(old), subscriber.accepts(new)) {
+                (true, true) => (!old.is_same_version(new)).then(|| self.clone()),
                 (false, true) => Some(Self::Added { id: *id, object: Arc::clone(new) }),
                 (true, false) => Some(Self::deleted(*id, old)),
                 (false, false) => None,

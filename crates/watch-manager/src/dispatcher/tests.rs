@@ -8,8 +8,16 @@ mod server;
 mod world;
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
 
 use self::world::{Action, Actors, Limits, World};
+use super::{Command, Dispatcher, Effect, Step};
+use crate::event::EventKind;
+use crate::fixture::{gvk, object};
+use crate::intents::RegistrarId;
+use crate::interest::Interest;
+use crate::queue::EventQueue;
 
 /// Walks breadth-first from a world, checking every state that it meets; returns their number.
 fn explore(name: &str, start: World, depth: usize) -> usize {
@@ -119,4 +127,42 @@ mod long {
             }
         }
     }
+}
+
+/// The fake server and the client test fields alike, so this server is made of steps: it lists `x` whatever is selected.
+#[test]
+fn a_field_that_only_the_server_can_test_costs_a_delete_and_an_apply_and_nothing_is_lost() {
+    let (kind, mut dispatcher) = (gvk("A"), Dispatcher::new(Arc::default(), false));
+    let mut run = |command| {
+        let effects = dispatcher.run(Instant::now(), command);
+        for effect in effects {
+            let Effect::Start(watch, incarnation, _) = effect else { continue };
+            let steps = [Step::ListStarted, Step::Listed(vec![object(&kind, "x", 1, 1)]), Step::ListDone];
+            for step in steps {
+                let _ = dispatcher.run(Instant::now(), Command::Step(watch.clone(), incarnation, step));
+            }
+        }
+    };
+    let ask = |interest: Interest| {
+        let (queue, (gvk, scope)) = (Arc::<EventQueue>::default(), interest.into_parts());
+        queue.change(|backlog| backlog.want(&Arc::new(gvk), &scope));
+        queue
+    };
+    let read = |queue: &EventQueue| {
+        let pop = || queue.change(crate::backlog::Backlog::pop);
+        let said = std::iter::from_fn(pop).filter_map(|event| match event.kind {
+            EventKind::Applied(object) => Some(format!("apply {}", object.name())),
+            EventKind::Deleted(object) => Some(format!("delete {}", object.name())),
+            _ => None,
+        });
+        said.collect::<Vec<_>>()
+    };
+    let some = ask(Interest::new((*gvk("A")).clone()).fields("spec.computed=yes"));
+    run(Command::Assign(RegistrarId(1), Arc::clone(&some)));
+    assert_eq!(read(&some), ["apply x"]);
+    let all = ask(Interest::new((*gvk("A")).clone()));
+    run(Command::Assign(RegistrarId(2), Arc::clone(&all)));
+    assert_eq!((read(&some), read(&all)), (vec!["delete x".to_owned()], vec!["apply x".to_owned()]));
+    run(Command::Drop(RegistrarId(2)));
+    assert_eq!(read(&some), ["apply x"]);
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::Config;
 
 const EVERYTHING: Keep = Keep { managed_fields: true, last_applied: true };
 const STRIPPED: Keep = Keep { managed_fields: false, last_applied: true };

@@ -164,8 +164,23 @@ fn sort(error: Error) -> SourceError {
             SourceError::NotServed
         }
         Error::SerdeError(error) => SourceError::Undecodable(Box::new(error)),
+        Error::Service(cause) => cut_off("cannot reach the API server", &*cause),
+        Error::HyperError(cause) => cut_off("cannot reach the API server", &cause),
+        Error::ReadEvents(cause) => cut_off("the connection to the API server broke", &cause),
         other => unavailable(other),
     }
+}
+
+/// The failure with its causes, each once. kube's message is the name of the error.
+fn cut_off(what: &str, cause: &(dyn std::error::Error + 'static)) -> SourceError {
+    let mut text = what.to_owned();
+    for cause in std::iter::successors(Some(cause), |cause| cause.source()) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    SourceError::Unavailable(text)
 }
 
 fn sort_status(status: &Status) -> SourceError {

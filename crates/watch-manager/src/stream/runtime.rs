@@ -7,7 +7,10 @@ use futures::{Stream, StreamExt, stream};
 use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 
+use super::read;
+use crate::error::OtherShape;
 use crate::event::{EventKind, WatchEvent};
+use crate::intents::Gvk;
 use crate::object::{ObjectKey, WatchedObject};
 
 /// The events of a registrar with one kind as `Init`, `InitApply`, `InitDone`, `Apply` and `Delete`: for a
@@ -15,12 +18,12 @@ use crate::object::{ObjectKey, WatchedObject};
 ///
 /// `Init` comes once, first; `InitDone` after the last object of the snapshot. An object that is deleted in between
 /// is deleted after `InitDone`, because consumers replace their state then. Changes of state are not passed on. An
-/// object that does not have the shape of `K` is an error, after which the stream goes on.
+/// object that does not have the shape of `K` is an error that names it, after which the stream goes on.
 pub fn watcher_events<K: DeserializeOwned>(
     events: impl Stream<Item = WatchEvent>,
-) -> impl Stream<Item = Result<Event<K>, serde_json::Error>> {
+) -> impl Stream<Item = Result<Event<K>, OtherShape>> {
     let mut init = Some(HashMap::new());
-    let rest = events.flat_map(move |event| stream::iter(convert(&mut init, event.kind)));
+    let rest = events.flat_map(move |event| stream::iter(convert(&mut init, &event.gvk, event.kind)));
     stream::iter([Ok(Event::Init)]).chain(rest)
 }
 
@@ -29,12 +32,13 @@ type Deleted = Option<HashMap<ObjectKey, Arc<WatchedObject>>>;
 
 fn convert<K: DeserializeOwned>(
     init: &mut Deleted,
+    gvk: &Gvk,
     event: EventKind,
-) -> Vec<Result<Event<K>, serde_json::Error>> {
+) -> Vec<Result<Event<K>, OtherShape>> {
     match (event, &mut *init) {
         (EventKind::Applied(object), Some(deleted)) => {
             deleted.remove(object.key());
-            vec![object.parse().map(Event::InitApply)]
+            vec![read(gvk, &object, false).map(Event::InitApply)]
         }
         (EventKind::Deleted(object), Some(deleted)) => {
             deleted.insert(object.key().clone(), object);
@@ -42,11 +46,11 @@ fn convert<K: DeserializeOwned>(
         }
         (EventKind::Synced, Some(_)) => {
             let deleted = init.take().unwrap_or_default().into_values();
-            let deleted = deleted.map(|object| object.parse().map(Event::Delete));
+            let deleted = deleted.map(|object| read(gvk, &object, true).map(Event::Delete));
             std::iter::once(Ok(Event::InitDone)).chain(deleted).collect()
         }
-        (EventKind::Applied(object), None) => vec![object.parse().map(Event::Apply)],
-        (EventKind::Deleted(object), None) => vec![object.parse().map(Event::Delete)],
+        (EventKind::Applied(object), None) => vec![read(gvk, &object, false).map(Event::Apply)],
+        (EventKind::Deleted(object), None) => vec![read(gvk, &object, true).map(Event::Delete)],
         (EventKind::Synced, None) | (EventKind::Status(_) | EventKind::Lagged, _) => Vec::new(),
     }
 }

@@ -70,7 +70,7 @@ impl Machine {
             refused: backoff(config.refused),
             requests: Pacer::new(config.requests),
             pages: Pacer::new(config.pages),
-            decoder,
+            decoder: decoder.metadata_only(selection.metadata_only),
             part,
             selection,
             phase: Phase::Discover { freshness: Freshness::Recent, resume: None },

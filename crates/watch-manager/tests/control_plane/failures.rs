@@ -226,7 +226,7 @@ async fn a_version_that_is_withdrawn_takes_its_objects_and_the_preferred_one_is_
     let gvk = |version: &str| GroupVersionKind::gvk("withdrawn.example.com", version, "Gadget");
     let add = |name: &str, version: &str| {
         let registrar = manager.registrar(name).unwrap();
-        registrar.add(gvk(version));
+        let _ = registrar.add(gvk(version));
         registrar
     };
     let (mut old, mut new, mut any) = (add("old", "v1"), add("new", "v2"), add("any", ""));

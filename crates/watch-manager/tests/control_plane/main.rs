@@ -10,19 +10,23 @@
 
 mod failures;
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use control_plane::{Component, ControlPlane};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use watch_manager::{Config, Delays, EventKind, GvkStatus, Readiness, Registrar, Verb, WatchManager};
+use watch_manager::{
+    Config, Delays, EventKind, GvkStatus, Interest, Readiness, Registrar, Verb, WatchManager,
+};
 
 /// More than any step takes on a busy machine: reaching it is a failure.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -35,7 +39,7 @@ async fn a_kind_defined_after_it_was_asked_for_is_watched() {
     let gadgets = Gadgets::new(plane.client().unwrap(), "defined-later.example.com");
     let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
     let mut registrar = manager.registrar("r").unwrap();
-    registrar.add(gadgets.gvk());
+    let _ = registrar.add(gadgets.gvk());
     assert_eq!(registrar.status(&gadgets.gvk()), Some(GvkStatus::Pending));
 
     gadgets.define("gadgets").await;
@@ -58,7 +62,7 @@ async fn a_definition_deleted_and_made_again_with_another_plural_is_followed() {
     let mut registrar = manager.registrar("r").unwrap();
     gadgets.define("gadgets").await;
     gadgets.create("gadgets", "lamp").await;
-    registrar.add(gadgets.gvk());
+    let _ = registrar.add(gadgets.gvk());
     assert_eq!(next_object(&mut registrar).await, "apply lamp");
 
     gadgets.undefine("gadgets").await;
@@ -80,7 +84,7 @@ async fn a_definition_made_again_at_once_replaces_every_object() {
     let mut registrar = manager.registrar("r").unwrap();
     gadgets.define("gadgets").await;
     gadgets.create("gadgets", "lamp").await;
-    registrar.add(gadgets.gvk());
+    let _ = registrar.add(gadgets.gvk());
     let EventKind::Applied(old) = next_change(&mut registrar).await else { panic!("no apply") };
 
     gadgets.undefine("gadgets").await;
@@ -111,11 +115,11 @@ async fn a_late_registrar_gets_pages_of_complete_objects_and_one_end() {
     config.page_size = 2;
     let (manager, _driver) = manage(client, config);
     let first = manager.registrar("first").unwrap();
-    first.add(gvk.clone());
+    let _ = first.add(gvk.clone());
     timeout(PATIENCE, first.wait_until(Readiness::is_ready)).await.unwrap().unwrap();
 
     let mut late = manager.registrar("late").unwrap();
-    late.add(gvk.clone());
+    let _ = late.add(gvk.clone());
     let mut numbers = Vec::new();
     loop {
         let event = timeout(PATIENCE, late.next()).await.unwrap().unwrap();
@@ -147,7 +151,7 @@ async fn a_client_without_access_says_what_it_may_not_and_starts_when_it_may() {
     config.refused = Delays::new(Duration::from_millis(200), Duration::from_millis(200));
     let (manager, _driver) = manage(plane.client_as("watcher", &[]).unwrap(), config);
     let mut registrar = manager.registrar("r").unwrap();
-    registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));
+    let _ = registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));
     let refused = status(&mut registrar, GvkStatus::is_stuck).await;
     let GvkStatus::Forbidden { verb: Verb::List, error, .. } = refused else { panic!("{refused:?}") };
     assert!(error.contains("\"watcher\" cannot list resource \"secrets\""), "{error}");
@@ -162,6 +166,50 @@ async fn a_client_without_access_says_what_it_may_not_and_starts_when_it_may() {
 
     allow(&admin, "watcher", "secrets", &["list", "watch"]).await;
     status(&mut registrar, GvkStatus::is_ready).await;
+}
+
+/// Two namespaces, of which a Role opens one.
+#[tokio::test]
+async fn a_role_of_one_namespace_suffices_for_it_and_another_namespace_takes_nothing_from_it() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let admin = plane.client().unwrap();
+    let (open, closed) = ("watch-manager-open", "watch-manager-closed");
+    for name in [open, closed] {
+        apply::<Namespace>(&Api::all(admin.clone()), namespace(name)).await;
+    }
+    for object in may_watch_maps(open, "tenant") {
+        let gvk = GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", object["kind"].as_str().unwrap());
+        apply::<DynamicObject>(
+            &Api::namespaced_with(admin.clone(), open, &ApiResource::from_gvk(&gvk)),
+            object,
+        )
+        .await;
+    }
+    let maps: Api<ConfigMap> = Api::namespaced(admin.clone(), open);
+    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+    apply(&maps, map("first")).await;
+
+    let kind = GroupVersionKind::gvk("", "v1", "ConfigMap");
+    let fields = "metadata.name!=kube-root-ca.crt";
+    let interest = |namespaces: &[&str]| {
+        Interest::new(kind.clone()).namespaces(namespaces.iter().copied()).fields(fields)
+    };
+    let mut config = Config::default();
+    config.refused = Delays::new(Duration::from_millis(200), Duration::from_millis(200));
+    let (manager, _driver) = manage(plane.client_as("tenant", &[]).unwrap(), config);
+    let mut one = manager.registrar("one").unwrap();
+    one.add(interest(&[open])).ready_within(PATIENCE).await.unwrap();
+    assert_eq!(next_object(&mut one).await, "apply first");
+
+    let mut both = manager.registrar("both").unwrap();
+    let _ = both.add(interest(&[open, closed]));
+    let refused = status(&mut both, GvkStatus::is_stuck).await;
+    assert!(refused.to_string().contains("in the namespace \"watch-manager-closed\""), "{refused}");
+    apply(&maps, map("second")).await;
+    let said = (next_object(&mut one).await, next_object(&mut both).await);
+    assert_eq!(said, ("apply second".to_owned(), "apply second".to_owned()));
+    assert!(one.readiness().is_ready() && !both.readiness().is_ready());
+    assert!(one.status(&kind).unwrap().is_ready());
 }
 
 // --- The server goes away.
@@ -179,7 +227,7 @@ async fn a_restarted_api_server_is_followed_again_and_nothing_is_said_twice() {
     let gvk = GroupVersionKind::gvk("", "v1", "ConfigMap");
     let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
     let mut registrar = manager.registrar("r").unwrap();
-    registrar.add(gvk.clone());
+    let _ = registrar.add(gvk.clone());
     status(&mut registrar, GvkStatus::is_ready).await;
     let store = manager.store(&gvk).unwrap();
 
@@ -237,6 +285,28 @@ async fn status(registrar: &mut Registrar, wanted: impl Fn(&GvkStatus) -> bool) 
     }
 }
 
+fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+}
+
+/// A Role of one namespace, and its binding.
+fn may_watch_maps(namespace: &str, user: &str) -> [Value; 2] {
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": user, "namespace": namespace},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]}]});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": user, "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": user},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]});
+    [role, binding]
+}
+
+async fn apply<K: Clone + DeserializeOwned + Debug>(api: &Api<K>, object: Value) {
+    let patch = kube::api::Patch::Apply(&object);
+    let name = object["metadata"]["name"].as_str().unwrap();
+    api.patch(name, &kube::api::PatchParams::apply("test"), &patch).await.unwrap();
+}
+
 /// A user may do this with a resource.
 async fn allow(admin: &Client, user: &str, resource: &str, verbs: &[&str]) {
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
@@ -248,9 +318,7 @@ async fn allow(admin: &Client, user: &str, resource: &str, verbs: &[&str]) {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]});
     for object in [role, binding] {
         let gvk = GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", object["kind"].as_str().unwrap());
-        let api: Api<DynamicObject> = Api::all_with(admin.clone(), &ApiResource::from_gvk(&gvk));
-        let patch = kube::api::Patch::Apply(&object);
-        api.patch(user, &kube::api::PatchParams::apply("test"), &patch).await.unwrap();
+        apply::<DynamicObject>(&Api::all_with(admin.clone(), &ApiResource::from_gvk(&gvk)), object).await;
     }
 }
 

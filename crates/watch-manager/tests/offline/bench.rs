@@ -56,7 +56,7 @@ impl Bench {
             self.api.apply(&gvk(kind), object(name)).unwrap();
         }
         let mut registrar = self.registrar("first");
-        registrar.add(gvk(kind));
+        let _ = registrar.add(gvk(kind));
         let mut said = until(&mut registrar, "ready").await;
         said.retain(|line| line.starts_with("apply"));
         said.sort();

@@ -38,7 +38,7 @@ async fn a_controller_reconciles_what_a_registrar_receives_without_a_watch_of_it
         bench.api.apply(&gvk("A"), object(name)).unwrap();
     }
     let registrar = bench.registrar("controller");
-    registrar.add(gvk("A"));
+    let _ = registrar.add(gvk("A"));
     let (triggers, store) = shared_stream(registrar.events(), resource());
     let mut names =
         std::pin::pin!(run(Controller::for_shared_stream_with(triggers, store.clone(), resource())));
@@ -64,7 +64,7 @@ async fn changes_of_another_kind_trigger_the_objects_that_they_are_mapped_to() {
     }
     bench.api.apply(&gvk("A"), object("x")).unwrap();
     let (registrar, others) = (bench.registrar("controller"), bench.registrar("others"));
-    registrar.add(gvk("A"));
+    let _ = registrar.add(gvk("A"));
     let (triggers, store) = shared_stream(registrar.events(), resource());
     let mapped = reconcile_on(others.events(), |event: &watch_manager::WatchedObject| {
         vec![ObjectRef::<SharedObject>::new_with(event.name(), resource()).within("default")]
@@ -73,7 +73,7 @@ async fn changes_of_another_kind_trigger_the_objects_that_they_are_mapped_to() {
     let mut names = std::pin::pin!(run(controller));
     assert_eq!(names.next().await.unwrap(), "x");
     // The kind is added while the controller runs.
-    others.add(gvk("B"));
+    let _ = others.add(gvk("B"));
     bench.api.apply(&gvk("B"), object("x")).unwrap();
     assert_eq!(names.next().await.unwrap(), "x");
 }

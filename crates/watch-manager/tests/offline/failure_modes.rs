@@ -16,7 +16,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn a_kind_that_is_not_served_starts_by_itself_when_it_is() {
     let bench = Bench::new();
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     assert_eq!(during(&mut registrar, 5 * MINUTE).await, Vec::<String>::new());
     assert_eq!(registrar.status(&gvk("Gadget")), Some(GvkStatus::Pending));
     let looks = bench.api.calls(&gvk("Gadget"), Verb::Discover);
@@ -33,7 +33,7 @@ async fn a_kind_that_is_not_served_starts_by_itself_when_it_is() {
 async fn a_hint_makes_it_look_at_once() {
     let bench = Bench::new();
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     during(&mut registrar, 5 * MINUTE).await;
 
     bench.api.serve(&gvk("Gadget"), "gadgets");
@@ -47,7 +47,7 @@ async fn a_hint_makes_it_look_at_once() {
 async fn a_hint_that_comes_too_early_makes_the_next_looks_frequent() {
     let bench = Bench::new();
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     during(&mut registrar, 5 * MINUTE).await;
 
     bench.manager.rediscover(&gvk("Gadget"));
@@ -109,7 +109,7 @@ async fn a_kind_without_the_watch_verb_says_so() {
     let bench = Bench::new();
     bench.api.serve_without(&gvk("Review"), "reviews", Verb::Watch);
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Review"));
+    let _ = registrar.add(gvk("Review"));
     assert_eq!(next(&mut registrar).await, "unwatchable watch");
     assert!(registrar.status(&gvk("Review")).unwrap().is_stuck());
     assert_eq!(bench.api.calls(&gvk("Review"), Verb::List), 0);
@@ -184,7 +184,7 @@ async fn pages_that_expire_twice_are_asked_for_in_one_piece() {
         }
     });
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     let said = until(&mut registrar, "synced").await;
     compacting.await.unwrap();
     assert_eq!(said.iter().filter(|line| line.starts_with("apply")).count(), 5);
@@ -239,7 +239,7 @@ async fn a_list_that_always_fails_is_asked_for_less_and_less() {
     bench.api.serve(&gvk("Gadget"), "gadgets");
     bench.api.fail_always(&gvk("Gadget"), Verb::List, Fault::Unavailable);
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     assert_eq!(during(&mut registrar, 5 * MINUTE).await, ["degraded"]);
     let lists = bench.api.calls(&gvk("Gadget"), Verb::List);
     assert!((5..80).contains(&lists), "{lists} lists in five minutes");
@@ -251,7 +251,7 @@ async fn a_silent_connection_is_replaced() {
     bench.api.serve(&gvk("Gadget"), "gadgets");
     bench.api.fail_next(&gvk("Gadget"), Verb::Watch, Fault::Silent);
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     until(&mut registrar, "ready").await;
     bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
     let applied = Instant::now();
@@ -281,7 +281,7 @@ async fn when_all_watches_break_they_return_a_few_at_a_time_and_without_object_e
     for kind in &kinds {
         bench.api.serve(kind, "things");
         bench.api.apply(kind, object("a")).unwrap();
-        registrar.add(kind.clone());
+        let _ = registrar.add(kind.clone());
     }
     registrar.wait_until(watch_manager::Readiness::is_ready).await.unwrap();
     while bench.api.open_watches() < kinds.len() {
@@ -309,7 +309,7 @@ async fn a_forbidden_kind_says_so_is_asked_for_slowly_and_starts_when_allowed() 
     bench.api.apply(&gvk("Secret"), object("a")).unwrap();
     bench.api.fail_always(&gvk("Secret"), Verb::List, Fault::Forbidden);
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Secret"));
+    let _ = registrar.add(gvk("Secret"));
     assert_eq!(during(&mut registrar, 10 * MINUTE).await, ["forbidden list"]);
     assert!(registrar.readiness().is_settled() && !registrar.readiness().is_ready());
     let lists = bench.api.calls(&gvk("Secret"), Verb::List);
@@ -377,7 +377,7 @@ async fn requests_that_hang_delay_no_other_kind() {
         let kind = gvk(&format!("Hanging{number}"));
         bench.api.serve(&kind, "things");
         bench.api.fail_always(&kind, Verb::List, Fault::Hang);
-        hanging.add(kind);
+        let _ = hanging.add(kind);
     }
     tokio::time::advance(Duration::from_secs(1)).await;
 
@@ -411,7 +411,7 @@ async fn discovery_and_watches_that_hang_have_a_deadline() {
         bench.api.serve(&gvk("Gadget"), "gadgets");
         bench.api.fail_next(&gvk("Gadget"), verb, Fault::Hang);
         let mut registrar = bench.registrar("r");
-        registrar.add(gvk("Gadget"));
+        let _ = registrar.add(gvk("Gadget"));
         let begun = Instant::now();
         until(&mut registrar, "ready").await;
         assert!(begun.elapsed() <= Duration::from_secs(33), "{verb}: {:?}", begun.elapsed());
@@ -429,7 +429,7 @@ async fn a_definition_deleted_between_two_pages_takes_the_delivered_objects_with
     }
     bench.api.set_latency(Duration::from_secs(1));
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     assert_eq!(next(&mut registrar).await, "apply a");
     bench.api.unserve(&gvk("Gadget"));
     let said = until(&mut registrar, "pending").await;
@@ -445,7 +445,7 @@ async fn a_recovered_server_is_noticed_by_all_kinds_within_seconds() {
     for kind in &kinds {
         bench.api.serve(kind, "things");
         bench.api.fail_always(kind, Verb::List, Fault::Forbidden);
-        registrar.add(kind.clone());
+        let _ = registrar.add(kind.clone());
     }
     // Long enough for delays of minutes.
     tokio::time::sleep(10 * MINUTE).await;
@@ -487,7 +487,7 @@ async fn misbehaving_watches_end_in_the_state_of_the_server() {
         bench.api.serve(&gvk("Gadget"), "gadgets");
         bench.api.fail_next(&gvk("Gadget"), Verb::Watch, fault);
         let mut registrar = bench.registrar("r");
-        registrar.add(gvk("Gadget"));
+        let _ = registrar.add(gvk("Gadget"));
         until(&mut registrar, "ready").await;
         for name in ["a", "b", "c"] {
             bench.api.apply(&gvk("Gadget"), object(name)).unwrap();
@@ -548,7 +548,7 @@ async fn the_preferred_version_is_followed() {
     bench.api.serve(&v1, "gadgets");
     bench.api.apply(&v1, object("a")).unwrap();
     let mut registrar = bench.registrar("r");
-    registrar.add(any.clone());
+    let _ = registrar.add(any.clone());
     until(&mut registrar, "ready").await;
     during(&mut registrar, MINUTE).await;
     let version =

@@ -18,5 +18,6 @@ mod failure_modes;
 mod performance;
 mod reconcile;
 mod registrar;
+mod scopes;
 #[cfg(feature = "metrics")]
 mod telemetry;

@@ -66,7 +66,7 @@ async fn f16_no_streaming_list_is_asked_for_and_no_bookmark_waited_for() {
     let driver = tokio::spawn(driver);
     let mut registrar = manager.registrar("r").unwrap();
     let begun = Instant::now();
-    registrar.add(maps.clone());
+    let _ = registrar.add(maps.clone());
     assert_eq!(until(&mut registrar, "ready").await, ["apply a", "synced", "ready"]);
     assert_eq!(begun.elapsed(), Duration::ZERO);
     api.compact(&maps);
@@ -92,7 +92,7 @@ async fn p1_an_object_is_kept_once_for_all_registrars_as_its_text_without_manage
     let (one, two) = (bench.registrar("one"), bench.registrar("two"));
     let mut given = Vec::new();
     for registrar in [&one, &two] {
-        registrar.add(gvk("Gadget"));
+        let _ = registrar.add(gvk("Gadget"));
         let mut objects = registrar.events().filter_map(|event| ready(event.kind.object().cloned()));
         given.push(objects.next().await.unwrap());
     }
@@ -147,7 +147,7 @@ async fn p2_a_manager_whose_server_is_silent_does_not_wake() {
     for number in 0..50 {
         let kind = gvk(&format!("Kind{number}"));
         api.serve(&kind, "things");
-        registrar.add(kind);
+        let _ = registrar.add(kind);
     }
     registrar.wait_until(Readiness::is_ready).await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -169,13 +169,13 @@ async fn p3_a_new_kind_waits_for_its_requests_only_and_a_late_join_for_none() {
     bench.api.set_latency(Duration::from_secs(1));
     let (mut first, mut late) = (bench.registrar("first"), bench.registrar("late"));
     let begun = Instant::now();
-    first.add(gvk("Gadget"));
+    let _ = first.add(gvk("Gadget"));
     assert_eq!(next(&mut first).await, "apply a");
     assert_eq!(begun.elapsed(), Duration::from_secs(2), "a discovery and a list");
     until(&mut first, "ready").await;
 
     let begun = Instant::now();
-    late.add(gvk("Gadget"));
+    let _ = late.add(gvk("Gadget"));
     assert_eq!(until(&mut late, "ready").await, ["apply a", "synced", "ready"]);
     assert_eq!(begun.elapsed(), Duration::ZERO);
 
@@ -196,8 +196,8 @@ async fn p4_a_change_wakes_the_registrars_of_its_kind_and_no_other() {
         bench.api.serve(&gvk(kind), "things");
     }
     let (mut a, mut b) = (bench.registrar("a"), bench.registrar("b"));
-    a.add(gvk("A"));
-    b.add(gvk("B"));
+    let _ = a.add(gvk("A"));
+    let _ = b.add(gvk("B"));
     for registrar in [&mut a, &mut b] {
         until(registrar, "ready").await;
         during(registrar, MINUTE / 2).await;

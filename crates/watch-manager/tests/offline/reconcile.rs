@@ -31,7 +31,7 @@ async fn kinds_that_are_added_later_are_reconciled_and_removed_ones_are_not() {
         bench.api.apply(&gvk(kind), object("x")).unwrap();
     }
     let registrar = bench.registrar("controller");
-    registrar.add(gvk("A"));
+    let _ = registrar.add(gvk("A"));
     let seen = Rc::new(RefCell::new(Vec::new()));
     let log = Rc::clone(&seen);
     let outcomes = reconcile_kinds(&registrar, ReconcileConfig::default(), move |key, object| {
@@ -60,7 +60,7 @@ async fn an_object_is_reconciled_by_one_at_a_time_and_gets_the_last_change() {
         bench.api.apply(&gvk("A"), object(name)).unwrap();
     }
     let registrar = bench.registrar("controller");
-    registrar.add(gvk("A"));
+    let _ = registrar.add(gvk("A"));
     let (gate, started, most) =
         (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut config = ReconcileConfig::default();
@@ -97,7 +97,7 @@ async fn a_failed_reconciliation_is_repeated_with_growing_delays() {
     bench.api.serve(&gvk("A"), "things");
     bench.api.apply(&gvk("A"), object("x")).unwrap();
     let registrar = bench.registrar("controller");
-    registrar.add(gvk("A"));
+    let _ = registrar.add(gvk("A"));
     let outcomes = reconcile_kinds(&registrar, ReconcileConfig::default(), async |_, _| {
         Err::<Option<Duration>, _>("no")
     });
@@ -155,7 +155,7 @@ async fn an_ordered_registrar_gets_every_change_and_a_slow_one_is_told_that_it_l
     let mut slow = bench.manager.ordered_registrar("slow", 2).unwrap();
     let mut usual = bench.registrar("usual");
     for registrar in [&mut audit, &mut slow, &mut usual] {
-        registrar.add(gvk("A"));
+        let _ = registrar.add(gvk("A"));
         until(registrar, "ready").await;
     }
     let mut expected = Vec::new();

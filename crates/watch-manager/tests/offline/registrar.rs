@@ -16,9 +16,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn a_call_returns_what_it_changed() {
     let bench = Bench::new();
     let registrar = bench.registrar("r");
-    registrar.add(gvk("A"));
+    let _ = registrar.add(gvk("A"));
     let handle = registrar.handle(&gvk("A")).unwrap();
-    registrar.add(gvk("A"));
+    let _ = registrar.add(gvk("A"));
     assert_eq!(handle.status(), Some(watch_manager::GvkStatus::Pending), "the same stay");
     let replaced = registrar.replace([gvk("B"), gvk("C")]);
     assert_eq!((replaced.added, replaced.removed), (vec![gvk("B"), gvk("C")], vec![gvk("A")]));
@@ -54,7 +54,7 @@ async fn a_kept_kind_notices_nothing_and_a_removed_one_is_silent() {
     // Events are waiting when the kind is removed.
     bench.api.apply(&gvk("Other"), object("p")).unwrap();
     let other = bench.manager.registrar("other").unwrap();
-    other.add(gvk("Other"));
+    let _ = other.add(gvk("Other"));
     other.wait_until(Readiness::is_ready).await.unwrap();
     assert!(bench.store("Other").get(Some("default"), "p").is_some());
     registrar.remove(&gvk("Other"));
@@ -67,7 +67,7 @@ async fn removing_and_adding_again_replays_everything_without_a_new_watch() {
     let bench = Bench::new();
     let mut registrar = bench.synced("Gadget", &["a", "b"]).await;
     registrar.remove(&gvk("Gadget"));
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     let mut said = until(&mut registrar, "ready").await;
     said.sort();
     assert_eq!(said, ["apply a", "apply b", "ready", "synced"]);
@@ -81,7 +81,7 @@ async fn a_late_registrar_gets_the_snapshot_and_then_the_changes_from_the_one_wa
     let bench = Bench::new();
     let mut first = bench.synced("Gadget", &["a", "b"]).await;
     let mut late = bench.registrar("late");
-    late.add(gvk("Gadget"));
+    let _ = late.add(gvk("Gadget"));
     let mut said = until(&mut late, "ready").await;
     let end = said.split_off(2);
     said.sort();
@@ -99,7 +99,7 @@ async fn the_last_to_leave_ends_the_watch_and_closes_the_store() {
     let bench = Bench::new();
     let first = bench.synced("Gadget", &["a"]).await;
     let second = bench.registrar("second");
-    second.add(gvk("Gadget"));
+    let _ = second.add(gvk("Gadget"));
     second.wait_until(Readiness::is_ready).await.unwrap();
     let store = bench.store("Gadget");
 
@@ -131,7 +131,7 @@ async fn the_kind_on_an_object_is_the_kind_that_was_asked_for() {
     bench.api.serve(&gvk("Gadget"), "gadgets");
     bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
     let registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     registrar.wait_until(Readiness::is_ready).await.unwrap();
     let value = bench.store("Gadget").get(Some("default"), "a").unwrap().to_value().unwrap();
     assert_eq!((&value["apiVersion"], &value["kind"]), (&"example.com/v1".into(), &"Gadget".into()));
@@ -144,7 +144,7 @@ async fn a_reader_that_sleeps_holds_up_nobody_and_wakes_up_to_the_latest() {
     let bench = Bench::new();
     let mut awake = bench.synced("Gadget", &["a"]).await;
     let mut asleep = bench.registrar("asleep");
-    asleep.add(gvk("Gadget"));
+    let _ = asleep.add(gvk("Gadget"));
     until(&mut asleep, "ready").await;
 
     for round in 0..500 {
@@ -225,7 +225,7 @@ async fn readiness_waits_for_the_complete_list() {
     }
     let mut registrar = bench.registrar("r");
     assert!(registrar.readiness().is_ready(), "a registrar without kinds is ready");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     assert_eq!(until(&mut registrar, "apply a").await, ["apply a"]);
     assert!(!registrar.readiness().is_ready(), "one page is not a list");
     registrar.wait_until(Readiness::is_ready).await.unwrap();
@@ -236,7 +236,7 @@ async fn readiness_waits_for_the_complete_list() {
 async fn who_removes_what_is_waited_for_is_ready() {
     let bench = Bench::new();
     let registrar = bench.registrar("r");
-    registrar.add(gvk("Unknown"));
+    let _ = registrar.add(gvk("Unknown"));
     let (readiness, _) =
         tokio::join!(registrar.wait_until(Readiness::is_ready), async { registrar.remove(&gvk("Unknown")) });
     assert!(readiness.unwrap().is_ready());
@@ -255,7 +255,7 @@ async fn shutdown_ends_the_driver_the_streams_and_the_stores() {
     assert!(store.is_closed() && store.is_empty());
     assert_eq!(bench.api.open_watches(), 0);
     assert_eq!(bench.manager.registrar("late").unwrap_err(), Error::ShutDown);
-    registrar.add(gvk("Other"));
+    let _ = registrar.add(gvk("Other"));
     assert_eq!(registrar.wait_until(Readiness::is_ready).await.unwrap_err(), Error::ShutDown);
 }
 
@@ -265,7 +265,7 @@ async fn what_was_queued_at_the_end_is_still_delivered() {
     bench.api.serve(&gvk("Gadget"), "gadgets");
     bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
     let registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     registrar.wait_until(Readiness::is_ready).await.unwrap();
     bench.manager.shutdown();
     bench.driver.await.unwrap();
@@ -278,7 +278,7 @@ async fn dropping_the_driver_ends_everything_also_when_it_never_ran() {
     let (manager, driver) =
         watch_manager::WatchManager::builder_with_source(watch_manager::testing::FakeApi::new()).build();
     let mut registrar = manager.registrar("r").unwrap();
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     drop(driver);
     assert!(registrar.next().await.is_none());
     assert_eq!(manager.registrar("late").unwrap_err(), Error::ShutDown);
@@ -294,7 +294,7 @@ async fn the_driver_ends_with_the_last_handle_and_leaves_no_task() {
     for number in 0..50 {
         let kind = gvk(&format!("Kind{number}"));
         bench.api.serve(&kind, "things");
-        registrar.add(kind);
+        let _ = registrar.add(kind);
     }
     registrar.wait_until(Readiness::is_ready).await.unwrap();
     tokio::time::advance(Duration::from_millis(1)).await;
@@ -321,11 +321,11 @@ async fn a_registrar_dropped_in_mid_replay_is_gone() {
         bench.api.apply(&gvk("Gadget"), object(name)).unwrap();
     }
     let mut registrar = bench.registrar("r");
-    registrar.add(gvk("Gadget"));
+    let _ = registrar.add(gvk("Gadget"));
     until(&mut registrar, "apply a").await;
     drop(registrar);
     let mut again = bench.registrar("r");
-    again.add(gvk("Gadget"));
+    let _ = again.add(gvk("Gadget"));
     let said = until(&mut again, "synced").await;
     assert_eq!(said.iter().filter(|line| line.starts_with("apply")).count(), 3);
     assert_eq!(bench.manager.watched(), [gvk("Gadget")]);
@@ -387,7 +387,7 @@ async fn registrars_with_different_selectors_share_a_watch_and_receive_their_par
         bench.api.apply(&gvk("Gadget"), labelled(name, namespace, app)).unwrap();
     }
     let mut narrow = bench.registrar("narrow");
-    narrow.add(Interest::new(gvk("Gadget")).labels(app("x")));
+    let _ = narrow.add(Interest::new(gvk("Gadget")).labels(app("x")));
     let mut said = until(&mut narrow, "ready").await;
     said.retain(|line| line.starts_with("apply"));
     said.sort();
@@ -421,7 +421,7 @@ async fn namespaces_have_a_watch_each_and_one_of_all_replaces_them() {
         bench.api.apply(&gvk("Gadget"), labelled(name, namespace, "x")).unwrap();
     }
     let mut some = bench.registrar("some");
-    some.add(Interest::new(gvk("Gadget")).namespaces(["n", "m"]));
+    let _ = some.add(Interest::new(gvk("Gadget")).namespaces(["n", "m"]));
     let mut said = until(&mut some, "synced").await;
     said.retain(|line| line.starts_with("apply"));
     said.sort();

@@ -1,16 +1,11 @@
-//! The metrics and the spans of a manager, as a recorder and a subscriber see them.
+//! The metrics of a manager, as a recorder sees them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::Interest;
-use tracing::{Event, Subscriber};
 use watch_manager::Verb;
 use watch_manager::testing::Fault;
 
@@ -74,7 +69,9 @@ async fn the_documented_metrics_are_written() {
         "watch_manager_intended_watch_gvk".to_owned(),
         format!("watch_manager_requests_total {kind} verb=watch result=ok"),
         format!("watch_manager_requests_total {kind} verb=watch result=expired"),
-        format!("watch_manager_restarts_total {kind}"),
+        format!("watch_manager_starts_total {kind}"),
+        format!("watch_manager_restarts_total {kind} reason=closed"),
+        "watch_manager_fanout_seconds".to_owned(),
         format!("watch_manager_undecodable_total {kind}"),
         format!("watch_manager_relists_total {kind}"),
         format!("watch_manager_ready_seconds {kind}"),
@@ -85,6 +82,32 @@ async fn the_documented_metrics_are_written() {
     ] {
         assert!(names.contain(&expected), "{expected} is missing in {names:#?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_is_counted_with_its_reason() {
+    let names = Names::default();
+    let _guard = metrics::set_default_local_recorder(&names);
+    let bench = Bench::new();
+    let _registrar = bench.synced("A", &[]).await;
+    let restarted = |reason: &str| {
+        let name =
+            format!("watch_manager_restarts_total group=example.com version=v1 kind=A reason={reason}");
+        names.contain(&name)
+    };
+    let reasons = || ["closed", "expired", "unavailable", "silent"].map(restarted);
+    assert_eq!(reasons(), [false; 4]);
+    bench.api.interrupt(&gvk("A"), None);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(reasons(), [true, false, false, false]);
+    bench.api.interrupt(&gvk("A"), Some(Fault::Expired));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    bench.api.fail_next(&gvk("A"), Verb::Watch, Fault::Silent);
+    bench.api.interrupt(&gvk("A"), Some(Fault::Unavailable));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(reasons(), [true, true, true, false]);
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    assert_eq!(reasons(), [true; 4]);
 }
 
 /// Keeps the values of gauges.
@@ -133,62 +156,23 @@ async fn the_gauges_of_several_managers_add_up() {
     assert_eq!(values(), [0.0, 0.0]);
 }
 
-/// Collects the fields of the spans `watch`, and the text of all events.
-#[derive(Default, Clone)]
-struct Spans(Arc<Mutex<(Vec<String>, String)>>);
-
-struct Text<'a>(&'a mut String);
-
-impl Visit for Text<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push_str(&format!("{field}={value:?} "));
-    }
-}
-
-impl Subscriber for Spans {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target().starts_with("watch_manager")
-    }
-
-    fn register_callsite(&self, _: &'static tracing::Metadata<'static>) -> Interest {
-        Interest::sometimes()
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut text = String::new();
-        span.record(&mut Text(&mut text));
-        self.0.lock().unwrap().0.push(format!("{} {text}", span.metadata().name()));
-        Id::from_u64(1)
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut Text(&mut self.0.lock().unwrap().1));
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
 #[tokio::test(start_paused = true)]
-async fn each_watch_has_a_span_with_its_kind_and_no_object_is_logged() {
-    let spans = Spans::default();
-    let _guard = tracing::subscriber::set_default(spans.clone());
+async fn what_is_gone_leaves_no_size_behind() {
+    let gauges = Gauges::default();
+    let _guard = metrics::set_default_local_recorder(&gauges);
     let bench = Bench::new();
-    for kind in ["A", "B"] {
-        bench.api.serve(&gvk(kind), "things");
-        let secret = serde_json::json!({"metadata": {"name": "x"}, "data": {"password": "hunter2"}});
-        bench.api.apply(&gvk(kind), secret).unwrap();
-    }
-    let mut registrar = bench.registrar("r");
-    registrar.replace([gvk("A"), gvk("B")]);
-    until(&mut registrar, "ready").await;
-    crate::bench::during(&mut registrar, Duration::from_secs(1)).await;
-    let (watches, events) = spans.0.lock().unwrap().clone();
-    for kind in ["A", "B"] {
-        let fields = format!("watch group=example.com version=v1 kind={kind} ");
-        assert_eq!(watches.iter().filter(|span| span.starts_with(&fields)).count(), 1, "{watches:?}");
-    }
-    assert!(!events.contains("hunter2") && events.contains("ready"), "{events}");
+    let registrar = bench.synced("A", &["x"]).await;
+    bench.api.apply(&gvk("A"), object("y")).unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    bench.manager.record_metrics();
+    let values = || {
+        let names =
+            ["watch_manager_objects", "watch_manager_backlog_depth", "watch_manager_backlog_age_seconds"];
+        names.map(|name| gauges.value(name))
+    };
+    assert_eq!(values(), [2.0, 1.0, 1.0]);
+    drop(registrar);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    bench.manager.record_metrics();
+    assert_eq!(values(), [0.0; 3]);
 }

@@ -126,10 +126,10 @@ impl Registrars {
             namespaces: manager.registrar("namespaces")?,
             break_glass: manager.registrar("break glass")?,
         };
-        registrars.templates.add(TEMPLATE.clone());
+        let _ = registrars.templates.add(TEMPLATE.clone());
         registrars.sync.replace([SYNC_SET.clone(), CONFIG.clone()]);
-        registrars.namespaces.add(NAMESPACE.clone());
-        registrars.break_glass.add(BREAK_GLASS.clone());
+        let _ = registrars.namespaces.add(NAMESPACE.clone());
+        let _ = registrars.break_glass.add(BREAK_GLASS.clone());
         Ok(registrars)
     }
 }

@@ -48,7 +48,7 @@ async fn changes(objects: usize, repeat: usize, registrars: usize) -> Result<f64
     let mut readers = Vec::new();
     for number in 0..registrars {
         let mut registrar = manager.registrar(&format!("registrar-{number}"))?;
-        registrar.add(kind.clone());
+        let _ = registrar.add(kind.clone());
         drain(&mut registrar, objects).await?;
         readers.push(registrar);
     }

@@ -16,7 +16,7 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     let (manager, driver) = WatchManager::builder_with_source(filled(&kind, count)).build();
     let driver = tokio::spawn(driver);
     let mut first = manager.registrar("first")?;
-    first.add(kind.clone());
+    let _ = first.add(kind.clone());
     drain(&mut first, count).await?;
     let (mut queued, mut read, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..scale.rounds {

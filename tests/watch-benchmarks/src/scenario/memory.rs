@@ -68,7 +68,7 @@ async fn ours(server: &Server, kind: &GroupVersionKind, count: usize) -> Result<
     let (manager, driver) = WatchManager::builder(server.client()?).build();
     let driver = tokio::spawn(driver);
     let mut registrar = manager.registrar("registrar")?;
-    registrar.add(kind.clone());
+    let _ = registrar.add(kind.clone());
     drain(&mut registrar, count).await?;
     let bytes = heap::settled().await - before;
     manager.shutdown();

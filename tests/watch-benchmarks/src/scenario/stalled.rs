@@ -37,7 +37,7 @@ async fn turn(scale: Scale, stalls: bool) -> Result<Vec<f64>> {
     let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
     let driver = tokio::spawn(driver);
     let mut reader = manager.registrar("reader")?;
-    reader.add(kind.clone());
+    let _ = reader.add(kind.clone());
     drain(&mut reader, objects).await?;
     let second = manager.registrar("second")?;
     second.add(kind.clone()).ready().await?;

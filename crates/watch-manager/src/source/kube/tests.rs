@@ -140,3 +140,14 @@ async fn a_watch_that_may_not_open_says_why() {
         answering(410, &status(410, "too old")).0.watch(&gadgets(), "1", Duration::from_secs(1)).await;
     assert!(matches!(opened.map(|frames| frames.into_stream().boxed()), Err(SourceError::Expired)));
 }
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_said_in_words() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut config = kube::Config::new(format!("http://{free}").parse().unwrap());
+    config.default_retry = false;
+    let source = KubeSource::new(Client::try_from(config).unwrap());
+    let error = source.list(&gadgets(), &Page::default()).await.unwrap_err().to_string();
+    assert!(error.starts_with("cannot reach the API server: "), "{error}");
+    assert!(error.contains("onnection refused") && !error.contains("ServiceError"), "{error}");
+}

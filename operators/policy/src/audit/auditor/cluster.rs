@@ -60,9 +60,9 @@ impl ClusterEvents {
             discovery: std::future::pending().boxed(),
             discovery_at: Instant::now(),
         };
-        events.namespaces.add(GroupVersionKind::gvk("", "v1", "Namespace"));
+        let _ = events.namespaces.add(GroupVersionKind::gvk("", "v1", "Namespace"));
         let definition = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        events.definitions.add(Interest::new(definition).metadata_only());
+        let _ = events.definitions.add(Interest::new(definition).metadata_only());
         Ok(events)
     }
 

@@ -83,7 +83,7 @@ impl Auditor {
             if !self.kinds.contains_key(&gvk) {
                 self.stays = self.stays.saturating_add(1);
                 self.kinds.insert(gvk.clone(), (Arc::new(served.audited(self.stays)), served));
-                self.watches.add(gvk);
+                let _ = self.watches.add(gvk);
             }
         }
     }

@@ -165,7 +165,7 @@ impl Ingest {
             if let Some(known) = self.templates.known.get_mut(name) {
                 known.watched = Some((kind.clone(), source));
             }
-            self.registrars.constraints.add(constraint(&kind));
+            let _ = self.registrars.constraints.add(constraint(&kind));
         }
         self.manager.rediscover(&constraint(&kind));
         self.template_outcome(name, None);

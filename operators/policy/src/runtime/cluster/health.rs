@@ -42,7 +42,9 @@ impl Cluster {
         };
         let readiness: Readiness = Arc::new(readiness);
         let asked = readiness.clone();
+        let watched = manager.clone();
         let metrics = self.metrics.clone().refreshed_by(move || {
+            watched.record_metrics();
             metrics::gauge!("webtroller_ready").set(if asked().is_ok() { 1.0 } else { 0.0 });
         });
         let page = StatusPage::new(Sources {
