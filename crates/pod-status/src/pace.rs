@@ -35,9 +35,10 @@ impl Debounce {
         Some(quiet.min(limit))
     }
 
-    /// The changes so far are being acted on.
-    pub(crate) fn clear(&mut self) {
-        (self.first, self.last) = (None, None);
+    /// The changes so far are being acted on. Returns the time of the first.
+    pub(crate) fn clear(&mut self) -> Option<Instant> {
+        self.last = None;
+        self.first.take()
     }
 }
 
