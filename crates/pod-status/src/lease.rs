@@ -426,6 +426,27 @@ mod tests {
         assert_eq!(see("2", after(start, 79)), Turn::Claim);
     }
 
+    /// The holder's clock is ten minutes slow, then ten minutes fast, and jumps with every renewal.
+    #[test]
+    fn the_times_in_a_lease_change_nothing() {
+        let start = Instant::now();
+        let mut observation = Observation::default();
+        for (version, seconds) in [("1", -600), ("2", 600), ("3", -600)] {
+            let time =
+                Timestamp::now().checked_add(k8s_openapi::jiff::SignedDuration::from_secs(seconds)).ok();
+            let spec = LeaseSpec {
+                holder_identity: Some("other".into()),
+                renew_time: time.map(MicroTime),
+                acquire_time: time.map(MicroTime),
+                ..LeaseSpec::default()
+            };
+            let mut lease = Lease { spec: Some(spec), ..Lease::default() };
+            lease.metadata.resource_version = Some(version.into());
+            let turn = observation.see(record(&lease, OURS), "me", start);
+            assert_eq!(turn, Turn::WaitUntil(after(start, 15)));
+        }
+    }
+
     #[test]
     fn a_lease_without_a_duration_lasts_as_long_as_ours() {
         let start = Instant::now();

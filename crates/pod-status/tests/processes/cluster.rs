@@ -90,6 +90,12 @@ impl Process {
         self.child.wait().unwrap();
     }
 
+    /// Asks the process to end in order, and waits for that.
+    pub fn stop(&mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+
     pub fn freeze(&self) {
         kill_process(Pid::from_child(&self.child), Signal::STOP).unwrap();
     }

@@ -13,6 +13,7 @@ mod cluster;
 mod judgement;
 mod prober;
 mod proxy;
+mod rolling;
 mod rollout;
 
 use std::time::{Duration, Instant};
