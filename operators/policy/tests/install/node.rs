@@ -21,6 +21,8 @@ use crate::helm::NAMESPACE;
 use crate::service::Endpoints;
 
 const NODE: &str = "node-a";
+/// Lines of each log that a failed test shows.
+const SHOWN: usize = 40;
 const ROUND: Duration = Duration::from_millis(200);
 
 /// The pods of one namespace and their processes.
@@ -32,6 +34,24 @@ pub(crate) struct Node {
     folder: PathBuf,
     running: BTreeMap<String, Process>,
     started: u8,
+}
+
+/// The logs of all processes, shown when the test fails.
+pub(crate) struct Logs(pub(crate) PathBuf);
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| entry.path());
+        for file in files.filter(|path| path.extension().is_some_and(|extension| extension == "log")) {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            let last: Vec<_> = text.lines().rev().take(SHOWN).collect();
+            let last: Vec<_> = last.into_iter().rev().collect();
+            println!("{} ends with:\n{}", file.display(), last.join("\n"));
+        }
+    }
 }
 
 struct Process {
@@ -124,7 +144,8 @@ impl Node {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), NAMESPACE);
         let request = TokenRequest { spec: Some(TokenRequestSpec::default()), ..TokenRequest::default() };
         let token = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
-        let certificates = self.folder.join("ca.pem");
+        // A file of its own: a process that starts now must not read it while it is written for the next one.
+        let certificates = self.folder.join(format!("{account}-{}.pem", self.started));
         let encoded = self.config.root_cert.as_ref().unwrap();
         let pem: String = encoded.iter().map(|der| pem(der)).collect();
         std::fs::write(&certificates, pem).unwrap();

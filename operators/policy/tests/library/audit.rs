@@ -6,6 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use control_plane::Component;
+use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::PostParams;
 use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
 use webtroller::cli::{Manifest, load, load_file};
@@ -16,8 +20,10 @@ use crate::verdicts::{Violations, texts};
 
 /// Gatekeeper shows at most so many violations; the constraints here have fewer.
 const SHOWN: usize = 500;
-/// Generated Pods.
-const PODS: usize = 120;
+/// Generated Pods; `WEBTROLLER_AUDIT_PODS` asks for more, so that the costs that are printed mean something.
+fn pods() -> usize {
+    std::env::var("WEBTROLLER_AUDIT_PODS").map_or(120, |count| count.parse().unwrap())
+}
 
 const SYNC: &str = r#"{apiVersion: syncset.gatekeeper.sh/v1alpha1, kind: SyncSet, metadata: {name: all}, spec: {gvks: [
     {group: "", version: v1, kind: Service}, {group: networking.k8s.io, version: v1, kind: Ingress},
@@ -102,8 +108,9 @@ fn pod(number: usize) -> Value {
 }
 
 /// What Gatekeeper wrote, once every constraint was audited twice after `since`: the first run may have begun before.
-async fn gatekeeper(cluster: &Cluster, constraints: usize) -> Violations {
-    let mut first = None;
+/// Returns with it what the process cost in between: one run, and a second of waiting at most.
+async fn gatekeeper(cluster: &Cluster, constraints: usize, process: u32) -> (Violations, Cost) {
+    let (mut first, mut before) = (None, Cost::default());
     let reading = async {
         let mut ticks = interval(Duration::from_secs(1));
         loop {
@@ -118,19 +125,50 @@ async fn gatekeeper(cluster: &Cluster, constraints: usize) -> Violations {
                 continue;
             }
             let newest = items.iter().map(time).max().unwrap_or_default();
-            if first.get_or_insert(newest).as_str() < oldest.as_str() {
-                return items;
+            match &first {
+                Some(first) if *first < oldest => return items,
+                Some(_) => {}
+                None => (first, before) = (Some(newest), Cost::of(process)),
             }
         }
     };
-    let items = timeout(PATIENCE * 3, reading).await.expect("Gatekeeper must audit");
+    let patience = PATIENCE * 3 + Duration::from_millis(200) * u32::try_from(pods()).unwrap();
+    let items = timeout(patience, reading).await.expect("Gatekeeper must audit");
+    let cost = Cost::of(process).since(&before);
     let entry = |item: Value| {
         let total = item["status"]["totalViolations"].as_u64().unwrap_or_default();
         let mut violations = texts(item["status"].get("violations"));
         violations.sort();
         (format!("{}/{}", item["kind"], item["metadata"]["name"]), (total, violations))
     };
-    items.into_iter().map(entry).collect()
+    (items.into_iter().map(entry).collect(), cost)
+}
+
+/// What a process has cost.
+#[derive(Default)]
+struct Cost {
+    /// Of processor time.
+    seconds: f64,
+    peak_mebibytes: u64,
+}
+
+impl Cost {
+    fn of(process: u32) -> Self {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
+        let stat = read("stat");
+        // The fields after the name, which is in parentheses: utime and stime are the 14th and the 15th of all.
+        let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let ticks = |field: usize| fields[field - 3].parse::<f64>().unwrap();
+        let status = read("status");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kibibytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        // Linux reports times in hundredths of a second, whatever its own clock does.
+        Self { seconds: (ticks(14) + ticks(15)) / 100.0, peak_mebibytes: kibibytes / 1024 }
+    }
+
+    fn since(self, before: &Self) -> Self {
+        Self { seconds: self.seconds - before.seconds, ..self }
+    }
 }
 
 /// A message as long as Gatekeeper stores it.
@@ -169,9 +207,13 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
     for object in &objects {
         stored += usize::from(apply(object).await);
     }
-    for number in 0..PODS {
-        assert!(apply(&pod(number * 7)).await);
-    }
+    let pods = pods();
+    let api: Api<Pod> = Api::namespaced(cluster.plane.client().unwrap(), "generated");
+    let create = async |number: usize| {
+        let pod = serde_json::from_value(pod(number * 7)).unwrap();
+        api.create(&PostParams::default(), &pod).await.unwrap();
+    };
+    stream::iter(0..pods).map(create).buffer_unordered(8).collect::<()>().await;
     for template in &templates {
         assert!(apply(template).await, "{}", template["metadata"]["name"]);
     }
@@ -205,12 +247,13 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
     }
     // The samples have a CronJob for each minute: from here on both see the same objects.
     cluster.plane.stop(Component::ControllerManager).await.unwrap();
-    let theirs = cut(gatekeeper(&cluster, constraints.len() - refused).await);
+    let (theirs, their_cost) = gatekeeper(&cluster, constraints.len() - refused, child.id().unwrap()).await;
+    let theirs = cut(theirs);
     child.kill().await.unwrap();
     let ours = cut(cluster.fresh_audit(SHOWN).await);
     let total: u64 = ours.values().map(|(total, _)| total).sum();
     println!(
-        "{} templates, {} constraints ({refused} refused), {stored} of {} objects and {PODS} Pods: {total} violations",
+        "{} templates, {} constraints ({refused} refused), {stored} of {} objects and {pods} Pods: {total} violations",
         templates.len(),
         constraints.len(),
         objects.len()
@@ -231,6 +274,16 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
     // What Gatekeeper left in the statuses is replaced.
     let operator = cluster.operator().await;
     cluster.agrees(20).await;
+    let our_cost = Cost::of(operator.child.id().unwrap());
+    println!(
+        "one run of Gatekeeper's manager: {:.1} s of processor time, at most {} MiB; webtroller from its start to the \
+         last status, templates compiled and the webhook served: {:.1} s ({:.1} times less), at most {} MiB",
+        their_cost.seconds,
+        their_cost.peak_mebibytes,
+        our_cost.seconds,
+        their_cost.seconds / our_cost.seconds,
+        our_cost.peak_mebibytes
+    );
     operator.stop().await;
 }
 
