@@ -16,10 +16,11 @@
 //! cargo run -p examples --example duck_constraints # constraints of any kind, and an edit of one
 //! cargo run -p examples --example duck_contract   # one contract, two providers in two versions of it
 //! cargo run -p examples --example duck_sink       # where to send events: an Addressable of any kind
-//! cargo run -p examples --example pod_status      # what each pod reports, aggregated
 //! cargo run -p examples --example terraform_plan  # constraints on a Terraform plan
 //! cargo run -p examples --example gcp_asset       # constraints on Google Cloud assets
 //! ```
+//!
+//! `cargo run -p pod-status --example replica` reports what each pod enforces, in a cluster.
 
 pub mod cluster;
 mod condition;

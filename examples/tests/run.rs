@@ -123,11 +123,6 @@ fn duck_sink_resolves_an_addressable_of_any_kind() {
 }
 
 #[test]
-fn pod_status_runs_offline() {
-    run("pod_status");
-}
-
-#[test]
 fn terraform_plan_is_judged_change_by_change() {
     assert_eq!(
         run("terraform_plan"),

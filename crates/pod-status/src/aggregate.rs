@@ -165,11 +165,17 @@ fn precedence(entry: &Entry) -> (u64, i64, bool, String) {
     (entry.sequence, entry.generation, !entry.errors.is_empty(), text)
 }
 
-/// The entries by id. Beyond the limit, those that fail or are behind are kept and the others left out.
+/// The entries by id, one for each. Beyond the limit, those that fail or are behind are kept and the others left out.
+///
+/// A StatefulSet's pod has the name of its predecessor, which is a member until its fence is over. Of the two, the one
+/// that fails or is behind is shown: a list with the key `id` (`x-kubernetes-list-type: map`) refuses both.
 fn by_pod(shape: &Shape, generation: i64, votes: &[Vote<'_>]) -> Vec<Value> {
+    let is_right = |vote: &Vote<'_>| vote.is_clean() && vote.is_about(generation);
     let mut reported: Vec<&Vote<'_>> = votes.iter().filter(|vote| vote.entry.is_some()).collect();
+    reported.sort_by_key(|vote| (&vote.member.id, is_right(vote)));
+    reported.dedup_by_key(|vote| &vote.member.id);
     if reported.len() > shape.by_pod_limit {
-        reported.sort_by_key(|vote| vote.is_clean() && vote.is_about(generation));
+        reported.sort_by_key(|vote| is_right(vote));
         reported.truncate(shape.by_pod_limit);
         reported.sort_by(|a, b| a.member.cmp(b.member));
     }

@@ -23,6 +23,7 @@ use crate::follow::{Event, follow};
 use crate::gatekeeper::PodStatusKind;
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::pod::{self, UNFINISHED};
+use crate::reason::{code, reason};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::report_store::about_parent;
 use crate::shape::Shape;
@@ -59,6 +60,8 @@ impl Held {
 pub(crate) struct Cluster {
     client: kube::Client,
     reports: Api<DynamicObject>,
+    /// The kind of `reports`.
+    kind: String,
     /// The collections with reports, by plural name.
     collections: BTreeMap<String, (Api<DynamicObject>, Option<PodStatusKind>)>,
     pod_metadata: Api<PartialObjectMeta<Pod>>,
@@ -78,6 +81,7 @@ impl Cluster {
         }
         Self {
             reports,
+            kind: config.kind.kind.clone(),
             collections,
             pod_metadata: Api::namespaced(client.clone(), &config.namespace),
             pods: Api::namespaced(client.clone(), &config.namespace),
@@ -91,9 +95,11 @@ impl Cluster {
 
     /// The changes of all report objects, with the name of their collection.
     pub(crate) fn follow_reports(&self) -> BoxStream<'static, (String, Event<DynamicObject>)> {
-        let streams = self.collections.iter().map(|(plural, (api, _))| {
+        let streams = self.collections.iter().map(|(plural, (api, kind))| {
             let plural = plural.clone();
-            follow(api.clone(), ListParams::default()).map(move |event| (plural.clone(), event)).boxed()
+            let kind = kind.map_or_else(|| self.kind.clone(), |kind| kind.api_resource().kind);
+            let changes = follow(&kind, api.clone(), ListParams::default());
+            changes.map(move |event| (plural.clone(), event)).boxed()
         });
         futures::stream::select_all(streams).boxed()
     }
@@ -118,7 +124,7 @@ impl Cluster {
 
     /// The changes of the pods that are not finished.
     pub(crate) fn follow_pods(&self) -> BoxStream<'static, Event<PartialObjectMeta<Pod>>> {
-        follow(self.pod_metadata.clone(), ListParams::default().fields(UNFINISHED)).boxed()
+        follow("Pod", self.pod_metadata.clone(), ListParams::default().fields(UNFINISHED)).boxed()
     }
 
     /// Every registration, by a list that is as new as the request. One that cannot be read is a member
@@ -153,7 +159,13 @@ impl Cluster {
                     tracing::info!(name, pod = run.id, "swept a report of a pod that is gone");
                 }
                 Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
-                Err(error) => tracing::warn!(name, %error, "cannot sweep a report of a pod that is gone"),
+                Err(error) => {
+                    tracing::warn!(
+                        name,
+                        reason = reason(&error),
+                        "cannot sweep a report of a pod that is gone"
+                    );
+                }
             }
         }
     }
@@ -200,8 +212,7 @@ impl Cluster {
         let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
         let patch = Patch::Apply(&body);
         let written = answered_patiently(|| api.patch_status(&reference.name, &self.params, &patch)).await;
-        let result = if written.is_ok() { "ok" } else { "error" };
-        metrics::counter!("pod_status_status_writes_total", "result" => result).increment(1);
+        count_write("apply", &written);
         match written {
             Ok(_) => Ok(done),
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
@@ -209,6 +220,11 @@ impl Cluster {
             Err(error) => Err(error),
         }
     }
+}
+
+fn count_write<T>(verb: &'static str, written: &kube::Result<T>) {
+    let code = code(written);
+    metrics::counter!("pod_status_status_writes_total", "verb" => verb, "code" => code).increment(1);
 }
 
 fn done(shape: &Shape, parent: &Parent, status: &Map<String, Value>) -> Written {
@@ -294,7 +310,9 @@ impl Cluster {
         let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let patch = Patch::Merge(&body);
-        match answered_patiently(|| api.patch_status(name, &params, &patch)).await {
+        let written = answered_patiently(|| api.patch_status(name, &params, &patch)).await;
+        count_write("patch", &written);
+        match written {
             Ok(_) => {
                 metrics::counter!("pod_status_orphans_swept_total").increment(1);
                 tracing::info!(name, "removed the entries of pods that are gone");

@@ -28,6 +28,7 @@ pub(crate) struct Job {
     pub(crate) count: Arc<Count>,
     pub(crate) reports: Vec<Arc<PodReport>>,
     pub(crate) held: Option<Held>,
+    /// The first change that the decision is about was noted.
     pub(crate) began: Instant,
 }
 
@@ -39,6 +40,16 @@ pub(crate) struct Count {
     pub(crate) excluded: Vec<Member>,
     /// Their pods do not exist, and the processes have ended or fenced themselves.
     pub(crate) gone: Vec<Member>,
+}
+
+impl Count {
+    /// Sets the gauge.
+    pub(crate) fn publish(&self) {
+        for (state, runs) in [("active", &self.members), ("stopped", &self.excluded), ("gone", &self.gone)] {
+            let runs = u32::try_from(runs.len()).unwrap_or(u32::MAX);
+            metrics::gauge!("pod_status_members", "state" => state).set(runs);
+        }
+    }
 }
 
 /// The result of one decision.
@@ -133,6 +144,6 @@ impl Decisions {
 
 async fn decide(cluster: Arc<Cluster>, job: Job) -> (ParentRef, kube::Result<Written>) {
     let written = cluster.reconcile(&job).await;
-    metrics::histogram!("pod_status_aggregation_seconds").record(job.began.elapsed().as_secs_f64());
+    metrics::histogram!("pod_status_aggregate_lag_seconds").record(job.began.elapsed().as_secs_f64());
     (job.parent, written)
 }

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::pace::{Retry, answered};
+use crate::reason::reason;
 
 /// The server ends a watch after this many seconds.
 const WATCH_SECONDS: u32 = 30;
@@ -45,15 +46,18 @@ pub(crate) enum Event<K> {
     Deleted(K),
 }
 
-/// Follows the collection that `params` selects. Never ends; failures are logged and retried.
-pub(crate) fn follow<K>(api: Api<K>, params: ListParams) -> impl Stream<Item = Event<K>> + Send
+/// Follows the objects of a kind that `params` selects. Never ends; failures are logged and retried.
+pub(crate) fn follow<K>(
+    kind: &str,
+    api: Api<K>,
+    params: ListParams,
+) -> impl Stream<Item = Event<K>> + Send + use<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let collection = api.resource_url().rsplit('/').next().unwrap_or_default().to_owned();
     let follower = Follower {
         api,
-        collection,
+        kind: kind.to_owned(),
         answered_at: Instant::now(),
         params: params.limit(PAGE),
         version: None,
@@ -75,8 +79,7 @@ struct Open<K> {
 
 struct Follower<K> {
     api: Api<K>,
-    /// The plural name of the kind.
-    collection: String,
+    kind: String,
     /// The last answer or event.
     answered_at: Instant,
     params: ListParams,
@@ -94,8 +97,8 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static> Follower<K
             if let Some(event) = self.queue.pop_front() {
                 return event;
             }
-            let (collection, answered_at) = (self.collection.clone(), self.answered_at);
-            match measured(&collection, answered_at, self.advance()).await {
+            let (kind, answered_at) = (self.kind.clone(), self.answered_at);
+            match measured(&kind, answered_at, self.advance()).await {
                 Ok(()) => self.answered_at = Instant::now(),
                 Err(error) => self.failed(&error),
             }
@@ -183,8 +186,8 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static> Follower<K
             self.version = None;
         }
         let delay = self.retry.after(error);
-        let kind = std::any::type_name::<K>();
-        tracing::warn!(kind, %error, ?delay, "cannot follow a collection, will retry");
+        let (kind, reason) = (&self.kind, reason(error));
+        tracing::warn!(kind, reason, ?delay, "cannot list or watch, will retry");
         self.retry_at = Instant::now().checked_add(delay).unwrap_or(self.retry_at);
     }
 
@@ -194,12 +197,11 @@ impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static> Follower<K
     }
 }
 
-/// Completes `step`, and meanwhile measures how old the copy of the collection may be.
-async fn measured<T>(collection: &str, answered_at: Instant, step: impl Future<Output = T>) -> T {
+/// Completes `step`, and meanwhile measures how old the copy of the objects may be.
+async fn measured<T>(kind: &str, answered_at: Instant, step: impl Future<Output = T>) -> T {
     let mut step = pin!(step);
     loop {
-        let gauge =
-            metrics::gauge!("pod_status_watch_staleness_seconds", "resource" => collection.to_owned());
+        let gauge = metrics::gauge!("pod_status_watch_staleness_seconds", "kind" => kind.to_owned());
         gauge.set(answered_at.elapsed().as_secs_f64());
         if let Ok(done) = timeout(MEASURED, &mut step).await {
             return done;

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::identity::PodIdentity;
 use crate::pace::answered_within;
+use crate::reason::reason;
 
 /// Renewals that are waited for at the same time.
 const ATTEMPTS: usize = 3;
@@ -111,6 +112,7 @@ where
     let mut candidate = Candidate::new(client, claim);
     while let Some(renewed) = candidate.wait_for_turn(&shutdown).await {
         tracing::info!(lease = candidate.claim.name, holder = candidate.claim.holder, "lease acquired");
+        metrics::counter!("pod_status_lease_terms_total").increment(1);
         let term = async {
             tokio::select! {
                 // The loss comes first: work whose term is over must not run one step more.
@@ -121,7 +123,6 @@ where
         };
         let lost = shutdown.run_until_cancelled(term).await.unwrap_or(false);
         tracing::info!(lease = candidate.claim.name, holder = candidate.claim.holder, lost, "lease ended");
-        metrics::counter!("pod_status_lease_terms_total").increment(1);
         if !lost {
             break;
         }
@@ -202,7 +203,7 @@ impl Candidate {
     }
 
     fn failed(&self, error: &kube::Error) -> Duration {
-        tracing::warn!(lease = self.claim.name, %error, "cannot claim the lease, will retry");
+        tracing::warn!(lease = self.claim.name, reason = reason(error), "cannot claim the lease, will retry");
         self.claim.hedge()
     }
 
@@ -279,7 +280,8 @@ impl Candidate {
                     }
                     Err(kube::Error::Api(status)) if status.is_not_found() => return None,
                     Err(error) => {
-                        tracing::warn!(lease = self.claim.name, %error, "cannot renew the lease, will retry");
+                        let (lease, reason) = (&self.claim.name, reason(&error));
+                        tracing::warn!(lease, reason, "cannot renew the lease, will retry");
                         next = next.max(later(self.claim.pause()));
                     }
                 },
@@ -422,6 +424,27 @@ mod tests {
         assert_eq!(see("1", after(start, 39)), Turn::WaitUntil(after(start, 40)));
         assert_eq!(see("2", after(start, 39)), Turn::WaitUntil(after(start, 79)), "it was renewed");
         assert_eq!(see("2", after(start, 79)), Turn::Claim);
+    }
+
+    /// The holder's clock is ten minutes slow, then ten minutes fast, and jumps with every renewal.
+    #[test]
+    fn the_times_in_a_lease_change_nothing() {
+        let start = Instant::now();
+        let mut observation = Observation::default();
+        for (version, seconds) in [("1", -600), ("2", 600), ("3", -600)] {
+            let time =
+                Timestamp::now().checked_add(k8s_openapi::jiff::SignedDuration::from_secs(seconds)).ok();
+            let spec = LeaseSpec {
+                holder_identity: Some("other".into()),
+                renew_time: time.map(MicroTime),
+                acquire_time: time.map(MicroTime),
+                ..LeaseSpec::default()
+            };
+            let mut lease = Lease { spec: Some(spec), ..Lease::default() };
+            lease.metadata.resource_version = Some(version.into());
+            let turn = observation.see(record(&lease, OURS), "me", start);
+            assert_eq!(turn, Turn::WaitUntil(after(start, 15)));
+        }
     }
 
     #[test]

@@ -58,6 +58,7 @@ mod parked;
 mod permit;
 mod pod;
 pub mod readiness;
+mod reason;
 mod report;
 mod report_store;
 mod reporter;

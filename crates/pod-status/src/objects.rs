@@ -21,6 +21,7 @@ use crate::identity::PodIdentity;
 use crate::name::{label_value, pack};
 use crate::pace::{LONGEST_REQUEST, answered_within};
 use crate::pod;
+use crate::reason::code;
 use crate::report::{POD_LABEL, PodReport, SHARD_LABEL};
 use crate::reporter::ReporterConfig;
 
@@ -52,6 +53,7 @@ pub(crate) struct Objects {
     pods: Api<Pod>,
     identity: PodIdentity,
     params: PatchParams,
+    kind: String,
     type_meta: Value,
     /// The time after which this run counts as gone without a heartbeat.
     ttl: Option<Duration>,
@@ -95,6 +97,7 @@ impl Objects {
             // Forced: the objects are this run's own, and what another client wrote into them is to go.
             params: PatchParams::apply(&config.field_manager).force(),
             type_meta: json!({"apiVersion": resource.api_version, "kind": resource.kind}),
+            kind: resource.kind,
             ttl,
             uids: BTreeMap::new(),
             versions: VecDeque::new(),
@@ -146,6 +149,12 @@ impl Objects {
     /// Writes or deletes one object. An object that this run has written before is only updated: a process
     /// whose pod is gone must not create again what the garbage collector deletes.
     pub(crate) async fn carry_out(&mut self, write: &Write) -> kube::Result<Written> {
+        let written = self.send(write).await;
+        count(write, &written);
+        written
+    }
+
+    async fn send(&mut self, write: &Write) -> kube::Result<Written> {
         if let Some(done) = self.direct.carry_out(write, self.deadline()).await {
             return done;
         }
@@ -278,10 +287,11 @@ impl Objects {
     /// The changes of this pod's objects, whoever makes them. Only the shards' lists have a beginning and an end.
     pub(crate) fn follow(&self) -> BoxStream<'static, Event<PartialObjectMeta<DynamicObject>>> {
         let own = self.kinds.iter().map(|own| {
-            let changes = follow(own.metadata.clone(), self.selector(gatekeeper::POD_LABEL));
+            let kind = own.kind.api_resource().kind;
+            let changes = follow(&kind, own.metadata.clone(), self.selector(gatekeeper::POD_LABEL));
             changes.filter(|event| ready(!matches!(event, Event::Begin | Event::End))).boxed()
         });
-        let shards = follow(self.metadata.clone(), self.selector(POD_LABEL)).boxed();
+        let shards = follow(&self.kind, self.metadata.clone(), self.selector(POD_LABEL)).boxed();
         futures::stream::select_all(own.chain([shards])).boxed()
     }
 
@@ -327,4 +337,14 @@ impl Objects {
         let shard = object.labels().get(SHARD_LABEL)?.parse().ok()?;
         (object.name_any() == self.name(shard)).then_some(shard)
     }
+}
+
+fn count(write: &Write, written: &kube::Result<Written>) {
+    let verb = if write.report.is_some() { "apply" } else { "delete" };
+    let code = match written {
+        // The precondition of the uid failed.
+        Ok(Written::Deleted) => "409".to_owned(),
+        other => code(other),
+    };
+    metrics::counter!("pod_status_report_writes_total", "verb" => verb, "code" => code).increment(1);
 }

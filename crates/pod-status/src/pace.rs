@@ -35,9 +35,10 @@ impl Debounce {
         Some(quiet.min(limit))
     }
 
-    /// The changes so far are being acted on.
-    pub(crate) fn clear(&mut self) {
-        (self.first, self.last) = (None, None);
+    /// The changes so far are being acted on. Returns the time of the first.
+    pub(crate) fn clear(&mut self) -> Option<Instant> {
+        self.last = None;
+        self.first.take()
     }
 }
 
@@ -75,6 +76,9 @@ pub(crate) struct Retry {
 
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
+/// The longest advice that is followed. kube-apiserver itself asks for at most 32 s (`maxRetryAfter` of its priority
+/// and fairness filter); a proxy may ask for anything.
+const LONGEST_ADVICE: Duration = Duration::from_secs(60);
 
 impl Retry {
     pub(crate) fn new() -> Self {
@@ -98,7 +102,7 @@ impl Retry {
         self.delays.next().unwrap_or(self.longest)
     }
 
-    /// How long to wait after `error`: never less than the server asks for.
+    /// How long to wait after `error`: never less than the server asks for, up to a minute.
     pub(crate) fn after(&mut self, error: &kube::Error) -> Duration {
         let delay = self.next_delay();
         match error {
@@ -116,7 +120,7 @@ impl Retry {
 /// The times before which a reporter sends nothing, after failures: one for everything, and an earlier one for the
 /// renewal of its registration, which is due before the time that a server may ask to wait.
 ///
-/// With a fence of 60 s, `Retry-After: 600` holds for the entries, and the registration is tried again after 10 s.
+/// With a fence of 60 s, `Retry-After: 60` holds for the entries, and the registration is tried again after 10 s.
 /// Otherwise one such answer would stop a pod that is connected.
 #[derive(Debug)]
 pub(crate) struct Pause {
@@ -192,9 +196,11 @@ fn advice(error: &kube::Error) -> Duration {
     }
 }
 
+/// The time that the server asks to wait, within bounds. A holder that waited for an hour would keep the Lease and
+/// aggregate nothing, and a pod would stay behind unseen.
 fn asked(status: &Status) -> Duration {
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    Duration::from_secs(u64::from(seconds))
+    Duration::from_secs(u64::from(seconds)).min(LONGEST_ADVICE)
 }
 
 /// The answer to a request, if it comes within `limit`.
@@ -264,6 +270,7 @@ mod tests {
         };
         let mut retry = Retry::new();
         assert!(retry.after(&error(17)) >= Duration::from_secs(17));
+        assert_eq!(retry.after(&error(u32::MAX)), LONGEST_ADVICE);
         let delays: Vec<Duration> = (0..12).map(|_| retry.after(&error(0))).collect();
         assert!(
             delays.iter().all(|delay| *delay >= FIRST_DELAY && *delay <= LONGEST_DELAY.saturating_mul(2))

@@ -122,9 +122,9 @@ impl Simulation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SplitDelays {
-    /// The mean of each change.
+    /// The mean of each change, less what the pods' own parts make of it.
     pub shared: Law,
-    /// The distances from it.
+    /// The distances from the mean.
     pub own: Law,
 }
 
@@ -132,17 +132,36 @@ impl SplitDelays {
     /// Divides delays: one list for each change, with one delay for each pod. Nothing if no change has the delays of
     /// two pods: one alone does not tell the parts apart.
     pub fn of(changes: &[Vec<f64>]) -> Option<Self> {
-        let (mut shared, mut own) = (Vec::new(), Vec::new());
+        let (mut means, mut own, mut shares) = (Vec::new(), Vec::new(), Vec::new());
         for delays in changes.iter().filter(|delays| delays.len() >= 2) {
             let pods = f64::from(u32::try_from(delays.len()).ok()?);
             let mean = delays.iter().sum::<f64>() / pods;
             // A mean of few is itself drawn towards each of them.
             let scale = (pods / (pods - 1.0)).sqrt();
-            shared.push(mean);
+            means.push(mean);
+            shares.push(1.0 / pods);
             own.extend(delays.iter().map(|delay| (delay - mean) * scale));
         }
+        let shared =
+            shrunk(&means, mean(&own.iter().map(|own| own * own).collect::<Vec<f64>>()) * mean(&shares));
         (!own.is_empty()).then_some(Self { shared: Law::Empirical(shared), own: Law::Empirical(own) })
     }
+}
+
+/// `means` drawn together, so that their variance is less by `noise`.
+///
+/// The mean of n pods with own parts of variance σ² varies by σ²/n although they share nothing. If that stayed in the shared
+/// part, the own parts would count twice: of five pods that take 20 to 100 ms each, independently, the slowest would be
+/// predicted 8 % too early at p10 and 10 % too late at p90.
+fn shrunk(means: &[f64], noise: f64) -> Vec<f64> {
+    let middle = mean(means);
+    let variance = mean(&means.iter().map(|mean| (mean - middle).powi(2)).collect::<Vec<f64>>());
+    let factor = if variance > noise { (1.0 - noise / variance).sqrt() } else { 0.0 };
+    means.iter().map(|mean| middle + factor * (mean - middle)).collect()
+}
+
+fn mean(samples: &[f64]) -> f64 {
+    samples.iter().sum::<f64>() / f64::from(u32::try_from(samples.len()).unwrap_or(u32::MAX).max(1))
 }
 
 /// The simulated changes, sorted.
@@ -280,6 +299,21 @@ mod tests {
         }
         assert!(alone.quantile(0.5) > 1.0, "as if ten pods met ten stalls");
         assert_eq!(SplitDelays::of(&[]), None);
+    }
+
+    #[test]
+    fn pods_that_have_nothing_in_common_are_predicted_like_that() {
+        let mut random = Random::new(7);
+        let mut change = || (0..5).map(|_| 0.02 + 0.08 * random.uniform()).collect::<Vec<f64>>();
+        let known: Vec<Vec<f64>> = (0..4000).map(|_| change()).collect();
+        let split = SplitDelays::of(&known).unwrap();
+        let prediction = Simulation::new(5, split.own).shared(split.shared).run();
+        for share in [0.1f64, 0.5, 0.9] {
+            // P(max ≤ t) = ((t − 0.02) / 0.08)^5, solved for t.
+            let exact = 0.02 + 0.08 * share.powf(0.2);
+            let predicted = prediction.quantile(share);
+            assert!(is_near(predicted, exact, 0.06), "{share}: {predicted} {exact}");
+        }
     }
 
     #[test]

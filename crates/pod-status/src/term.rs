@@ -24,6 +24,7 @@ use crate::membership::{Membership, candidates};
 use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
 use crate::parent_changes::ParentChanges;
+use crate::reason::reason;
 use crate::report::{Member, REGISTRATION};
 use crate::report_store::ReportStore;
 use crate::switches::Switches;
@@ -191,15 +192,15 @@ impl<'a> Term<'a> {
 
     /// Counts the members, and begins to decide about everything that has changed.
     async fn batch(&mut self) {
-        let began = Instant::now();
-        self.debounce.clear();
+        let now = Instant::now();
+        let began = self.debounce.clear().unwrap_or(now);
         self.recount = false;
         if let Err(error) = self.count().await {
             self.recount = true;
             return self.failed(&error);
         }
         self.retry.reset();
-        for parent in self.decisions.take_due(began) {
+        for parent in self.decisions.take_due(now) {
             self.reports.touch(parent);
         }
         for (parent, held) in &self.held {
@@ -209,7 +210,7 @@ impl<'a> Term<'a> {
         }
         for parent in self.reports.take_dirty() {
             if let Some(shape) = self.config.shapes.shape(&parent)
-                && self.decisions.admits(&parent, began)
+                && self.decisions.admits(&parent, now)
             {
                 let (count, reports) = (self.count.clone(), self.reports.reports(&parent));
                 let held = self.held.get(&parent).cloned();
@@ -245,7 +246,9 @@ impl<'a> Term<'a> {
             Ok(Written::Stale) => self.reports.touch(parent),
             Err(error) => {
                 let delay = self.decisions.failed(parent.clone(), &error);
-                tracing::warn!(?parent, %error, ?delay, "cannot write the status, will retry");
+                let reason = reason(&error);
+                let ParentRef { kind, namespace, name, .. } = &parent;
+                tracing::warn!(kind, namespace, name, reason, ?delay, "cannot write the status, will retry");
             }
         }
         self.publish();
@@ -292,9 +295,8 @@ impl<'a> Term<'a> {
         self.membership.retain(&candidates);
         if count.members != self.count.members {
             self.reports.touch_all(self.changes.known());
-            let members = u32::try_from(count.members.len()).unwrap_or(u32::MAX);
-            metrics::gauge!("pod_status_members").set(members);
         }
+        count.publish();
         self.count = Arc::new(count);
         for run in &self.count.gone {
             self.cluster.sweep(run, &self.reports.objects_of(run)).await;
@@ -306,7 +308,7 @@ impl<'a> Term<'a> {
         let delay = self.retry.after(error);
         let now = Instant::now();
         self.retry_at = now.checked_add(delay).unwrap_or(now);
-        tracing::warn!(%error, ?delay, "aggregating the pod reports failed, will retry");
+        tracing::warn!(reason = reason(error), ?delay, "cannot count the pods, will retry");
     }
 }
 

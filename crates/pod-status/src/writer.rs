@@ -17,6 +17,7 @@ use crate::objects::{Objects, Written};
 use crate::pace::{Bucket, Debounce, Pause};
 use crate::parked::Parked;
 use crate::permit::{Fenced, Permit};
+use crate::reason::reason;
 use crate::report::REGISTRATION;
 use crate::reporter::{Progress, ReporterConfig, Request, locked};
 
@@ -130,7 +131,8 @@ impl Driver {
                 Ok(()) => self.pause.succeeded(),
                 Err(error) => {
                     let delay = self.pause.failed(&error, Instant::now());
-                    tracing::warn!(%error, ?delay, "the status report of this pod is not stored, will retry");
+                    let reason = reason(&error);
+                    tracing::warn!(reason, ?delay, "the status report of this pod is not stored, will retry");
                 }
             }
             self.publish();
@@ -294,7 +296,6 @@ impl Driver {
                 self.batch.pop_front();
                 self.parked.succeeded(&shard);
                 locked(&self.desired).written(&write);
-                metrics::counter!("pod_status_report_writes_total", "result" => "ok").increment(1);
             }
             Ok(Written::Deleted) => {
                 self.suspicious = true;
@@ -352,7 +353,6 @@ impl Driver {
 
     /// Sorts the errors that concern one object from those that concern all.
     fn refused(&mut self, shard: u32, error: kube::Error) -> kube::Result<()> {
-        metrics::counter!("pod_status_report_writes_total", "result" => "error").increment(1);
         let kube::Error::Api(status) = &error else {
             return Err(error);
         };
@@ -365,7 +365,7 @@ impl Driver {
             locked(&self.desired).too_large(shard);
         }
         let delay = self.parked.failed(shard, &error, Instant::now());
-        tracing::warn!(shard, %error, ?delay, "a report object is refused, will retry");
+        tracing::warn!(shard, reason = reason(&error), ?delay, "a report object is refused, will retry");
         Ok(())
     }
 

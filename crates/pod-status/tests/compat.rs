@@ -1,5 +1,9 @@
-//! What tools that judge health conclude from the statuses: kstatus (Flux, Helm, kpt) and `kubectl wait`.
-#![allow(clippy::panic, clippy::indexing_slicing)]
+//! What tools that judge health conclude from the statuses: Flux, Helm, Argo CD and `kubectl wait`.
+#![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -9,25 +13,39 @@ use pod_status::{
 };
 use serde_json::{Value, json};
 
-/// The rules of kstatus for an object without a rule of its own: a status about another generation is in progress,
-/// then `Reconciling` and `Stalled` count, then `Ready`; an object without any of them is current.
-fn kstatus(generation: i64, status: &Value) -> &'static str {
-    if status["observedGeneration"].as_i64().is_some_and(|observed| observed != generation) {
-        return "InProgress";
+/// The blocks of YAML in the guide for GitOps tools.
+fn guide() -> Vec<&'static str> {
+    let guide = include_str!("../../../docs/gitops.md");
+    guide.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect()
+}
+
+fn constraint(status: &Value) -> Value {
+    json!({
+        "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "K8sRequiredLabels",
+        "metadata": {"name": "p", "generation": 2}, "status": status,
+    })
+}
+
+/// The verdicts of kstatus, Flux's expressions and Argo CD's script about constraints.
+fn judge(objects: &[Value]) -> Vec<[String; 3]> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/judge/health");
+    let program = go_program::build(&source, ".", "conformance", "health").unwrap();
+    let [kustomization, config] = guide()[..] else { panic!("the guide has two blocks of YAML") };
+    let mut judge = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut questions = judge.stdin.take().unwrap();
+    for object in objects {
+        let question = json!({"object": object, "kustomization": kustomization, "argoCM": config});
+        writeln!(questions, "{question}").unwrap();
     }
-    let condition = |type_: &str| {
-        let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
-        conditions
-            .iter()
-            .find(|condition| condition["type"] == type_)
-            .map(|condition| condition["status"].clone())
+    drop(questions);
+    let output = judge.wait_with_output().unwrap();
+    let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let answers: Vec<Value> = lines.map(|line| serde_json::from_slice(line).unwrap()).collect();
+    let verdict = |answer: &Value| {
+        assert_eq!(answer["error"], Value::Null, "{answer}");
+        ["kstatus", "flux", "argo"].map(|tool| answer[tool].as_str().unwrap().to_owned())
     };
-    match (condition("Stalled"), condition("Reconciling"), condition("Ready")) {
-        (Some(stalled), _, _) if stalled == "True" => "Failed",
-        (_, Some(reconciling), _) if reconciling == "True" => "InProgress",
-        (_, _, Some(ready)) if ready != "True" => "InProgress",
-        _ => "Current",
-    }
+    answers.iter().map(verdict).collect()
 }
 
 /// `kubectl wait --for=condition=Enforced`: a condition with another generation does not count.
@@ -57,30 +75,46 @@ fn status(generation: i64, members: &[Member], entries: &[(usize, Entry)]) -> Va
 
 #[test]
 fn health_checks_and_kubectl_wait_conclude_the_truth() {
+    const WAITS: [&str; 3] = ["InProgress", "InProgress", "Progressing"];
+    const FAILED: [&str; 3] = ["InProgress", "Failed", "Degraded"];
+    const DONE: [&str; 3] = ["Current", "Current", "Healthy"];
     let members = ["a", "b"].map(|id| Member::new(id, "i1").operations(["webhook"]));
+    let audit = [Member::new("a", "i1").operations(["audit"])];
     let enforces = |generation| Entry::new(key(), generation).detail(json!({"enforced": true}));
+    let idle = Entry::new(key(), 2).detail(json!({"enforced": false}));
     let fails = Entry::new(key(), 2).errors(vec![PodError::new("ingest_error", "no")]);
     let cases = [
-        ("no pod has registered", status(2, &[], &[]), "InProgress"),
-        ("no pod has reported", status(2, &members, &[]), "InProgress"),
-        ("one has", status(2, &members, &[(0, enforces(2))]), "InProgress"),
-        ("one is behind", status(2, &members, &[(0, enforces(2)), (1, enforces(1))]), "InProgress"),
-        ("one fails", status(2, &members, &[(0, enforces(2)), (1, fails)]), "InProgress"),
+        ("no pod has registered", status(2, &[], &[]), WAITS),
+        ("no pod has reported", status(2, &members, &[]), WAITS),
+        ("one has", status(2, &members, &[(0, enforces(2))]), WAITS),
+        ("one is behind", status(2, &members, &[(0, enforces(2)), (1, enforces(1))]), WAITS),
+        ("one does not enforce it yet", status(2, &members, &[(0, enforces(2)), (1, idle)]), WAITS),
         (
             "the last generation was enforced",
             status(1, &members, &[(0, enforces(1)), (1, enforces(1))]),
-            "InProgress",
+            WAITS,
         ),
         (
-            "before any pod has looked, by the schema's default",
-            json!({"observedGeneration": -1}),
-            "InProgress",
+            "the last generation failed",
+            status(1, &members, &[(0, Entry::new(key(), 1).errors(vec![PodError::new("", "")]))]),
+            WAITS,
         ),
-        ("all enforce it", status(2, &members, &[(0, enforces(2)), (1, enforces(2))]), "Current"),
+        ("before any pod has looked, by the schema's default", json!({"observedGeneration": -1}), WAITS),
+        ("one fails", status(2, &members, &[(0, enforces(2)), (1, fails)]), FAILED),
+        ("no pod enforces", status(2, &audit, &[(0, enforces(2))]), FAILED),
+        ("all enforce it", status(2, &members, &[(0, enforces(2)), (1, enforces(2))]), DONE),
     ];
-    for (name, status, expected) in cases {
-        assert_eq!(kstatus(2, &status), expected, "{name}: {status:#}");
-        assert_eq!(waits(2, &status), expected != "Current", "{name}: {status:#}");
+    let mut objects: Vec<Value> = cases.iter().map(|(_, status, _)| constraint(status)).collect();
+    let mut deleted = objects[cases.len() - 1].clone();
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    objects.push(deleted);
+    let verdicts = judge(&objects);
+    assert_eq!(verdicts.len(), objects.len());
+    assert_eq!(verdicts[cases.len()], ["Terminating", "Current", "Healthy"], "Argo CD runs no script then");
+    for ((name, status, expected), verdict) in cases.iter().zip(verdicts) {
+        println!("{name}: kstatus {}, Flux {}, Argo CD {}", verdict[0], verdict[1], verdict[2]);
+        assert_eq!(verdict, *expected, "{name}: {status:#}");
+        assert_eq!(waits(2, status), *expected != DONE, "{name}: {status:#}");
     }
 }
 

@@ -24,13 +24,16 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Whether the package in a folder may depend on a package of ours. Tests may use the control plane, and a
-/// package may name itself, to switch its own test features on.
+/// What tests may use besides: the API server, and Go programs that judge.
+const HARNESS: [&str; 2] = ["control-plane", "go-program"];
+
+/// Whether the package in a folder may depend on a package of ours. Tests may use the harness, and a package may name
+/// itself, to switch its own test features on.
 pub(crate) fn may_use(folder: &str, package: &str, used: &str, is_test: bool) -> bool {
     let Some(doors) = open_to(folder) else { return true };
     // The examples of a derive macro need the crate it is for.
     let own_crate = package.strip_suffix("-derive") == Some(used);
-    doors.contains(&used) || used == package || (is_test && (own_crate || used == "control-plane"))
+    doors.contains(&used) || used == package || (is_test && (own_crate || HARNESS.contains(&used)))
 }
 
 /// The paths in a file that lead to packages of ours without a door. `ours` are package names.
@@ -102,7 +105,9 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_for_tests_may_be_the_control_plane_only() {
+    fn a_dependency_for_tests_may_be_the_harness_only() {
+        assert!(may_use("crates/pod-status", "pod-status", "go-program", true));
+        assert!(!may_use("crates/pod-status", "pod-status", "go-program", false));
         assert!(may_use("crates/pod-status", "pod-status", "control-plane", true));
         assert!(!may_use("crates/pod-status", "pod-status", "control-plane", false));
         assert!(!may_use("crates/pod-status", "pod-status", "watch-manager", true));

@@ -19,13 +19,38 @@ const PURE: [&str; 12] = [
     "crates/watch-manager/src/watcher/machine/failure.rs",
     "crates/watch-manager/src/watcher/pace.rs",
 ];
+/// The files of `pod-status` that read the wall clock, for times that people read. Clocks of two machines differ and
+/// jump, so nothing is decided by them: timers use `tokio::time::Instant`.
+const WALL_CLOCK: [&str; 3] = [
+    "crates/pod-status/src/cluster.rs",
+    "crates/pod-status/src/gatekeeper.rs",
+    "crates/pod-status/src/lease.rs",
+];
 const IMPURE: [&str; 4] = ["futures", "hyper", "tokio", "tokio_util"];
 const CLIENT: [&str; 4] = ["Api", "Client", "client", "runtime"];
 
-/// The paths in pure files that lead to a clock, a task or a client, and the pure files that are gone.
+/// The paths in pure files that lead to a clock, a task or a client, the pure files that are gone, and the files of
+/// `pod-status` that read the wall clock without being listed.
 #[must_use]
 pub fn purity(sources: &[Source]) -> Vec<Finding> {
-    PURE.into_iter().flat_map(|path| of_file(path, sources)).collect()
+    let impure = PURE.into_iter().flat_map(|path| of_file(path, sources));
+    impure.chain(sources.iter().flat_map(wall_clock)).collect()
+}
+
+fn wall_clock(source: &Source) -> Vec<Finding> {
+    if !source.path().starts_with("crates/pod-status/src/") || WALL_CLOCK.contains(&source.path()) {
+        return Vec::new();
+    }
+    let clocks = edges(source).into_iter().filter_map(|edge| match edge {
+        Edge::Outside { path, line } if is_wall_clock(&path) && !source.is_test(line) => Some(line),
+        _ => None,
+    });
+    let message = "reads the wall clock: decide by `tokio::time::Instant`, see `WALL_CLOCK` in tests/tidy";
+    clocks.map(|line| Finding::new(source.path(), line, Rule::Room, message)).collect()
+}
+
+fn is_wall_clock(path: &[String]) -> bool {
+    path.iter().any(|name| ["Timestamp", "SystemTime", "Zoned"].contains(&name.as_str()))
 }
 
 fn of_file(path: &str, sources: &[Source]) -> Vec<Finding> {
@@ -67,6 +92,15 @@ mod tests {
     fn a_clock_a_task_or_a_client_is_found() {
         let text = "use tokio::time::Instant;\nuse std::collections::BTreeMap;\nfn a(b: kube::Client) {}\nuse kube::core::X;\nuse std::{thread};\n";
         assert_eq!(lines(text), ["1", "3", "5"]);
+    }
+
+    #[test]
+    fn a_wall_clock_is_found() {
+        let text = "use k8s_openapi::jiff::Timestamp;\nfn a() { std::time::SystemTime::now(); }\n";
+        let found = |path: &str| wall_clock(&Source::parse(path, text).unwrap()).len();
+        assert_eq!(found("crates/pod-status/src/term.rs"), 2);
+        assert_eq!(found(WALL_CLOCK[0]), 0);
+        assert_eq!(found("operators/policy/src/main.rs"), 0);
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Server {
             }
         });
         let api: Api<ConfigMap> = Api::namespaced(kube::Client::new(service, "n"), "n");
-        follow(api, ListParams::default()).map(|event| text(&event)).boxed()
+        follow("ConfigMap", api, ListParams::default()).map(|event| text(&event)).boxed()
     }
 
     /// The versions from which watches were opened.
@@ -162,7 +162,7 @@ async fn a_silent_watch_is_opened_again_where_it_ended_and_its_age_is_measured()
         let rendered = handle.render();
         let line =
             rendered.lines().find(|line| line.starts_with("pod_status_watch_staleness_seconds{")).unwrap();
-        assert!(line.contains(r#"resource="configmaps""#), "{line}");
+        assert!(line.contains(r#"kind="ConfigMap""#), "{line}");
         line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
     };
     let server = Server::new([

@@ -191,6 +191,14 @@ impl Stage {
         }
     }
 
+    /// Takes the owners off all reports.
+    async fn keep_from_the_garbage_collector(&self) {
+        let patch = Patch::Merge(json!({"metadata": {"ownerReferences": null}}));
+        for report in self.entries().list(&ListParams::default()).await.unwrap() {
+            self.entries().patch(&report.name_any(), &PatchParams::default(), &patch).await.unwrap();
+        }
+    }
+
     /// Another client deletes the pod's objects. Returns their names and uids.
     async fn delete_reports(&self, pod: &str) -> Vec<(String, String)> {
         let all = self.entries().list(&ListParams::default()).await.unwrap();
@@ -272,6 +280,34 @@ async fn each_place_for_reports_serves_the_aggregator_alike() {
         stage.scene.delete_pod("b").await;
         stage.until(name, |status| pods(status).is_empty()).await;
     }
+}
+
+/// A StatefulSet's pod is deleted by force and comes back under its name. Until the time of its fence is over, the frozen
+/// predecessor is a member beside its successor, and the schema allows one entry for each id.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_and_its_successor_of_the_same_name_share_one_entry() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let stage = Stage::at(plane, "sharded", "successor").await;
+    stage.aggregate();
+    let (key, generation) = stage.constraint("successor", json!({"n": 1})).await;
+    let config = || stage.config().fence(LONG * 10);
+    let (old, driver) =
+        stage.scene.reporter_with(&stage.scene.pod("pod-0", &["webhook"]).await, config()).await;
+    old.ingested(&key, generation, Ok(()), enforced());
+    stage.until("successor", |status| condition(status, "Enforced").0 == "True").await;
+    driver.abort();
+    stage.keep_from_the_garbage_collector().await;
+    stage.scene.delete_pod("pod-0").await;
+    let successor = stage.scene.pod("pod-0", &["webhook"]).await;
+    let (new, _driver) = stage.scene.reporter_with(&successor, config()).await;
+    let (_, generation) = stage.constraint("successor", json!({"n": 2})).await;
+    new.ingested(&key, generation, Ok(()), enforced());
+    let has_reported = "1 of 2 pods have ingested generation 2; waiting for pod-0";
+    let waits = |status: &Value| status["conditions"].to_string().contains(has_reported);
+    let status = stage.until("successor", waits).await;
+    assert_eq!(ids(&status), ["pod-0"]);
+    assert_eq!(condition(&status, "Enforced"), ("Unknown", "WaitingForPods"), "the predecessor may serve");
+    assert_eq!(status["byPod"][0]["observedGeneration"], 1, "the entry is that of the pod that is behind");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -90,6 +90,12 @@ impl Process {
         self.child.wait().unwrap();
     }
 
+    /// Asks the process to end in order, and waits for that.
+    pub fn stop(&mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+
     pub fn freeze(&self) {
         kill_process(Pid::from_child(&self.child), Signal::STOP).unwrap();
     }
@@ -224,13 +230,17 @@ impl Cluster {
         self.pods.delete(id, &DeleteParams::default().grace_period(0)).await.unwrap();
     }
 
-    /// An aggregator in this process with a Lease of its own: it respects nobody else's.
-    pub fn second_aggregator(&self) -> tokio::task::JoinHandle<()> {
+    /// An aggregator in this process, whose host knows these policies and reports about none. Its Lease is its own: it
+    /// waits for no other aggregator.
+    pub fn second_aggregator(&self, known: &[&str]) -> tokio::task::JoinHandle<()> {
         let identity = PodIdentity::detached(&self.namespace, "second", ["status"]);
         let claim = Claim::new(&identity, "another-lease").duration(Duration::from_secs(3));
         let config =
             AggregatorConfig::new(&identity, shapes()).claim(claim).debounce(Duration::from_millis(30));
-        tokio::spawn(Aggregator::new(self.client.clone(), config).run(CancellationToken::new()))
+        let aggregator = Aggregator::new(self.client.clone(), config);
+        let changes = aggregator.parent_changes();
+        known.iter().for_each(|name| changes.changed(ParentRef::new("test.webtroller.dev", "Policy", *name)));
+        tokio::spawn(aggregator.run(CancellationToken::new()))
     }
 
     /// Changes the spec, or creates the policy. Returns the generation.
@@ -263,23 +273,30 @@ impl Cluster {
 
     /// Waits until `Enforced` is true for the generation and these pods are listed.
     pub async fn enforced(&self, name: &str, generation: i64, pods: &[&str]) {
+        self.is_said(name, ("True", "EnforcedByAllPods"), generation, pods).await;
+    }
+
+    /// Waits until `Enforced` has this status and reason for the generation, and these pods are listed.
+    pub async fn is_said(&self, name: &str, wanted: (&str, &str), generation: i64, pods: &[&str]) {
         let status = |object: Option<&DynamicObject>| object.and_then(|o| o.data.get("status").cloned());
-        let is_enforced = |object: Option<&DynamicObject>| {
+        let is_wanted = |object: Option<&DynamicObject>| {
             let status = status(object).unwrap_or_default();
             let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-            let is_true = |c: &Value| {
-                c["type"] == "Enforced" && c["status"] == "True" && c["observedGeneration"] == generation
+            let says = |c: &Value| {
+                c["type"] == "Enforced"
+                    && (c["status"].as_str(), c["reason"].as_str()) == (Some(wanted.0), Some(wanted.1))
+                    && c["observedGeneration"] == generation
             };
             let none = Vec::new();
             let ids =
                 status["byPod"].as_array().unwrap_or(&none).iter().map(|pod| pod["id"].as_str().unwrap());
-            conditions.iter().any(is_true) && ids.eq(pods.iter().copied())
+            conditions.iter().any(says) && ids.eq(pods.iter().copied())
         };
-        let waited = timeout(LONG, await_condition(self.policies.clone(), name, is_enforced)).await;
+        let waited = timeout(LONG, await_condition(self.policies.clone(), name, is_wanted)).await;
         if !matches!(waited, Ok(Ok(_))) {
             let last = self.policies.get(name).await.unwrap();
             panic!(
-                "{name} is not enforced at {generation} by {pods:?} ({waited:?}): {:#}",
+                "{name} is not {wanted:?} at {generation} by {pods:?} ({waited:?}): {:#}",
                 last.data["status"]
             );
         }

@@ -13,6 +13,7 @@ mod cluster;
 mod judgement;
 mod prober;
 mod proxy;
+mod rolling;
 mod rollout;
 
 use std::time::{Duration, Instant};
@@ -40,7 +41,7 @@ async fn statuses_tell_the_truth_while_processes_and_requests_fail() {
     for id in ["a", "b", "c", "d", "e"] {
         processes.push(cluster.start(id, FAULTS, &[]).await);
     }
-    let second = cluster.second_aggregator();
+    let second = cluster.second_aggregator(&[]);
     phase("five processes, two aggregators", async {
         for _ in 0..3 {
             update_all(&cluster, &["a", "b", "c", "d", "e"]).await;
@@ -69,6 +70,40 @@ async fn statuses_tell_the_truth_while_processes_and_requests_fail() {
     let claims = revisions.iter().filter(|revision| revision.enforced.is_some()).count();
     println!("{judged} judgements, {} revisions, {claims} with Enforced=True", revisions.len());
     assert!(judged > 1000 && claims >= 20, "the processes have judged and been judged");
+    assert!(lies.is_empty(), "{} lies, such as {:#?}", lies.len(), lies.first());
+}
+
+/// Every reporter is killed, and with them every aggregator. One that begins later says so in the statuses of all
+/// policies that its host knows, also of one that no report is about any more; then a pod joins.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_statuses_of_policies_whose_reporters_have_all_vanished_say_so() {
+    let mut plane = control_plane().await;
+    let cluster = Cluster::new(&plane).await;
+    plane.stop(Component::ControllerManager).await.unwrap();
+    let mut processes: Vec<Process> = Vec::new();
+    for id in ["a", "b", "c"] {
+        processes.push(cluster.start(id, FAULTS, &[]).await);
+    }
+    let (before, other) = (cluster.update("p0").await, cluster.update("p1").await);
+    for (name, generation) in [("p0", before), ("p1", other)] {
+        cluster.enforced(name, generation, &["a", "b", "c"]).await;
+    }
+    processes.iter_mut().for_each(Process::kill);
+    // The third Pod object stays: nobody has noticed that its process is dead.
+    for id in ["a", "b"] {
+        cluster.delete_pod(id).await;
+    }
+    let after = cluster.update("p0").await;
+    let _aggregator = cluster.second_aggregator(&["p0", "p1"]);
+    for (name, generation) in [("p0", after), ("p1", other)] {
+        cluster.is_said(name, ("Unknown", "NoPods"), generation, &[]).await;
+    }
+    processes.push(cluster.start("d", FAULTS, &[]).await);
+    for (name, generation) in [("p0", after), ("p1", other)] {
+        cluster.enforced(name, generation, &["d"]).await;
+    }
+    let logs: Vec<Log> = processes.iter().map(Process::log).collect();
+    let (_, lies) = cluster.judge(&plane, &logs);
     assert!(lies.is_empty(), "{} lies, such as {:#?}", lies.len(), lies.first());
 }
 

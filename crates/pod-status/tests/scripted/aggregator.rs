@@ -116,6 +116,20 @@ async fn a_request_that_is_never_answered_does_not_stop_the_aggregator() {
     }
 }
 
+/// `Retry-After: 3600` on any one request: a list of the registrations, a parent, a watch that opens, the Lease.
+#[tokio::test(start_paused = true)]
+async fn an_advice_to_wait_for_an_hour_stops_the_aggregator_for_at_most_a_minute() {
+    for (code, ordinal) in [429, 503].into_iter().flat_map(|code| (0..12).map(move |at| (code, at))) {
+        let server = Server::default();
+        put_policy(&server, "p", 1);
+        put_member(&server, &run("a"), &["p"], 1);
+        server.script(std::iter::repeat_n(Fault::None, ordinal).chain([Fault::Refuse(code, 3600)]));
+        let _aggregator = start(&server, "one", &["p"]);
+        sleep(Duration::from_secs(120)).await;
+        assert!(is_true(&server, "p"), "request {ordinal} was refused with {code}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_new_term_decides_about_parents_whose_reporters_have_all_vanished() {
     let server = Server::default();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kube::core::{ApiResource, GroupVersionKind};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use pod_status::{
-    Aggregator, AggregatorConfig, ParentKey, ParentRef, PodIdentity, ReadinessTracker, Rollout, Shape,
-    readiness,
+    Aggregator, AggregatorConfig, ParentKey, ParentRef, PodIdentity, ReadinessTracker, ReporterConfig,
+    Rollout, Shape, StatusReporter, readiness,
 };
 use tokio::time::{Instant, advance, sleep};
 use tokio_util::sync::CancellationToken;
@@ -59,7 +59,77 @@ async fn the_skew_of_a_switch_is_the_time_between_the_first_and_the_last_pod() {
     assert!((number(&handle, "pod_status_switch_skew_seconds_count") - 1.0).abs() < 0.1);
     let skew = number(&handle, "pod_status_switch_skew_seconds_sum");
     assert!((6.9..7.1).contains(&skew), "{skew} s");
-    assert!(number(&handle, r#"pod_status_watch_staleness_seconds{resource="podreports"}"#) < 41.0);
+    assert!(number(&handle, r#"pod_status_watch_staleness_seconds{kind="PodReport"}"#) < 41.0);
+}
+
+/// The metrics of the guide's table: `name{label,label}` gives the name and its labels.
+fn documented() -> Vec<(String, Vec<String>)> {
+    let guide = include_str!("../../README.md");
+    let section = guide.split("\n## ").find(|section| section.starts_with("Metrics\n")).unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
+    let parts = |text: &str| {
+        let (name, labels) = text.split_once('{').unwrap_or((text, ""));
+        let labels = labels.trim_end_matches('}').split(',').filter(|label| !label.is_empty());
+        (name.to_owned(), labels.map(str::to_owned).collect())
+    };
+    names.map(parts).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_metric_of_the_guide_is_recorded_with_its_labels() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let server = Server::default();
+    put_policy(&server, "p", 1);
+    for pod in ["a", "b"] {
+        put_member(&server, &run(pod), &["p"], 1);
+    }
+    let tracker = ReadinessTracker::new(readiness::Policy::default());
+    let source = tracker.source("policies");
+    let key = ParentKey::new(parent("p"), "uid");
+    source.expect(&key, 1);
+    source.observe(&key, 1);
+    server.add_pod();
+    let identity =
+        PodIdentity::from_variables(|name| Some(name.to_lowercase().replace('_', "-")), ["webhook"]).unwrap();
+    let config = ReporterConfig::default().fence(Duration::from_secs(30));
+    let (reporter, driver) = StatusReporter::new(server.client("pod"), identity, config);
+    let _driver = tokio::spawn(driver);
+    reporter.registered().await.unwrap();
+    let identity = PodIdentity::detached("ns", "one", ["status"]);
+    let aggregator = Aggregator::new(server.client("one"), AggregatorConfig::new(&identity, coordinated));
+    aggregator.parent_changes().changed(parent("p"));
+    let _aggregator = tokio::spawn(aggregator.run(CancellationToken::new()));
+    sleep(Duration::from_secs(30)).await;
+    for pod in ["a", "b"] {
+        switch(&server, pod);
+        sleep(Duration::from_secs(3)).await;
+    }
+    assert!(is_true(&server, "p"));
+    server.cut_off("pod", true);
+    server.delete("/api/v1/namespaces/ns/pods/b");
+    sleep(Duration::from_secs(60)).await;
+    reporter.permit().check().unwrap_err();
+    let rendered = handle.render();
+    let names = documented();
+    assert!(names.len() >= 12, "{names:?}");
+    for (name, labels) in names {
+        let is_there = |line: &str| {
+            let rest = line.strip_prefix(&name).map(|rest| rest.strip_prefix("_count").unwrap_or(rest));
+            rest.is_some_and(|rest| rest.starts_with(['{', ' ']))
+                && labels.iter().all(|label| line.contains(&format!("{label}=\"")))
+        };
+        assert!(rendered.lines().any(is_there), "{name} {labels:?} is not in\n{rendered}");
+    }
+    for expected in [
+        r#"pod_status_report_writes_total{verb="apply",code="2xx"}"#,
+        r#"pod_status_report_writes_total{verb="apply",code="none"}"#,
+        r#"pod_status_members{state="active"} 1"#,
+    ] {
+        assert!(rendered.contains(expected), "{expected} is not in\n{rendered}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
