@@ -35,7 +35,8 @@ const OPERATOR: Doors = &[
     ("events", &["api"]),
     ("handle", &["api", "config"]),
     ("migrate", &["api", "cli", "enforce"]),
-    ("runtime", &["api", "audit", "cli", "controller", "enforce", "events", "handle", "migrate"]),
+    ("progress", &[]),
+    ("runtime", &["api", "audit", "cli", "controller", "enforce", "events", "handle", "migrate", "progress"]),
     ("yaml", &[]),
 ];
 
