@@ -16,6 +16,7 @@
 //! assert!(handle.current().policies.is_empty());
 //! ```
 
+mod api_error;
 pub mod audit;
 pub mod cli;
 pub mod config;

@@ -18,6 +18,8 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 
+use crate::api_error::reason;
+
 use graph::{Node, Walk};
 use reader::Reader;
 
@@ -136,7 +138,8 @@ async fn report(args: &ProgressArgs, client: kube::Client) -> Result<Report, Vec
         .filter(|(kind, name)| !kind.is_empty() && !name.is_empty())
         .ok_or_else(|| vec![format!("{} is not KIND/NAME, as in deployment/web", args.object)])?;
     let reader = Reader::connect(client).await;
-    let reader = reader.map_err(|error| vec![format!("the kinds of the cluster are not known: {error}")])?;
+    let reader = reader
+        .map_err(|error| vec![format!("the kinds of the cluster are not known: {}", reason(&error))])?;
     let kind = reader.kinds.named(kind).map_err(|message| vec![message])?.clone();
     let namespace = args.namespace.clone().unwrap_or_else(|| reader.default_namespace().to_owned());
     let namespace = kind.namespaced.then_some(namespace.as_str());

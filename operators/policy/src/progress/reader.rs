@@ -9,6 +9,8 @@ use kube::{Client, ResourceExt};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::api_error::reason;
+
 use super::finding::text;
 use super::kinds::{Kind, Kinds};
 
@@ -81,7 +83,7 @@ impl Reader {
     /// The object, or `None` when there is none, or when it cannot be read, which is a problem then.
     pub(super) async fn get(&mut self, kind: &Kind, namespace: Option<&str>, name: &str) -> Option<Value> {
         let api = api(&self.client, kind, namespace);
-        let read = api.get_opt(name).await.map_err(|error| error.to_string());
+        let read = api.get_opt(name).await.map_err(|error| reason(&error));
         let value = read
             .and_then(|found| found.map(serde_json::to_value).transpose().map_err(|error| error.to_string()));
         value.unwrap_or_else(|error| {
@@ -121,7 +123,7 @@ impl Reader {
                 events
             }
             Err(error) => {
-                self.problems.insert(format!("Events in {namespace} cannot be read: {error}"));
+                self.problems.insert(format!("Events in {namespace} cannot be read: {}", reason(&error)));
                 Vec::new()
             }
         }
@@ -147,7 +149,7 @@ async fn pages(client: &Client, kind: &Kind, namespace: Option<&str>) -> (Page, 
             Ok(page) => page,
             // A kind that has gone since it was discovered has no objects.
             Err(kube::Error::Api(status)) if status.code == 404 => return (objects, None),
-            Err(error) => return (objects, Some(format!("{called} cannot be listed: {error}"))),
+            Err(error) => return (objects, Some(format!("{called} cannot be listed: {}", reason(&error)))),
         };
         let next = page.metadata.continue_.clone().filter(|next| !next.is_empty());
         objects.extend(page.items.into_iter().map(|object| Listed::of(kind, &object)));
