@@ -106,6 +106,13 @@ pub struct CompileError {
     pub location: String,
 }
 
+impl EvalError {
+    /// The error of an embedder's engine: an error, or a text.
+    pub fn foreign(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Foreign(error.into())
+    }
+}
+
 impl From<Unreadable> for EvalError {
     fn from(Unreadable: Unreadable) -> Self {
         Self::Unreadable
@@ -138,6 +145,9 @@ pub enum EvalError {
     #[cfg(feature = "regorus")]
     #[error("regorus: {0}")]
     Regorus(String),
+    /// The engine of an embedder could not answer; the error is its own, see [`EvalError::foreign`].
+    #[error(transparent)]
+    Foreign(Box<dyn std::error::Error + Send + Sync>),
     /// The engine panicked: a defect of the engine, which says more on standard error.
     #[error("the policy's engine failed: report it with the template and the object")]
     EngineFailed,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use constraint_framework::IngestError;
 use constraint_framework::api::{Constraint, FieldErrors};
-use constraint_framework::driver::{Budget, CompileError, Driver, Program, RegoDriver};
+use constraint_framework::driver::{Budget, Case, CompileError, Driver, EvalError, Program, RegoDriver};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
-use constraint_framework::review::{Document, EnforcementPoint, Review};
+use constraint_framework::review::{Document, EnforcementPoint, Finding, Review};
 use constraint_framework::target::{AdmissionTarget, InventoryPathError, MatchError, Matcher, Route, Target};
 use serde_json::{Value, json};
 
@@ -242,4 +242,61 @@ fn each_target_has_an_inventory_of_its_own() {
     assert_eq!(said(&builder), "[whale] both\n[pea] green");
     let policies = builder.build();
     assert_eq!((policies.inventory(&AdmissionTarget).len(), policies.inventory(&Peas).len()), (1, 1));
+}
+
+/// A language of one sentence: it has no answer.
+#[derive(Debug)]
+struct Silence;
+
+impl Driver for Silence {
+    fn engine(&self) -> &str {
+        "Silence"
+    }
+
+    fn compile(&self, _: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+        Ok(Arc::new(Self))
+    }
+}
+
+impl Program for Silence {
+    fn evaluate(&self, _: &Case<'_>, _: &Budget) -> Result<Vec<Finding>, EvalError> {
+        Err(EvalError::foreign("silence has no answer"))
+    }
+}
+
+#[test]
+fn an_embedder_has_enforcement_points_and_errors_of_its_own() {
+    const GATE: EnforcementPoint = EnforcementPoint::new("gate.example");
+    let scoped = json!({
+        "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "Quiet", "metadata": {"name": "quiet"},
+        "spec": {"enforcementAction": "scoped", "scopedEnforcementActions": [
+            {"action": "deny", "enforcementPoints": [{"name": "gate.example"}]},
+            {"action": "warn", "enforcementPoints": [{"name": "*"}]}]}
+    });
+    let template = json!({
+        "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": "quiet"},
+        "spec": {
+            "crd": {"spec": {"names": {"kind": "Quiet"}}},
+            "targets": [{"target": "letters.example", "code": [{"engine": "Silence", "source": {}}]}]
+        }
+    });
+    let compiler =
+        || Compiler::new([Arc::new(Letters) as Arc<dyn Target>], [Arc::new(Silence) as Arc<dyn Driver>]);
+    let put = |compiler: Compiler| {
+        let mut builder = PolicySetBuilder::new(compiler);
+        builder.put_template(&template).unwrap();
+        builder.put_constraint(Constraint::from_value(&scoped).unwrap()).map(|_| builder.build())
+    };
+    let refused = put(compiler()).unwrap_err().to_string();
+    assert!(refused.contains("not \"gate.example\""), "{refused}");
+
+    let policies = put(compiler().with_enforcement_points([GATE])).unwrap();
+    let mut review = Review::default();
+    "letters.example".clone_into(&mut review.target);
+    let at = |point| policies.review(&review, point, &Budget::default());
+    assert!(at(GATE).denial().contains("silence has no answer"), "{}", at(GATE).denial());
+    assert_eq!(at(GATE).warnings().len(), 1);
+    // The other points know nothing of the first action, and `*` means them too.
+    assert!(!at(EnforcementPoint::AUDIT).is_denied());
+    assert_eq!(at(EnforcementPoint::AUDIT).warnings().len(), 1);
 }

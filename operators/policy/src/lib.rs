@@ -3,7 +3,8 @@
 //! The rooms, and who may enter which: [`enforce`] asks for verdicts, [`controller`] brings policies in, both meet in
 //! [`handle`] and never see each other; both read what [`config`] says about Configs and SyncSets; [`audit`] judges what is in
 //! the cluster; [`events`] stores what the webhook and the audit find as Kubernetes Events; [`cli`] works on files and touches no
-//! cluster; [`migrate`] compares a cluster's Gatekeeper with this; [`runtime`] puts the rooms together into processes, and nobody uses it.
+//! cluster; [`migrate`] compares a cluster's Gatekeeper with this; [`progress`] explains why an object does not come further;
+//! [`runtime`] puts the rooms together into processes, and nobody uses it.
 //!
 //! ```
 //! use constraint_framework::policyset::{Compiler, PolicySetBuilder};
@@ -24,5 +25,6 @@ pub mod enforce;
 pub mod events;
 pub mod handle;
 pub mod migrate;
+pub mod progress;
 pub mod runtime;
 pub mod yaml;

@@ -28,6 +28,7 @@ use crate::cli::StandardInput;
 use crate::controller::{InstallError, UninstallError};
 use crate::enforce::{ExemptNamespaces, LabelGuard, Webhook};
 use crate::migrate::MigrateCommand;
+use crate::progress::ProgressArgs;
 
 /// Every request has been answered when the process ends; threads beyond that have nobody to answer.
 const LAST_THREADS: Duration = Duration::from_secs(1);
@@ -156,6 +157,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
         ))),
         Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
         Command::Audit(args) => on_runtime(cluster::audit_once(&args)),
+        Command::ExplainProgress(args) => on_runtime(explain_progress(&args)),
         Command::Migrate(MigrateCommand::Check(args)) => on_runtime(migrate::check(&args)),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {
@@ -165,6 +167,12 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
             }
         }),
     }
+}
+
+/// `webtroller explain-progress`, in the cluster of the current kubeconfig.
+async fn explain_progress(args: &ProgressArgs) -> Result<ExitCode, RunError> {
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+    crate::progress::explain_progress(args, cluster::connect, &mut out, &mut err).await.map(ExitCode::from)
 }
 
 fn on_runtime(command: impl Future<Output = Result<ExitCode, RunError>>) -> Result<ExitCode, RunError> {

@@ -36,9 +36,21 @@ const OPERATOR: Doors = &[
     ("events", &["api", "api_error"]),
     ("handle", &["api", "config"]),
     ("migrate", &["api", "cli", "enforce"]),
+    ("progress", &["api_error"]),
     (
         "runtime",
-        &["api", "api_error", "audit", "cli", "controller", "enforce", "events", "handle", "migrate"],
+        &[
+            "api",
+            "api_error",
+            "audit",
+            "cli",
+            "controller",
+            "enforce",
+            "events",
+            "handle",
+            "migrate",
+            "progress",
+        ],
     ),
     ("yaml", &[]),
 ];

@@ -31,6 +31,8 @@ struct TemplateParts {
     target: Arc<dyn Target>,
     programs: Programs,
     crds: Arc<ConstraintCrds>,
+    /// The enforcement points that constraints can name.
+    points: Arc<[EnforcementPoint]>,
     own: OwnParts,
 }
 
@@ -101,6 +103,7 @@ impl CompiledTemplate {
         target: Arc<dyn Target>,
         programs: Programs,
         crds: Arc<ConstraintCrds>,
+        points: Arc<[EnforcementPoint]>,
     ) -> Self {
         Self(Arc::new(TemplateParts {
             constraint_kind: template.constraint_kind().to_owned(),
@@ -108,6 +111,7 @@ impl CompiledTemplate {
             target,
             programs,
             crds,
+            points,
             own: OwnParts {
                 short_names: template.spec.crd.spec.names.short_names.clone(),
                 labels: template.metadata.labels.clone(),
@@ -188,7 +192,7 @@ impl CompiledTemplate {
         constraint: &Constraint,
     ) -> Result<CompiledConstraint, IngestError> {
         let spec = ConstraintSpec::from_value(&self.complete(constraint)?)?;
-        let (enforcement, matcher) = common_parts(&spec, self.0.target.as_ref())?;
+        let (enforcement, matcher) = common_parts(&spec, self.0.target.as_ref(), &self.0.points)?;
         Ok(CompiledConstraint {
             id: constraint.id.clone(),
             metadata: constraint.metadata.clone(),
@@ -232,8 +236,9 @@ impl CompiledTemplate {
 pub(super) fn common_parts(
     spec: &ConstraintSpec,
     target: &dyn Target,
+    points: &[EnforcementPoint],
 ) -> Result<(Enforcement, Box<dyn Matcher>), FieldErrors> {
-    let enforcement = Enforcement::compile(spec);
+    let enforcement = Enforcement::compile(spec, points);
     let asked = contained(|| target.matcher(spec.match_spec.as_ref()));
     let matcher = asked.unwrap_or_else(|| Err(FieldError::new("/spec/match", TARGET_FAILED).into()));
     match (enforcement, matcher) {

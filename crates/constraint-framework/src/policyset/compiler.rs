@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::api::{Constraint, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors};
 use crate::driver::{CelDriver, Driver, Listener, RegoDriver};
 use crate::error::IngestError;
+use crate::review::EnforcementPoint;
 use crate::target::{AdmissionTarget, ConstraintCrds, CrdError, CrdParts, Target};
 
 use super::compiled::{CompiledTemplate, Programs, common_parts};
@@ -19,6 +20,8 @@ pub struct Compiler {
     drivers: Arc<[Arc<dyn Driver>]>,
     /// Whether all code of a template is compiled, or only that which decides.
     compares: bool,
+    /// The enforcement points that constraints can name.
+    points: Arc<[EnforcementPoint]>,
 }
 
 #[derive(Debug)]
@@ -48,7 +51,15 @@ impl Compiler {
             targets: targets.into_iter().map(KnownTarget::new).collect(),
             drivers: drivers.into_iter().collect(),
             compares: false,
+            points: Arc::new(EnforcementPoint::GATEKEEPER),
         }
+    }
+
+    /// The same, with enforcement points of an embedder beside Gatekeeper's; `*` in a constraint means them too.
+    #[must_use]
+    pub fn with_enforcement_points(mut self, points: impl IntoIterator<Item = EnforcementPoint>) -> Self {
+        self.points = self.points.iter().copied().chain(points).collect();
+        self
     }
 
     /// The same targets with the drivers of one engine, `Rego` or `K8sNativeValidation`: templates without code for it
@@ -84,7 +95,13 @@ impl Compiler {
         let known = self.target(template)?;
         known.crds().check(&parts(template)).map_err(refused)?;
         let programs = self.programs(template)?;
-        Ok(CompiledTemplate::new(template, known.target.clone(), programs, known.crds().clone()))
+        Ok(CompiledTemplate::new(
+            template,
+            known.target.clone(),
+            programs,
+            known.crds().clone(),
+            self.points.clone(),
+        ))
     }
 
     /// The constraint CRD of a template, as a JSON object ready to be applied.
@@ -101,7 +118,7 @@ impl Compiler {
     /// # Errors
     /// Everything that is wrong with either.
     pub fn check_constraint(&self, constraint: &Constraint, target: &dyn Target) -> Result<(), FieldErrors> {
-        common_parts(&ConstraintSpec::from_value(&constraint.spec)?, target).map(drop)
+        common_parts(&ConstraintSpec::from_value(&constraint.spec)?, target, &self.points).map(drop)
     }
 
     fn target(&self, template: &ConstraintTemplate) -> Result<&KnownTarget, IngestError> {

@@ -48,13 +48,13 @@ impl Action {
 // === impl Enforcement ===
 
 impl Enforcement {
-    /// Compiles the enforcement fields of a constraint.
+    /// Compiles the enforcement fields of a constraint that may name the points in `known`.
     ///
     /// # Errors
     /// Every unknown action or enforcement point, and a `scoped` constraint that lists none.
-    pub fn compile(spec: &ConstraintSpec) -> Result<Self, FieldErrors> {
+    pub fn compile(spec: &ConstraintSpec, known: &[EnforcementPoint]) -> Result<Self, FieldErrors> {
         match spec.enforcement_action.as_deref().unwrap_or("deny") {
-            "scoped" => Self::compile_scoped(spec),
+            "scoped" => Self::compile_scoped(spec, known),
             word => Action::parse(word).map(Self::Everywhere).ok_or_else(|| {
                 let rule = format!("must be deny, dryrun, warn or scoped, not {word:?}");
                 FieldError::new("/spec/enforcementAction", rule).into()
@@ -80,7 +80,7 @@ impl Enforcement {
         }
     }
 
-    fn compile_scoped(spec: &ConstraintSpec) -> Result<Self, FieldErrors> {
+    fn compile_scoped(spec: &ConstraintSpec, known: &[EnforcementPoint]) -> Result<Self, FieldErrors> {
         let mut errors = Vec::new();
         let mut scoped = BTreeSet::new();
         let list = "/spec/scopedEnforcementActions";
@@ -98,9 +98,10 @@ impl Enforcement {
                 errors.push(FieldError::new(format!("{pointer}/enforcementPoints"), "must not be empty"));
             }
             for (index, named) in entry.enforcement_points.iter().enumerate() {
-                let points = EnforcementPoint::named(&named.name);
+                let points = EnforcementPoint::named(&named.name, known);
                 if points.is_empty() {
-                    let rule = format!("must be *, {}, not {:?}", EnforcementPoint::names(), named.name);
+                    let names = EnforcementPoint::names(known);
+                    let rule = format!("must be *, {names}, not {:?}", named.name);
                     errors.push(FieldError::new(format!("{pointer}/enforcementPoints/{index}/name"), rule));
                 }
                 scoped.extend(points.into_iter().zip(action.into_iter().cycle()));
@@ -119,7 +120,7 @@ mod tests {
 
     fn compile(spec: serde_json::Value) -> Result<Enforcement, String> {
         let spec: ConstraintSpec = serde_json::from_value(spec).unwrap();
-        Enforcement::compile(&spec).map_err(|errors| errors.to_string())
+        Enforcement::compile(&spec, &EnforcementPoint::GATEKEEPER).map_err(|errors| errors.to_string())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where a verdict is asked for.
 
-/// A place that asks for verdicts and acts on them. The names are Gatekeeper's.
+/// A place that asks for verdicts and acts on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EnforcementPoint(&'static str);
 
@@ -14,19 +14,26 @@ impl EnforcementPoint {
     /// A generated ValidatingAdmissionPolicy.
     pub const VAP: Self = Self("vap.k8s.io");
 
-    const ALL: [Self; 4] = [Self::WEBHOOK, Self::AUDIT, Self::GATOR, Self::VAP];
+    /// The points of Gatekeeper, which every constraint can name.
+    pub const GATEKEEPER: [Self; 4] = [Self::WEBHOOK, Self::AUDIT, Self::GATOR, Self::VAP];
+
+    /// A point of an embedder, under the name that manifests use. Constraints whose actions are scoped can name it when
+    /// the compiler knows it: [`Compiler::with_enforcement_points`](crate::policyset::Compiler::with_enforcement_points).
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
 
     /// The name that manifests use.
     pub const fn name(self) -> &'static str {
         self.0
     }
 
-    /// The points that a name in a manifest stands for: one, all for `*`, none for an unknown name.
-    pub(crate) fn named(name: &str) -> Vec<Self> {
-        Self::ALL.into_iter().filter(|point| name == "*" || name == point.0).collect()
+    /// The points among `known` that a name in a manifest stands for: one, all for `*`, none for an unknown name.
+    pub(crate) fn named(name: &str, known: &[Self]) -> Vec<Self> {
+        known.iter().copied().filter(|point| name == "*" || name == point.0).collect()
     }
 
-    pub(crate) fn names() -> String {
-        Self::ALL.map(Self::name).join(", ")
+    pub(crate) fn names(known: &[Self]) -> String {
+        known.iter().map(|point| point.0).collect::<Vec<_>>().join(", ")
     }
 }

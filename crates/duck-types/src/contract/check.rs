@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::compare::{Comparison, Direction, Place};
+use super::compare::{Comparison, Place};
 use super::report::{Problem, Report, Unverified, Violation};
 use super::schema::{Additional, METADATA, Node};
-use super::{FieldSpec, Shape};
+use super::{FieldSpec, FieldUse, Shape};
 use crate::path::pointer;
 use crate::{DuckPath, Endpoint};
 
@@ -24,7 +24,8 @@ pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
     let found = found.filter(|_| served.iter().any(|name| name == version));
     let Some((index, found)) = found.and_then(|index| Some((index, versions.get(index)?))) else {
         let problem = Problem::NotServed { version: version.to_owned(), served };
-        let violation = Violation { at: String::new(), schema: "/spec/versions".to_owned(), problem };
+        let (at, schema) = (String::new(), "/spec/versions".to_owned());
+        let violation = Violation { at, schema, field_use: None, problem };
         return Report { violations: vec![violation], unverified: Vec::new() };
     };
     let has_status = found.pointer("/subresources/status").is_some();
@@ -36,13 +37,14 @@ pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
             report.violations.push(Violation {
                 at: field.path.to_string(),
                 schema: format!("/spec/versions/{index}/subresources"),
+                field_use: Some(FieldUse::Write),
                 problem: Problem::NoStatusSubresource,
             });
         }
         let Some(schema) = schema else {
             let reason = "the version has no schema".to_owned();
             let at = field.path.to_string();
-            report.unverified.push(Unverified { at, schema: schema_at.clone(), reason });
+            report.unverified.push(Unverified { at, schema: schema_at.clone(), field_use: None, reason });
             continue;
         };
         report.extend(check_field(schema, &schema_at, field, fields));
@@ -58,7 +60,7 @@ pub(crate) fn served(crd: &Value) -> Vec<String> {
 }
 
 fn check_field(schema: &Value, schema_at: &str, field: &FieldSpec, all: &[FieldSpec]) -> Report {
-    let directions = [(Direction::Read, &field.read), (Direction::Write, &field.write)];
+    let directions = [(FieldUse::Read, &field.read), (FieldUse::Write, &field.write)];
     let mut report = Report::default();
     for (direction, shape) in directions {
         let Some(shape) = shape else { continue };
@@ -66,7 +68,7 @@ fn check_field(schema: &Value, schema_at: &str, field: &FieldSpec, all: &[FieldS
             |at: &str| field.list_maps.iter().find(|list| list.path == at).map(|list| list.keys.clone());
         let mut comparison = Comparison::new(direction, &keys);
         walk(&mut comparison, Node::root(schema), schema_at, field, shape);
-        if direction == Direction::Write {
+        if direction == FieldUse::Write {
             parents(&mut comparison, Node::root(schema), schema_at, field, all);
         }
         report.extend(comparison.report);
@@ -94,14 +96,14 @@ fn walk(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldS
     let mut node = root;
     let mut rest = field.path.segments();
     while let Some(segment) = rest.next() {
-        if to.direction == Direction::Write && node.text("x-kubernetes-map-type") == Some("atomic") {
+        if to.direction == FieldUse::Write && node.text("x-kubernetes-map-type") == Some("atomic") {
             to.violate(&at, Problem::Atomic);
         }
         let Some((next, keyword)) = step(node, &segment, at.object.is_empty()) else {
             let here = at.undeclared(&segment);
             return match node.additional() {
                 Additional::Any(_) if rest.len() == 0 => to.any_value(Node::root(shape.schema()), &here),
-                Additional::Any(_) if to.direction == Direction::Write => to.violate(&here, Problem::Pruned),
+                Additional::Any(_) if to.direction == FieldUse::Write => to.violate(&here, Problem::Pruned),
                 _ if node.preserves() => {
                     let reason = "x-kubernetes-preserve-unknown-fields: the schema does not declare it";
                     to.unverified(&here, reason);
@@ -151,7 +153,7 @@ fn undeclared(to: &mut Comparison<'_>, node: Node<'_>, at: &Place, here: &Place,
             let schema = types.into_iter().collect::<Vec<_>>().join(" or ");
             to.violate(at, Problem::Type { contract: "object".to_owned(), schema });
         }
-        _ if to.direction == Direction::Read && field.optional => {}
+        _ if to.direction == FieldUse::Read && field.optional => {}
         _ => to.violate(here, Problem::Missing),
     }
 }

@@ -6,15 +6,9 @@
 
 use serde_json::Value;
 
-use super::report::{Problem, Report, Unverified, Violation};
+use super::report::{FieldUse, Problem, Report, Unverified, Violation};
 use super::schema::{Additional, BOUNDS, Node};
 use crate::path::pointer;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Read,
-    Write,
-}
 
 /// The place of a comparison: in the object, with `*` for any element, and in the document of the schema.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +50,7 @@ impl Place {
 
 /// Collects the findings of one comparison.
 pub(crate) struct Comparison<'k> {
-    pub(crate) direction: Direction,
+    pub(crate) direction: FieldUse,
     /// The keys of the list at a pointer from the field.
     pub(crate) keys: &'k dyn Fn(&str) -> Option<Vec<String>>,
     pub(crate) report: Report,
@@ -65,18 +59,24 @@ pub(crate) struct Comparison<'k> {
 }
 
 impl<'k> Comparison<'k> {
-    pub(crate) fn new(direction: Direction, keys: &'k dyn Fn(&str) -> Option<Vec<String>>) -> Self {
+    pub(crate) fn new(direction: FieldUse, keys: &'k dyn Fn(&str) -> Option<Vec<String>>) -> Self {
         Self { direction, keys, report: Report::default(), around: Vec::new() }
     }
 
     pub(crate) fn violate(&mut self, at: &Place, problem: Problem) {
-        let violation = Violation { at: at.object.clone(), schema: at.schema.clone(), problem };
+        let (pointer, schema) = (at.object.clone(), at.schema.clone());
+        let violation = Violation { at: pointer, schema, field_use: Some(self.direction), problem };
         self.report.violations.push(violation);
     }
 
     pub(crate) fn unverified(&mut self, at: &Place, reason: &str) {
         let (pointer, schema, reason) = (at.object.clone(), at.schema.clone(), reason.to_owned());
-        self.report.unverified.push(Unverified { at: pointer, schema, reason });
+        self.report.unverified.push(Unverified {
+            at: pointer,
+            schema,
+            field_use: Some(self.direction),
+            reason,
+        });
     }
 
     fn outer(&self) -> &'static str {
@@ -84,7 +84,7 @@ impl<'k> Comparison<'k> {
     }
 
     fn is_write(&self) -> bool {
-        self.direction == Direction::Write
+        self.direction == FieldUse::Write
     }
 
     /// The side that must be contained, and the side that must contain it.
@@ -143,7 +143,7 @@ impl<'k> Comparison<'k> {
         };
         let (inner, outer) = self.sides(crd, ours);
         let fits = match (inner.types(), outer.types()) {
-            (_, None) => self.direction == Direction::Read,
+            (_, None) => self.direction == FieldUse::Read,
             (None, Some(_)) => false,
             (Some(inner), Some(outer)) => {
                 inner.iter().all(|one| outer.contains(one) || (*one == "integer" && outer.contains("number")))

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::compare::{Comparison, Direction, Place};
+use super::FieldUse;
+use super::compare::{Comparison, Place};
 use super::report::Report;
 use super::schema::Node;
 use super::{ContractSpec, FieldSpec, Scope, Shape};
@@ -100,12 +101,12 @@ fn fields(version: &str, old: &[FieldSpec], new: &[FieldSpec], changes: &mut Vec
         let mut report = Report::default();
         let mut more = false;
         for (direction, old, new) in
-            [(Direction::Read, &before.read, &field.read), (Direction::Write, &before.write, &field.write)]
+            [(FieldUse::Read, &before.read, &field.read), (FieldUse::Write, &before.write, &field.write)]
         {
             match (old, new) {
                 (None, Some(_)) => {
                     more = true;
-                    let verb = if direction == Direction::Read { "read" } else { "written" };
+                    let verb = if direction == FieldUse::Read { "read" } else { "written" };
                     push(field.path.to_string(), Effect::Breaking, format!("now {verb} as well"));
                 }
                 (Some(old), Some(new)) => report.extend(shapes(direction, old, new, field)),
@@ -154,7 +155,7 @@ fn joined(fields: &[FieldSpec]) -> Vec<FieldSpec> {
 
 /// A definition that keeps the old shape admits, at best, exactly that shape: so the old shape takes the place of
 /// the schema.
-fn shapes(direction: Direction, old: &Shape, new: &Shape, field: &FieldSpec) -> Report {
+fn shapes(direction: FieldUse, old: &Shape, new: &Shape, field: &FieldSpec) -> Report {
     let keys = |_: &str| None;
     let mut comparison = Comparison::new(direction, &keys);
     let at = Place { object: field.path.to_string(), ..Place::default() };

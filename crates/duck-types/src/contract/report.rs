@@ -36,9 +36,22 @@ pub struct Violation {
     pub at: String,
     /// JSON pointer in the CustomResourceDefinition.
     pub schema: String,
+    /// The use of the field that breaks; `None` when the whole definition is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_use: Option<FieldUse>,
     /// The kind of the violation.
     #[serde(serialize_with = "as_text")]
     pub problem: Problem,
+}
+
+/// What a contract does with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldUse {
+    /// It is read: each value that the API server may hold must be understood.
+    Read,
+    /// It is written: each value that is sent must be accepted and kept.
+    Write,
 }
 
 /// A place that cannot be verified.
@@ -49,6 +62,9 @@ pub struct Unverified {
     pub at: String,
     /// JSON pointer in the CustomResourceDefinition.
     pub schema: String,
+    /// The use of the field; `None` for both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_use: Option<FieldUse>,
     /// The reason.
     pub reason: String,
 }
@@ -152,6 +168,15 @@ impl Report {
     pub(crate) fn extend(&mut self, other: Self) {
         self.violations.extend(other.violations);
         self.unverified.extend(other.unverified);
+    }
+}
+
+impl fmt::Display for FieldUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "reading",
+            Self::Write => "writing",
+        })
     }
 }
 

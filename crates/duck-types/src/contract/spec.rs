@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::check::{check_crd, served};
 use super::discovery::labelled_versions;
 use super::report::{Problem, Report, Unverified, Violation};
-use super::{ContractChange, DiscoverError, FieldSpec, Provider};
+use super::{ContractChange, DiscoverError, FieldSpec, Impact, Provider};
 
 /// The scope of the objects that keep a contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl ContractSpec {
         let mut report = Report::default();
         if let Err(error) = self.discover(crd) {
             let (at, schema) = (String::new(), "/metadata/labels".to_owned());
-            report.unverified.push(Unverified { at, schema, reason: error.to_string() });
+            report.unverified.push(Unverified { at, schema, field_use: None, reason: error.to_string() });
         }
         self.check_scope(crd, &mut report);
         let served = served(crd);
@@ -109,7 +109,7 @@ impl ContractSpec {
                 } else {
                     let problem = Problem::NotServed { version, served: served.clone() };
                     let schema = format!("/metadata/labels/{}~1{}", self.label_prefix, contract.name);
-                    report.violations.push(Violation { at: String::new(), schema, problem });
+                    report.violations.push(Violation { at: String::new(), schema, field_use: None, problem });
                 }
             }
         }
@@ -126,7 +126,7 @@ impl ContractSpec {
         if !fits {
             let problem = Problem::Scope { wanted: self.scope, found: found.to_owned() };
             let (at, schema) = (String::new(), "/spec/scope".to_owned());
-            report.violations.push(Violation { at, schema, problem });
+            report.violations.push(Violation { at, schema, field_use: None, problem });
         }
     }
 
@@ -134,5 +134,14 @@ impl ContractSpec {
     #[must_use]
     pub fn diff(&self, new: &Self) -> Vec<ContractChange> {
         super::difference::diff(self, new)
+    }
+
+    /// The effect of the change from this contract to `new` on one provider, a CustomResourceDefinition (v1, as JSON).
+    ///
+    /// [`diff`](Self::diff) assumes a provider that does no more than the old contract asks for; a definition may do
+    /// more, less, or keep a version that did not change.
+    #[must_use]
+    pub fn impact(&self, new: &Self, crd: &Value) -> Impact {
+        super::impact::impact(self, new, crd)
     }
 }

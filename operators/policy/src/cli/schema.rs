@@ -55,8 +55,8 @@ pub enum SchemaCommand {
 pub enum ContractCommand {
     /// Check that CRDs keep the versions of the contract that their labels claim.
     Check(ContractCheckArgs),
-    /// Compare two contracts, for those who provide them.
-    Diff(DiffArgs),
+    /// Compare two contracts: for everybody who keeps the old one, or for the CRDs that are named.
+    Diff(ContractDiffArgs),
 }
 
 /// What to check against a contract.
@@ -68,6 +68,30 @@ pub struct ContractCheckArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// How to print findings.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Format,
+}
+
+const CONTRACT_DIFF_EXAMPLES: &str = "\
+Examples:
+  # Does everybody who keeps the old contract keep the new one?
+  webtroller schema contract diff old.yaml new.yaml
+
+  # Which of these providers break, in which fields, for reading or for writing?
+  webtroller schema contract diff old.yaml new.yaml providers/*.yaml";
+
+/// The contracts to compare.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = CONTRACT_DIFF_EXAMPLES)]
+pub struct ContractDiffArgs {
+    /// The contract that is in force.
+    pub old: PathBuf,
+    /// The contract to come.
+    pub new: PathBuf,
+    /// CRDs that claim the contract, as YAML or JSON; `-` is standard input. Only what the change breaks in them is reported.
+    #[arg(value_name = "CRD")]
+    pub providers: Vec<PathBuf>,
+    /// How to print changes.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
 }
@@ -174,7 +198,12 @@ pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err:
             })
         }
         SchemaCommand::Contract(ContractCommand::Diff(args)) => {
-            contract::diff(args, input).and_then(|report| print(&report, args.output, out))
+            contract::diff(args, input).and_then(|report| {
+                let done = print(&report, args.output, out);
+                // A reader that is gone cannot be told anything.
+                let _ = mention(&report, err);
+                done
+            })
         }
         SchemaCommand::Merge(args) => match merge::run(args, input) {
             Ok(merge::Outcome::Merged(schema)) => write_schema(&schema, out).map(|()| CLEAN),

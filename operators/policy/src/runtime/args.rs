@@ -16,6 +16,7 @@ use crate::cli::{
 use crate::enforce::ExemptNamespaces;
 use crate::events::EventPlace;
 use crate::migrate::MigrateCommand;
+use crate::progress::ProgressArgs;
 
 pub use super::audit_args::AuditArgs;
 
@@ -69,6 +70,8 @@ pub enum Command {
     Test(TestArgs),
     /// Explain why constraints find violations in objects, or none.
     Explain(ExplainArgs),
+    /// Explain why an object in the cluster does not come further, whatever its kind.
+    ExplainProgress(ProgressArgs),
     /// Print the objects that workloads in files would create.
     Expand(ExpandArgs),
     /// Validate a package as a KRM function: a ResourceList in, and out again with results.

@@ -1,13 +1,14 @@
 //! `schema contract`: checks CRDs against a contract between controllers, and compares two versions of a contract.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use duck_types::contract::{ContractSpec, Effect};
+use duck_types::contract::{ContractSpec, Effect, Impact, Violation};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::report::{Level, Note, Report};
 use super::source::{self, Content, Source, SourceError, Standard};
-use super::{ContractCheckArgs, DiffArgs};
+use super::{ContractCheckArgs, ContractDiffArgs};
 
 pub(super) fn check(args: &ContractCheckArgs, input: &mut Standard<'_>) -> Result<Report, SourceError> {
     let (_, contract) = contract(&args.contract, input)?;
@@ -29,30 +30,29 @@ pub(super) fn check(args: &ContractCheckArgs, input: &mut Standard<'_>) -> Resul
 
 fn notes(contract: &ContractSpec, crd: &serde_json::Value, source: &Source) -> Vec<Note> {
     let found = contract.check_crd(crd);
-    let note = |level, rule, pointer: &str, text: String| Note {
-        level,
-        file: source.file.clone(),
-        others: Vec::new(),
-        line: source.line,
-        subject: source.subject.clone(),
-        pointer: pointer.to_owned(),
-        rule,
-        text,
-    };
-    let violations = found
-        .violations
-        .iter()
-        .map(|violation| note(Level::Error, "contract-violated", &violation.schema, violation.to_string()));
+    let violations = found.violations.iter().map(|violation| {
+        note(source, Level::Error, "contract-violated", &violation.schema, violation.to_string())
+    });
     let unverified = found.unverified.iter().map(|unverified| {
-        note(Level::Warning, "contract-unverified", &unverified.schema, unverified.to_string())
+        note(source, Level::Warning, "contract-unverified", &unverified.schema, unverified.to_string())
     });
     violations.chain(unverified).collect()
 }
 
-pub(super) fn diff(args: &DiffArgs, input: &mut Standard<'_>) -> Result<Report, SourceError> {
+pub(super) fn diff(args: &ContractDiffArgs, input: &mut Standard<'_>) -> Result<Report, SourceError> {
     let (_, old) = contract(&args.old, input)?;
     let (file, new) = contract(&args.new, input)?;
-    let changes = old.diff(&new);
+    let mut report = match args.providers.as_slice() {
+        [] => for_everybody(&old, &new, &file),
+        providers => for_providers(&old, &new, providers, input),
+    };
+    report.settle();
+    Ok(report)
+}
+
+/// The changes for a provider that does exactly what the old contract asks for.
+fn for_everybody(old: &ContractSpec, new: &ContractSpec, file: &str) -> Report {
+    let changes = old.diff(new);
     let breaking = changes.iter().filter(|change| change.effect == Effect::Breaking).count();
     let unverified = changes.iter().filter(|change| change.effect == Effect::Unverified).count();
     let verdict = match (breaking, unverified) {
@@ -68,7 +68,7 @@ pub(super) fn diff(args: &DiffArgs, input: &mut Standard<'_>) -> Result<Report, 
             Effect::Unverified => Level::Warning,
             Effect::Compatible => Level::Note,
         },
-        file: file.clone(),
+        file: file.to_owned(),
         others: Vec::new(),
         line: 1,
         subject: Some(change.version.clone()),
@@ -80,9 +80,89 @@ pub(super) fn diff(args: &DiffArgs, input: &mut Standard<'_>) -> Result<Report, 
             format!("{}: {}", change.at, change.message)
         },
     });
-    let mut report = Report { notes: notes.collect(), verdict: Some(verdict), ..Report::default() };
-    report.settle();
-    Ok(report)
+    Report { notes: notes.collect(), verdict: Some(verdict), ..Report::default() }
+}
+
+/// The effect of the changes on each of the definitions in these files.
+fn for_providers(
+    old: &ContractSpec,
+    new: &ContractSpec,
+    files: &[PathBuf],
+    input: &mut Standard<'_>,
+) -> Report {
+    let mut report = Report::default();
+    let (mut breaking, mut all) = (Vec::new(), 0_usize);
+    for file in files {
+        let reading = source::read(file, input);
+        report.unread.extend(reading.unread);
+        report.skipped.extend(reading.foreign);
+        for source in &reading.sources {
+            let Content::Crd(crd) = &source.content else {
+                report.unread.push(SourceError::Bare { file: source.file.clone() });
+                continue;
+            };
+            let impact = old.impact(new, crd);
+            all = all.saturating_add(1);
+            if impact.is_breaking() {
+                breaking.push(
+                    crd.pointer("/metadata/name")
+                        .and_then(Value::as_str)
+                        .unwrap_or("without a name")
+                        .to_owned(),
+                );
+            }
+            report.notes.extend(effects(&impact, source));
+        }
+    }
+    report.verdict = Some(match breaking.as_slice() {
+        [] => format!("{all} providers, and the change breaks none of them"),
+        names => format!("{all} providers, and the change breaks {}: {}", names.len(), names.join(", ")),
+    });
+    report
+}
+
+fn effects(impact: &Impact, source: &Source) -> Vec<Note> {
+    let level = if impact.kept.is_empty() { Level::Error } else { Level::Note };
+    let removed = impact.removed.iter().map(|version| {
+        let text = format!("contract version {version}, which its labels claim, is not in the new contract");
+        note(source, level, "contract-version-removed", "/metadata/labels", text)
+    });
+    let violated = |level, rule, before: &'static str, violations: &[Violation]| {
+        let text = |found: &Violation| match found.field_use {
+            Some(field_use) => format!("{before} for {field_use}: {found}"),
+            None => format!("{before}: {found}"),
+        };
+        let notes = violations.iter().map(|found| note(source, level, rule, &found.schema, text(found)));
+        notes.collect::<Vec<_>>()
+    };
+    let unverified = impact
+        .unverified
+        .iter()
+        .map(|found| note(source, Level::Warning, "contract-unverified", &found.schema, found.to_string()));
+    removed
+        .chain(violated(Level::Error, "contract-broken", "breaks", &impact.broken))
+        .chain(violated(
+            Level::Warning,
+            "contract-violated",
+            "breaks the old contract too",
+            &impact.still_broken,
+        ))
+        .chain(violated(Level::Note, "contract-repaired", "breaks no more", &impact.repaired))
+        .chain(unverified)
+        .collect()
+}
+
+fn note(source: &Source, level: Level, rule: &'static str, pointer: &str, text: String) -> Note {
+    Note {
+        level,
+        file: source.file.clone(),
+        others: Vec::new(),
+        line: source.line,
+        subject: source.subject.clone(),
+        pointer: pointer.to_owned(),
+        rule,
+        text,
+    }
 }
 
 /// Reads the only document of a file as a contract.

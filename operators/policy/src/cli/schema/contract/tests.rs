@@ -89,3 +89,37 @@ fn unreadable_input_is_told_apart() {
     let ran = run(&files, &["contract", "check", "contract.yaml", "crd.yaml"], "");
     assert_eq!((ran.code, ran.err.contains("a bare schema keeps no contract")), (2, true), "{}", ran.err);
 }
+
+#[test]
+fn a_change_of_the_contract_is_judged_for_the_providers_that_are_named() {
+    let more = "    write: {type: boolean}\n  - path: /spec/paused\n    write: {type: boolean}\n";
+    let new = format!("{CONTRACT}{more}");
+    let (keeps, string) = (crd("{type: boolean}"), crd("{type: string}"));
+    let keeps = keeps.replace(
+        "{status: {type: object",
+        "{spec: {type: object, properties: {paused: {type: boolean}}}, status: {type: object",
+    );
+    let files =
+        [("old.yaml", CONTRACT), ("new.yaml", &new), ("keeps.yaml", &keeps), ("string.yaml", &string)];
+    let ran = run(&files, &["contract", "diff", "old.yaml", "new.yaml", "keeps.yaml", "string.yaml"], "");
+    let expected = "string.yaml: error: breaks for writing: /spec: not in the schema: declare it, or the API server drops it\n\
+                    string.yaml: error: breaks for writing: /status/ready: the contract says boolean, and the schema says string\n\
+                    string.yaml: warning: breaks the old contract too for reading: /status/ready: the contract says boolean, \
+                    and the schema says string\n\
+                    2 providers, and the change breaks 1: boxes.example.com\n";
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (1, expected, ""));
+    let ran = run(&files, &["contract", "diff", "old.yaml", "new.yaml", "keeps.yaml"], "");
+    assert_eq!((ran.code, ran.out.as_str()), (0, "1 providers, and the change breaks none of them\n"));
+}
+
+#[test]
+fn a_contract_version_that_goes_is_reported_for_the_providers_that_claim_it() {
+    let (new, claims) = (CONTRACT.replace("v1beta1", "v1beta2"), crd("{type: boolean}"));
+    let files = [("old.yaml", CONTRACT), ("new.yaml", &new), ("crd.yaml", &claims)];
+    let ran = run(&files, &["contract", "diff", "old.yaml", "new.yaml", "crd.yaml"], "");
+    let removed =
+        "crd.yaml: error: contract version v1beta1, which its labels claim, is not in the new contract\n";
+    assert!(ran.out.contains(removed), "{}", ran.out);
+    assert!(ran.out.ends_with("1 providers, and the change breaks 1: boxes.example.com\n"), "{}", ran.out);
+    assert_eq!(ran.code, 1);
+}

@@ -1,0 +1,130 @@
+//! The effect of a change of a contract on one provider.
+//!
+//! The definition is checked by the old contract and by the new one; what only the new one finds, the change broke.
+//!
+//! ```text
+//! old: read /status/ready: boolean                    Box declares boolean   kept
+//! new: read /status/ready: boolean, enum [true]       Box declares boolean   broken for reading
+//! new: write /spec/paused: boolean                    Box does not declare   broken for writing
+//! ```
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::ContractSpec;
+use super::discovery::labelled_versions;
+use super::report::{Unverified, Violation};
+
+/// The effect of a change of a contract on one provider.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Impact {
+    /// The places where the definition kept the old contract and breaks the new one.
+    pub broken: Vec<Violation>,
+    /// The places where it breaks both.
+    pub still_broken: Vec<Violation>,
+    /// The places where it broke the old contract and keeps the new one.
+    pub repaired: Vec<Violation>,
+    /// The places that could be verified for the old contract, and cannot for the new one.
+    pub unverified: Vec<Unverified>,
+    /// The contract versions that its labels claim and that only the old contract has.
+    pub removed: Vec<String>,
+    /// The contract versions that its labels claim and that the new contract has.
+    pub kept: Vec<String>,
+}
+
+impl Impact {
+    /// True if consumers of the new contract cannot use the provider, though those of the old one could: a field breaks, or
+    /// all contract versions that it keeps are gone.
+    #[must_use]
+    pub fn is_breaking(&self) -> bool {
+        !self.broken.is_empty() || (self.kept.is_empty() && !self.removed.is_empty())
+    }
+}
+
+pub(super) fn impact(old: &ContractSpec, new: &ContractSpec, crd: &Value) -> Impact {
+    let (before, after) = (old.check_crd(crd), new.check_crd(crd));
+    let claimed = |contract: &ContractSpec| {
+        let labelled = labelled_versions(contract, crd).into_iter().map(|(name, _)| name.to_owned());
+        let is_known = |name: &String| contract.versions.iter().any(|version| version.name == *name);
+        labelled.filter(is_known).collect::<Vec<_>>()
+    };
+    let kept = claimed(new);
+    let removed = claimed(old).into_iter().filter(|version| !kept.contains(version)).collect();
+    let (still_broken, broken): (Vec<_>, Vec<_>) =
+        after.violations.into_iter().partition(|violation| before.violations.contains(violation));
+    let is_repaired = |violation: &Violation| {
+        let is_same = |other: &Violation| other.at == violation.at && other.field_use == violation.field_use;
+        !broken.iter().chain(&still_broken).any(is_same)
+    };
+    let repaired = before.violations.into_iter().filter(is_repaired).collect();
+    let is_new = |unverified: &Unverified| !before.unverified.contains(unverified);
+    let unverified = after.unverified.into_iter().filter(is_new).collect();
+    Impact { broken, still_broken, repaired, unverified, removed, kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{FieldSpec, FieldType, FieldUse};
+    use super::*;
+    use crate::DuckPath;
+
+    fn path(path: &str) -> DuckPath {
+        path.parse().unwrap()
+    }
+
+    fn contract(version: &str, fields: Vec<FieldSpec>) -> ContractSpec {
+        ContractSpec::new("machine", "machines.example.com").version(version, fields)
+    }
+
+    fn crd(label: &str) -> Value {
+        json!({
+            "metadata": {"name": "boxes.example.com", "labels": {(format!("machines.example.com/{label}")): "v1"}},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced", "names": {"kind": "Box", "plural": "boxes"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                        "spec": {"type": "object", "properties": {"id": {"type": "string"}}},
+                        "status": {"type": "object", "properties": {"ready": {"type": "string"}}}}}}}],
+            },
+        })
+    }
+
+    #[test]
+    fn fields_break_for_reading_and_for_writing() {
+        let id = || FieldSpec::read(path("/spec/id"), FieldType::String);
+        let ready = FieldSpec::read(path("/status/ready"), FieldType::Boolean);
+        let old = contract("v1", vec![id(), ready.clone()]);
+        let paused = FieldSpec::write(path("/spec/paused"), FieldType::Boolean);
+        let number = FieldSpec::read(path("/spec/id"), FieldType::Integer);
+        let found = old.impact(&contract("v1", vec![number, ready, paused]), &crd("v1"));
+        let places = |violations: &[Violation]| {
+            violations.iter().map(|found| (found.at.clone(), found.field_use)).collect::<Vec<_>>()
+        };
+        let (read, write) = (Some(FieldUse::Read), Some(FieldUse::Write));
+        assert_eq!(
+            places(&found.broken),
+            [("/spec/id".to_owned(), read), ("/spec/paused".to_owned(), write)]
+        );
+        assert_eq!(places(&found.still_broken), [("/status/ready".to_owned(), read)]);
+        assert!(found.is_breaking());
+        let better = old.impact(&contract("v1", vec![id()]), &crd("v1"));
+        assert_eq!(places(&better.repaired), [("/status/ready".to_owned(), read)]);
+        assert!(!better.is_breaking());
+    }
+
+    #[test]
+    fn a_contract_version_that_goes_breaks_those_who_keep_no_other() {
+        let old = contract("v1", vec![]).version("v2", []);
+        let new = contract("v2", vec![]);
+        let found = old.impact(&new, &crd("v1"));
+        assert_eq!((found.removed.as_slice(), found.is_breaking()), (&["v1".to_owned()][..], true));
+        let mut both = crd("v1");
+        both["metadata"]["labels"]["machines.example.com/v2"] = json!("v1");
+        let found = old.impact(&new, &both);
+        assert_eq!((found.kept.as_slice(), found.is_breaking()), (&["v2".to_owned()][..], false));
+        assert!(!old.impact(&new, &crd("v2")).is_breaking());
+    }
+}

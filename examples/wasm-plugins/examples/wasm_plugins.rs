@@ -1,0 +1,219 @@
+//! Plug-ins in WebAssembly: one in WAT, one in Go, loaded by digest, and some that misbehave.
+//!
+//! ```sh
+//! cargo run -p wasm-plugins --example wasm_plugins -- --demo     # needs Go, to build the Go plug-in
+//! ```
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use examples::ranking::{Question, Zone};
+use examples::{Cluster, Condition, Demo, Pattern, drive};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::runtime::controller::Action;
+use kube::runtime::{Controller, watcher};
+use kube::{CustomResource, CustomResourceExt, ResourceExt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use wasm_plugins::{Layout, Limits, PlugIn, Sandbox};
+
+const AGAIN: Duration = Duration::from_secs(15);
+
+#[derive(Clone, Debug, CustomResource, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "wasm.example.com", version = "v1", kind = "Machine", namespaced, status = "MachineStatus")]
+#[serde(rename_all = "camelCase")]
+struct MachineSpec {
+    cores: u32,
+    /// The digest of the manifest of a plug-in.
+    plug_in: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+struct MachineStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    zone: Option<String>,
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    conditions: Vec<Condition>,
+}
+
+struct Placement {
+    cluster: Cluster,
+    layout: Layout,
+    sandbox: Sandbox,
+    /// By digest, so an entry is never out of date.
+    loaded: Mutex<HashMap<String, PlugIn>>,
+}
+
+async fn reconcile(machine: Arc<Machine>, placement: Arc<Placement>) -> Result<Action> {
+    let (machine, cluster) = (machine.as_ref(), &placement.cluster);
+    let before = machine.status.clone().unwrap_or_default();
+    if before.zone.is_some() {
+        return Ok(Action::await_change());
+    }
+    let question = Question::new(&machine.name_any(), machine.spec.cores);
+    let (digest, asked) = (machine.spec.plug_in.clone(), Arc::clone(&placement));
+    // Compiling and running take a thread, for as long as the limits allow.
+    let answer = tokio::task::spawn_blocking(move || asked.ask(&digest, &question)).await?;
+    let (zone, reason, message) = match answer {
+        Ok(zones) => (zones.into_iter().next().map(|zone| zone.name), "Placed", "by its plug-in".to_owned()),
+        Err(error) => (None, "PlugInFailed", format!("the plug-in {error}")),
+    };
+    let generation = machine.metadata.generation;
+    let condition =
+        Condition::new(&before.conditions, "Placed", zone.is_some(), (reason, &message), generation);
+    let after = MachineStatus { zone, conditions: vec![condition] };
+    if after != before {
+        let zone = after.zone.as_deref().unwrap_or("nowhere");
+        cluster.say(format!("Machine {}: {zone} ({reason}: {message})", machine.name_any()));
+        cluster.decide_status(&cluster.api(), machine, &after).await?;
+    }
+    Ok(if after.zone.is_some() { Action::await_change() } else { Action::requeue(AGAIN) })
+}
+
+// === impl Placement ===
+
+impl Placement {
+    fn ask(&self, digest: &str, question: &Question) -> Result<Vec<Zone>, String> {
+        let plug_in = self.plug_in(digest)?;
+        let answer = plug_in.rank(question).map_err(|error| error.to_string())?;
+        question.check(&answer)
+    }
+
+    fn plug_in(&self, digest: &str) -> Result<PlugIn, String> {
+        let lock = || self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(digest) {
+            return Ok(known.clone());
+        }
+        let module = self.layout.module(digest).map_err(|error| format!("is refused: {error}"))?;
+        let plug_in = self.sandbox.load(&module).map_err(|error| error.to_string())?;
+        lock().insert(digest.to_owned(), plug_in.clone());
+        Ok(plug_in)
+    }
+}
+
+struct WasmPlugins;
+
+impl Pattern for WasmPlugins {
+    const ROLES: &'static [&'static str] = &["placement"];
+
+    fn definitions(_: &str) -> Result<Vec<CustomResourceDefinition>> {
+        Ok(vec![Machine::crd()])
+    }
+
+    async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {
+        ensure!(role == "placement", "there is no role {role}");
+        let folder = options.first().context("say where the image layout is: -- FOLDER")?;
+        let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+        let (layout, sandbox) = (Layout::new(folder), Sandbox::new(Limits::default())?);
+        drive(machines, Placement { cluster, layout, sandbox, loaded: Mutex::default() }, reconcile).await
+    }
+
+    async fn story(demo: &mut Demo) -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let layout = Layout::new(folder.path());
+        demo.cluster().install(&[Machine::crd()]).await?;
+        demo.chapter("1. Two plug-ins in an image layout: one written in WAT, one in Go.");
+        let wat = layout.add(include_bytes!("../plug-ins/only-eu.wat"))?;
+        let go = layout.add(&build_go(folder.path())?)?;
+        demo.cluster().say(format!("only-eu is {wat}, cheapest is {go}"));
+        demo.start_as("placement", "placement", &[&folder.path().display().to_string()]);
+        placed(demo, "in-wat", &wat, "eu-1").await?;
+        placed(demo, "in-go", &go, "us-1").await?;
+
+        demo.chapter("2. Plug-ins that loop, hoard memory, read outside, trap, and ask for files.");
+        for (name, body) in MISBEHAVING {
+            let digest = layout.add(body.as_bytes())?;
+            refused(demo, name, &digest).await?;
+        }
+
+        demo.chapter("3. A blob that was changed after its digest was written down.");
+        let changed = layout.add(b"(module)")?;
+        change_blob(folder.path(), &changed)?;
+        refused(demo, "changed", &changed).await?;
+
+        demo.chapter("4. The controller is alive.");
+        placed(demo, "after", &go, "us-1").await
+    }
+}
+
+/// Each differs in one place from a plug-in that behaves.
+const MISBEHAVING: [(&str, &str); 5] = [
+    (
+        "loops",
+        r#"(module (memory (export "memory") 1) (func (export "abi_version") (result i32) (loop (br 0)) (i32.const 1)))"#,
+    ),
+    (
+        "hoards",
+        r#"(module (memory (export "memory") 5000) (func (export "abi_version") (result i32) (i32.const 1)))"#,
+    ),
+    (
+        "outside",
+        r#"(module (memory (export "memory") 1) (func (export "abi_version") (result i32) (i32.const 1))
+        (func (export "allocate") (param i32) (result i32) (i32.const 0))
+        (func (export "rank") (param i32 i32) (result i64) (i64.const 0x7fff000000000010)))"#,
+    ),
+    (
+        "traps",
+        r#"(module (memory (export "memory") 1) (func (export "abi_version") (result i32) unreachable))"#,
+    ),
+    (
+        "files",
+        r#"(module (import "env" "open" (func (param i32) (result i32))) (memory (export "memory") 1)
+        (func (export "abi_version") (result i32) (i32.const 1)))"#,
+    ),
+];
+
+/// Go's compiler, as a plug-in author runs it. It takes no other version than the one installed.
+fn build_go(folder: &Path) -> Result<Vec<u8>> {
+    let module = folder.join("cheapest.wasm");
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("plug-ins/cheapest");
+    let mut go = Command::new("go");
+    go.args(["build", "-buildmode=c-shared", "-trimpath", "-o"]).arg(&module).arg(".").current_dir(source);
+    go.env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOTOOLCHAIN", "local").env("GOFLAGS", "");
+    let status = go.status().context("the plug-in `cheapest` is in Go: install Go 1.24 or later")?;
+    ensure!(status.success(), "go build: {status}; the plug-in `cheapest` needs Go 1.24 or later");
+    Ok(std::fs::read(module)?)
+}
+
+/// Writes something else into the module's blob.
+fn change_blob(folder: &Path, manifest: &str) -> Result<()> {
+    let blobs = folder.join("blobs/sha256");
+    let manifest = std::fs::read(blobs.join(manifest.trim_start_matches("sha256:")))?;
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest)?;
+    let digest = manifest.pointer("/layers/0/digest").and_then(serde_json::Value::as_str);
+    let module = digest.context("no module")?;
+    Ok(std::fs::write(blobs.join(module.trim_start_matches("sha256:")), "(module (memory 1))")?)
+}
+
+async fn machine(demo: &Demo, name: &str, digest: &str) -> Result<()> {
+    let fields = json!({"spec": {"cores": 2, "plugIn": digest}});
+    demo.cluster().apply::<Machine>(name, fields).await.map(drop)
+}
+
+async fn placed(demo: &mut Demo, name: &str, digest: &str, zone: &str) -> Result<()> {
+    machine(demo, name, digest).await?;
+    let there = |machine: &Machine| {
+        machine.status.as_ref().is_some_and(|status| status.zone.as_deref() == Some(zone))
+    };
+    demo.until(name, &format!("be placed in {zone}"), there).await.map(drop)
+}
+
+async fn refused(demo: &mut Demo, name: &str, digest: &str) -> Result<()> {
+    machine(demo, name, digest).await?;
+    let named = |machine: &Machine| {
+        let conditions = machine.status.clone().unwrap_or_default().conditions;
+        Condition::says(&conditions, "Placed", "PlugInFailed", machine.metadata.generation)
+    };
+    demo.until(name, "say that its plug-in failed", named).await.map(drop)
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    examples::run::<WasmPlugins>().await
+}

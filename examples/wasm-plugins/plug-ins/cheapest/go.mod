@@ -1,0 +1,3 @@
+module example.com/cheapest
+
+go 1.24

@@ -1,0 +1,81 @@
+//! The first cause: where to look first.
+//!
+//! An object waits for what it refers to and for what it owns, and its own conditions often repeat what those say:
+//!
+//! ```text
+//! Deployment web         ReplicaFailure=True
+//! └ owns ReplicaSet web-5d8f   ReplicaFailure=True: exceeded quota      <- first cause
+//!    └ owns Pod web-5d8f-x     phase Pending
+//! ```
+//!
+//! So what is farthest down comes first, and something that failed comes before anything that merely waits.
+
+use super::finding::{Finding, Level};
+use super::graph::{Node, Relation};
+
+/// Marks the first cause of a tree, if there is one.
+pub(super) fn mark(root: &mut Node) {
+    for level in [Level::Blocking, Level::Waiting] {
+        if let Some(finding) = first(root, level) {
+            finding.is_first_cause = true;
+            return;
+        }
+    }
+}
+
+/// The node and finding that are marked.
+pub(super) fn marked(root: &Node) -> Option<(&Node, &Finding)> {
+    let own = root.findings.iter().find(|finding| finding.is_first_cause).map(|finding| (root, finding));
+    own.or_else(|| root.children.iter().find_map(marked))
+}
+
+fn first(node: &mut Node, level: Level) -> Option<&mut Finding> {
+    let Node { children, findings, .. } = node;
+    let (owners, others): (Vec<_>, Vec<_>) =
+        children.iter_mut().partition(|child| child.relation == Relation::OwnedBy);
+    let below = others.into_iter().find_map(|child| first(child, level));
+    let own = findings.iter_mut().find(|finding| finding.level == level);
+    below.or(own).or_else(|| owners.into_iter().find_map(|owner| first(owner, level)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::progress::finding::About;
+    use crate::progress::graph::Identity;
+
+    use super::*;
+
+    fn node(name: &str, relation: Relation, levels: &[Level], children: Vec<Node>) -> Node {
+        let object = Identity {
+            group: String::new(),
+            kind: "Kind".to_owned(),
+            namespace: None,
+            name: name.to_owned(),
+        };
+        let mut node = Node::missing(relation, object, Level::Note, "");
+        node.findings = levels.iter().map(|level| Finding::new(*level, About::Condition, "")).collect();
+        node.children = children;
+        node
+    }
+
+    #[track_caller]
+    fn check(mut root: Node, expected: Option<&str>) {
+        mark(&mut root);
+        assert_eq!(marked(&root).map(|(node, _)| node.object.name.as_str()), expected);
+    }
+
+    #[test]
+    fn what_failed_farthest_down_comes_first() {
+        use Level::{Blocking, Note, Waiting};
+        use Relation::{OwnedBy, Owns, Subject};
+        let pod = || node("pod", Owns, &[Waiting], vec![]);
+        let set = |levels: &[Level]| node("set", Owns, levels, vec![pod()]);
+        check(node("web", Subject, &[Blocking], vec![set(&[Blocking])]), Some("set"));
+        check(node("web", Subject, &[Waiting], vec![set(&[Waiting])]), Some("pod"));
+        check(node("web", Subject, &[Blocking], vec![set(&[Waiting])]), Some("web"));
+        let owner = || node("owner", OwnedBy, &[Waiting], vec![]);
+        check(node("web", Subject, &[Waiting], vec![owner()]), Some("web"));
+        check(node("web", Subject, &[Note], vec![owner()]), Some("owner"));
+        check(node("web", Subject, &[Note], vec![]), None);
+    }
+}

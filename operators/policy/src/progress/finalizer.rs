@@ -1,0 +1,34 @@
+//! Finalizers: who added one, and who is known to remove it.
+
+use serde_json::Value;
+
+use super::managed::{Write, added_by};
+
+/// Finalizers of Kubernetes itself, and when they are removed.
+const KNOWN: [(&str, &str); 8] = [
+    ("foregroundDeletion", "the garbage collector when what it owns is gone"),
+    ("orphan", "the garbage collector when what it owned has no owner any more"),
+    ("kubernetes.io/pvc-protection", "kube-controller-manager when no Pod uses the claim"),
+    ("kubernetes.io/pv-protection", "kube-controller-manager when no claim is bound to the volume"),
+    ("batch.kubernetes.io/job-tracking", "the Job controller when it has counted the Pod"),
+    ("service.kubernetes.io/load-balancer-cleanup", "the cloud's controller when the load balancer is gone"),
+    ("customresourcecleanup.apiextensions.k8s.io", "the API server when all objects of the kind are gone"),
+    ("external-attacher/", "the CSI attacher when the volume is detached"),
+];
+
+/// Finalizers that only say that other objects go first.
+pub(super) fn is_of_the_collector(name: &str) -> bool {
+    ["foregroundDeletion", "orphan"].contains(&name)
+}
+
+/// `finalizer example.com/drain, added by drain at 2026-01-01T00:00:00Z`.
+pub(super) fn described(object: &Value, name: &str) -> String {
+    let known =
+        KNOWN.iter().find(|(known, _)| *known == name || (known.ends_with('/') && name.starts_with(known)));
+    let removed = known.map_or_else(String::new, |(_, by)| format!(", removed by {by}"));
+    // Kubernetes' own are added by whoever deleted the object.
+    let write = added_by(object, name).filter(|_| known.is_none());
+    let added = write
+        .map_or_else(String::new, |Write { manager, time, .. }| format!(", added by {manager} at {time}"));
+    format!("finalizer {name}{added}{removed}")
+}

@@ -1,0 +1,189 @@
+//! What one object says about itself: deletion and finalizers, pauses, generations, conditions, replicas.
+//!
+//! Nothing here knows a kind of its own; the conventions are those of the Kubernetes API and of `kstatus`.
+
+mod condition;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::finalizer;
+use super::managed::{Write, last_status_write};
+
+/// How much a finding explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    /// For information.
+    Note,
+    /// The object waits, perhaps for what it owns or refers to.
+    Waiting,
+    /// Something failed or is missing; waiting alone does not help.
+    Blocking,
+}
+
+/// Something that an object, or its absence, says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Finding {
+    pub(super) level: Level,
+    pub(super) about: About,
+    pub(super) message: String,
+    /// The one that is to be looked at first.
+    pub(super) is_first_cause: bool,
+}
+
+/// The part of an object that a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum About {
+    Deletion,
+    Finalizer,
+    Paused,
+    Generation,
+    Status,
+    Condition,
+    Container,
+    Phase,
+    Replicas,
+    /// The object is not there.
+    Missing,
+}
+
+// === impl Finding ===
+
+impl Finding {
+    pub(super) fn new(level: Level, about: About, message: impl Into<String>) -> Self {
+        Self { level, about, message: message.into(), is_first_cause: false }
+    }
+}
+
+/// The findings of an object; the most specific ones first. `has_status`: its kind has a status that controllers write.
+pub(super) fn findings(object: &Value, has_status: bool) -> Vec<Finding> {
+    let mut found = deletion(object);
+    found.extend(paused(object).into_iter().chain(generation(object)));
+    found.extend(containers(object).into_iter().chain(condition::conditions(object)));
+    found.extend(phase(object).into_iter().chain(replicas(object)).chain(status(object, has_status)));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+    found
+}
+
+/// A string at a JSON pointer.
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    object.pointer(pointer).and_then(Value::as_str)
+}
+
+/// The generation that the status is about: the status says so itself, or the newest of its conditions does.
+pub(super) fn observed_generation(object: &Value) -> Option<i64> {
+    let own = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
+    let generation = |condition: &Value| condition.get("observedGeneration").and_then(Value::as_i64);
+    own.or_else(|| condition::all(object).filter_map(generation).max())
+}
+
+pub(super) fn generation_of(object: &Value) -> Option<i64> {
+    object.pointer("/metadata/generation").and_then(Value::as_i64)
+}
+
+fn deletion(object: &Value) -> Vec<Finding> {
+    let names = |pointer: &str| {
+        let all = object.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (finalizers, of_namespace) = (names("/metadata/finalizers"), names("/spec/finalizers"));
+    let Some(since) = text(object, "/metadata/deletionTimestamp") else {
+        let note =
+            |name: &String| Finding::new(Level::Note, About::Finalizer, finalizer::described(object, name));
+        return finalizers.iter().map(note).collect();
+    };
+    if finalizers.is_empty() && of_namespace.is_empty() {
+        let message = format!(
+            "is being deleted since {since}, and no finalizer holds it: its grace period is not over"
+        );
+        return vec![Finding::new(Level::Waiting, About::Deletion, message)];
+    }
+    let held = |name: &String| {
+        let level = if finalizer::is_of_the_collector(name) { Level::Waiting } else { Level::Blocking };
+        let described = finalizer::described(object, name);
+        Finding::new(
+            level,
+            About::Finalizer,
+            format!("is being deleted since {since} and waits for {described}"),
+        )
+    };
+    let contents = of_namespace.iter().map(|name| {
+        let message = format!(
+            "is being deleted since {since} and waits for finalizer {name} of its spec: the namespace \
+                               controller removes it when the namespace is empty"
+        );
+        Finding::new(Level::Waiting, About::Finalizer, message)
+    });
+    finalizers.iter().map(held).chain(contents).collect()
+}
+
+fn paused(object: &Value) -> Option<Finding> {
+    let is_set = |name: &&str| object.pointer(&format!("/spec/{name}")) == Some(&Value::Bool(true));
+    let field = ["paused", "suspend", "suspended"].into_iter().find(is_set)?;
+    Some(Finding::new(
+        Level::Blocking,
+        About::Paused,
+        format!("spec.{field} is true: controllers leave it alone"),
+    ))
+}
+
+fn generation(object: &Value) -> Option<Finding> {
+    let (wanted, observed) = (generation_of(object)?, observed_generation(object)?);
+    let last = last_status_write(object).map_or_else(String::new, |Write { manager, time, .. }| {
+        format!("; the status was last written by {manager} at {time}")
+    });
+    let message =
+        format!("generation {wanted} was not observed: the status is about generation {observed}{last}");
+    (observed < wanted).then(|| Finding::new(Level::Blocking, About::Generation, message))
+}
+
+/// Containers of a pod that wait for more than their turn.
+fn containers(object: &Value) -> Vec<Finding> {
+    let lists = ["/status/initContainerStatuses", "/status/containerStatuses"];
+    let all = lists.iter().filter_map(|list| object.pointer(list).and_then(Value::as_array)).flatten();
+    let waiting = all.filter_map(|container| {
+        let reason = text(container, "/state/waiting/reason")?;
+        let name = text(container, "/name").unwrap_or_default();
+        let message = text(container, "/state/waiting/message").unwrap_or("no message");
+        let is_turn = ["ContainerCreating", "PodInitializing"].contains(&reason);
+        let level = if is_turn { Level::Waiting } else { Level::Blocking };
+        Some(Finding::new(level, About::Container, format!("container {name} waits: {reason}: {message}")))
+    });
+    waiting.collect()
+}
+
+fn phase(object: &Value) -> Option<Finding> {
+    let phase = text(object, "/status/phase")?;
+    let level = match phase {
+        "Failed" | "Lost" | "Error" => Level::Blocking,
+        "Pending" | "Terminating" | "Provisioning" | "Deleting" | "Unknown" => Level::Waiting,
+        _ => return None,
+    };
+    let message = text(object, "/status/message").map_or_else(String::new, |message| format!(": {message}"));
+    Some(Finding::new(level, About::Phase, format!("phase {phase}{message}")))
+}
+
+fn replicas(object: &Value) -> Option<Finding> {
+    let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
+    let (wanted, _) = number("/spec/replicas")
+        .zip(number("/status/replicas").or_else(|| number("/status/readyReplicas")))?;
+    let ready = number("/status/readyReplicas").unwrap_or(0);
+    let message = format!("{ready} of {wanted} replicas are ready");
+    (ready < wanted).then(|| Finding::new(Level::Waiting, About::Replicas, message))
+}
+
+fn status(object: &Value, has_status: bool) -> Option<Finding> {
+    let is_empty = match object.get("status") {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(fields)) => fields.is_empty(),
+        Some(_) => false,
+    };
+    let message = "no controller has written a status: is the one that is responsible for it running?";
+    (has_status && is_empty).then(|| Finding::new(Level::Waiting, About::Status, message))
+}
+
+#[cfg(test)]
+mod tests;

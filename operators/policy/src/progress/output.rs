@@ -1,0 +1,101 @@
+//! The tree for people, and the report for programs.
+//!
+//! ```text
+//! Deployment shop/web (generation 1, observed 1; last written by kube-controller-manager at 2026-01-01T00:00:02Z)
+//!   . Available=False MinimumReplicasUnavailable: …
+//! └── owns ReplicaSet shop/web-5d8f (…)
+//!       ! ReplicaFailure=True FailedCreate: pods "web-…" is forbidden: exceeded quota  <== first cause
+//!       Event at 2026-01-01T00:00:02Z: Warning FailedCreate, 12 times: …
+//!
+//! First cause: ReplicaSet shop/web-5d8f: ReplicaFailure=True FailedCreate: …
+//! ```
+
+use serde_json::{Value, json};
+
+use super::Report;
+use super::cause::marked;
+use super::finding::{Finding, Level};
+use super::graph::{Node, Relation};
+use super::managed::Write;
+
+/// The tree with its marks, then the first cause once more.
+pub(super) fn text(report: &Report) -> String {
+    let mut lines = Vec::new();
+    draw(&report.tree, ("", ""), &mut lines);
+    lines.push(String::new());
+    lines.push(match marked(&report.tree) {
+        Some((node, finding)) => format!("First cause: {}: {}", node.object, finding.message),
+        None if report.is_complete() => "Nothing holds it up.".to_owned(),
+        None => "Nothing was found that holds it up, but not everything could be read.".to_owned(),
+    });
+    lines.join("\n") + "\n"
+}
+
+/// The report for programs.
+pub(super) fn json(report: &Report) -> String {
+    let cause = marked(&report.tree);
+    let cause = cause.map(
+        |(node, finding)| json!({"object": node.object, "level": finding.level, "message": finding.message}),
+    );
+    let document = json!({
+        "cause": cause, "tree": serde_json::to_value(&report.tree).unwrap_or(Value::Null),
+        "problems": report.problems,
+    });
+    format!("{document:#}\n")
+}
+
+/// Draws a node behind `first`, and what is below it behind `rest`.
+fn draw(node: &Node, (first, rest): (&str, &str), lines: &mut Vec<String>) {
+    let relation = match &node.relation {
+        Relation::Subject => String::new(),
+        Relation::OwnedBy => "owned by ".to_owned(),
+        Relation::Owns => "owns ".to_owned(),
+        Relation::Contains => "contains ".to_owned(),
+        Relation::RefersTo(field) => format!("{field} is "),
+    };
+    lines.push(format!("{first}{relation}{}{}", node.object, facts(node)));
+    let beside = if node.children.is_empty() && node.unread == 0 { "    " } else { "│   " };
+    let margin = format!("{rest}{beside}");
+    node.findings.iter().for_each(|finding| lines.push(format!("{margin}{}", sentence(finding))));
+    for event in &node.events {
+        let times = if event.count > 1 { format!(", {} times", event.count) } else { String::new() };
+        let (last, kind, reason, message) = (&event.last, &event.r#type, &event.reason, &event.message);
+        lines.push(format!("{margin}Event at {last}: {kind} {reason}{times}: {message}"));
+    }
+    let mut left = node.children.len();
+    for child in &node.children {
+        left = left.saturating_sub(1);
+        let is_last = left == 0 && node.unread == 0;
+        let (first, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+        draw(child, (&format!("{rest}{first}"), &format!("{rest}{below}")), lines);
+    }
+    if node.unread > 0 {
+        lines.push(format!("{rest}└── and {} more, which were not read", node.unread));
+    }
+}
+
+fn sentence(finding: &Finding) -> String {
+    let mark = match finding.level {
+        Level::Blocking => '!',
+        Level::Waiting => '.',
+        Level::Note => ' ',
+    };
+    // A message of the API server may have several lines.
+    let message = finding.message.replace('\n', " ");
+    format!("{mark} {message}{}", if finding.is_first_cause { "  <== first cause" } else { "" })
+}
+
+/// ` (generation 2, observed 1; last written by core at …; status by core at …)`
+fn facts(node: &Node) -> String {
+    let written = |before: &str, write: &Option<Write>| {
+        write.as_ref().map(|Write { manager, time, .. }| format!("{before} {manager} at {time}"))
+    };
+    let generation = node.generation.map(|generation| match node.observed_generation {
+        Some(observed) => format!("generation {generation}, observed {observed}"),
+        None => format!("generation {generation}"),
+    });
+    let status = node.last_status_write.clone().filter(|write| Some(write) != node.last_write.as_ref());
+    let parts = [generation, written("last written by", &node.last_write), written("status by", &status)];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+}

@@ -1,0 +1,92 @@
+//! References in the spec of an object, found by their form: no kind is known beforehand.
+//!
+//! ```text
+//! spec.infrastructureRef: {apiVersion: infra.example.com/v1, kind: SmallMachine, name: web}
+//! spec.issuerRef:         {group: cert-manager.io, kind: Issuer, name: ca}
+//! ```
+
+use serde_json::Value;
+
+/// An object that another one names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reference {
+    /// The field, as `spec.infrastructureRef`.
+    pub(super) field: String,
+    /// `None` when the reference leaves it out.
+    pub(super) group: Option<String>,
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) namespace: Option<String>,
+}
+
+/// The references below `spec`: maps in fields that end with `Ref`, and in lists that end with `Refs`, with at least a
+/// kind and a name.
+pub(super) fn references(object: &Value) -> Vec<Reference> {
+    let mut found = Vec::new();
+    if let Some(spec) = object.get("spec") {
+        visit("spec", spec, &mut found);
+    }
+    found
+}
+
+fn visit(path: &str, value: &Value, found: &mut Vec<Reference>) {
+    match value {
+        Value::Object(fields) => {
+            let is_reference = path.ends_with("Ref")
+                || path.trim_end_matches(']').trim_end_matches(char::is_numeric).ends_with("Refs[");
+            found.extend(is_reference.then(|| Reference::of(path, value)).flatten());
+            fields.iter().for_each(|(name, value)| visit(&format!("{path}.{name}"), value, found));
+        }
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.for_each(|(index, item)| visit(&format!("{path}[{index}]"), item, found));
+        }
+        _ => {}
+    }
+}
+
+impl Reference {
+    fn of(field: &str, value: &Value) -> Option<Self> {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let of_version = |version: String| version.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
+        Some(Self {
+            field: field.to_owned(),
+            group: text("apiVersion").map(of_version).or_else(|| text("apiGroup")).or_else(|| text("group")),
+            kind: text("kind")?,
+            name: text("name")?,
+            namespace: text("namespace"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn references_are_found_by_their_form() {
+        let found = references(&json!({"spec": {
+            "infrastructureRef": {"apiVersion": "infra.example.com/v1", "kind": "Small", "name": "a"},
+            "scaleTargetRef": {"apiVersion": "v1", "kind": "ReplicationController", "name": "b", "namespace": "c"},
+            "parentRefs": [{"group": "gateway.example.com", "kind": "Gateway", "name": "d"}],
+            "nested": [{"issuerRef": {"kind": "Issuer", "name": "e"}}],
+            "secretRef": {"name": "without-kind"},
+            "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"},
+            "subject": {"kind": "User", "name": "in-another-field"},
+        }, "status": {"otherRef": {"kind": "A", "name": "b"}}}));
+        let short: Vec<_> =
+            found.iter().map(|found| (found.field.as_str(), found.group.as_deref())).collect();
+        assert_eq!(
+            short,
+            [
+                ("spec.infrastructureRef", Some("infra.example.com")),
+                ("spec.nested[0].issuerRef", None),
+                ("spec.parentRefs[0]", Some("gateway.example.com")),
+                ("spec.scaleTargetRef", Some("")),
+            ]
+        );
+        assert_eq!(found[3].namespace.as_deref(), Some("c"));
+    }
+}

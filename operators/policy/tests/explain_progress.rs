@@ -1,0 +1,174 @@
+//! `webtroller explain-progress` on a real API server: a quota, a Namespace in deletion, and providers that are absent.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::indexing_slicing, reason = "as above")]
+
+use std::process::{Output, Stdio};
+
+use control_plane::ControlPlane;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// A kind that no program knows; NAME and GROUP are replaced.
+const DEFINITION: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: NAMEs.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {kind: KIND, plural: NAMEs, singular: NAME}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+
+const QUOTA: &str = "
+{apiVersion: v1, kind: ResourceQuota, metadata: {name: small}, spec: {hard: {pods: '0'}}}";
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: example.com/c}]}
+";
+
+async fn kubectl(plane: &ControlPlane, args: &[&str], input: &str) -> String {
+    let mut command = plane.kubectl();
+    // Far more than any step takes on a loaded machine; kubectl's own default is 30 s.
+    let patience = (args.first() == Some(&"wait")).then_some("--timeout=300s");
+    command.args(args).args(patience).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert!(output.status.success(), "kubectl {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+async fn apply(plane: &ControlPlane, namespace: &str, manifest: &str) {
+    kubectl(plane, &["apply", "--server-side", "-n", namespace, "-f", "-"], manifest).await;
+}
+
+async fn explain(plane: &ControlPlane, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webtroller"));
+    command.arg("explain-progress").args(args).env("KUBECONFIG", plane.kubeconfig());
+    command.output().await.unwrap()
+}
+
+/// The report, and the marked line of the text.
+async fn report(plane: &ControlPlane, args: &[&str]) -> (Value, String) {
+    let output = explain(plane, &[args, &["-o", "json"]].concat()).await;
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["problems"], Value::Array(Vec::new()), "{report:#}");
+    let text = String::from_utf8(explain(plane, args).await.stdout).unwrap();
+    let marked: Vec<_> = text.lines().filter(|line| line.ends_with("<== first cause")).collect();
+    assert_eq!(marked.len(), 1, "{text}");
+    assert!(text.lines().last().unwrap().starts_with("First cause: "), "{text}");
+    (report, marked[0].to_owned())
+}
+
+#[tokio::test]
+async fn a_deployment_without_pods_is_explained_by_the_quota() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("quota").await.unwrap();
+    apply(plane, &namespace, QUOTA).await;
+    // A quota is enforced from the moment at which it has been counted.
+    kubectl(plane, &["wait", "--for=jsonpath={.status.hard.pods}=0", "quota/small", "-n", &namespace], "")
+        .await;
+    apply(plane, &namespace, DEPLOYMENT).await;
+    kubectl(plane, &["wait", "--for=condition=ReplicaFailure", "deploy/web", "-n", &namespace], "").await;
+    let (report, marked) = report(plane, &["deploy/web", "-n", &namespace]).await;
+    assert_eq!(report["cause"]["object"]["kind"], "ReplicaSet", "{report:#}");
+    assert_eq!(report["tree"]["children"][0]["relation"]["type"], "owns", "{report:#}");
+    assert!(marked.contains("! ReplicaFailure=True FailedCreate"), "{marked}");
+    assert!(marked.contains("exceeded quota: small"), "{marked}");
+    // From the other end: the owner is shown, and is not the cause.
+    let set = report["cause"]["object"]["name"].as_str().unwrap();
+    let (report, _) = self::report(plane, &[&format!("replicasets.apps/{set}"), "-n", &namespace]).await;
+    let owner = &report["tree"]["children"][0];
+    assert_eq!(owner["relation"]["type"], "ownedBy", "{report:#}");
+    assert_eq!(owner["object"]["name"], "web");
+    assert_eq!(report["cause"]["object"]["name"], set);
+}
+
+#[tokio::test]
+async fn a_namespace_that_does_not_go_is_explained_by_a_finalizer_in_it() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("old").await.unwrap();
+    let kept = "{apiVersion: v1, kind: ConfigMap, metadata: {name: kept, finalizers: [example.com/archive]}}";
+    let manager = ["apply", "--server-side", "--field-manager=archiver", "-n", &namespace, "-f", "-"];
+    kubectl(plane, &manager, kept).await;
+    kubectl(plane, &["delete", "namespace", &namespace, "--wait=false"], "").await;
+    let remaining = "--for=condition=NamespaceFinalizersRemaining";
+    kubectl(plane, &["wait", remaining, "namespace", &namespace], "").await;
+    let (report, marked) = report(plane, &[&format!("ns/{namespace}")]).await;
+    assert_eq!(report["cause"]["object"]["name"], "kept", "{report:#}");
+    assert_eq!(report["tree"]["children"][0]["relation"]["type"], "contains", "{report:#}");
+    assert!(marked.contains("waits for finalizer example.com/archive, added by archiver at 20"), "{marked}");
+    let archived = r#"--patch={"metadata": {"finalizers": null}}"#;
+    kubectl(plane, &["patch", "configmap/kept", "-n", &namespace, "--type=merge", archived], "").await;
+}
+
+#[tokio::test]
+async fn a_machine_is_explained_by_the_provider_that_is_absent() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("machines").await.unwrap();
+    for (kind, group) in [("Machine", "cluster.example.com"), ("SmallMachine", "infra.example.com")] {
+        let definition = DEFINITION.replace("NAME", &kind.to_lowercase()).replace("KIND", kind);
+        apply(plane, &namespace, &definition.replace("GROUP", group)).await;
+        let crd = format!("crd/{}s.{group}", kind.to_lowercase());
+        kubectl(plane, &["wait", "--for=condition=Established", &crd], "").await;
+    }
+    let machine = |name: &str, version: &str, kind: &str| {
+        format!(
+            "{{apiVersion: cluster.example.com/v1, kind: Machine, metadata: {{name: {name}}}, \
+             spec: {{infrastructureRef: {{apiVersion: {version}/v1, kind: {kind}, name: {name}}}}}}}"
+        )
+    };
+    apply(plane, &namespace, &machine("unknown", "big.example.com", "BigMachine")).await;
+    let (report, marked) = report(plane, &["machine/unknown", "-n", &namespace]).await;
+    assert_eq!(report["cause"]["object"]["kind"], "BigMachine", "{report:#}");
+    assert!(marked.contains("! the cluster serves no kind BigMachine of group big.example.com"), "{marked}");
+
+    apply(plane, &namespace, &machine("web", "infra.example.com", "SmallMachine")).await;
+    let (report, marked) = self::report(plane, &["machine/web", "-n", &namespace]).await;
+    assert_eq!(report["tree"]["children"][0]["relation"]["field"], "spec.infrastructureRef", "{report:#}");
+    assert!(marked.contains("! does not exist"), "{marked}");
+
+    // The kind and the object are there, and nobody works on it.
+    let small = "{apiVersion: infra.example.com/v1, kind: SmallMachine, metadata: {name: web}, spec: {}}";
+    apply(plane, &namespace, small).await;
+    let (report, marked) = self::report(plane, &["machine/web", "-n", &namespace]).await;
+    assert_eq!(report["cause"]["object"]["kind"], "SmallMachine", "{report:#}");
+    assert!(marked.contains(". no controller has written a status"), "{marked}");
+}
+
+#[tokio::test]
+async fn what_does_not_exist_and_what_is_well_have_exit_codes_of_their_own() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("well").await.unwrap();
+    for (object, code, said) in [
+        ("configmap/kube-root-ca.crt", 0, "Nothing holds it up."),
+        ("configmap/none", 2, "there is no ConfigMap none in namespace well-"),
+        ("unheard-of/none", 2, "the cluster serves no kind unheard-of"),
+        ("configmap", 2, "configmap is not KIND/NAME"),
+    ] {
+        kubectl(plane, &["wait", "--for=create", "configmap/kube-root-ca.crt", "-n", &namespace], "").await;
+        let output = explain(plane, &[object, "-n", &namespace]).await;
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert_eq!(output.status.code(), Some(code), "{object}: {text}");
+        assert!(text.contains(said), "{object}: {text}");
+    }
+}
