@@ -152,6 +152,7 @@ fn run(
     let earlier = args.compare.as_deref().map(read).transpose()?;
     let gathered = gather(&args.input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    gathered.warn("bench", err);
     let resident = memory::resident();
     let started = Instant::now();
     let mut assembly = assemble(&gathered.manifests, args.engine.compiler())

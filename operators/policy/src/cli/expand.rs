@@ -90,6 +90,7 @@ fn run(
     };
     let mut gathered = gather(&input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    gathered.warn("expand", err);
     // Nothing is judged, so that policies need not be complete.
     gathered.manifests.retain(|manifest| !is_policy(&manifest.object));
     let assembly = assemble(&gathered.manifests, Compiler::default())

@@ -64,7 +64,7 @@ pub struct SyncTestArgs {
 /// Runs the command and gives the exit code.
 pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let SyncCommand::Test(args) = &args.command;
-    match run(args, standard) {
+    match run(args, standard, err) {
         Ok(templates) => {
             let _ = writeln!(out, "the requirements of {templates} templates are met");
             0
@@ -78,7 +78,7 @@ pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
     }
 }
 
-fn run(args: &SyncTestArgs, standard: StandardInput<'_>) -> Result<usize, Vec<String>> {
+fn run(args: &SyncTestArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<usize, Vec<String>> {
     let input = InputArgs {
         paths: args.paths.clone(),
         filenames: args.filenames.clone(),
@@ -86,6 +86,7 @@ fn run(args: &SyncTestArgs, standard: StandardInput<'_>) -> Result<usize, Vec<St
     };
     let gathered = gather(&input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    gathered.warn("sync test", err);
     let resources = Resources::read(&gathered.manifests, args.force_omit_gvk_manifest)
         .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
     let missing = resources.missing();
