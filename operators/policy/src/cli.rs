@@ -37,6 +37,7 @@ pub use engine_args::EngineArgs;
 pub use expand::{ExpandArgs, expand};
 pub use explain::{ExplainArgs, explain};
 pub use image::ImageError;
+pub(crate) use image::load_image;
 pub use input::{InputArgs, StandardInput};
 pub use krm::{FunctionArgs, function};
 pub use lint::{LintArgs, lint};

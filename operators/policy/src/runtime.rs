@@ -156,6 +156,10 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
         ))),
         Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
         Command::Audit(args) => on_runtime(cluster::audit_once(&args)),
+        Command::Policy(args) => on_runtime(async {
+            let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+            crate::catalog::policy(&args, cluster::connect, &mut out, &mut err).await.map(ExitCode::from)
+        }),
         Command::Migrate(MigrateCommand::Check(args)) => on_runtime(migrate::check(&args)),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {

@@ -28,6 +28,7 @@ const FRAMEWORK: Doors = &[
 const OPERATOR: Doors = &[
     ("api", &[]),
     ("audit", &["api", "cli", "config", "enforce", "events", "handle", "yaml"]),
+    ("catalog", &["api", "cli", "yaml"]),
     ("cli", &["api", "enforce", "handle", "yaml"]),
     ("config", &[]),
     ("controller", &["api", "config", "handle", "yaml"]),
@@ -35,7 +36,7 @@ const OPERATOR: Doors = &[
     ("events", &["api"]),
     ("handle", &["api", "config"]),
     ("migrate", &["api", "cli", "enforce"]),
-    ("runtime", &["api", "audit", "cli", "controller", "enforce", "events", "handle", "migrate"]),
+    ("runtime", &["api", "audit", "catalog", "cli", "controller", "enforce", "events", "handle", "migrate"]),
     ("yaml", &[]),
 ];
 
