@@ -38,7 +38,7 @@ pub use expand::{ExpandArgs, expand};
 pub use explain::{ExplainArgs, explain};
 pub use image::ImageError;
 pub(crate) use image::load_image;
-pub use input::{InputArgs, StandardInput};
+pub use input::{InputArgs, StandardInput, TempDir};
 pub use krm::{FunctionArgs, function};
 pub use lint::{LintArgs, lint};
 pub use load::{LoadError, Loaded, Manifest, SkipReason, Skipped, load, load_file};

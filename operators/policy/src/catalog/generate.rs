@@ -46,19 +46,7 @@ pub(super) fn catalog(args: &GenerateArgs, now: String) -> Result<Catalog, Vec<S
         ..Catalog::default()
     };
     let mut errors = Vec::new();
-    for entry in WalkDir::new(&library).sort_by_file_name() {
-        match entry.map_err(|error| error.to_string()) {
-            Ok(entry) if entry.file_name() == "template.yaml" && entry.path().is_file() => {
-                match policy(entry.path(), &args.library_path) {
-                    Ok(policy) => catalog.policies.extend(policy),
-                    Err(error) => errors.push(error),
-                }
-            }
-            Ok(_) => {}
-            Err(error) => errors.push(error),
-        }
-    }
-    catalog.policies.sort_by(|a, b| a.name.cmp(&b.name));
+    catalog.policies = policies(&library, &args.library_path, &mut errors);
     match args.bundles.as_deref().map(bundles_of) {
         None => catalog.bundles = annotated(&catalog.policies),
         Some(Err(error)) => errors.push(error),
@@ -77,6 +65,25 @@ pub(super) fn catalog(args: &GenerateArgs, now: String) -> Result<Catalog, Vec<S
         to_urls(&mut catalog, base.trim_end_matches('/'));
     }
     if errors.is_empty() { Ok(catalog) } else { Err(errors) }
+}
+
+/// The policies of all templates below a folder, by name.
+fn policies(library: &Path, root: &Path, errors: &mut Vec<String>) -> Vec<Policy> {
+    let mut found = Vec::new();
+    for entry in WalkDir::new(library).sort_by_file_name() {
+        match entry.map_err(|error| error.to_string()) {
+            Ok(entry) if entry.file_name() == "template.yaml" && entry.path().is_file() => {
+                match policy(entry.path(), root) {
+                    Ok(policy) => found.extend(policy),
+                    Err(error) => errors.push(error),
+                }
+            }
+            Ok(_) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
 }
 
 /// The policy of a template; `None` for a file with another kind of object.

@@ -24,6 +24,17 @@ pub struct InputArgs {
     /// where it holds several; repeat it for several.
     #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
     pub images: Vec<String>,
+    /// For command lines of gator.
+    #[command(flatten)]
+    pub tempdir: TempDir,
+}
+
+/// What gator takes and is not needed here.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TempDir {
+    /// Without effect: images are read where they are, and nothing is unpacked to a disk.
+    #[arg(long, short = 'd', value_name = "FOLDER", hide_short_help = true)]
+    pub tempdir: Option<PathBuf>,
 }
 
 /// Standard input, and whether somebody types on it.

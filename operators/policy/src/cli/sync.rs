@@ -15,7 +15,7 @@ use serde_json::Value;
 use requirement::{Gvk, Requirement};
 
 use super::assemble::{Place, Problem};
-use super::input::{InputArgs, StandardInput, gather};
+use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::load::Manifest;
 
 const EXAMPLES: &str = "\
@@ -56,6 +56,9 @@ pub struct SyncTestArgs {
     /// An OCI image: a folder with an image layout, and behind a colon the tag where it holds several.
     #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
     pub images: Vec<String>,
+    /// For command lines of gator.
+    #[command(flatten)]
+    pub tempdir: TempDir,
     /// Do without a GVKManifest: take every synced kind for one that the cluster has.
     #[arg(long, short = 'f')]
     pub force_omit_gvk_manifest: bool,
@@ -83,6 +86,7 @@ fn run(args: &SyncTestArgs, standard: StandardInput<'_>, err: &mut dyn Write) ->
         paths: args.paths.clone(),
         filenames: args.filenames.clone(),
         images: args.images.clone(),
+        tempdir: args.tempdir.clone(),
     };
     let gathered = gather(&input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
