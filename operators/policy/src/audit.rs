@@ -14,6 +14,7 @@ mod ledger;
 mod messages;
 mod once;
 mod place;
+mod reports;
 mod source;
 mod status;
 
@@ -34,9 +35,11 @@ use hold::Hold;
 use source::IdentitySource;
 
 pub use once::{Format, OnceArgs, audit_once};
+pub use reports::ReportFormat;
 
 /// The Lease of the process that audits.
 const LEASE: &str = "webtroller-audit";
+const FIELD_MANAGER: &str = "webtroller-audit";
 /// Objects that wait to be judged, in bytes.
 const HOLD: usize = 16 * 1024 * 1024;
 /// Lists of the first pass that are fetched at the same time.
@@ -51,6 +54,8 @@ pub struct AuditOptions {
     pub violations_limit: usize,
     /// Objects per page of a list; `None` for all at once.
     pub chunk_size: Option<u32>,
+    /// The kinds in which all violations are reported; `None` for no reports.
+    pub reports: Option<ReportFormat>,
     /// Batches of objects judged at the same time.
     pub threads: usize,
 }

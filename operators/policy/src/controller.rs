@@ -3,7 +3,6 @@
 //! Knows no enforcement point: policies go out through the handle. Every write is idempotent, so that all pods may
 //! make it.
 
-mod api_error;
 mod crds;
 mod duck;
 mod ingest;
@@ -20,7 +19,6 @@ mod uninstall;
 mod upkeep;
 mod webhook_configuration;
 
-pub(crate) use api_error::reason;
 pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};
 pub use kinds::{NAMESPACE, TEMPLATE};

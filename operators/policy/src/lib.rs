@@ -15,6 +15,7 @@
 //! assert!(handle.current().policies.is_empty());
 //! ```
 
+mod api_error;
 pub mod audit;
 pub mod catalog;
 pub mod cli;

@@ -27,16 +27,31 @@ const FRAMEWORK: Doors = &[
 /// `enforce` and `controller` meet in `handle`; nobody uses `runtime`.
 const OPERATOR: Doors = &[
     ("api", &[]),
-    ("audit", &["api", "cli", "config", "enforce", "events", "handle", "yaml"]),
-    ("catalog", &["api", "cli", "yaml"]),
+    ("api_error", &[]),
+    ("audit", &["api", "api_error", "cli", "config", "enforce", "events", "handle", "yaml"]),
+    ("catalog", &["api", "api_error", "cli", "yaml"]),
     ("cli", &["api", "enforce", "handle", "yaml"]),
     ("config", &[]),
-    ("controller", &["api", "config", "handle", "yaml"]),
+    ("controller", &["api", "api_error", "config", "handle", "yaml"]),
     ("enforce", &["api", "config", "events", "handle"]),
-    ("events", &["api"]),
+    ("events", &["api", "api_error"]),
     ("handle", &["api", "config"]),
     ("migrate", &["api", "cli", "enforce"]),
-    ("runtime", &["api", "audit", "catalog", "cli", "controller", "enforce", "events", "handle", "migrate"]),
+    (
+        "runtime",
+        &[
+            "api",
+            "api_error",
+            "audit",
+            "catalog",
+            "cli",
+            "controller",
+            "enforce",
+            "events",
+            "handle",
+            "migrate",
+        ],
+    ),
     ("yaml", &[]),
 ];
 

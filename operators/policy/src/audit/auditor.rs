@@ -12,6 +12,7 @@ mod cluster;
 mod lists;
 mod pipeline;
 mod policies;
+mod reports;
 mod statuses;
 
 use std::collections::{BTreeMap, HashMap};
@@ -41,6 +42,7 @@ use super::{AuditContext, AuditOptions};
 use cluster::ClusterEvents;
 use lists::{Backoff, Fetched};
 use pipeline::{Done, Workshop};
+use reports::Reports;
 use statuses::Statuses;
 
 /// Batches that are judged or wait for their turn. More are not taken from the watches.
@@ -77,6 +79,7 @@ pub(super) struct Auditor {
     lists: FuturesUnordered<BoxFuture<'static, Fetched>>,
     backoffs: HashMap<Kind, Backoff>,
     statuses: Statuses,
+    reports: Reports,
     journal: Journal,
     events: Recorder,
     verify_at: Option<Instant>,
@@ -121,6 +124,7 @@ impl Auditor {
             lists: FuturesUnordered::new(),
             backoffs: HashMap::new(),
             statuses: Statuses::new(context),
+            reports: Reports::new(context),
             journal: Journal::new(context),
             events: context.events.clone(),
             verify_at: context.options.interval.and_then(|interval| now.checked_add(interval)),
@@ -150,6 +154,7 @@ impl Auditor {
                     None => return,
                 },
                 Some(written) = self.statuses.next() => self.statuses.on_written(written),
+                Some(ended) = self.reports.next() => self.reports.on_ended(ended),
                 () = sleep_until(wake) => {}
             }
         }
@@ -160,6 +165,7 @@ impl Auditor {
         let now = Instant::now();
         if self.verify_at.is_some_and(|at| at <= now) {
             self.ledger.verify();
+            self.reports.verify(now);
             self.verify_at = self.options.interval.and_then(|interval| now.checked_add(interval));
         }
         self.start_lists(now);
@@ -173,12 +179,13 @@ impl Auditor {
             self.statuses.changed(id, now);
         }
         self.statuses.write(&self.ledger, &self.manager, now);
+        self.reports.write(&mut self.ledger, now);
         self.journal.measure(&self.ledger, self.hold.bytes(), self.pipeline.len(), now);
     }
 
     fn wake(&self) -> Instant {
         let now = Instant::now();
         let tick = now.checked_add(TICK).unwrap_or(now);
-        self.statuses.due().map_or(tick, |due| due.min(tick))
+        [self.statuses.due(), self.reports.due()].into_iter().flatten().fold(tick, Instant::min)
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Ledger {
     slots: Vec<Option<ConstraintRef>>,
     messages: Messages,
     news: Vec<News>,
+    /// Namespaces in which a violation has come, gone, or changed its action.
+    touched: BTreeSet<Box<str>>,
     drift: u64,
     /// Objects whose verdicts are outdated, and those of them that are being read.
     outdated: BTreeSet<Arc<Place>>,
@@ -155,6 +157,7 @@ impl Ledger {
             book.violators.iter().filter(|place| !definition.kinds.contains(&place.kind)).cloned().collect();
         book.define(definition, self.epoch);
         let slot = book.slot;
+        self.touched.extend(book.violators.iter().map(|place| place.namespace.clone()));
         for place in left {
             self.replace(&place, &BTreeSet::from([slot]), Vec::new());
         }
@@ -172,6 +175,7 @@ impl Ledger {
     fn drop_constraint(&mut self, id: &ConstraintRef) {
         let Some(book) = self.constraints.remove(id) else { return };
         for place in &book.violators {
+            self.touched.insert(place.namespace.clone());
             let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
             if let Some(record) = record {
                 record.forget(book.slot);
@@ -224,6 +228,12 @@ impl Ledger {
     /// Takes the violations that have come and gone since the last call.
     pub(super) fn take_news(&mut self) -> Vec<News> {
         std::mem::take(&mut self.news)
+    }
+
+    /// Takes the namespaces whose violations may differ from those at the last call; the empty one stands for
+    /// cluster-scoped objects.
+    pub(super) fn take_touched(&mut self) -> BTreeSet<Box<str>> {
+        std::mem::take(&mut self.touched)
     }
 
     /// Verdicts that a verification found to differ from what was known, since the start.
@@ -337,6 +347,7 @@ impl Ledger {
         if before == held {
             return 0;
         }
+        self.touched.insert(place.namespace.clone());
         let concerned: BTreeSet<_> = before.iter().chain(&held).map(|held| held.slot).collect();
         let mut differing = 0_usize;
         for slot in concerned {

@@ -13,6 +13,8 @@ const NAME: char = '\u{1}';
 const NAMESPACE: char = '\u{2}';
 /// Shorter names occur inside other words all the time, so that taking them out saves nothing.
 const SHORTEST: usize = 3;
+/// The end of a message that was cut, as Gatekeeper has it.
+const CUT: &str = "...";
 
 /// A message without the name and the namespace of its object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,6 +70,16 @@ fn shorten(message: &str, place: &Place) -> String {
     if text.starts_with([NAME, NAME]) { format!("{NAME}{NAME}{message}") } else { text }
 }
 
+/// The message in at most `longest` bytes; one that is cut ends with dots. No character is cut in two.
+pub(super) fn cut(message: &str, longest: usize) -> String {
+    if message.len() <= longest {
+        return message.to_owned();
+    }
+    let kept = longest.saturating_sub(CUT.len());
+    let end = (0..=kept).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();
+    format!("{}{CUT}", message.get(..end).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -94,6 +106,15 @@ mod tests {
         let two = messages.keep(&of("web-2"), &place("shop", "web-2"));
         assert!(Arc::ptr_eq(&one.0, &two.0));
         assert_eq!(two.read(&place("shop", "web-2")), of("web-2"));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        assert_eq!(cut("short", 256), "short");
+        let exact = "x".repeat(256);
+        assert_eq!(cut(&exact, 256), exact);
+        assert_eq!(cut(&"x".repeat(257), 256), format!("{}...", "x".repeat(253)));
+        assert_eq!(cut(&"é".repeat(200), 256), format!("{}...", "é".repeat(126)));
     }
 
     proptest! {

@@ -39,7 +39,7 @@ Examples:
 
   # For a code scanning service, or for a program
   webtroller audit -o sarif > audit.sarif
-  webtroller audit -o json";
+  webtroller audit -o jsonl | jq -r '[.kind, .namespace, .name, .message] | @tsv'";
 
 /// Judge everything in a cluster, or in a dump of one, by the constraints in it.
 ///
@@ -73,8 +73,14 @@ pub enum Format {
     Table,
     /// A JSON document.
     Json,
+    /// A JSON document per line and violation.
+    Jsonl,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
+    /// A List of the reports of `openreports.io/v1alpha1` that the audit in the cluster would write.
+    Openreports,
+    /// The same of `wgpolicyk8s.io/v1alpha2`.
+    Wgpolicy,
 }
 
 /// What was found.

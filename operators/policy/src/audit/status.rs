@@ -4,10 +4,10 @@ use constraint_framework::api::StatusViolation;
 use serde_json::{Map, Value, json};
 
 use super::ledger::Report;
+use super::messages::cut;
 
 /// Longer messages are cut, as Gatekeeper does; the status of a constraint is one object in etcd.
 const LONGEST: usize = 256;
-const CUT: &str = "...";
 /// The actions that are counted. All are written, so that none is left over.
 const ACTIONS: [&str; 3] = ["deny", "dryrun", "warn"];
 /// The kinds that a condition names.
@@ -26,7 +26,7 @@ pub(super) fn fields(report: &Report) -> Map<String, Value> {
             kind: place.kind.kind.clone(),
             name: place.name.to_string(),
             namespace: place.namespace.to_string(),
-            message: cut(message),
+            message: cut(message, LONGEST),
             enforcement_action: report.definition.action.to_owned(),
             enforcement_actions: match scoped {
                 true => report.definition.actions.iter().map(|&action| action.to_owned()).collect(),
@@ -93,28 +93,4 @@ pub(super) fn is_stored(status: &Value, report: &Report) -> bool {
     let wanted = condition(report);
     let same = |stored: &Value| wanted.iter().all(|(name, value)| stored.get(name) == Some(value));
     fields(report).iter().all(stored) && ours.next().is_some_and(same)
-}
-
-/// Bytes are counted, and no character is cut in two.
-fn cut(message: &str) -> String {
-    if message.len() <= LONGEST {
-        return message.to_owned();
-    }
-    let longest = LONGEST.saturating_sub(CUT.len());
-    let end = (0..=longest).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();
-    format!("{}{CUT}", message.get(..end).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_message_is_cut_between_characters() {
-        assert_eq!(cut("short"), "short");
-        let exact = "x".repeat(LONGEST);
-        assert_eq!(cut(&exact), exact);
-        assert_eq!(cut(&"x".repeat(257)), format!("{}...", "x".repeat(253)));
-        assert_eq!(cut(&"é".repeat(200)), format!("{}...", "é".repeat(126)));
-    }
 }

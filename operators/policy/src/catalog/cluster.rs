@@ -7,6 +7,8 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, Pat
 use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
 
+use crate::api_error::reason;
+
 use super::plan::{BUNDLE, INSTALLED_AT, MANAGED_BY, MANAGER, SOURCE, Step, VERSION, set_action};
 
 /// The owner of the fields of what is installed.
@@ -30,8 +32,14 @@ pub(super) enum Failure {
     Refused(String),
     #[error("{kind} is not in force after {} s: {reason}; run the command again", after.as_secs())]
     Slow { kind: String, after: Duration, reason: String },
-    #[error("the API server cannot be asked: {0}")]
-    Request(#[from] kube::Error),
+    #[error("the API server did not do it: {0}")]
+    Request(String),
+}
+
+impl From<kube::Error> for Failure {
+    fn from(error: kube::Error) -> Self {
+        Self::Request(reason(&error))
+    }
 }
 
 /// A template that was installed from a catalogue.

@@ -11,9 +11,9 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::FIELD_MANAGER;
-use super::api_error::reason;
 use super::crds::{Observed, REVISION, REVISION_ANNOTATION};
 use super::kinds::crd_resource;
+use crate::api_error::reason;
 
 const MANIFESTS: [&str; 4] = [
     include_str!("../../manifests/crds/constrainttemplates.yaml"),

@@ -18,12 +18,12 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use watch_manager::{Interest, WatchedObject};
 
-use super::api_error::reason;
 use super::crds::fingerprint;
 use super::own_watch::{OwnEvent, OwnWatches};
 use super::repairs;
 use super::upkeep::Pace;
 use super::{FIELD_MANAGER, UNINSTALLED, WebhookConfiguration};
+use crate::api_error::reason;
 
 const EPOCH: &str = "webtroller.dev/registration-epoch";
 const DIGEST: &str = "webtroller.dev/registration-digest";

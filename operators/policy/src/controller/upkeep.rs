@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use watch_manager::{WatchManager, WatchedObject};
 
 use super::OwnCrds;
-use super::api_error::reason;
 use super::install::{OwnCrd, version};
 use super::own_watch::{self, OwnEvent, OwnWatches};
 use super::repairs;
+use crate::api_error::reason;
 
 /// Keeps the operator's own CRDs as they are.
 pub struct Upkeep {

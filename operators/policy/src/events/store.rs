@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Finder;
 use super::pace::Pace;
 use super::queue::{EventQueue, component, count, occurrences};
+use crate::api_error::reason;
 
 /// The time in which an Event must be stored.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -34,7 +35,7 @@ pub async fn store_events(client: kube::Client, queue: EventQueue, shutdown: Can
             let result = match result {
                 Ok(Ok(())) => "stored",
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "an Event is not stored");
+                    tracing::warn!(error = reason(&error), "an Event is not stored");
                     "failed"
                 }
                 Err(_) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use crate::audit::AuditOptions;
+use crate::audit::{AuditOptions, ReportFormat};
 use crate::events::EventPlace;
 
 /// How to audit.
@@ -30,6 +30,9 @@ pub struct AuditArgs {
     /// Objects per page of a list; 0 for all at once.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     pub audit_chunk_size: u32,
+    /// Report all violations in reports of this kind, in the namespaces of the objects. CRDs that are missing are installed.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub policy_reports: Option<ReportFormat>,
 }
 
 /// Something that a process does.
@@ -63,6 +66,7 @@ impl AuditArgs {
             interval: Some(self.audit_interval).filter(|seconds| *seconds > 0).map(Duration::from_secs),
             violations_limit: usize::try_from(self.constraint_violations_limit).unwrap_or(usize::MAX),
             chunk_size: Some(self.audit_chunk_size).filter(|count| *count > 0),
+            reports: self.policy_reports,
             // The webhook needs the others.
             threads: cores.div_ceil(2),
         }

@@ -27,6 +27,7 @@ mod migrate;
 mod operator;
 mod ownership;
 mod policies;
+mod policy_reports;
 mod prober;
 mod proxy;
 mod quickstart;

@@ -37,7 +37,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     background.spawn(node.run());
     let (kubeconfig, chart) = (Some(plane.kubeconfig()), chart());
     let chart = chart.to_str().unwrap();
-    let fail = "validatingWebhookFailurePolicy=Fail,emitAdmissionEvents=true";
+    let fail = "validatingWebhookFailurePolicy=Fail,emitAdmissionEvents=true,policyReports=openreports";
 
     helm(
         kubeconfig,
@@ -65,6 +65,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     }
     change_what_the_operator_wrote(&plane, folder.path()).await;
     deny_twice(&plane, client.clone()).await;
+    report_violations(&plane, folder.path()).await;
     let traffic = Traffic::default();
     background.spawn(traffic.clone().run(client.clone()));
 
@@ -114,6 +115,59 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     assert_eq!(pods.list(&own).await.unwrap().items.len(), 0);
     background.shutdown().await;
 }
+
+/// Has reports written, changed and deleted: one of a namespace, and one of cluster-scoped objects.
+async fn report_violations(plane: &ControlPlane, folder: &Path) {
+    let constraint = |action: &str| {
+        format!(
+            "
+{{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Forbidden, metadata: {{name: all}}, spec:
+  {{enforcementAction: {action}, match: {{labelSelector: {{matchLabels: {{report: this}}}}}}}}}}
+"
+        )
+    };
+    let (template, objects) = (folder.join("forbidden.yaml"), folder.join("reported.yaml"));
+    std::fs::write(&template, FORBIDDEN).unwrap();
+    std::fs::write(&objects, REPORTED).unwrap();
+    must(plane.kubectl().args(["apply", "-f", objects.to_str().unwrap()])).await;
+    must(plane.kubectl().args(["apply", "-f", template.to_str().unwrap()])).await;
+    let enforced = ["wait", "--for=condition=Enforced", "--timeout=120s", "constrainttemplate/forbidden"];
+    must(plane.kubectl().args(enforced)).await;
+    let path = folder.join("forbids.yaml");
+    for (action, result) in [("dryrun", "fail"), ("warn", "warn")] {
+        std::fs::write(&path, constraint(action)).unwrap();
+        must(plane.kubectl().args(["apply", "-f", path.to_str().unwrap()])).await;
+        for report in ["report/webtroller-0", "clusterreport/webtroller-0"] {
+            must(plane.kubectl().args(["wait", "-n", "reported", "--for=create", "--timeout=120s", report]))
+                .await;
+            let says = format!("--for=jsonpath={{.results[0].result}}={result}");
+            must(plane.kubectl().args(["wait", "-n", "reported", &says, "--timeout=120s", report])).await;
+        }
+    }
+    must(plane.kubectl().args(["delete", "forbidden", "all"])).await;
+    for report in ["report/webtroller-0", "clusterreport/webtroller-0"] {
+        must(plane.kubectl().args(["wait", "-n", "reported", "--for=delete", "--timeout=120s", report]))
+            .await;
+    }
+}
+
+const FORBIDDEN: &str = "
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: forbidden}
+spec:
+  crd: {spec: {names: {kind: Forbidden}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    rego: |
+      package forbidden
+      violation[{\"msg\": \"no\"}] { true }
+";
+const REPORTED: &str = "
+{apiVersion: v1, kind: Namespace, metadata: {name: reported, labels: {report: this}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: reported, labels: {report: this}}}
+";
 
 /// Uses the rights that a quiet installation does not: statuses of SyncSets and the Config, and repairs.
 async fn change_what_the_operator_wrote(plane: &ControlPlane, folder: &Path) {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use watch_manager::{EventKind, GroupVersionKind, Interest, Registrar, WatchEvent, WatchedObject};
 
 use super::Auditor;
+use crate::api_error::reason;
 use crate::audit::AuditContext;
 use crate::audit::kinds::{ServedKind, served};
 
@@ -118,7 +119,7 @@ impl ClusterEvents {
                 ClusterEvent::Served(served)
             }
             Err(error) => {
-                tracing::warn!(%error, retry = ?RETRY, "the kinds to audit are not known");
+                tracing::warn!(error = reason(&error), retry = ?RETRY, "the kinds to audit are not known");
                 self.discover_after(RETRY);
                 ClusterEvent::Nothing
             }

@@ -9,6 +9,7 @@ use kube::api::{DynamicObject, GetParams};
 use kube::core::{Request, Resource};
 use tokio::sync::Semaphore;
 
+use crate::api_error::reason;
 use crate::audit::AuditContext;
 use crate::audit::judge::Judge;
 use crate::audit::kinds::ServedKind;
@@ -115,7 +116,7 @@ impl Workshop {
                 }
                 Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => return None,
                 Err(error) => {
-                    tracing::warn!(object = %place, %error, "cannot be read for the audit, will retry");
+                    tracing::warn!(object = %place, error = reason(&error), "cannot be read for the audit, will retry");
                     tokio::time::sleep(PAUSE).await;
                 }
             }

@@ -15,11 +15,11 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use watch_manager::{GroupVersionKind, WatchManager, WatchedObject};
 
-use crate::audit::AuditContext;
+use crate::api_error::reason;
 use crate::audit::ledger::{Ledger, Report};
 use crate::audit::status::{AUDITED, condition, fields, is_stored};
+use crate::audit::{AuditContext, FIELD_MANAGER};
 
-const FIELD_MANAGER: &str = "webtroller-audit";
 /// A change waits this long for others.
 const GATHER: Duration = Duration::from_millis(300);
 /// Two writes of one constraint are this far apart.
@@ -159,7 +159,7 @@ impl Statuses {
                 last.wait = last.wait.saturating_mul(2).clamp(first, longest);
                 // Nothing is stored: the same report is due again.
                 last.at = now.checked_sub(ECHO).unwrap_or(now);
-                tracing::warn!(constraint = %id, %error, retry = ?last.wait, "the audit's status is not stored");
+                tracing::warn!(constraint = %id, error = reason(&error), retry = ?last.wait, "the audit's status is not stored");
                 self.due.insert(id, now.checked_add(last.wait).unwrap_or(now));
             }
         }

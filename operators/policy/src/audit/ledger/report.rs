@@ -7,6 +7,7 @@ use constraint_framework::api::ConstraintRef;
 use super::Ledger;
 use super::books::{ConstraintBook, Definition};
 use crate::audit::place::{Kind, Place};
+use crate::audit::reports::Finding;
 
 /// The result of the audit for one constraint.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,9 +52,7 @@ impl Ledger {
             return None;
         }
         let shown = book.violators.iter().flat_map(|place| {
-            let record = self.kinds.get(&place.kind).and_then(|kind| kind.objects.get(place));
-            let held = record.into_iter().flat_map(|record| record.held(book.slot));
-            let mut messages: Vec<_> = held.map(|held| held.message.read(place)).collect();
+            let mut messages: Vec<_> = self.messages_of(book, place).collect();
             messages.sort();
             messages.into_iter().map(|message| (Arc::clone(place), message))
         });
@@ -66,8 +65,51 @@ impl Ledger {
         self.constraints.values().map(|book| (&book.definition, book.total))
     }
 
+    /// All violations by objects of a namespace; by cluster-scoped objects, if it is empty.
+    pub(in crate::audit) fn findings(&self, namespace: &str) -> Vec<Finding> {
+        self.constraints.values().flat_map(|book| self.findings_of(book, namespace)).collect()
+    }
+
+    fn findings_of(&self, book: &ConstraintBook, namespace: &str) -> Vec<Finding> {
+        let first = |kind: &Kind| Place { kind: kind.clone(), namespace: namespace.into(), name: "".into() };
+        let places = book.definition.kinds.iter().flat_map(|kind| {
+            let here = move |place: &&Arc<Place>| place.kind == *kind && *place.namespace == *namespace;
+            book.violators.range(first(kind)..).take_while(here)
+        });
+        places.flat_map(|place| self.findings_at(book, place)).collect()
+    }
+
+    fn findings_at(&self, book: &ConstraintBook, place: &Place) -> Vec<Finding> {
+        self.messages_of(book, place).map(|message| finding(&book.definition, place, message)).collect()
+    }
+
+    /// What an object violates of a constraint.
+    fn messages_of<'a>(
+        &'a self,
+        book: &'a ConstraintBook,
+        place: &'a Place,
+    ) -> impl Iterator<Item = String> + 'a {
+        let record = self.kinds.get(&place.kind).and_then(|kind| kind.objects.get(place));
+        let held = record.into_iter().flat_map(|record| record.held(book.slot));
+        held.map(|held| held.message.read(place))
+    }
+
     fn missing(&self, kind: &Kind) -> Option<Missing> {
         let reason = self.kinds.get(kind)?.trouble.clone()?;
         Some(Missing { kind: kind.clone(), reason })
+    }
+}
+
+fn finding(definition: &Definition, place: &Place, message: String) -> Finding {
+    Finding {
+        group: place.kind.group.clone(),
+        version: place.kind.version.clone(),
+        kind: place.kind.kind.clone(),
+        namespace: place.namespace.to_string(),
+        name: place.name.to_string(),
+        constraint_kind: definition.id.kind.clone(),
+        constraint_name: definition.id.name.clone(),
+        action: definition.action.to_owned(),
+        message,
     }
 }

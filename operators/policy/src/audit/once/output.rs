@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::assembly::Assembly;
 use super::{Format, Found, Violation};
+use crate::audit::reports::{Finding, ReportFormat, reports};
 use crate::cli::sarif::{Log, Note};
 
 pub(super) fn write(
@@ -18,6 +19,9 @@ pub(super) fn write(
     match format {
         Format::Table => table(assembly, found, out),
         Format::Json => writeln!(out, "{:#}", json(assembly, found)),
+        Format::Jsonl => lines(assembly, found, out),
+        Format::Openreports => writeln!(out, "{:#}", all_reports(assembly, found, ReportFormat::Openreports)),
+        Format::Wgpolicy => writeln!(out, "{:#}", all_reports(assembly, found, ReportFormat::Wgpolicy)),
         Format::Sarif => out.write_all(sarif(assembly, found).render().as_bytes()),
     }
 }
@@ -64,6 +68,49 @@ fn json(assembly: &Assembly, found: &Found) -> Value {
     json!({
         "constraints": constraints.collect::<Vec<_>>(), "kinds": found.kinds, "objects": found.objects,
         "problems": found.problems,
+    })
+}
+
+/// A line for each violation, with the fields of a constraint's status and the constraint.
+fn lines(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<()> {
+    for finding in findings(assembly, found) {
+        let line = json!({
+            "constraint": {"kind": finding.constraint_kind, "name": finding.constraint_name},
+            "enforcementAction": finding.action, "group": finding.group, "version": finding.version,
+            "kind": finding.kind, "namespace": finding.namespace, "name": finding.name,
+            "message": finding.message,
+        });
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn all_reports(assembly: &Assembly, found: &Found, format: ReportFormat) -> Value {
+    let mut by_namespace: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
+    for finding in findings(assembly, found) {
+        by_namespace.entry(finding.namespace.clone()).or_default().push(finding);
+    }
+    let of = |(namespace, findings): (String, Vec<Finding>)| {
+        reports(findings).into_iter().map(move |report| report.document(format, &namespace))
+    };
+    let items: Vec<_> = by_namespace.into_iter().flat_map(of).collect();
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+fn findings<'a>(assembly: &'a Assembly, found: &'a Found) -> impl Iterator<Item = Finding> + 'a {
+    assembly.constraints().flat_map(|constraint| {
+        let violations = found.violations.get(constraint.id()).into_iter().flatten();
+        violations.map(move |violation| Finding {
+            group: violation.group.clone(),
+            version: violation.version.clone(),
+            kind: violation.kind.clone(),
+            namespace: violation.namespace.clone(),
+            name: violation.name.clone(),
+            constraint_kind: constraint.id().kind.clone(),
+            constraint_name: constraint.id().name.clone(),
+            action: constraint.enforcement_action().to_owned(),
+            message: violation.message.clone(),
+        })
     })
 }
 

@@ -6,8 +6,8 @@ use kube::Api;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, PartialObjectMeta};
 
+use crate::api_error::{is_permanent, reason};
 use crate::controller::FIELD_MANAGER;
-use crate::controller::api_error::{is_permanent, reason};
 use crate::controller::kinds::TEMPLATE;
 use crate::controller::kinds::crd_resource;
 

@@ -15,8 +15,8 @@ use pod_status::readiness::{Failure, ReadinessSource};
 use serde_json::Value;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
+use crate::api_error::reason;
 use crate::config::{CONFIG_NAME, ExcludedNamespaces};
-use crate::controller::api_error::reason;
 use crate::controller::kinds::CONFIG;
 use crate::controller::status::{Outcome, pod_error};
 use crate::controller::sync::SyncSources;

@@ -18,6 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use watch_manager::{Interest, WatchedObject};
 
+use crate::api_error::reason;
 use crate::controller::{OwnEvent, OwnWatches, WebhookConfiguration};
 use crate::runtime::RunError;
 use crate::runtime::args::{CertificateArgs, ServeArgs};
@@ -248,7 +249,10 @@ impl SecretKeeper {
         let bundles: Vec<Vec<u8>> = match api.get_opt(&name).await {
             Ok(configuration) => configuration.map(bundle_of).unwrap_or_default(),
             Err(error) => {
-                tracing::warn!(%error, "the webhook configuration cannot be read, will retry");
+                tracing::warn!(
+                    error = reason(&error),
+                    "the webhook configuration cannot be read, will retry"
+                );
                 return false;
             }
         };
@@ -265,7 +269,9 @@ impl SecretKeeper {
             Ok(()) => {}
             // Another pod was faster; the watch brings what it wrote.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {}
-            Err(error) => tracing::warn!(%error, secret = self.name, "cannot be written, will retry"),
+            Err(error) => {
+                tracing::warn!(error = reason(&error), secret = self.name, "cannot be written, will retry")
+            }
         }
     }
 }

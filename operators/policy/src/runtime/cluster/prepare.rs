@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use admission_server::CertificateSet;
 
-use crate::controller::{InstallError, OwnCrds, reason};
+use crate::api_error::reason;
+use crate::controller::{InstallError, OwnCrds};
 use crate::runtime::RunError;
 use crate::runtime::args::ServeArgs;
 

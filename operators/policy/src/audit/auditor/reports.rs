@@ -1,0 +1,216 @@
+//! Keeps the stored reports equal to what the ledger knows: gathered, limited in rate, and only what differs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use tokio::time::Instant;
+
+use crate::audit::AuditContext;
+use crate::audit::ledger::Ledger;
+use crate::audit::reports::{Key, PolicyReport, ReportStore, reports};
+
+/// A change waits this long for others of its namespace.
+const GATHER: Duration = Duration::from_secs(2);
+/// Namespaces that are written at the same time, and the time for each report, so that they are at most 20 a second.
+const WRITES: usize = 2;
+const PACE: Duration = Duration::from_millis(100);
+/// The wait after a failure, and the longest.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// The reports of a term; nothing where none are asked for.
+pub(super) struct Reports(Option<Writer>);
+
+struct Writer {
+    store: ReportStore,
+    /// What is stored, once it was listed.
+    stored: BTreeMap<Key, u64>,
+    /// When what is stored is to be listed; `None` while it is being listed, or is known.
+    open_at: Option<Instant>,
+    is_open: bool,
+    /// The first pass over everything has ended. Before, reports would lose what other pods have found.
+    is_complete: bool,
+    due: BTreeMap<Box<str>, Instant>,
+    busy: BTreeSet<Box<str>>,
+    waits: BTreeMap<Box<str>, Duration>,
+    open_wait: Duration,
+    work: FuturesUnordered<BoxFuture<'static, Ended>>,
+}
+
+/// The end of some work.
+pub(super) enum Ended {
+    Opened(Result<BTreeMap<Key, u64>, String>),
+    /// The digests of what was written, `None` for what was deleted.
+    Written {
+        namespace: Box<str>,
+        written: Vec<(Key, Option<u64>)>,
+        failure: Option<String>,
+    },
+}
+
+impl Reports {
+    pub(super) fn new(context: &AuditContext) -> Self {
+        let now = Instant::now();
+        Self(context.options.reports.map(|format| Writer {
+            store: ReportStore::new(context.client.clone(), format),
+            stored: BTreeMap::new(),
+            open_at: Some(now),
+            is_open: false,
+            is_complete: false,
+            due: BTreeMap::new(),
+            busy: BTreeSet::new(),
+            waits: BTreeMap::new(),
+            open_wait: Duration::ZERO,
+            work: FuturesUnordered::new(),
+        }))
+    }
+
+    /// Begins to write what is due and differs.
+    pub(super) fn write(&mut self, ledger: &mut Ledger, now: Instant) {
+        let touched = ledger.take_touched();
+        if let Some(writer) = &mut self.0 {
+            writer.touch(touched, now);
+            writer.write(ledger, now);
+        }
+    }
+
+    /// Compares what is stored with what is known, such as after somebody else has changed a report.
+    pub(super) fn verify(&mut self, now: Instant) {
+        if let Some(writer) = &mut self.0 {
+            writer.open_at = Some(now);
+        }
+    }
+
+    /// The next work that has ended; `None` while there is none. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Ended> {
+        match &mut self.0 {
+            Some(writer) => writer.work.next().await,
+            None => None,
+        }
+    }
+
+    pub(super) fn on_ended(&mut self, ended: Ended) {
+        let Some(writer) = &mut self.0 else { return };
+        match ended {
+            Ended::Opened(opened) => writer.opened(opened),
+            Ended::Written { namespace, written, failure } => writer.written(namespace, written, failure),
+        }
+    }
+
+    /// When the next report is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let writer = self.0.as_ref().filter(|writer| writer.is_open && writer.work.len() < WRITES)?;
+        writer.due.iter().filter(|(namespace, _)| !writer.busy.contains(*namespace)).map(|(_, at)| *at).min()
+    }
+}
+
+impl Writer {
+    fn touch(&mut self, namespaces: BTreeSet<Box<str>>, now: Instant) {
+        let at = now.checked_add(GATHER).unwrap_or(now);
+        for namespace in namespaces {
+            self.due.entry(namespace).or_insert(at);
+        }
+    }
+
+    fn write(&mut self, ledger: &Ledger, now: Instant) {
+        // Not beside writes: a list from before one of them would hide it.
+        if self.work.is_empty() && self.open_at.is_some_and(|at| at <= now) {
+            self.open_at = None;
+            self.is_open = false;
+            self.work.push(self.store.clone().open().map(Ended::Opened).boxed());
+        }
+        self.is_complete |= ledger.is_settled();
+        if !self.is_open || !self.is_complete || self.open_at.is_some() {
+            return;
+        }
+        let due = self.due.iter().filter(|(namespace, at)| **at <= now && !self.busy.contains(*namespace));
+        let due: Vec<_> = due.map(|(namespace, _)| namespace.clone()).collect();
+        for namespace in due {
+            if self.work.len() >= WRITES {
+                return;
+            }
+            self.due.remove(&namespace);
+            self.begin(namespace, ledger);
+        }
+    }
+
+    fn begin(&mut self, namespace: Box<str>, ledger: &Ledger) {
+        let changes = self.changes(&namespace, reports(ledger.findings(&namespace)));
+        if !changes.is_empty() {
+            self.busy.insert(namespace.clone());
+            self.work.push(apply(self.store.clone(), namespace, changes).boxed());
+        }
+    }
+
+    /// The reports of a namespace that differ from what is stored, and those that should not be there.
+    fn changes(&self, namespace: &str, wanted: Vec<PolicyReport>) -> Vec<(Key, Option<PolicyReport>)> {
+        let key = |report: &PolicyReport| (Box::<str>::from(namespace), report.name.clone());
+        let wanted: BTreeMap<_, _> = wanted.into_iter().map(|report| (key(&report), report)).collect();
+        let first: Key = (namespace.into(), String::new());
+        let here = self.stored.range(first..).take_while(|((of, _), _)| **of == *namespace);
+        let left = here.filter(|(key, _)| !wanted.contains_key(*key)).map(|(key, _)| (key.clone(), None));
+        let left: Vec<_> = left.collect();
+        let differs = |(key, report): &(Key, PolicyReport)| self.stored.get(key) != Some(&report.digest());
+        let changed = wanted.into_iter().filter(differs).map(|(key, report)| (key, Some(report)));
+        changed.chain(left).collect()
+    }
+
+    fn opened(&mut self, opened: Result<BTreeMap<Key, u64>, String>) {
+        let now = Instant::now();
+        match opened {
+            Ok(stored) => {
+                // A report in a namespace without violations is left over.
+                let namespaces =
+                    stored.keys().chain(self.stored.keys()).map(|(namespace, _)| namespace.clone());
+                let namespaces = namespaces.collect();
+                self.touch(namespaces, now);
+                (self.stored, self.is_open, self.open_wait) = (stored, true, Duration::ZERO);
+            }
+            Err(error) => {
+                self.open_wait = longer(self.open_wait);
+                self.open_at = now.checked_add(self.open_wait);
+                tracing::warn!(error, retry = ?self.open_wait, "the reports of the audit are not written");
+            }
+        }
+    }
+
+    fn written(&mut self, namespace: Box<str>, written: Vec<(Key, Option<u64>)>, failure: Option<String>) {
+        for (key, digest) in written {
+            match digest {
+                Some(digest) => self.stored.insert(key, digest),
+                None => self.stored.remove(&key),
+            };
+        }
+        self.busy.remove(&namespace);
+        let Some(error) = failure else {
+            self.waits.remove(&namespace);
+            return;
+        };
+        let wait = longer(self.waits.get(&namespace).copied().unwrap_or_default());
+        tracing::warn!(namespace = &*namespace, error, retry = ?wait, "a report of the audit is not stored");
+        let now = Instant::now();
+        self.due.insert(namespace.clone(), now.checked_add(wait).unwrap_or(now));
+        self.waits.insert(namespace, wait);
+    }
+}
+
+/// Writes one after the other, up to the first that fails.
+async fn apply(store: ReportStore, namespace: Box<str>, changes: Vec<(Key, Option<PolicyReport>)>) -> Ended {
+    let (mut written, mut failure) = (Vec::new(), None);
+    for (key, report) in changes {
+        let (result, ()) = tokio::join!(store.put(&key, report.as_ref()), tokio::time::sleep(PACE));
+        if let Err(error) = result {
+            failure = Some(format!("{}: {error}", key.1));
+            break;
+        }
+        written.push((key, report.map(|report| report.digest())));
+    }
+    Ended::Written { namespace, written, failure }
+}
+
+fn longer(wait: Duration) -> Duration {
+    let (first, longest) = RETRY;
+    wait.saturating_mul(2).clamp(first, longest)
+}
