@@ -3,8 +3,9 @@
 //! The rooms, and who may enter which: [`enforce`] asks for verdicts, [`controller`] brings policies in, both meet in
 //! [`handle`] and never see each other; both read what [`config`] says about Configs and SyncSets; [`audit`] judges what is in
 //! the cluster; [`events`] stores what the webhook and the audit find as Kubernetes Events; [`cli`] works on files and touches no
-//! cluster; [`migrate`] compares a cluster's Gatekeeper with this; [`progress`] explains why an object does not come further;
-//! [`runtime`] puts the rooms together into processes, and nobody uses it.
+//! cluster; [`catalog`] brings policies of a catalogue into one; [`migrate`] compares a cluster's Gatekeeper with this;
+//! [`progress`] explains why an object does not come further; [`runtime`] puts the rooms together into processes, and nobody
+//! uses it.
 //!
 //! ```
 //! use constraint_framework::policyset::{Compiler, PolicySetBuilder};
@@ -18,6 +19,7 @@
 
 mod api_error;
 pub mod audit;
+pub mod catalog;
 pub mod cli;
 pub mod config;
 pub mod controller;

@@ -158,6 +158,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
         Command::Model(model) => Ok(with_streams(|_, out, err| crate::cli::model(&model, out, err))),
         Command::Audit(args) => on_runtime(cluster::audit_once(&args)),
         Command::ExplainProgress(args) => on_runtime(explain_progress(&args)),
+        Command::Policy(args) => on_runtime(policy(&args)),
         Command::Migrate(MigrateCommand::Check(args)) => on_runtime(migrate::check(&args)),
         Command::Uninstall(args) => on_runtime(uninstall::run(&args)),
         Command::Serve(serve) => on_runtime(async {
@@ -173,6 +174,12 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
 async fn explain_progress(args: &ProgressArgs) -> Result<ExitCode, RunError> {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     crate::progress::explain_progress(args, cluster::connect, &mut out, &mut err).await.map(ExitCode::from)
+}
+
+/// `webtroller policy`, of files and of the cluster of the current kubeconfig.
+async fn policy(args: &crate::catalog::PolicyArgs) -> Result<ExitCode, RunError> {
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+    crate::catalog::policy(args, cluster::connect, &mut out, &mut err).await.map(ExitCode::from)
 }
 
 fn on_runtime(command: impl Future<Output = Result<ExitCode, RunError>>) -> Result<ExitCode, RunError> {

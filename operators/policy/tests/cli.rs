@@ -65,6 +65,7 @@ fn the_page_shows_what_is_printed() {
         "webtroller test examples/expansion",
         "webtroller test examples/native",
         "webtroller sync test",
+        "webtroller policy search",
     ];
     for start in shown {
         let line = lines().into_iter().find(|line| line.starts_with(start)).unwrap();
@@ -187,6 +188,7 @@ fn help_has_examples() {
         "expand",
         "sync test",
         "migrate check",
+        "policy",
         "bench",
         "fn",
         "rego",

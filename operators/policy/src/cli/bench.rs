@@ -56,6 +56,15 @@ pub struct BenchArgs {
     /// How often each object is reviewed before anything is measured.
     #[arg(long, default_value_t = 10)]
     pub warmup: u64,
+    /// How many threads review at the same time; they share the iterations.
+    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub concurrency: u64,
+    /// Accepted as gator has it: memory is always measured where the system tells.
+    #[arg(long, hide_short_help = true)]
+    pub memory: bool,
+    /// Accepted as gator has it: every constraint is always measured.
+    #[arg(long, hide_short_help = true)]
+    pub stats: bool,
     /// How to print the measurement.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
@@ -152,6 +161,7 @@ fn run(
     let earlier = args.compare.as_deref().map(read).transpose()?;
     let gathered = gather(&args.input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    gathered.warn("bench", err);
     let resident = memory::resident();
     let started = Instant::now();
     let mut assembly = assemble(&gathered.manifests, args.engine.compiler())
@@ -160,7 +170,12 @@ fn run(
     assembly.subjects.retain(Subject::is_no_policy);
     check(&assembly)?;
     let grown = memory::resident().zip(resident).map(|(after, before)| after.saturating_sub(before));
-    let plan = Plan { iterations: args.iterations, rounds: args.rounds, warmup: args.warmup };
+    let plan = Plan {
+        iterations: args.iterations,
+        rounds: args.rounds,
+        warmup: args.warmup,
+        threads: args.concurrency,
+    };
     let record = measure(&mut assembly, &plan, set_up, grown);
     show(args, &record, out)?;
     if let Some(path) = &args.save {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
 
 use super::assemble::{Assembly, Topic, Warning, assemble};
-use super::input::{InputArgs, StandardInput, gather};
+use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::native::is_native;
 use crate::yaml;
 
@@ -41,6 +41,9 @@ pub struct ExpandArgs {
     /// An OCI image: a folder with an image layout, and behind a colon the tag where it holds several.
     #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
     pub images: Vec<String>,
+    /// For command lines of gator.
+    #[command(flatten)]
+    pub tempdir: TempDir,
     /// How to print the objects.
     #[arg(long, short = 'f', value_enum, default_value_t)]
     pub format: Format,
@@ -87,9 +90,11 @@ fn run(
         paths: args.paths.clone(),
         filenames: args.filenames.clone(),
         images: args.images.clone(),
+        tempdir: args.tempdir.clone(),
     };
     let mut gathered = gather(&input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    gathered.warn("expand", err);
     // Nothing is judged, so that policies need not be complete.
     gathered.manifests.retain(|manifest| !is_policy(&manifest.object));
     let assembly = assemble(&gathered.manifests, Compiler::default())
@@ -171,6 +176,7 @@ spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}
             paths: Vec::new(),
             filenames: Vec::new(),
             images: Vec::new(),
+            tempdir: TempDir::default(),
             format,
             outputfile: None,
         };

@@ -75,7 +75,7 @@ pub fn explain(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
-    match run(args, standard) {
+    match run(args, standard, err) {
         Ok(text) => u8::from(out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err()),
         Err(messages) => {
             for message in messages {
@@ -86,9 +86,10 @@ pub fn explain(
     }
 }
 
-fn run(args: &ExplainArgs, standard: StandardInput<'_>) -> Result<String, Vec<String>> {
+fn run(args: &ExplainArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<String, Vec<String>> {
     let gathered = gather(&args.input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    gathered.warn("explain", err);
     let assembly = assemble(&gathered.manifests, Compiler::default())
         .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
     let of_template = |constraint: &&LoadedConstraint| constraint.constraint.id.kind != native::KIND;

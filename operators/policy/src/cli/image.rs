@@ -57,7 +57,7 @@ struct Descriptor {
 ///
 /// # Errors
 /// See [`ImageError`].
-pub(super) fn load_image(image: &str) -> Result<Vec<Manifest>, ImageError> {
+pub(crate) fn load_image(image: &str) -> Result<Vec<Manifest>, ImageError> {
     let image = image.strip_prefix("oci:").unwrap_or(image);
     let (folder, tag) = match image.rsplit_once(':') {
         Some((folder, tag)) if !Path::new(image).is_dir() => (folder, Some(tag)),

@@ -1,11 +1,11 @@
 //! What `test`, `bench` and their like read: files, folders, images and standard input, as `gator test` takes them.
 
-use std::fmt::Write as _;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use super::assemble::{Topic, Warning};
 use super::image::{ImageError, load_image};
-use super::load::{LoadError, Loaded, Manifest, Skipped, load, load_reader};
+use super::load::{LoadError, Manifest, Skipped, load, load_reader};
 
 /// What standard input is called in places and messages.
 pub(super) const STANDARD_INPUT: &str = "<stdin>";
@@ -24,6 +24,17 @@ pub struct InputArgs {
     /// where it holds several; repeat it for several.
     #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
     pub images: Vec<String>,
+    /// For command lines of gator.
+    #[command(flatten)]
+    pub tempdir: TempDir,
+}
+
+/// What gator takes and is not needed here.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TempDir {
+    /// Without effect: images are read where they are, and nothing is unpacked to a disk.
+    #[arg(long, short = 'd', value_name = "FOLDER", hide_short_help = true)]
+    pub tempdir: Option<PathBuf>,
 }
 
 /// Standard input, and whether somebody types on it.
@@ -40,6 +51,24 @@ pub(super) struct Gathered {
     pub(super) manifests: Vec<Manifest>,
     /// What the folders hold beside it.
     pub(super) skipped: Vec<Skipped>,
+    /// What was named and holds no object, and why.
+    empty: Vec<String>,
+}
+
+impl Gathered {
+    /// What was named, or is in a named folder, and has no part in the outcome. `all` adds the files of folders that no
+    /// manifest is expected in.
+    pub(super) fn warnings(&self, all: bool) -> Vec<Warning> {
+        let skipped = self.skipped.iter().filter(|entry| all || entry.reason.is_surprising());
+        let skipped = skipped.map(|entry| format!("skipped {entry}"));
+        skipped.chain(self.empty.iter().cloned()).map(|text| Warning::general(Topic::Skipped, text)).collect()
+    }
+
+    /// Prints these warnings for a command that has no other ones.
+    pub(super) fn warn(&self, command: &str, err: &mut dyn Write) {
+        // Ignore write errors: stderr is closed.
+        let _ = Warning::print(&self.warnings(false), command, false, err);
+    }
 }
 
 /// Why there is nothing to work on.
@@ -71,10 +100,9 @@ impl InputError {
 pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Gathered, Vec<InputError>> {
     let mut errors: Vec<InputError> = Vec::new();
     let mut gathered = Gathered::default();
-    let mut looked_at = Vec::new();
     for image in &args.images {
-        looked_at.push(format!("{image} holds no object"));
         match load_image(image) {
+            Ok(manifests) if manifests.is_empty() => gathered.empty.push(format!("{image} holds no object")),
             Ok(manifests) => gathered.manifests.extend(manifests),
             Err(error) => errors.push(error.into()),
         }
@@ -82,41 +110,80 @@ pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Ga
     let named = || args.paths.iter().chain(&args.filenames);
     let is_standard = |path: &&PathBuf| path.as_os_str() == "-";
     for path in named().filter(|path| !is_standard(path)) {
-        let Loaded { manifests, errors: refused, skipped } = load(path);
-        looked_at.push(emptiness(path, &skipped));
-        gathered.manifests.extend(manifests);
-        gathered.skipped.extend(skipped);
-        errors.extend(refused.into_iter().map(InputError::Load));
+        let loaded = load(path);
+        if loaded.manifests.is_empty() && loaded.errors.is_empty() {
+            gathered.empty.push(loaded.emptiness(path));
+        }
+        gathered.manifests.extend(loaded.manifests);
+        gathered.skipped.extend(loaded.skipped);
+        errors.extend(loaded.errors.into_iter().map(InputError::Load));
     }
-    if !standard.is_terminal || named().any(|path| is_standard(&path)) {
-        looked_at.push("standard input holds no object".to_owned());
+    let is_named = named().any(|path| is_standard(&path));
+    if !standard.is_terminal || is_named {
         match load_reader(Path::new(STANDARD_INPUT), standard.reader) {
+            // Programs that start others often leave them an empty one.
+            Ok(found) if found.is_empty() && (is_named || gathered.manifests.is_empty()) => {
+                gathered.empty.push("standard input holds no object".to_owned());
+            }
             Ok(found) => gathered.manifests.extend(found),
             Err(error) => errors.push(error.into()),
         }
     }
     if errors.is_empty() && gathered.manifests.is_empty() {
         if named().next().is_none() && args.images.is_empty() {
-            looked_at.push("name files or folders, or send manifests to standard input".to_owned());
+            gathered.empty.push("name files or folders, or send manifests to standard input".to_owned());
         }
-        errors.push(InputError::Nothing(looked_at.join("; ")));
+        errors.push(InputError::Nothing(gathered.empty.join("; ")));
     }
     if errors.is_empty() { Ok(gathered) } else { Err(errors) }
 }
 
-/// Why a path that could be read gave nothing.
-fn emptiness(path: &Path, skipped: &[Skipped]) -> String {
-    const SHOWN: usize = 3;
-    let mut text = format!("{} holds no object", path.display());
-    for (position, entry) in skipped.iter().take(SHOWN).enumerate() {
-        let _ = write!(text, "{}{entry}", if position == 0 { " (skipped: " } else { ", " });
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gathered(paths: &[&Path], input: &str) -> Result<Gathered, Vec<InputError>> {
+        let args = InputArgs {
+            paths: paths.iter().map(|path| path.to_path_buf()).collect(),
+            ..InputArgs::default()
+        };
+        gather(&args, StandardInput { reader: &mut input.as_bytes(), is_terminal: false })
     }
-    match skipped.len().checked_sub(SHOWN) {
-        None if skipped.is_empty() => {}
-        None | Some(0) => text.push(')'),
-        Some(more) => {
-            let _ = write!(text, " and {more} more)");
-        }
+
+    /// What `warn` prints, with `x` for the folder.
+    fn said(gathered: &Gathered, folder: &Path) -> String {
+        let mut text = Vec::new();
+        gathered.warn("test", &mut text);
+        String::from_utf8(text).unwrap().replace(&folder.display().to_string(), "x")
     }
-    text
+
+    #[test]
+    fn what_is_named_and_has_no_part_is_warned_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::create_dir_all(root.join("empty")).unwrap();
+        std::fs::create_dir_all(root.join("full")).unwrap();
+        std::fs::write(root.join("full/a.yaml"), "kind: A").unwrap();
+        let pipe = std::process::Command::new("mkfifo").arg(root.join("full/b.yaml")).status();
+        assert!(pipe.unwrap().success());
+        let found = gathered(&[&root.join("empty"), &root.join("full")], "").unwrap();
+        assert_eq!(
+            said(&found, root),
+            "webtroller test: warning: skipped x/full/b.yaml: is a pipe, a socket or a device; name it by itself to \
+             read it\nwebtroller test: warning: x/empty holds no object\n"
+        );
+        let found = gathered(&[&root.join("full/a.yaml"), Path::new("-")], "---\n").unwrap();
+        assert_eq!(said(&found, root), "webtroller test: warning: standard input holds no object\n");
+        assert_eq!(said(&gathered(&[&root.join("full/a.yaml")], "").unwrap(), root), "");
+    }
+
+    #[test]
+    fn nothing_at_all_is_an_error_that_names_what_was_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let errors = gathered(&[folder.path()], "").unwrap_err();
+        let text = errors[0].to_string().replace(&folder.path().display().to_string(), "x");
+        assert_eq!(text, "no input: x holds no object; standard input holds no object");
+        let errors = gathered(&[], "").unwrap_err();
+        assert!(errors[0].to_string().contains("name files or folders"), "{}", errors[0]);
+    }
 }

@@ -83,9 +83,9 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
     let mut problems = Vec::new();
     for path in &args.filenames {
         let found = load(path);
+        problems.extend(found.problems(path).into_iter().map(FunctionResult::failure));
         // Objects beside the policies are not in the package, and are not its fault.
         manifests.extend(found.manifests.into_iter().filter(is_policy));
-        problems.extend(found.errors.iter().map(|error| FunctionResult::failure(error.to_string())));
     }
     // What is in a List is judged too; there it cannot hide.
     let unpacked = list

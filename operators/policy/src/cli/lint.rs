@@ -62,7 +62,7 @@ struct Lint {
 
 /// Runs the command and gives the exit code.
 pub fn lint(args: &LintArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let lints = match run(args, standard) {
+    let lints = match run(args, standard, err) {
         Ok(lints) => lints,
         Err(problems) => {
             for problem in &problems {
@@ -85,10 +85,11 @@ pub fn lint(args: &LintArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
     }
 }
 
-fn run(args: &LintArgs, standard: StandardInput<'_>) -> Result<Vec<Lint>, Vec<Problem>> {
+fn run(args: &LintArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<Vec<Lint>, Vec<Problem>> {
     let gathered = gather(&args.input, standard).map_err(|errors| {
         errors.iter().map(|error| Problem { place: None, message: error.to_string() }).collect::<Vec<_>>()
     })?;
+    gathered.warn("lint", err);
     // What cannot be used is an error here as everywhere.
     assemble(&gathered.manifests, Compiler::default())?;
     let mut lints: Vec<_> = gathered.manifests.iter().flat_map(rules::of).collect();

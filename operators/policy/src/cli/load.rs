@@ -1,7 +1,7 @@
 //! Manifests from files and folders: YAML with several documents, JSON, and lists.
 
-use std::fmt;
-use std::io::Read;
+use std::fmt::{self, Write as _};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -110,7 +110,9 @@ pub fn load(root: &Path) -> Loaded {
             }
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_owned();
-                loaded.errors.push(LoadError::Read { path, source: error.into() });
+                // The words of walkdir name the path once more.
+                let source = error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
+                loaded.errors.push(LoadError::Read { path, source });
             }
         }
     }
@@ -118,6 +120,35 @@ pub fn load(root: &Path) -> Loaded {
 }
 
 impl Loaded {
+    /// Everything that keeps `path` from having been read as a whole: what is wrong, what was not read and should
+    /// perhaps have been, or that there is no object in it.
+    pub fn problems(&self, path: &Path) -> Vec<String> {
+        let surprising = self.skipped.iter().filter(|entry| entry.reason.is_surprising());
+        let errors = self.errors.iter().map(ToString::to_string);
+        let mut problems: Vec<_> = errors.chain(surprising.map(ToString::to_string)).collect();
+        if problems.is_empty() && self.manifests.is_empty() {
+            problems.push(self.emptiness(path));
+        }
+        problems
+    }
+
+    /// Why a path that could be read gave nothing.
+    pub(super) fn emptiness(&self, path: &Path) -> String {
+        const SHOWN: usize = 3;
+        let mut text = format!("{} holds no object", path.display());
+        for (position, entry) in self.skipped.iter().take(SHOWN).enumerate() {
+            let _ = write!(text, "{}{entry}", if position == 0 { " (skipped: " } else { ", " });
+        }
+        match self.skipped.len().checked_sub(SHOWN) {
+            None if self.skipped.is_empty() => {}
+            None | Some(0) => text.push(')'),
+            Some(more) => {
+                let _ = write!(text, " and {more} more)");
+            }
+        }
+        text
+    }
+
     fn take(&mut self, root: &Path, path: &Path, is_file: bool) {
         let reason = match is_file {
             _ if path == root => None,
@@ -148,8 +179,11 @@ pub fn load_file(path: &Path) -> Result<Vec<Manifest>, LoadError> {
 /// # Errors
 /// See [`LoadError`].
 pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manifest>, LoadError> {
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let refused = |source| LoadError::Read { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(refused)?;
+    let text =
+        decoded(bytes).map_err(|reason| refused(io::Error::new(io::ErrorKind::InvalidData, reason)))?;
     let documents = yaml::documents(&text).map_err(|source| LoadError::Syntax {
         path: path.to_owned(),
         source,
@@ -163,6 +197,20 @@ pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manife
         }
     }
     Ok(manifests)
+}
+
+/// Text is UTF-8: what `kubectl` makes of UTF-16 depends on where its documents end.
+fn decoded(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        match error.as_bytes() {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is UTF-16; save it as UTF-8".to_owned(),
+            _ => {
+                let line = valid.iter().filter(|byte| **byte == b'\n').count().saturating_add(1);
+                format!("line {line} is not UTF-8; save it as UTF-8")
+            }
+        }
+    })
 }
 
 /// The items of a list stand for themselves, and so do those of a list in a list.
@@ -258,6 +306,32 @@ mod tests {
         let Loaded { manifests, errors, .. } = load(folder.path());
         assert_eq!((manifests.len(), errors.len()), (1, 1));
         assert!(errors[0].to_string().contains("bad.yaml"), "{}", errors[0]);
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_refused_with_its_line() {
+        let refusal = |bytes: &[u8]| load_reader(Path::new("x"), &mut &*bytes).unwrap_err().to_string();
+        assert_eq!(refusal(b"\xff\xfek\0"), "x: cannot be read: it is UTF-16; save it as UTF-8");
+        assert_eq!(
+            refusal(b"kind: A\n# caf\xe9\n"),
+            "x: cannot be read: line 2 is not UTF-8; save it as UTF-8"
+        );
+        let with_mark = load_reader(Path::new("x"), &mut &b"\xef\xbb\xbfkind: A\r\n---\r\nkind: B\r\n"[..]);
+        assert_eq!(with_mark.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_path_that_was_not_read_as_a_whole_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let said = || load(root).problems(root).join("\n").replace(&root.display().to_string(), "x");
+        assert_eq!(said(), "x holds no object");
+        fs::write(root.join("a.txt"), "").unwrap();
+        assert_eq!(said(), "x holds no object (skipped: x/a.txt: does not end in .yaml, .yml or .json)");
+        fs::write(root.join("a.yaml"), "kind: A").unwrap();
+        assert_eq!(said(), "");
+        std::os::unix::fs::symlink("nothing", root.join("b.yaml")).unwrap();
+        assert_eq!(said(), "x/b.yaml: cannot be read: No such file or directory (os error 2)");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde_json::Value;
 use requirement::{Gvk, Requirement};
 
 use super::assemble::{Place, Problem};
-use super::input::{InputArgs, StandardInput, gather};
+use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::load::Manifest;
 
 const EXAMPLES: &str = "\
@@ -56,6 +56,9 @@ pub struct SyncTestArgs {
     /// An OCI image: a folder with an image layout, and behind a colon the tag where it holds several.
     #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
     pub images: Vec<String>,
+    /// For command lines of gator.
+    #[command(flatten)]
+    pub tempdir: TempDir,
     /// Do without a GVKManifest: take every synced kind for one that the cluster has.
     #[arg(long, short = 'f')]
     pub force_omit_gvk_manifest: bool,
@@ -64,7 +67,7 @@ pub struct SyncTestArgs {
 /// Runs the command and gives the exit code.
 pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let SyncCommand::Test(args) = &args.command;
-    match run(args, standard) {
+    match run(args, standard, err) {
         Ok(templates) => {
             let _ = writeln!(out, "the requirements of {templates} templates are met");
             0
@@ -78,14 +81,16 @@ pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
     }
 }
 
-fn run(args: &SyncTestArgs, standard: StandardInput<'_>) -> Result<usize, Vec<String>> {
+fn run(args: &SyncTestArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<usize, Vec<String>> {
     let input = InputArgs {
         paths: args.paths.clone(),
         filenames: args.filenames.clone(),
         images: args.images.clone(),
+        tempdir: args.tempdir.clone(),
     };
     let gathered = gather(&input, standard)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    gathered.warn("sync test", err);
     let resources = Resources::read(&gathered.manifests, args.force_omit_gvk_manifest)
         .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
     let missing = resources.missing();

@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use constraint_framework::driver::Listener;
 use constraint_framework::policyset::Compiler;
 
-use super::assemble::{Assembly, Place, Problem, Topic, Warning, assemble};
+use super::assemble::{Assembly, Place, Problem, Subject, Topic, Warning, assemble};
 use super::engine_args::EngineArgs;
 use super::input::{Gathered, InputArgs, InputError, StandardInput, gather};
 use super::judge::{Manner, Offence, Unplaced, judge, overlooked};
@@ -181,12 +181,14 @@ fn write_report(
 
 /// What the user should know before the violations: what was not read, what has no effect, what is not matched.
 fn warnings(args: &TestArgs, gathered: &Gathered, assembly: &Assembly) -> Vec<Warning> {
-    let skipped = gathered.skipped.iter().filter(|entry| args.verbose || entry.reason.is_surprising());
-    let skipped = skipped.map(|entry| Warning::general(Topic::Skipped, format!("skipped {entry}")));
     let none = assembly.constraints.is_empty();
     let none = none.then(|| Warning::general(Topic::NoConstraint, "there is no constraint among the inputs"));
     let own = assembly.warnings.iter().cloned();
-    skipped.chain(own).chain(overlooked(assembly)).chain(none).collect()
+    let nothing = !assembly.subjects.iter().any(Subject::is_no_policy);
+    let nothing =
+        nothing.then(|| Warning::general(Topic::NoObject, "there is no object to judge among the inputs"));
+    let all = gathered.warnings(args.verbose).into_iter().chain(own).chain(overlooked(assembly));
+    all.chain(none).chain(nothing).collect()
 }
 
 fn compiler(args: &TestArgs, prints: &Arc<Prints>) -> Compiler {

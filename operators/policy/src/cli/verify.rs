@@ -8,12 +8,10 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use constraint_framework::driver::Listener;
 use constraint_framework::policyset::Compiler;
-use walkdir::WalkDir;
 
 use super::assemble::thousands;
 use super::color::{Color, Stream, paint};
 use super::engine_args::EngineArgs;
-use super::load::load_file;
 use super::prints::Prints;
 use super::progress::Progress;
 use super::suite::Suite;
@@ -23,6 +21,7 @@ mod coverage;
 mod engine;
 mod export;
 mod filter;
+mod find;
 mod native;
 mod report;
 mod strict;
@@ -30,6 +29,7 @@ mod strict;
 pub use coverage::{CoverageArgs, coverage};
 pub use engine::EngineChoice;
 use filter::Filter;
+use find::{Found, SuiteFile, suites};
 use report::{Outcome, SuiteReport};
 
 const EXAMPLES: &str = "\
@@ -134,19 +134,13 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
         prints,
         coverage: None,
     };
-    let mut paths = Vec::new();
-    for path in &args.paths {
-        paths.extend(suites(path)?);
-    }
-    if paths.is_empty() {
-        let _ = writeln!(err, "webtroller verify: warning: there is no suite in what was named");
-    }
-    let progress = Progress::new(paths.len(), "suites");
+    let files = find_all(&args.paths, "verify", err)?;
+    let progress = Progress::new(files.len(), "suites");
     let mut reports = Vec::new();
-    for path in &paths {
-        let report = run_suite(path, &manner);
+    for file in &files {
+        let report = run_suite(file, &manner);
         for (test, warning) in report.warnings() {
-            let warning = format!("webtroller verify: warning: {}: {test}: {warning}", path.display());
+            let warning = format!("webtroller verify: warning: {}: {test}: {warning}", file.path.display());
             progress.aside(|| writeln!(err, "{warning}")).map_err(|error| error.to_string())?;
         }
         if args.output == Format::Text {
@@ -167,6 +161,23 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
         let _ = writeln!(err, "{}", summary(&reports));
     }
     Ok(passed)
+}
+
+/// The suites of all paths. A path without one, and what may be one and was not read, are warned of.
+fn find_all(paths: &[PathBuf], command: &str, err: &mut dyn Write) -> Result<Vec<SuiteFile>, String> {
+    let mut files = Vec::new();
+    for path in paths {
+        let Found { suites, skipped } = suites(path)?;
+        for entry in &skipped {
+            let _ = writeln!(err, "webtroller {command}: warning: skipped {entry}");
+        }
+        if suites.is_empty() {
+            let _ =
+                writeln!(err, "webtroller {command}: warning: {}: there is no suite here", path.display());
+        }
+        files.extend(suites);
+    }
+    Ok(files)
 }
 
 /// `PASS` or `FAIL`; neither where nothing ran.
@@ -200,49 +211,13 @@ fn summary(reports: &[SuiteReport]) -> String {
     )
 }
 
-/// The suite files that a path stands for, in the order of their bytes: itself, those directly in a folder, or with
-/// `/...` all below it. Links to folders are not followed, so that a circle of them ends.
-fn suites(path: &Path) -> Result<Vec<PathBuf>, String> {
-    let (root, depth) = match path.file_name() {
-        Some(name) if name == "..." => {
-            (path.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")), usize::MAX)
-        }
-        _ => (path, 1),
-    };
-    if root.is_file() && !is_yaml(root) {
-        return Err(format!("{}: a suite is a file that ends in .yaml or .yml", root.display()));
-    }
-    let mut found = Vec::new();
-    for entry in WalkDir::new(root).max_depth(depth) {
-        let entry = entry.map_err(|error| format!("listing test files: {error}"))?;
-        if is_yaml(entry.path()) && entry.path().is_file() && is_suite(entry.path()) {
-            found.push(entry.into_path());
-        }
-    }
-    found.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-    Ok(found)
-}
-
-fn is_yaml(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
-}
-
-/// Files beside the suites are templates and objects, some of them broken on purpose: they are not suites. What cannot
-/// be read and was meant to be one is, so that it fails.
-fn is_suite(path: &Path) -> bool {
-    match load_file(path) {
-        Ok(manifests) => manifests.iter().any(|manifest| Suite::is(&manifest.object)),
-        Err(_) => Suite::was_meant(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default())),
-    }
-}
-
-fn run_suite(path: &Path, manner: &Manner<'_>) -> SuiteReport {
+fn run_suite(file: &SuiteFile, manner: &Manner<'_>) -> SuiteReport {
     let started = Instant::now();
-    let mut report = SuiteReport::new(path);
-    match read_suite(path) {
+    let mut report = SuiteReport::new(&file.path);
+    match read_suite(file) {
         Err(reason) => report.fail(reason),
         Ok(suite) => {
-            let folder = path.parent().unwrap_or(Path::new("."));
+            let folder = file.path.parent().unwrap_or(Path::new("."));
             for test in &suite.tests {
                 let skipped = suite.skip || test.skip || !manner.filter.selects_test(test);
                 report.tests.push(if skipped {
@@ -257,9 +232,9 @@ fn run_suite(path: &Path, manner: &Manner<'_>) -> SuiteReport {
     report
 }
 
-fn read_suite(path: &Path) -> Result<Suite, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
-    Suite::read(&text).map_err(|error| format!("invalid Suite: {error}"))
+fn read_suite(file: &SuiteFile) -> Result<Suite, String> {
+    let text = file.text.as_deref().map_err(String::clone)?;
+    Suite::read(text).map_err(|error| format!("invalid Suite: {error}"))
 }
 
 #[cfg(test)]

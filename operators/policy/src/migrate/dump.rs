@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use constraint_framework::review::Document;
 
-use crate::cli::{Loaded, load};
+use crate::cli::load;
 
 use super::samples::Judge;
 use super::{CheckArgs, Entry, Holdings, ReadFlags, Report};
@@ -13,11 +13,9 @@ use super::{CheckArgs, Entry, Holdings, ReadFlags, Report};
 pub(super) fn check(args: &CheckArgs, paths: &[PathBuf], flags: ReadFlags<'_>) -> Report {
     let mut holdings = Holdings::default();
     for path in paths {
-        let Loaded { manifests, errors, skipped } = load(path);
-        holdings.problems.extend(errors.iter().map(ToString::to_string));
-        let surprising = skipped.iter().filter(|entry| entry.reason.is_surprising());
-        holdings.problems.extend(surprising.map(ToString::to_string));
-        holdings.entries.extend(manifests.into_iter().map(|manifest| Entry {
+        let loaded = load(path);
+        holdings.problems.extend(loaded.problems(path));
+        holdings.entries.extend(loaded.manifests.into_iter().map(|manifest| Entry {
             place: Some(format!("{}:{}", manifest.path.display(), manifest.line)),
             object: manifest.object,
         }));

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::audit::OnceArgs;
+use crate::catalog::PolicyArgs;
 use crate::cli::{
     BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, ModelArgs,
     RegoArgs, SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
@@ -66,6 +67,8 @@ pub enum Command {
     /// Find out what changes when webtroller replaces Gatekeeper.
     #[command(subcommand)]
     Migrate(MigrateCommand),
+    /// Find, install, upgrade and remove policies of a catalogue.
+    Policy(PolicyArgs),
     /// Judge objects in files by the templates and constraints beside them.
     Test(TestArgs),
     /// Explain why constraints find violations in objects, or none.

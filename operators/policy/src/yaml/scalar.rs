@@ -28,11 +28,15 @@ pub(super) fn resolve(text: String, quoted: bool, tag: Option<&str>, words: Word
         Scalar::Bool(value) => Ok(Value::Bool(value)),
         Scalar::Integer(number) => Ok(Value::Number(number)),
         Scalar::Float(number) => {
-            let text = as_json(number).ok_or_else(|| format!("{number} is not a number of JSON"))?;
-            serde_json::from_str(&text).map_err(|error| error.to_string())
+            json_float(number).ok_or_else(|| format!("{number} is not a number of JSON"))
         }
         Scalar::Text(text) | Scalar::Timestamp(text) => Ok(Value::String(text)),
     }
+}
+
+/// The JSON that Kubernetes' tools make of a float: 1 of 1.0. `None` for what JSON does not have.
+pub(super) fn json_float(number: f64) -> Option<Value> {
+    serde_json::from_str(&as_json(number)?).ok()
 }
 
 /// The text of a key: JSON has no others. `None` for null, and for what is above 63 bits, as for Kubernetes' tools.

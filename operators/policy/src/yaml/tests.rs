@@ -47,6 +47,34 @@ fn plain_words_mean_what_kubernetes_tools_say() {
 }
 
 #[test]
+fn numbers_in_json_are_those_of_yaml() {
+    let texts = [
+        "1.0",
+        "1e3",
+        "-0",
+        "0.5",
+        "1e20",
+        "1e21",
+        "9007199254740993",
+        "12345678901234567890",
+        "1e-7",
+        "-2.0",
+    ];
+    for text in texts {
+        let read = |text: String| one(&text)["a"].to_string();
+        assert_eq!(read(format!("{{\"a\": {text}}}")), read(format!("a: {text}")), "{text}");
+    }
+    assert_eq!(one("{\"a\": 1.0}"), json!({"a": 1}));
+}
+
+#[test]
+fn a_key_that_stands_twice_is_noted_in_json_too() {
+    let found = documents("{\"a\": 1}\n{\"b\": [{\"c\": 1, \"c\": 2}]}").unwrap().remove(1);
+    assert_eq!(found.value, json!({"b": [{"c": 2}]}));
+    assert_eq!(found.duplicate, Some(DuplicateKey { line: 2, key: "c".to_owned() }));
+}
+
+#[test]
 fn keys_become_text() {
     assert_eq!(one("1: a\nyes: b\n\"2\": c"), json!({"1": "a", "true": "b", "2": "c"}));
     assert_eq!(documents("? [a]\n: b"), Err(YamlError::Key(1)));

@@ -12,6 +12,7 @@ mod admission_events;
 mod audit;
 mod audit_agreement;
 mod bad_input;
+mod catalog;
 mod certificates;
 mod cluster;
 mod endings;

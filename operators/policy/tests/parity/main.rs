@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "as above")]
 
+mod catalog;
 mod fixtures;
 mod flags;
 mod gatekeeper_flags;

@@ -4,18 +4,16 @@ use constraint_framework::review::Document;
 
 use super::assembly::{Assembly, Collector, Role, role};
 use super::{Found, OnceArgs, Progress};
-use crate::cli::{Loaded, Manifest, load};
+use crate::cli::{Manifest, load};
 
 /// Audits the files that the arguments name.
 pub(super) fn audit(args: &OnceArgs, progress: &Progress) -> (Assembly, Found) {
     let mut collector = Collector::new(&args.namespace);
     let mut manifests = Vec::new();
     for path in &args.paths {
-        let Loaded { manifests: read, errors, skipped } = load(path);
-        manifests.extend(read);
-        collector.problems.extend(errors.iter().map(ToString::to_string));
-        let surprising = skipped.iter().filter(|entry| entry.reason.is_surprising());
-        collector.problems.extend(surprising.map(ToString::to_string));
+        let loaded = load(path);
+        collector.problems.extend(loaded.problems(path));
+        manifests.extend(loaded.manifests);
     }
     collect(&mut collector, &manifests);
     let mut found = Found { problems: std::mem::take(&mut collector.problems), ..Found::default() };

@@ -15,7 +15,7 @@ use super::dump::collect;
 use super::{Found, OnceArgs, Progress, Violation};
 use crate::audit::kinds::{ServedKind, selected, served};
 use crate::audit::source::Head;
-use crate::cli::{Loaded, load};
+use crate::cli::load;
 
 /// Kinds that are listed at the same time.
 const LISTS: usize = 4;
@@ -64,9 +64,9 @@ pub(super) async fn audit(args: &OnceArgs, client: kube::Client, progress: &Prog
 /// Reads policies, Namespaces and what policies may refer to.
 async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collector: &mut Collector) {
     for path in &args.policies {
-        let Loaded { manifests, errors, .. } = load(path);
-        collector.problems.extend(errors.iter().map(ToString::to_string));
-        collect(collector, &manifests);
+        let loaded = load(path);
+        collector.problems.extend(loaded.problems(path));
+        collect(collector, &loaded.manifests);
     }
     let of_group =
         |group: &'static str| kinds.iter().filter(move |kind| kind.group == group && kind.followable);

@@ -36,6 +36,8 @@ pub(in crate::cli) enum Topic {
     Unplaced(String),
     /// There is nothing to judge by.
     NoConstraint,
+    /// There is nothing to judge.
+    NoObject,
 }
 
 impl Warning {

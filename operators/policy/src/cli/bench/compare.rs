@@ -95,9 +95,14 @@ fn caveats(before: &Record, after: &Record) -> Vec<String> {
         ("constraints", before.constraints.len(), after.constraints.len()),
         ("objects", before.objects, after.objects),
         ("violations", before.violations, after.violations),
+        ("threads", threads(before), threads(after)),
     ];
     let differs = counts.iter().filter(|(_, before, after)| before != after);
     differs.map(|(what, before, after)| format!("{before} {what} then, {after} now")).collect()
+}
+
+fn threads(record: &Record) -> usize {
+    usize::try_from(record.threads).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -122,6 +127,8 @@ mod tests {
             objects: 1,
             iterations: 1,
             rounds: 1,
+            threads: 1,
+            reviews_per_second: 1,
             set_up: 1,
             violations: 0,
             memory: None,

@@ -1,9 +1,10 @@
 //! The measurement: rounds over all rows in turn, so that a machine that slows down slows all of them.
 //!
-//! One thread, no clock but the monotonic one. Knows nothing of files and tables.
+//! One thread unless more are asked for, no clock but the monotonic one. Knows nothing of files and tables.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,7 @@ pub(super) struct Plan {
     pub(super) iterations: u64,
     pub(super) rounds: u64,
     pub(super) warmup: u64,
+    pub(super) threads: u64,
 }
 
 /// What one row measures.
@@ -44,26 +46,62 @@ impl Row {
         Self { name, policies, work, collector: Collector::new() }
     }
 
-    /// Reviews each object once, and says how many violations that gave.
-    fn pass(&mut self, measured: bool) -> usize {
-        let mut violations = 0_usize;
+    /// Reviews each object as often as `times` says, on several threads, which share the times. Returns the violations of
+    /// one pass over the objects.
+    fn pass(&mut self, times: u64, threads: u64, measured: bool) -> usize {
         let Self { policies, work, collector, .. } = self;
+        let (policies, work) = (&**policies, &*work);
+        let mut violations = 0;
+        let mut take = |(found, times): (usize, Option<Collector>)| {
+            violations = found.max(violations);
+            if let (Some(collector), Some(times)) = (collector.as_mut().filter(|_| measured), times) {
+                collector.take(&times);
+            }
+        };
+        if threads == 1 {
+            take(work.repeat(policies, times));
+            return violations;
+        }
+        let all: Vec<_> = std::thread::scope(|scope| {
+            let part = |thread| scope.spawn(move || work.repeat(policies, share(times, threads, thread)));
+            let parts: Vec<_> = (0..threads).map(part).collect();
+            parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        all.into_iter().for_each(take);
+        violations
+    }
+}
+
+impl Work {
+    /// Reviews each object so often on this thread, and returns the violations of one pass and how long reviews took.
+    fn repeat(&self, policies: &PolicySet, times: u64) -> (usize, Option<Collector>) {
+        let mut collector = Collector::new();
+        let mut violations = 0;
+        for _ in 0..times {
+            violations = self.once(policies, &mut |elapsed| {
+                if let Some(collector) = &mut collector {
+                    collector.add(nanoseconds(elapsed));
+                }
+            });
+        }
+        (violations, collector)
+    }
+
+    fn once(&self, policies: &PolicySet, collect: &mut dyn FnMut(Duration)) -> usize {
+        let mut violations = 0_usize;
         let mut timed = |review: &mut dyn FnMut() -> usize| {
             let started = Instant::now();
             violations = violations.saturating_add(review());
-            let elapsed = nanoseconds(started.elapsed());
-            if let Some(collector) = collector.as_mut().filter(|_| measured) {
-                collector.add(elapsed);
-            }
+            collect(started.elapsed());
         };
-        match work {
-            Work::Whole(texts) => {
+        match self {
+            Self::Whole(texts) => {
                 for text in texts {
                     let mut copy = Some(text.clone());
                     timed(&mut || copy.take().map_or(0, |text| from_text(text, policies)));
                 }
             }
-            Work::Alone(reviews) => {
+            Self::Alone(reviews) => {
                 for review in reviews {
                     timed(&mut || black_box(verdict(review, policies)).violations().len());
                 }
@@ -86,19 +124,17 @@ pub(super) fn measure(assembly: &mut Assembly, plan: &Plan, set_up: Duration, gr
     let rounds = plan.rounds.min(plan.iterations);
     let progress =
         Progress::new(usize::try_from(rounds).unwrap_or(usize::MAX).saturating_mul(rows.len()), "rounds");
-    let mut violations = 0;
+    let (mut violations, mut busy) = (0, Duration::ZERO);
     for row in &mut rows {
-        for _ in 0..plan.warmup {
-            row.pass(false);
-        }
+        row.pass(plan.warmup.saturating_mul(plan.threads), plan.threads, false);
     }
     for round in 0..rounds {
         for row in &mut rows {
-            for _ in 0..share(plan.iterations, rounds, round) {
-                let found = row.pass(true);
-                if row.name.is_none() {
-                    violations = found;
-                }
+            let started = Instant::now();
+            let found = row.pass(share(plan.iterations, rounds, round), plan.threads, true);
+            if row.name.is_none() {
+                violations = found;
+                busy = busy.saturating_add(started.elapsed());
             }
             if let Some(collector) = &mut row.collector {
                 collector.end_round();
@@ -107,7 +143,7 @@ pub(super) fn measure(assembly: &mut Assembly, plan: &Plan, set_up: Duration, gr
         }
     }
     drop(progress);
-    record(assembly, plan, rows, Facts { set_up, grown, violations, rounds })
+    record(assembly, plan, rows, Facts { set_up, grown, violations, rounds, busy })
 }
 
 struct Facts {
@@ -115,6 +151,8 @@ struct Facts {
     grown: Option<u64>,
     violations: usize,
     rounds: u64,
+    /// How long the reviews by all constraints took.
+    busy: Duration,
 }
 
 fn rows(assembly: &mut Assembly) -> Vec<Row> {
@@ -160,12 +198,20 @@ fn record(assembly: &Assembly, plan: &Plan, rows: Vec<Row>, facts: Facts) -> Rec
         objects: assembly.subjects.len(),
         iterations: plan.iterations,
         rounds: facts.rounds,
+        threads: plan.threads,
+        reviews_per_second: rate(all.as_ref(), facts.busy),
         set_up: nanoseconds(facts.set_up),
         violations: facts.violations,
         memory,
         all: all.unwrap_or_else(Latency::none),
         constraints,
     }
+}
+
+/// Reviews in a second.
+fn rate(all: Option<&Latency>, busy: Duration) -> u64 {
+    let reviews = u128::from(all.map_or(0, |latency| latency.reviews)).saturating_mul(1_000_000_000);
+    reviews.checked_div(busy.as_nanos()).and_then(|rate| u64::try_from(rate).ok()).unwrap_or_default()
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

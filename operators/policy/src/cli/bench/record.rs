@@ -21,6 +21,12 @@ pub(super) struct Record {
     pub(super) objects: usize,
     pub(super) iterations: u64,
     pub(super) rounds: u64,
+    /// How many reviewed at the same time.
+    #[serde(default = "one")]
+    pub(super) threads: u64,
+    /// By all constraints, on all threads together.
+    #[serde(default)]
+    pub(super) reviews_per_second: u64,
     /// To compile all templates and constraints and to take in all objects.
     pub(super) set_up: u64,
     pub(super) violations: usize,
@@ -30,6 +36,11 @@ pub(super) struct Record {
     pub(super) all: Latency,
     /// Reviews by one constraint alone, of objects that are parsed.
     pub(super) constraints: BTreeMap<String, Latency>,
+}
+
+/// What versions before `--concurrency` measured with.
+const fn one() -> u64 {
+    1
 }
 
 /// Memory of the process.
@@ -117,6 +128,12 @@ impl Collector {
     pub(super) fn add(&mut self, nanoseconds: u64) {
         // It grows as it needs to, which `saturating_record` would not let it. It can grow to every number there is.
         let _ = self.round.record(nanoseconds);
+    }
+
+    /// Adds what another thread has collected in this round.
+    pub(super) fn take(&mut self, other: &Self) {
+        // Both have the same digits and grow as they need to.
+        let _ = self.round.add(&other.round);
     }
 
     pub(super) fn end_round(&mut self) {

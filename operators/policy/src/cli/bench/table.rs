@@ -10,7 +10,7 @@ pub(super) const ALL: &str = "all constraints";
 
 pub(super) fn record(record: &Record) -> String {
     let mut text = format!(
-        "{} templates, {} constraints, {} objects with {} violations; {} reviews of each object in {} rounds\n",
+        "{} templates, {} constraints, {} objects with {} violations; {} reviews of each object in {} rounds",
         record.templates,
         record.constraints.len(),
         record.objects,
@@ -18,7 +18,11 @@ pub(super) fn record(record: &Record) -> String {
         record.iterations,
         record.rounds
     );
-    let _ = write!(text, "set-up {}", duration(record.set_up));
+    if record.threads > 1 {
+        let (threads, rate) = (record.threads, record.reviews_per_second);
+        let _ = write!(text, " on {threads} threads: {rate} reviews/s");
+    }
+    let _ = write!(text, "\nset-up {}", duration(record.set_up));
     if let Some(memory) = &record.memory {
         let _ =
             write!(text, ", {} of memory for it, {} at the peak", bytes(memory.set_up), bytes(memory.peak));

@@ -33,6 +33,9 @@ fn args() -> BenchArgs {
         iterations: 7,
         rounds: 3,
         warmup: 1,
+        concurrency: 1,
+        memory: false,
+        stats: false,
         output: Format::Json,
         save: None,
         compare: None,
@@ -60,6 +63,36 @@ fn every_constraint_and_the_whole_are_measured() {
         let ordered = [latency.min, latency.p50, latency.p95, latency.p99, latency.max];
         assert!(ordered.is_sorted() && latency.min > 0, "{name}: {ordered:?}");
     }
+}
+
+#[test]
+fn threads_share_all_reviews() {
+    let input = format!("{POLICIES}{OBJECTS}");
+    let ran = run(&BenchArgs { concurrency: 3, ..args() }, &input);
+    let record = Record::from_json(&ran.out).unwrap();
+    assert_eq!((ran.code, record.threads, record.violations), (0, 3, 2));
+    for (name, latency) in record.rows() {
+        assert_eq!((latency.reviews, latency.rounds.len()), (14, 3), "{name}");
+    }
+    assert!(record.reviews_per_second > 0);
+    // What was measured otherwise is compared with a caveat.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("before.json");
+    std::fs::write(&file, ran.out).unwrap();
+    let ran = run(&BenchArgs { compare: Some(file), output: Format::Table, ..args() }, &input);
+    assert!(ran.out.contains("3 threads then, 1 now"), "{}", ran.out);
+    let ran = run(&BenchArgs { concurrency: 2, output: Format::Table, ..args() }, &input);
+    assert!(ran.out.contains(" on 2 threads: "), "{}", ran.out);
+}
+
+#[test]
+fn a_record_of_an_earlier_version_is_one_of_one_thread() {
+    let ran = run(&args(), &format!("{POLICIES}{OBJECTS}"));
+    let mut record: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    for field in ["threads", "reviewsPerSecond"] {
+        assert!(record.as_object_mut().unwrap().remove(field).is_some(), "{field}");
+    }
+    assert_eq!(Record::from_json(&record.to_string()).unwrap().threads, 1);
 }
 
 #[test]

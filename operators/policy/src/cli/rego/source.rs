@@ -150,12 +150,17 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn path(&mut self, path: &Path, root: &[String], depth: usize) {
-        let is_folder = match std::fs::metadata(path) {
-            Ok(found) => found.is_dir(),
+        let (is_folder, is_special) = match std::fs::metadata(path) {
+            Ok(found) => (found.is_dir(), !found.is_dir() && !found.is_file()),
             Err(error) => return self.problem(Problem::plain(reason("stat", path, &error))),
         };
         if self.selection.skips(path, is_folder, depth) {
             return;
+        }
+        if is_special && depth > 0 {
+            let message =
+                format!("open {}: not a regular file; name it by itself to read it", path.display());
+            return self.problem(Problem::plain(message));
         }
         if is_folder {
             self.folder(path, root, depth);

@@ -37,6 +37,7 @@ fn run(documents: &[&str], omit: bool) -> (u8, String) {
         paths: Vec::new(),
         filenames: Vec::new(),
         images: Vec::new(),
+        tempdir: TempDir::default(),
         force_omit_gvk_manifest: omit,
     };
     let args = SyncArgs { command: SyncCommand::Test(args) };

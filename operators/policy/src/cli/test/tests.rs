@@ -456,7 +456,17 @@ fn a_reader_that_went_away_does_not_change_the_verdict() {
     };
     let quiet = format!("{TEMPLATE}---\n{CONSTRAINT}");
     assert_eq!(code(&format!("{quiet}---\n{OBJECTS}")), (1, 0));
-    assert_eq!(code(&quiet), (0, 0));
+    let other = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: ns}}";
+    assert_eq!(code(&format!("{quiet}---\n{other}")), (0, 0));
+}
+
+#[test]
+fn policies_without_an_object_are_no_silent_success() {
+    let ran = run(&[], &[], &format!("{TEMPLATE}---\n{CONSTRAINT}"));
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (0, "webtroller test: warning: there is no object to judge among the inputs\n")
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::cli::load::load_file;
 use crate::cli::snippet::place_of;
 
 use super::filter::Filter;
-use super::{Manner, run_suite, suites};
+use super::{Manner, find_all, run_suite};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -113,13 +113,10 @@ fn run(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
         coverage: Some(&coverage),
     };
     let mut failed = 0_usize;
-    for path in &args.paths {
-        for suite in suites(path)? {
-            let report = run_suite(&suite, &manner);
-            if !report.passed() {
-                failed = failed.saturating_add(1);
-                let _ = writeln!(err, "webtroller coverage: {}: its tests fail", suite.display());
-            }
+    for file in find_all(&args.paths, "coverage", err)? {
+        if !run_suite(&file, &manner).passed() {
+            failed = failed.saturating_add(1);
+            let _ = writeln!(err, "webtroller coverage: {}: its tests fail", file.path.display());
         }
     }
     let templates = coverage.0.into_inner();

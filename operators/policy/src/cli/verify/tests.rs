@@ -45,7 +45,7 @@ fn report_of(path: &Path) -> SuiteReport {
     let cel = EngineArgs::default();
     let manner =
         Manner { filter: &Filter::All, engine: None, cel: &cel, trace: false, prints: None, coverage: None };
-    run_suite(path, &manner)
+    run_suite(&suites(path).unwrap().suites[0], &manner)
 }
 
 fn args(paths: Vec<PathBuf>) -> VerifyArgs {
@@ -167,7 +167,7 @@ fn only_yaml_is_a_suite() {
     let folder = folder(SUITE);
     fs::write(folder.path().join("README.md"), SUITE).unwrap();
     assert!(refusal(folder.path().join("README.md")).unwrap().contains(".yaml or .yml"));
-    assert_eq!(suites(folder.path()).unwrap().len(), 1);
+    assert_eq!(suites(folder.path()).unwrap().suites.len(), 1);
 }
 
 #[test]
@@ -266,11 +266,11 @@ fn dots_descend_and_a_folder_alone_does_not() {
     let folder = folder(SUITE);
     let parent = folder.path().parent().unwrap();
     let name = folder.path().file_name().unwrap();
-    assert_eq!(suites(&parent.join(name).join("...")).unwrap().len(), 1);
+    assert_eq!(suites(&parent.join(name).join("...")).unwrap().suites.len(), 1);
     fs::create_dir(folder.path().join("below")).unwrap();
     fs::rename(folder.path().join("suite.yaml"), folder.path().join("below/suite.yaml")).unwrap();
-    assert_eq!(suites(folder.path()).unwrap().len(), 0);
-    assert_eq!(suites(&folder.path().join("...")).unwrap().len(), 1);
+    assert_eq!(suites(folder.path()).unwrap().suites.len(), 0);
+    assert_eq!(suites(&folder.path().join("...")).unwrap().suites.len(), 1);
 }
 
 /// CEL refuses the label, Rego as it is above.

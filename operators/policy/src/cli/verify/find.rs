@@ -1,0 +1,125 @@
+//! The suites that a path stands for.
+
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use crate::cli::load::{SkipReason, Skipped, load_reader};
+use crate::cli::suite::Suite;
+
+/// A suite as it was found. Its text is kept: a pipe can be read only once.
+#[derive(Debug)]
+pub(super) struct SuiteFile {
+    pub(super) path: PathBuf,
+    /// Or why there is none.
+    pub(super) text: Result<String, String>,
+}
+
+/// What a path holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// In the order of the bytes of their paths.
+    pub(super) suites: Vec<SuiteFile>,
+    /// Entries of folders that may be suites and were not read.
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// Finds the suites of a path: itself, those directly in a folder, or with `/...` all below it. Links to folders are not
+/// followed, so that a circle of them ends.
+///
+/// # Errors
+/// An entry that cannot be read, or a regular file without the extension of a suite.
+pub(super) fn suites(path: &Path) -> Result<Found, String> {
+    let (root, depth) = match path.file_name() {
+        Some(name) if name == "..." => {
+            (path.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")), usize::MAX)
+        }
+        _ => (path, 1),
+    };
+    if root.is_file() && !is_yaml(root) {
+        return Err(format!("{}: a suite is a file that ends in .yaml or .yml", root.display()));
+    }
+    let mut found = Found::default();
+    for entry in WalkDir::new(root).max_depth(depth) {
+        let entry = entry.map_err(|error| format!("listing test files: {error}"))?;
+        let is_named = entry.depth() == 0;
+        if is_named || is_yaml(entry.path()) {
+            found.take(entry.path(), is_named)?;
+        }
+    }
+    found.suites.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    Ok(found)
+}
+
+impl Found {
+    /// Reads an entry if it is a suite. Files beside the suites are templates and objects, some of them broken on purpose.
+    fn take(&mut self, path: &Path, is_named: bool) -> Result<(), String> {
+        let refused = |error| format!("listing test files: {}: {error}", path.display());
+        let metadata = std::fs::metadata(path).map_err(refused)?;
+        if metadata.is_dir() {
+            return Ok(());
+        }
+        if !metadata.is_file() && !is_named {
+            self.skipped.push(Skipped { path: path.to_owned(), reason: SkipReason::Special });
+            return Ok(());
+        }
+        let bytes = std::fs::read(path).map_err(refused)?;
+        if is_suite(path, &bytes) {
+            let text = String::from_utf8(bytes).map_err(|error| format!("cannot be read: {error}"));
+            self.suites.push(SuiteFile { path: path.to_owned(), text });
+        }
+        Ok(())
+    }
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// What cannot be read as YAML and was meant to be a suite is one, so that it fails.
+fn is_suite(path: &Path, bytes: &[u8]) -> bool {
+    match load_reader(path, &mut &*bytes) {
+        Ok(manifests) => manifests.iter().any(|manifest| Suite::is(&manifest.object)),
+        Err(_) => Suite::was_meant(&String::from_utf8_lossy(bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const SUITE: &str = "kind: Suite\napiVersion: test.gatekeeper.sh/v1alpha1\ntests: []\n";
+
+    #[test]
+    fn a_pipe_is_a_suite_where_it_is_named_and_skipped_by_name_in_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.yaml");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let found = suites(folder.path()).unwrap();
+        assert_eq!((found.suites.len(), found.skipped[0].reason), (0, SkipReason::Special));
+        std::thread::scope(|scope| {
+            scope.spawn(|| fs::write(&pipe, SUITE).unwrap());
+            let found = suites(&pipe).unwrap();
+            assert_eq!(found.suites[0].text.as_deref(), Ok(SUITE));
+        });
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.yaml"), SUITE).unwrap();
+        std::os::unix::fs::symlink("nothing", folder.path().join("b.yaml")).unwrap();
+        let error = suites(&folder.path().join("...")).unwrap_err();
+        assert!(error.contains("b.yaml: No such file"), "{error}");
+    }
+
+    #[test]
+    fn a_suite_in_another_encoding_is_one_that_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = [SUITE.as_bytes(), b"# caf\xe9\n"].concat();
+        fs::write(folder.path().join("a.yaml"), text).unwrap();
+        assert!(suites(folder.path()).unwrap().suites[0].text.is_err());
+    }
+}
