@@ -17,7 +17,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch::{self, Receiver};
 use watch_manager::stream::watcher_events;
-use watch_manager::{GroupVersionKind, Interest, WatchManager};
+use watch_manager::{Config, GroupVersionKind, Interest, WatchManager};
 
 use crate::Cluster;
 
@@ -145,7 +145,11 @@ where
     let interest = Interest::new(gvk).namespaces([cluster.namespace.as_str()]);
     let mut writer = Writer::new(kind);
     let store = writer.as_reader();
-    let events = watcher_events(WatchManager::builder(cluster.client.clone()).watch(interest));
+    let mut config = Config::default();
+    // Who has set a finalizer is said there.
+    config.keep_managed_fields = true;
+    let watching = WatchManager::builder(cluster.client.clone()).config(config).watch(interest);
+    let events = watcher_events(watching);
     let events = events.filter_map(move |event| {
         std::future::ready(match event {
             Ok(event) => {

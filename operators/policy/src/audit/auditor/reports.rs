@@ -101,7 +101,7 @@ impl Reports {
 
     /// When the next report is due.
     pub(super) fn due(&self) -> Option<Instant> {
-        let writer = self.0.as_ref().filter(|writer| writer.is_open && writer.work.len() < WRITES)?;
+        let writer = self.0.as_ref().filter(|writer| writer.may_write() && writer.work.len() < WRITES)?;
         writer.due.iter().filter(|(namespace, _)| !writer.busy.contains(*namespace)).map(|(_, at)| *at).min()
     }
 }
@@ -114,6 +114,11 @@ impl Writer {
         }
     }
 
+    /// Whether what is stored is known, and what should be.
+    fn may_write(&self) -> bool {
+        self.is_open && self.is_complete && self.open_at.is_none()
+    }
+
     fn write(&mut self, ledger: &Ledger, now: Instant) {
         // Not beside writes: a list from before one of them would hide it.
         if self.work.is_empty() && self.open_at.is_some_and(|at| at <= now) {
@@ -122,7 +127,7 @@ impl Writer {
             self.work.push(self.store.clone().open().map(Ended::Opened).boxed());
         }
         self.is_complete |= ledger.is_settled();
-        if !self.is_open || !self.is_complete || self.open_at.is_some() {
+        if !self.may_write() {
             return;
         }
         let due = self.due.iter().filter(|(namespace, at)| **at <= now && !self.busy.contains(*namespace));
