@@ -1,4 +1,4 @@
-//! What tools that judge health conclude from the statuses: Flux, Helm, Argo CD and `kubectl wait`.
+//! The health that Flux, Helm, Argo CD and `kubectl wait` compute from the statuses.
 #![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What one question costs by each kind of plug-in: the table in `docs/patterns/README.md`.
+//! Measures one call to each kind of plug-in: the table in `docs/patterns/README.md`.
 //!
 //! ```sh
 //! cargo run -p wasm-plugins --example call_cost -- 200

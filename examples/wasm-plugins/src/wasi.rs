@@ -1,4 +1,4 @@
-//! What a module of Go's `GOOS=wasip1` imports to start, answered with nothing: no files, no clock, no randomness.
+//! The WASI imports that a module of Go's `GOOS=wasip1` needs to start, without authority: no files, no clock, no randomness.
 //! Output is taken and discarded: Go's runtime that cannot print why it ends would try for ever.
 //!
 //! Authority comes from imports alone. So a module that imports anything else is refused when it is loaded.

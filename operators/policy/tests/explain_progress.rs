@@ -146,7 +146,7 @@ async fn a_machine_is_explained_by_the_provider_that_is_absent() {
     assert_eq!(report["tree"]["children"][0]["relation"]["field"], "spec.infrastructureRef", "{report:#}");
     assert!(marked.contains("! does not exist"), "{marked}");
 
-    // The kind and the object are there, and nobody works on it.
+    // The kind and the object exist, but no controller reconciles it.
     let small = "{apiVersion: infra.example.com/v1, kind: SmallMachine, metadata: {name: web}, spec: {}}";
     apply(plane, &namespace, small).await;
     let (report, marked) = self::report(plane, &["machine/web", "-n", &namespace]).await;

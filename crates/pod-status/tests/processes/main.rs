@@ -89,7 +89,7 @@ async fn the_statuses_of_policies_whose_reporters_have_all_vanished_say_so() {
         cluster.enforced(name, generation, &["a", "b", "c"]).await;
     }
     processes.iter_mut().for_each(Process::kill);
-    // The third Pod object stays: nobody has noticed that its process is dead.
+    // The third Pod object stays, as on a node whose kubelet has not reported the dead process.
     for id in ["a", "b"] {
         cluster.delete_pod(id).await;
     }

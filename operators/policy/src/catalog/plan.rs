@@ -1,4 +1,4 @@
-//! What is to be applied: every file is read and checked before the cluster is asked for anything.
+//! The objects to apply: every file is read and checked before the cluster is asked for anything.
 
 use std::collections::BTreeSet;
 

@@ -26,7 +26,7 @@ pub(super) fn described(object: &Value, name: &str) -> String {
     let known =
         KNOWN.iter().find(|(known, _)| *known == name || (known.ends_with('/') && name.starts_with(known)));
     let removed = known.map_or_else(String::new, |(_, by)| format!(", removed by {by}"));
-    // Kubernetes' own are added by whoever deleted the object.
+    // The API server adds Kubernetes' own finalizers for the client that deletes the object, so the manager says nothing.
     let write = added_by(object, name).filter(|_| known.is_none());
     let added = write
         .map_or_else(String::new, |Write { manager, time, .. }| format!(", added by {manager} at {time}"));

@@ -1,4 +1,4 @@
-//! What one object says about itself: deletion and finalizers, pauses, generations, conditions, replicas.
+//! Findings about one object: deletion and finalizers, pauses, generations, conditions, replicas.
 //!
 //! Nothing here knows a kind of its own; the conventions are those of the Kubernetes API and of `kstatus`.
 

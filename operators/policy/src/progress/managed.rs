@@ -1,4 +1,4 @@
-//! What `metadata.managedFields` says: who wrote last, and who added a finalizer.
+//! Reads `metadata.managedFields`: the manager that wrote last, and the one that added a finalizer.
 
 use serde::Serialize;
 use serde_json::Value;

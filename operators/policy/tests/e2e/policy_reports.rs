@@ -58,7 +58,7 @@ async fn reports_hold_all_violations_and_follow_them() {
     cluster.until(&OF_SHOP, "{.items[0].summary.warn} {.items[0].source}", "2 webtroller").await;
     assert_eq!(stored(&cluster).await, on_the_command_line(&cluster).await);
 
-    // Another action, an object that goes, a report that somebody edits, a constraint that goes.
+    // The action is changed, an object is deleted, a report is edited by hand, a constraint is deleted.
     cluster.apply(&constraint("spaces", "warn", "Namespace")).await;
     cluster.until(&OF_CLUSTER, ROWS, "spaces warn Namespace shop: shop has no team;").await;
     cluster.must(&["delete", "configmap", "one", "-n", "shop"]).await;
@@ -69,7 +69,7 @@ async fn reports_hold_all_violations_and_follow_them() {
     cluster.must(&["delete", "needsteam", "spaces"]).await;
     cluster.until(&OF_CLUSTER, "{.items}", "[]").await;
 
-    // What happens while nobody audits.
+    // An object is deleted while no process audits.
     operator.kill().await;
     cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
     cluster.must(&["delete", "configmap", "two", "-n", "shop"]).await;

@@ -8,21 +8,20 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Pos
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, ResourceExt};
-use serde_json::Value;
 
 use super::{MANAGED_BY, PolicyReport, Reach, ReportFormat, Row, definition, digest};
 use crate::api_error::reason;
 use crate::audit::FIELD_MANAGER;
 
-/// The deadline of one request.
-const ANSWER: Duration = Duration::from_secs(30);
+/// An API server serves a CRD within a second; one that takes this long is not going to.
+const ESTABLISH: Duration = Duration::from_secs(30);
 /// Reports per page of a list.
 const PAGE: u32 = 100;
 
 /// Namespace and name of a report.
 pub(in crate::audit) type Key = (Box<str>, String);
 
-/// The reports of this operator.
+/// The reports of this operator. Requests have the deadline of the client.
 #[derive(Clone)]
 pub(in crate::audit) struct ReportStore {
     client: kube::Client,
@@ -52,17 +51,17 @@ impl ReportStore {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let name = format!("{}.{}", self.format.plural(reach), self.format.group());
         let failed = |why: String| format!("the CRD {name} cannot be installed: {why}");
-        if answer(api.get_opt(&name)).await.map_err(failed)?.is_some() {
+        if api.get_opt(&name).await.map_err(|error| failed(reason(&error)))?.is_some() {
             return Ok(());
         }
         let manifest: CustomResourceDefinition = serde_json::from_value(definition(self.format, reach))
             .map_err(|error| failed(error.to_string()))?;
         let parameters =
             PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        answer(api.create(&parameters, &manifest)).await.map_err(failed)?;
+        api.create(&parameters, &manifest).await.map_err(|error| failed(reason(&error)))?;
         tracing::info!(crd = name, "installed, for the reports of the audit");
         let established = await_condition(api, &name, conditions::is_crd_established());
-        match tokio::time::timeout(ANSWER, established).await {
+        match tokio::time::timeout(ESTABLISH, established).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(failed(error.to_string())),
             Err(_) => Err(failed("it is not served: look at its conditions".to_owned())),
@@ -74,8 +73,8 @@ impl ReportStore {
         let (label, value) = MANAGED_BY;
         let mut parameters = ListParams::default().labels(&format!("{label}={value}")).limit(PAGE);
         loop {
-            let page = answer(api.list(&parameters)).await;
-            let page = page.map_err(|why| format!("{} cannot be listed: {why}", self.format.kind(reach)))?;
+            let failed = |error| format!("{} cannot be listed: {}", self.format.kind(reach), reason(&error));
+            let page = api.list(&parameters).await.map_err(failed)?;
             found.extend(page.items.iter().map(stored));
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => parameters = parameters.continue_token(&token),
@@ -95,29 +94,22 @@ impl ReportStore {
             "" => Api::all_with(self.client.clone(), &resource),
             namespace => Api::namespaced_with(self.client.clone(), namespace, &resource),
         };
-        let Some(report) = report else {
-            let deleted = answer(async {
-                match api.delete(name, &DeleteParams::default()).await {
-                    Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-                    deleted => deleted.map(drop),
-                }
-            });
-            return deleted.await;
+        let written = match report {
+            Some(report) => {
+                let document = report.document(self.format, namespace);
+                let parameters = PatchParams::apply(FIELD_MANAGER).force();
+                api.patch(name, &parameters, &Patch::Apply(&document)).await.map(drop)
+            }
+            None => api.delete(name, &DeleteParams::default()).await.map(drop),
         };
-        let document: Value = report.document(self.format, namespace);
-        let parameters = PatchParams::apply(FIELD_MANAGER).force();
-        answer(api.patch(name, &parameters, &Patch::Apply(&document))).await.map(drop)
+        match written {
+            Err(kube::Error::Api(status)) if report.is_none() && status.is_not_found() => Ok(()),
+            written => written.map_err(|error| reason(&error)),
+        }
     }
 
     fn resource(&self, reach: Reach) -> ApiResource {
         ApiResource::from_gvk_with_plural(&self.format.gvk(reach), &self.format.plural(reach))
-    }
-}
-
-async fn answer<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(ANSWER, request).await {
-        Ok(answer) => answer.map_err(|error| reason(&error)),
-        Err(_) => Err(format!("no answer within {} s", ANSWER.as_secs())),
     }
 }
 
