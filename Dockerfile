@@ -1,6 +1,6 @@
-# The image holds one static binary and nothing else: no shell, no package manager, no root user.
+# The image holds one static binary and the certificate authorities for `--image`: no shell, no package manager, no root user.
 FROM rust:1.95-alpine AS build
-RUN apk add --no-cache musl-dev
+RUN apk add --no-cache ca-certificates musl-dev
 WORKDIR /source
 COPY . .
 RUN cargo build --release --locked -p webtroller
@@ -8,6 +8,7 @@ RUN cargo build --release --locked -p webtroller
 FROM scratch
 LABEL org.opencontainers.image.source=https://github.com/webtroller/webtroller \
       org.opencontainers.image.licenses=Apache-2.0
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /source/target/release/webtroller /webtroller
 USER 65532:65532
 ENTRYPOINT ["/webtroller"]

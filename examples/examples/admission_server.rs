@@ -24,8 +24,7 @@ fn needs_owner(request: &AdmissionRequest) -> Result<(), String> {
 }
 
 fn add_team(_: &AdmissionRequest, object: &mut Value) -> Result<(), String> {
-    let metadata = object.pointer_mut("/metadata").and_then(Value::as_object_mut).ok_or("no metadata")?;
-    metadata.insert("labels".to_owned(), json!({"team": "shop"}));
+    json_patch::merge(object, &json!({"metadata": {"labels": {"team": "shop"}}}));
     Ok(())
 }
 
@@ -91,7 +90,8 @@ async fn register(client: &kube::Client, url: &str, authority: Option<&str>) -> 
 /// Creates a ConfigMap and returns what the API server says.
 async fn create(client: &kube::Client, name: &str, data: Value, dry_run: bool) -> String {
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
-    let object = serde_json::from_value(json!({"metadata": {"name": name}, "data": data}));
+    let object =
+        serde_json::from_value(json!({"metadata": {"name": name, "labels": {"app": "a"}}, "data": data}));
     let parameters = PostParams { dry_run, ..PostParams::default() };
     match api.create(&parameters, &object.unwrap_or_default()).await {
         Ok(created) => format!("created {name} with {:?}", created.metadata.labels.unwrap_or_default()),

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::Failpoint;
+use crate::{Failpoint, trace};
 
 /// No write and no wait for a definition takes longer, or it is an error.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -46,6 +46,7 @@ impl Cluster {
     /// When the client library refuses the configuration.
     pub fn connect(config: Config, namespace: &str, role: &str, kill_after: Option<u64>) -> Result<Self> {
         let builder = ClientBuilder::try_from(config)?.with_layer(&Failpoint::new(kill_after));
+        let builder = builder.with_layer(&trace::Writes::new(role));
         let (client, shutdown) = (builder.build(), CancellationToken::new());
         Ok(Self { client, namespace: namespace.to_owned(), role: role.to_owned(), shutdown })
     }
@@ -75,7 +76,7 @@ impl Cluster {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let body = Patch::Apply(identified::<K>(&(), json!({"name": name}), fields));
+        let body = Patch::Apply(identified::<K>(&(), json!({"name": name}), trace::mark(fields)));
         let (api, parameters) = (self.api::<K>(), PatchParams::apply(&self.role));
         bounded(api.patch(name, &parameters, &body)).await.with_context(|| format!("apply {name}"))
     }
@@ -86,7 +87,7 @@ impl Cluster {
     ///
     /// As [`apply`](Self::apply), and when the object is gone.
     pub async fn change<K: Applied>(&self, api: &Api<K>, object: &K, fields: Value) -> Result<K> {
-        let (name, body) = (object.name_any(), Patch::Apply(object.with_identity(fields)));
+        let (name, body) = (object.name_any(), Patch::Apply(object.with_identity(trace::mark(fields))));
         let parameters = PatchParams::apply(&self.role);
         bounded(api.patch(&name, &parameters, &body)).await.with_context(|| format!("apply {name}"))
     }
@@ -107,19 +108,23 @@ impl Cluster {
     }
 
     /// As [`change_status`](Self::change_status), if nothing has changed the object since it was read: for a decision that must
-    /// not be taken twice by a controller that does not see its last write yet.
+    /// not be taken twice by a controller that does not see its last write yet. False if something has: the watch brings the
+    /// object as it is now, and the decision is taken anew, or is there.
     ///
     /// # Errors
     ///
-    /// As [`change`](Self::change), and a conflict when the object has changed.
+    /// As [`change`](Self::change).
     pub async fn decide_status<K: Applied>(
         &self,
         api: &Api<K>,
         object: &K,
         status: impl Serialize,
-    ) -> Result<K> {
+    ) -> Result<bool> {
         let version = json!({"metadata": {"resourceVersion": object.resource_version()}});
-        self.send_status(api, object, version, status).await
+        match self.send_status(api, object, version, status).await {
+            Err(error) if is_outdated(&error) => Ok(false),
+            sent => sent.map(|_| true),
+        }
     }
 
     async fn send_status<K: Applied>(
@@ -210,4 +215,12 @@ pub async fn bounded<T>(request: impl Future<Output = kube::Result<T>>) -> Resul
 #[must_use]
 pub fn is_not_found(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.is_not_found())
+}
+
+/// True if the API server has refused a write because the object has changed since it was read. That a field has another
+/// owner is a conflict too, which no waiting resolves.
+fn is_outdated(error: &anyhow::Error) -> bool {
+    let Some(kube::Error::Api(status)) = error.downcast_ref() else { return false };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.is_conflict() && causes.into_iter().all(|cause| cause.reason != "FieldManagerConflict")
 }

@@ -16,10 +16,12 @@ use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch::{self, Receiver};
+use tracing::Instrument;
 use watch_manager::stream::watcher_events;
 use watch_manager::{Config, GroupVersionKind, Interest, WatchManager};
 
-use crate::Cluster;
+use crate::cluster::TypeOf;
+use crate::{Cluster, trace};
 
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -49,11 +51,15 @@ pub async fn drive<K, C, F>(
     reconcile: impl Fn(Arc<K>, Arc<C>) -> F,
 ) -> Result<()>
 where
-    K: Resource<DynamicType: Clone + Debug + Eq + Hash + Unpin>,
+    K: Resource<DynamicType: Clone + Debug + Eq + Hash + TypeOf<K> + Unpin>,
     K: Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     F: Future<Output = Result<Action>> + Send + 'static,
 {
-    let reconcile = |object, context| reconcile(object, context).map_err(|error| Failed { error });
+    let reconcile = |object: Arc<K>, context| {
+        let span = trace::reconcile(object.as_ref());
+        // The call is in the span too: what a reconcile does before its first `.await` belongs to it.
+        span.in_scope(|| reconcile(object, context)).map_err(|error| Failed { error }).instrument(span)
+    };
     let results = controller.run(reconcile, |_, _, _| Action::requeue(RETRY), Arc::new(context));
     let print = |result: Result<_, Error<Failed, _>>| {
         match result {

@@ -4,6 +4,7 @@
 //! cargo run -p examples --example api_contract -- --demo                # a control plane, a story, and an end
 //! cargo run -p examples --example api_contract -- --demo --kill core:3  # the same, and `core` is killed after write 3
 //! cargo run -p examples --example api_contract                          # all controllers, in your kubeconfig's cluster
+//! cargo run -p examples --example api_contract -- --roles               # the RBAC roles that they need
 //! ```
 //!
 //! `docs/patterns/` explains each pattern. The building blocks, each a small program under `examples/` that runs
@@ -16,8 +17,6 @@
 //! cargo run -p examples --example duck_constraints # constraints of any kind, and an edit of one
 //! cargo run -p examples --example duck_contract   # one contract, two providers in two versions of it
 //! cargo run -p examples --example duck_sink       # where to send events: an Addressable of any kind
-//! cargo run -p examples --example terraform_plan  # constraints on a Terraform plan
-//! cargo run -p examples --example gcp_asset       # constraints on Google Cloud assets
 //! ```
 //!
 //! `cargo run -p pod-status --example replica` reports what each pod enforces, in a cluster.
@@ -30,6 +29,8 @@ pub mod failpoint;
 mod pattern;
 mod process;
 pub mod ranking;
+mod rights;
+pub mod trace;
 
 pub use cluster::Cluster;
 pub use condition::Condition;

@@ -1,19 +1,22 @@
 //! The command line that all patterns share, and what a pattern has to bring.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use controller_declaration::Declaration;
 use futures::future::try_join_all;
+use http::{HeaderName, HeaderValue};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Config;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Cluster, Demo};
+use crate::{Cluster, Demo, rights, trace};
 
 /// Time to finish what was begun, when the process is asked to end.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -29,6 +32,9 @@ pub trait Pattern {
     ///
     /// When the API server would refuse one.
     fn definitions(namespace: &str) -> Result<Vec<CustomResourceDefinition>>;
+
+    /// What each role does in the cluster. In a demo it has the rights that it declares, and no others.
+    fn declarations(namespace: &str) -> Vec<Declaration>;
 
     /// Runs a controller until it is dropped.
     fn control(
@@ -59,12 +65,24 @@ pub struct Arguments {
     /// Prints the CustomResourceDefinitions and ends.
     #[arg(long)]
     pub definitions: bool,
+    /// Prints a page about what each controller does, and ends.
+    #[arg(long)]
+    pub declarations: bool,
+    /// Prints the RBAC roles of the controllers and ends.
+    #[arg(long)]
+    pub roles: bool,
+    /// Compares what the controllers did, according to an audit log of the API server, with what they declare, and ends.
+    #[arg(long, value_name = "FILE")]
+    pub check_audit: Option<PathBuf>,
     /// Runs one controller instead of all.
     #[arg(long)]
     pub role: Option<String>,
     /// Ends with exit code 86 right after the n-th write.
     #[arg(long, value_name = "N")]
     pub kill_after: Option<u64>,
+    /// The user to impersonate, which has the rights of the role and no others.
+    #[arg(long, value_name = "USER", hide = true)]
+    pub impersonate: Option<String>,
     /// Ends when standard input does.
     #[arg(long, hide = true)]
     pub attached: bool,
@@ -99,19 +117,55 @@ impl FromStr for Kill {
 /// What went wrong, for the terminal; the exit code is 1 then.
 pub async fn run<P: Pattern>() -> Result<()> {
     let arguments = Arguments::parse();
-    if arguments.definitions {
-        let definitions = P::definitions(&arguments.namespace)?;
-        let texts = definitions.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
-        print!("{}", texts.join("---\n"));
+    if let Some(text) = printed::<P>(&arguments)? {
+        print!("{text}");
         return Ok(());
     }
+    if let Some(log) = &arguments.check_audit {
+        return rights::check(&P::declarations(&arguments.namespace), &arguments.namespace, log);
+    }
+    let provider = trace::provider(arguments.role.as_deref().unwrap_or("demo"))?;
+    trace::install(&provider)?;
+    let ended = begin::<P>(&arguments).await;
+    trace::shut_down(provider).await;
+    ended
+}
+
+/// Tells the story, or runs controllers.
+async fn begin<P: Pattern>(arguments: &Arguments) -> Result<()> {
     if arguments.demo {
-        let mut demo = Demo::begin(&arguments).await?;
-        let told = P::story(&mut demo).await;
+        let mut demo = Demo::begin(arguments).await?;
+        let granted = rights::grant(demo.cluster(), &P::declarations(&arguments.namespace)).await;
+        let told = match granted {
+            Ok(()) => P::story(&mut demo).await,
+            Err(error) => Err(error),
+        };
         demo.end().await;
         return told;
     }
-    let config = Config::infer().await.context("no cluster: set KUBECONFIG, or add `-- --demo`")?;
+    control::<P>(arguments).await
+}
+
+/// What an argument asks to print instead of running anything.
+fn printed<P: Pattern>(arguments: &Arguments) -> Result<Option<String>> {
+    let namespace = &arguments.namespace;
+    if arguments.definitions {
+        let definitions = P::definitions(namespace)?;
+        let texts = definitions.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Some(texts.join("---\n")));
+    }
+    if arguments.roles {
+        return rights::manifest(&P::declarations(namespace), namespace).map(Some);
+    }
+    Ok(arguments.declarations.then(|| rights::page(&P::declarations(namespace))))
+}
+
+/// Runs one role or all of them, until the process is asked to end.
+async fn control<P: Pattern>(arguments: &Arguments) -> Result<()> {
+    let mut config = Config::infer().await.context("no cluster: set KUBECONFIG, or add `-- --demo`")?;
+    if let Some(user) = &arguments.impersonate {
+        config.headers.push((HeaderName::from_static("impersonate-user"), HeaderValue::try_from(user)?));
+    }
     let shutdown = CancellationToken::new();
     let connect = |role: &str| {
         let cluster = Cluster::connect(config.clone(), &arguments.namespace, role, arguments.kill_after);

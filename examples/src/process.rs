@@ -8,7 +8,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::failpoint;
+use crate::{failpoint, rights};
 
 /// How a role is started: this program, with other arguments.
 #[derive(Clone, Debug)]
@@ -98,6 +98,7 @@ impl Launch {
     fn spawn(&self, kill_after: Option<u64>) -> std::io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--attached", "--role", &self.role, "--namespace", &self.namespace]);
+        command.args(["--impersonate", &rights::username(&self.namespace, &self.role)]);
         if let Some(kubeconfig) = &self.kubeconfig {
             command.env("KUBECONFIG", kubeconfig);
         }

@@ -22,6 +22,6 @@ async fn the_webhooks_refuse_and_change_and_outlive_their_certificate() {
     let lines: Vec<_> = said.lines().collect();
     let [refused, created, rotated] = lines.as_slice() else { panic!("{said}") };
     assert!(refused.contains("ConfigMap without-owner needs data.owner"), "{refused}");
-    assert_eq!(*created, r#"created with-owner with {"team": "shop"}"#);
-    assert_eq!(*rotated, r#"rotated: created after-rotation with {"team": "shop"}"#);
+    assert_eq!(*created, r#"created with-owner with {"app": "a", "team": "shop"}"#);
+    assert_eq!(*rotated, r#"rotated: created after-rotation with {"app": "a", "team": "shop"}"#);
 }

@@ -38,6 +38,25 @@ seccompProfile: {type: RuntimeDefault}
 {{- if or .Values.certManager.enabled .Values.externalCertInjection.enabled }}yes{{ end }}
 {{- end }}
 
+{{- define "webtroller.service" -}}
+{{ if .Values.besideGatekeeper }}{{ .Release.Name }}{{ else }}gatekeeper{{ end }}-webhook-service
+{{- end }}
+
+{{- define "webtroller.configuration" -}}
+{{- $given := .Values.validatingWebhookName }}
+{{- if and .Values.besideGatekeeper (eq $given "gatekeeper-validating-webhook-configuration") -}}
+{{ .Release.Name }}-validating-webhook-configuration
+{{- else }}{{ $given }}{{ end }}
+{{- end }}
+
+{{- /* Of the operator's own certificate, or of the one that another program keeps. */}}
+{{- define "webtroller.secret" -}}
+{{- $given := .Values.externalCertInjection.secretName }}
+{{- if and .Values.besideGatekeeper (eq $given "gatekeeper-webhook-server-cert") -}}
+{{ .Release.Name }}-webhook-server-cert
+{{- else }}{{ $given }}{{ end }}
+{{- end }}
+
 {{- define "webtroller.operations" -}}
 CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Values.enableConnectOperations }},CONNECT{{ end }}
 {{- end }}

@@ -16,8 +16,9 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The life of a certificate that [`ServingCertificate::generate`] makes.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// Clocks that are behind by less than this accept a new certificate.
-const SKEW: Duration = Duration::from_secs(60 * 60);
+/// Clocks that are behind by less than this accept a new certificate. A machine that takes local time for UTC is off by up
+/// to 14 hours.
+const SKEW: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A serving certificate with its key and the authorities that clients trust it by, all PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl ServingCertificate {
         Self::generate_for(hosts, SystemTime::now(), YEAR)
     }
 
-    /// As [`ServingCertificate::generate`], valid from an hour before `now` until `lifetime` after it.
+    /// As [`ServingCertificate::generate`], valid from a day before `now` until `lifetime` after it.
     ///
     /// # Errors
     /// As [`ServingCertificate::generate`].
@@ -136,11 +137,7 @@ impl ServingCertificate {
     /// # Errors
     /// When the PEM text cannot be read.
     pub fn client_config(&self) -> Result<Arc<rustls::ClientConfig>, CertificateError> {
-        let config = rustls::ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots(&self.authority)?)
-            .with_no_client_auth();
-        Ok(Arc::new(config))
+        client_config(&self.authority)
     }
 
     pub(crate) fn chain(&self) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
@@ -150,6 +147,18 @@ impl ServingCertificate {
     pub(crate) fn private_key(&self) -> Result<PrivateKeyDer<'static>, CertificateError> {
         PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|e| CertificateError::Pem(e.to_string()))
     }
+}
+
+/// The TLS configuration of a client that trusts only the authorities in this PEM text.
+///
+/// # Errors
+/// When the PEM text cannot be read.
+pub fn client_config(authority: &str) -> Result<Arc<rustls::ClientConfig>, CertificateError> {
+    let config = rustls::ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots(authority)?)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
 }
 
 pub(crate) fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, CertificateError> {

@@ -49,7 +49,7 @@ mod shutdown;
 mod tls;
 
 pub use body::{Body, BodyError, ReceivedBody};
-pub use certificate::{CertificateError, ServingCertificate};
+pub use certificate::{CertificateError, ServingCertificate, client_config};
 pub use duration::parse_duration;
 pub use handler::{AdmissionHandler, mutate, validate};
 pub use health::{HealthRoutes, Readiness};

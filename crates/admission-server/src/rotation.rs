@@ -45,8 +45,8 @@ impl RotationTimes {
 pub struct CertificateSet {
     /// The certificate to serve, with all authorities that clients must trust.
     pub serving: ServingCertificate,
-    /// The certificate to serve next, with its own authority, and the time of its announcement.
-    pub next: Option<(ServingCertificate, SystemTime)>,
+    /// The certificate to serve next, with its own authority, once it is announced.
+    pub next: Option<ServingCertificate>,
 }
 
 impl CertificateSet {
@@ -57,8 +57,10 @@ impl CertificateSet {
 
     /// The state that follows at `now`, or `None` while nothing has to change.
     ///
-    /// `is_trusted` tells whether all clients are known to trust the authorities of this state; without it a rotation
-    /// waits. `renew` asks for a rotation before its time.
+    /// `trusted_for` is the time for which the caller has known that all clients are told to trust the authorities of this
+    /// state, by a clock of its own that cannot jump: the clocks of the processes that share a state may differ, so it
+    /// holds no times. Without it, or while it is shorter than the overlap, a rotation waits. `renew` asks for a rotation
+    /// before its time.
     ///
     /// # Errors
     /// When the PEM text cannot be read, or no certificate can be made for `hosts`.
@@ -67,21 +69,21 @@ impl CertificateSet {
         now: SystemTime,
         times: &RotationTimes,
         hosts: &[String],
-        is_trusted: bool,
+        trusted_for: Option<Duration>,
         renew: bool,
     ) -> Result<Option<Self>, CertificateError> {
         let expires = self.serving.expires()?;
-        if let Some((next, announced)) = &self.next {
-            let is_over = now.duration_since(*announced).is_ok_and(|passed| passed >= times.overlap);
+        if let Some(next) = &self.next {
+            let is_over = trusted_for.is_some_and(|passed| passed >= times.overlap);
             // An expired certificate is accepted by nobody: there is nothing to wait for.
-            let promote = (is_over && is_trusted) || expires <= now;
+            let promote = is_over || expires <= now;
             return Ok(promote.then(|| self.promoted(next, now)));
         }
         if renew || expires <= now.checked_add(times.renew_before).unwrap_or(now) {
             let next = ServingCertificate::generate_for(hosts, now, times.lifetime)?;
             let mut serving = self.serving.clone();
             serving.authority = unexpired(&[&serving.authority, &next.authority], now);
-            return Ok(Some(Self { serving, next: Some((next, now)) }));
+            return Ok(Some(Self { serving, next: Some(next) }));
         }
         let authority = unexpired(&[&self.serving.authority], now);
         let retires = certificates(&authority)?.len() < certificates(&self.serving.authority)?.len();
@@ -148,7 +150,7 @@ mod tests {
         for hour in 0..400_u32 {
             let now = start + hour * HOUR;
             let current = states.last().unwrap().clone();
-            if let Some(next) = current.step(now, &times(), &hosts(), true, false).unwrap() {
+            if let Some(next) = current.step(now, &times(), &hosts(), Some(HOUR * 2), false).unwrap() {
                 agree(&current, &next, now);
                 agree(&next, &current, now);
                 assert!(certificates(&next.serving.authority).unwrap().len() <= 2);
@@ -165,23 +167,25 @@ mod tests {
         let start = SystemTime::now();
         let first = ServingCertificate::generate_for(&hosts(), start, 100 * HOUR).unwrap();
         let set = CertificateSet::new(first);
-        let step = |set: &CertificateSet, hours: u32, trusted| {
-            set.step(start + hours * HOUR, &times(), &hosts(), trusted, false).unwrap()
+        let step = |set: &CertificateSet, hours: u32, trusted: Option<u32>| {
+            set.step(start + hours * HOUR, &times(), &hosts(), trusted.map(|hours| hours * HOUR), false)
+                .unwrap()
         };
-        assert_eq!(step(&set, 74, true), None);
-        let announced = step(&set, 75, true).unwrap();
+        assert_eq!(step(&set, 74, Some(74)), None);
+        let announced = step(&set, 75, Some(75)).unwrap();
         assert_eq!(
             (&announced.serving.certificate, announced.next.is_some()),
             (&set.serving.certificate, true)
         );
-        assert_eq!((step(&announced, 76, true), step(&announced, 78, false)), (None, None));
-        for (hours, trusted) in [(77, true), (100, false)] {
+        // The clock may have jumped: what counts is the time for which the announcement is known.
+        assert_eq!((step(&announced, 99, Some(1)), step(&announced, 78, None)), (None, None));
+        for (hours, trusted) in [(77, Some(2)), (60, Some(2)), (100, None)] {
             let promoted = step(&announced, hours, trusted).unwrap();
-            assert_eq!(promoted.serving.certificate, announced.next.clone().unwrap().0.certificate);
+            assert_eq!(promoted.serving.certificate, announced.next.clone().unwrap().certificate);
             assert_eq!(promoted.next, None);
         }
         assert!(
-            set.step(start, &times(), &hosts(), true, true).unwrap().is_some_and(|set| set.next.is_some())
+            set.step(start, &times(), &hosts(), None, true).unwrap().is_some_and(|set| set.next.is_some())
         );
     }
 }

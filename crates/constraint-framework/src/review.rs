@@ -15,6 +15,6 @@ pub use action::{Action, Enforcement};
 pub use document::Document;
 pub use json::{Json, Unreadable};
 pub use point::EnforcementPoint;
-pub use subject::{Review, ReviewSource};
+pub use subject::{Review, ReviewBuilder, ReviewSource};
 pub use verdict::Verdict;
 pub use violation::{Finding, Violation};

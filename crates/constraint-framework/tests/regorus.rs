@@ -14,8 +14,7 @@ fn messages(driver: &dyn Driver, body: &str) -> Result<Vec<String>, String> {
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     let object =
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"a": "b"}}});
-    let mut review = Review::default();
-    review.object = Some(Document::from_value(&object).unwrap());
+    let review = Review::builder("").object(Document::from_value(&object).unwrap()).build();
     let parameters = Json::from_value(&json!({"list": [1, 2, 3], "text": "x"})).unwrap();
     let case = Case { review: &review, parameters: &parameters, inventory: &Inventory::default() };
     let found = program.evaluate(&case, &Budget::default()).map_err(|error| error.to_string())?;

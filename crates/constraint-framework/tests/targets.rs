@@ -79,10 +79,8 @@ fn a_review_meets_the_constraints_of_its_target_only() {
     let document = |value: Value| Document::from_value(&value).unwrap();
     let pod = document(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}));
     assert_eq!(denial(&AdmissionTarget.object(pod, None)), "[pods] seen");
-    let mut letter = Review::default();
-    letter.target = Letters.name().to_owned();
-    letter.object = Some(document(json!({"to": "Ann"})));
-    assert_eq!(denial(&letter), "[mail] seen");
+    let letter = Review::builder(Letters.name()).object(document(json!({"to": "Ann"})));
+    assert_eq!(denial(&letter.build()), "[mail] seen");
 }
 
 #[test]
@@ -291,8 +289,7 @@ fn an_embedder_has_enforcement_points_and_errors_of_its_own() {
     assert!(refused.contains("not \"gate.example\""), "{refused}");
 
     let policies = put(compiler().with_enforcement_points([GATE])).unwrap();
-    let mut review = Review::default();
-    "letters.example".clone_into(&mut review.target);
+    let review = Review::builder("letters.example").build();
     let at = |point| policies.review(&review, point, &Budget::default());
     assert!(at(GATE).denial().contains("silence has no answer"), "{}", at(GATE).denial());
     assert_eq!(at(GATE).warnings().len(), 1);

@@ -21,3 +21,8 @@ mod meter;
 
 pub use budget::{Budget, Limit};
 pub use meter::Meter;
+
+/// The examples of the README, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

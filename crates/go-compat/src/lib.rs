@@ -22,6 +22,7 @@
 //! | [`utf8`] | strings made of bytes | |
 //! | `base64` | `encoding/base64` | `base64` |
 //! | `yaml` | `go.yaml.in/yaml` v2 and v3: composing, the meaning of plain words | `yaml` |
+//! | `sigs_yaml` | `sigs.k8s.io/yaml`: manifests as JSON | `sigs-yaml` |
 //!
 //! The conformance tests of this workspace ask Go itself for every module. There is no Kubernetes in this crate, and
 //! no policy language.
@@ -37,9 +38,16 @@ pub mod net;
 pub mod netip;
 #[cfg(feature = "regexp")]
 pub mod regexp;
+#[cfg(feature = "sigs-yaml")]
+pub mod sigs_yaml;
 pub mod strconv;
 pub mod time;
 pub mod url;
 pub mod utf8;
 #[cfg(feature = "yaml")]
 pub mod yaml;
+
+/// The examples of the README, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -13,25 +13,6 @@
 //! watch event; nothing is compiled within it. An exhaustive check of these rules, and of the variants that
 //! break them, is in `tests/activation`.
 
-use std::time::Duration;
-
-use crate::aggregate::{Parent, Vote};
-
-/// The way in which a new generation of a parent comes into force.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Rollout {
-    /// Each pod enforces it as soon as it has ingested it.
-    #[default]
-    Immediate,
-    /// Each pod enforces it when all have ingested it.
-    Coordinated {
-        /// The generation is activated after this time although some pod has not ingested it: a pod that
-        /// cannot must not keep a policy from the others. Nothing: it is held for ever.
-        deadline: Option<Duration>,
-    },
-}
-
 /// The slots of one parent in one pod: a pure state machine, fed by the host.
 ///
 /// ```
@@ -72,6 +53,13 @@ impl Activation {
         self.switch()
     }
 
+    /// Notes that a generation has been compiled that need not wait for other pods, see [`crate::Shape::at_once`].
+    /// Returns the generation to enforce, if that changes.
+    pub fn staged_at_once(&mut self, generation: i64) -> Option<i64> {
+        self.activated = self.activated.max(generation);
+        self.staged(generation)
+    }
+
     /// The generation that is compiled.
     pub fn ingested(&self) -> Option<i64> {
         Some(self.staged).filter(|generation| *generation > 0)
@@ -95,24 +83,4 @@ impl Activation {
         self.active = self.staged;
         Some(self.active)
     }
-}
-
-/// Whether a generation may be activated: there are members, and each has ingested it or a newer one.
-pub fn may_activate(generation: i64, ingested: impl IntoIterator<Item = Option<i64>>) -> bool {
-    let mut ingested = ingested.into_iter().peekable();
-    ingested.peek().is_some() && ingested.all(|ingested| ingested.is_some_and(|known| known >= generation))
-}
-
-/// The generation that `status.activation` is to name; never an older one than it names already.
-pub(crate) fn decide(rollout: Rollout, parent: &Parent, votes: &[Vote<'_>]) -> Option<i64> {
-    let ingested =
-        votes.iter().map(|vote| vote.entry.filter(|_| vote.is_clean()).map(|entry| entry.generation));
-    let is_overdue = match rollout {
-        Rollout::Coordinated { deadline: Some(deadline) } => !votes.is_empty() && parent.waited >= deadline,
-        _ => false,
-    };
-    if may_activate(parent.generation, ingested) || is_overdue {
-        return Some(parent.generation.max(parent.activated().unwrap_or_default()));
-    }
-    parent.activated()
 }

@@ -9,12 +9,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::DynamicObject;
 use serde_json::{Map, Value, json};
 
-use crate::activation::{self, Rollout};
 use crate::condition;
 use crate::parent::{ParentKey, ParentRef};
-use crate::report::{Entry, Member};
+use crate::readiness::Failure;
+use crate::report::{Entry, Member, PodError};
+use crate::rollout::{self, Activated};
 use crate::shape::Shape;
 use crate::stored::Stored;
+use crate::strict::Announced;
 
 /// A parent as it was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,15 +26,20 @@ pub struct Parent {
     pub key: ParentKey,
     /// `metadata.generation`
     pub generation: i64,
-    /// How long this generation has been waiting to be activated, by the aggregator's own clock.
+    /// How long this generation has been waiting to be activated, by the aggregators' own clocks.
     pub waited: Duration,
+    /// This generation is activated at once, see [`Shape::at_once`].
+    pub at_once: bool,
+    /// The activation of a strict rollout, as it was read.
+    pub(crate) announced: Option<Announced>,
     pub(crate) stored: Stored,
 }
 
 impl Parent {
     /// A parent without a status.
     pub fn new(key: ParentKey, generation: i64) -> Self {
-        Self { key, generation, waited: Duration::ZERO, stored: Stored::ours(Value::Null) }
+        let stored = Stored::ours(Value::Null);
+        Self { key, generation, waited: Duration::ZERO, at_once: false, announced: None, stored }
     }
 
     /// Sets the stored status, which this aggregator has written.
@@ -42,19 +49,14 @@ impl Parent {
         self
     }
 
-    pub(crate) fn of(object: &DynamicObject, reference: &ParentRef, manager: &str) -> Self {
+    pub(crate) fn of(object: &DynamicObject, reference: &ParentRef, shape: &Shape, manager: &str) -> Self {
         let meta = &object.metadata;
         let status = object.data.get("status").cloned().unwrap_or_default();
         let stored = Stored::of(status, meta.managed_fields.as_deref().unwrap_or_default(), manager);
         let key = ParentKey::new(reference.clone(), meta.uid.clone().unwrap_or_default());
-        Self { key, generation: meta.generation.unwrap_or_default(), waited: Duration::ZERO, stored }
-    }
-
-    /// The generation that `status.activation` names for this very object.
-    pub(crate) fn activated(&self) -> Option<i64> {
-        let activation = self.stored.status.get("activation")?;
-        let is_ours = activation.get("uid").and_then(Value::as_str) == Some(&self.key.uid);
-        activation.get("generation").and_then(Value::as_i64).filter(|_| is_ours)
+        let generation = meta.generation.unwrap_or_default();
+        let waited = Activated::read(&stored.status, &key.uid).waited(generation);
+        Self { key, generation, waited, at_once: shape.is_at_once(object), announced: None, stored }
     }
 }
 
@@ -97,11 +99,8 @@ pub fn aggregate(
     now: &Time,
 ) -> Decision {
     let votes = votes(parent, members, reported);
-    let activation = match shape.rollout {
-        Rollout::Immediate => None,
-        rollout => activation::decide(rollout, parent, &votes),
-    };
-    let conditions = condition::of(shape, parent, &votes, activation, now);
+    let activated = rollout::decide(shape, parent, &votes);
+    let conditions = condition::of(shape, parent, &votes, &activated, now);
     let mut status = Map::from_iter([
         ("observedGeneration".to_owned(), json!(parent.generation)),
         ("conditions".to_owned(), Value::Array(parent.stored.merged(&conditions))),
@@ -109,8 +108,8 @@ pub fn aggregate(
     if !shape.direct {
         status.insert("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, &votes)));
     }
-    if let Some(generation) = activation {
-        status.insert("activation".to_owned(), json!({"uid": parent.key.uid, "generation": generation}));
+    if let Some(field) = activated.field(&parent.key.uid) {
+        status.insert("activation".to_owned(), field);
     }
     if let Some(latch) = &shape.latch {
         let was = parent.stored.status.get(latch).and_then(Value::as_bool).unwrap_or(false);
@@ -119,6 +118,20 @@ pub fn aggregate(
     }
     let unchanged = status.iter().all(|(name, value)| parent.stored.has(name, value));
     if unchanged { Decision::Unchanged } else { Decision::Write(status) }
+}
+
+/// The names of the members that keep `parent` from being enforced, or ingested if its kind is not enforced.
+pub(crate) fn waiting_for(
+    shape: &Shape,
+    parent: &Parent,
+    members: &[Member],
+    reported: &[Reported],
+) -> Vec<String> {
+    let votes = votes(parent, members, reported);
+    let late = votes.iter().filter(|vote| condition::is_late(shape, parent.generation, vote));
+    let mut names: Vec<String> = late.map(|vote| vote.member.id.clone()).collect();
+    names.dedup();
+    names
 }
 
 /// The entry of one member about this very object, if it has reported.
@@ -142,7 +155,7 @@ impl Vote<'_> {
 }
 
 /// One vote per member, ordered by id.
-fn votes<'a>(parent: &Parent, members: &'a [Member], reported: &'a [Reported]) -> Vec<Vote<'a>> {
+pub(crate) fn votes<'a>(parent: &Parent, members: &'a [Member], reported: &'a [Reported]) -> Vec<Vote<'a>> {
     let mut votes: Vec<Vote<'a>> = Vec::new();
     let mut members: Vec<&Member> = members.iter().collect();
     members.sort();
@@ -192,7 +205,10 @@ pub(crate) fn by_pod_entry(shape: &Shape, member: &Member, entry: &Entry) -> Map
     fields.insert("operations".to_owned(), json!(member.operations));
     fields.remove("errors");
     if !entry.errors.is_empty() {
-        fields.insert("errors".to_owned(), json!(entry.errors));
+        // The class is not one of Gatekeeper's fields: a schema would prune it, and every comparison find a difference.
+        let shown = |error: &PodError| error.clone().class(Failure::Permanent);
+        fields
+            .insert("errors".to_owned(), entry.errors.iter().map(shown).map(|error| json!(error)).collect());
     }
     fields
 }

@@ -1,6 +1,5 @@
 //! Aggregates the reports of all pods into the statuses of their parents, in one process at a time.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::follow::Follow;
 use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
 use crate::lease::{Claim, lead};
@@ -16,7 +16,7 @@ use crate::parent_changes::ParentChanges;
 use crate::report::ReportKind;
 use crate::shape::Shapes;
 use crate::term::Term;
-use crate::watermark::HighWaterMark;
+use crate::watermark::HighWaterMarks;
 
 /// The settings of an [`Aggregator`].
 #[derive(Clone)]
@@ -38,6 +38,9 @@ pub struct AggregatorConfig {
     pub per_parent: Vec<PodStatusKind>,
     /// The field manager of the statuses, at most 128 characters. Default `pod-status-aggregator`.
     pub field_manager: String,
+    /// Watches of the host that take the place of the aggregator's own: of the reports, and of the pods' metadata. Default
+    /// none.
+    pub follow: Option<Arc<dyn Follow>>,
 }
 
 impl AggregatorConfig {
@@ -53,6 +56,7 @@ impl AggregatorConfig {
             max_delay: Duration::from_secs(2),
             per_parent: Vec::new(),
             field_manager: name.to_owned(),
+            follow: None,
         }
     }
 
@@ -77,6 +81,13 @@ impl AggregatorConfig {
         self
     }
 
+    /// Takes the changes of reports and pods from watches of the host.
+    #[must_use]
+    pub fn follow(mut self, host: Arc<dyn Follow>) -> Self {
+        self.follow = Some(host);
+        self
+    }
+
     /// Sets the Lease.
     #[must_use]
     pub fn claim(mut self, claim: Claim) -> Self {
@@ -90,7 +101,7 @@ pub struct Aggregator {
     client: kube::Client,
     config: AggregatorConfig,
     changes: ParentChanges,
-    marks: watch::Sender<BTreeMap<String, HighWaterMark>>,
+    marks: watch::Sender<HighWaterMarks>,
 }
 
 impl Aggregator {
@@ -104,9 +115,8 @@ impl Aggregator {
         self.changes.clone()
     }
 
-    /// The high-water marks, by kind of parent, now and when they change. Empty while another process
-    /// aggregates.
-    pub fn high_water_marks(&self) -> watch::Receiver<BTreeMap<String, HighWaterMark>> {
+    /// The high-water marks, now and when they change. Nothing is known while another process aggregates.
+    pub fn high_water_marks(&self) -> watch::Receiver<HighWaterMarks> {
         self.marks.subscribe()
     }
 
@@ -119,18 +129,19 @@ impl Aggregator {
                 let guard = self.changes.begin_term();
                 let _cleared = ClearedAtEnd(&self.marks);
                 let term = Term::new(&self.client, &self.config, guard.changes(), &self.marks);
-                term.run().instrument(tracing::info_span!("pod_status_term")).await;
+                let span = tracing::info_span!("pod_status_term", pod = self.config.claim.holder);
+                term.run().instrument(span).await;
             };
             lead(self.client.clone(), claim, shutdown, term).await;
         }
     }
 }
 
-/// Empties the marks however the term ends: another process decides then.
-struct ClearedAtEnd<'a>(&'a watch::Sender<BTreeMap<String, HighWaterMark>>);
+/// Forgets the marks however the term ends: another process decides then.
+struct ClearedAtEnd<'a>(&'a watch::Sender<HighWaterMarks>);
 
 impl Drop for ClearedAtEnd<'_> {
     fn drop(&mut self) {
-        self.0.send_replace(BTreeMap::new());
+        HighWaterMarks::default().publish(self.0);
     }
 }

@@ -10,50 +10,72 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
-use kube::core::{ApiResource, PartialObjectMeta};
+use kube::core::ApiResource;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
+use tracing::Span;
 
-use crate::activation::Rollout;
-use crate::aggregate::{Decision, Parent, Reported, aggregate};
+mod applied;
+
+use crate::aggregate::{Decision, Parent, Reported, aggregate, votes, waiting_for};
 use crate::aggregator::AggregatorConfig;
-use crate::decisions::{Count, Job};
+use crate::decisions::Job;
 use crate::direct;
-use crate::follow::{Event, follow};
+use crate::epoch::{Epochs, Plan};
+use crate::follow::{Changes, Followed, Selection};
 use crate::gatekeeper::PodStatusKind;
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::pod::{self, UNFINISHED};
-use crate::reason::{code, reason};
+use crate::reason::code;
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::report_store::about_parent;
+use crate::rollout;
 use crate::shape::Shape;
-use crate::watermark::Standing;
+use crate::standings::Standing;
+use crate::strict::lead;
 
 /// The result for one parent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Written {
     /// The stored status is right.
-    Done(Standing, Option<Held>),
+    Done(Standing, Next),
     /// There is no such parent any more.
     Gone,
     /// The parent was written by another client after it was read.
     Stale,
 }
 
-/// A generation that waits to be activated.
+/// What is to be done about a parent whose status is right.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Next {
+    pub(crate) held: Option<Held>,
+    /// A change of the activations of a strict rollout.
+    pub(crate) plan: Option<Box<Plan>>,
+}
+
+/// A generation that waits to be activated, or that a strict rollout is switching to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Held {
     uid: String,
     generation: i64,
+    is_switching: bool,
     pub(crate) since: Instant,
-    pub(crate) deadline: Duration,
+    /// So long after `since` it is to be decided about again, if nothing happens before.
+    pub(crate) wake: Duration,
 }
 
 impl Held {
     /// How long `parent` has waited at this generation, if this is about it.
     fn waited(&self, parent: &Parent) -> Option<Duration> {
         let is_same = self.uid == parent.key.uid && self.generation == parent.generation;
-        is_same.then(|| self.since.elapsed())
+        (is_same && !self.is_switching).then(|| self.since.elapsed())
+    }
+
+    /// How long the activation of `parent` has been known, if this is about it.
+    fn switching(&self, parent: &Parent) -> Option<Duration> {
+        let generation = parent.announced.map(|announced| announced.generation);
+        let is_same = self.uid == parent.key.uid && Some(self.generation) == generation;
+        (is_same && self.is_switching).then(|| self.since.elapsed())
     }
 }
 
@@ -61,13 +83,15 @@ pub(crate) struct Cluster {
     client: kube::Client,
     reports: Api<DynamicObject>,
     /// The kind of `reports`.
-    kind: String,
+    kind: ApiResource,
     /// The collections with reports, by plural name.
     collections: BTreeMap<String, (Api<DynamicObject>, Option<PodStatusKind>)>,
-    pod_metadata: Api<PartialObjectMeta<Pod>>,
     pods: Api<Pod>,
+    changes: Changes,
+    namespace: String,
     manager: String,
     params: PatchParams,
+    pub(crate) epochs: Epochs,
 }
 
 impl Cluster {
@@ -81,10 +105,12 @@ impl Cluster {
         }
         Self {
             reports,
-            kind: config.kind.kind.clone(),
+            kind: config.kind.api_resource(),
             collections,
-            pod_metadata: Api::namespaced(client.clone(), &config.namespace),
             pods: Api::namespaced(client.clone(), &config.namespace),
+            changes: Changes::new(client.clone(), config.follow.clone()),
+            namespace: config.namespace.clone(),
+            epochs: Epochs::new(client.clone(), &config.kind, &config.namespace),
             client,
             manager: config.field_manager.clone(),
             // Forced: the fields are this crate's own. A status written by the software it replaces is owned
@@ -94,12 +120,12 @@ impl Cluster {
     }
 
     /// The changes of all report objects, with the name of their collection.
-    pub(crate) fn follow_reports(&self) -> BoxStream<'static, (String, Event<DynamicObject>)> {
-        let streams = self.collections.iter().map(|(plural, (api, kind))| {
+    pub(crate) fn follow_reports(&self) -> BoxStream<'static, (String, Followed)> {
+        let streams = self.collections.iter().map(|(plural, (_, kind))| {
             let plural = plural.clone();
-            let kind = kind.map_or_else(|| self.kind.clone(), |kind| kind.api_resource().kind);
-            let changes = follow(&kind, api.clone(), ListParams::default());
-            changes.map(move |event| (plural.clone(), event)).boxed()
+            let resource = kind.map_or_else(|| self.kind.clone(), |kind| kind.api_resource());
+            let changes = self.changes.follow(&Selection::new(resource, &self.namespace));
+            changes.map(move |step| (plural.clone(), step)).boxed()
         });
         futures::stream::select_all(streams).boxed()
     }
@@ -123,8 +149,9 @@ impl Cluster {
     }
 
     /// The changes of the pods that are not finished.
-    pub(crate) fn follow_pods(&self) -> BoxStream<'static, Event<PartialObjectMeta<Pod>>> {
-        follow("Pod", self.pod_metadata.clone(), ListParams::default().fields(UNFINISHED)).boxed()
+    pub(crate) fn follow_pods(&self) -> BoxStream<'static, Followed> {
+        let pods = Selection::new(ApiResource::erase::<Pod>(&()), &self.namespace);
+        self.changes.follow(&pods.fields(UNFINISHED).metadata_only())
     }
 
     /// Every registration, by a list that is as new as the request. One that cannot be read is a member
@@ -145,28 +172,20 @@ impl Cluster {
         pod::is_gone(&self.pods, name, uid, LONGEST_REQUEST).await
     }
 
-    /// Deletes what a run has left behind. Does not rely on the garbage collector, which one broken API
-    /// service can stop in the whole cluster. What fails is swept with the next batch.
-    pub(crate) async fn sweep(&self, run: &Member, objects: &[(String, String)]) {
-        for (name, uid) in objects {
-            let preconditions = Preconditions { uid: Some(uid.clone()), resource_version: None };
-            let params = DeleteParams::default().preconditions(preconditions);
-            let Some((collection, name)) = name.split_once('/') else { continue };
-            let Some((api, _)) = self.collections.get(collection) else { continue };
-            match answered(api.delete(name, &params)).await {
-                Ok(_) => {
-                    metrics::counter!("pod_status_orphans_swept_total").increment(1);
-                    tracing::info!(name, pod = run.id, "swept a report of a pod that is gone");
-                }
-                Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
-                Err(error) => {
-                    tracing::warn!(
-                        name,
-                        reason = reason(&error),
-                        "cannot sweep a report of a pod that is gone"
-                    );
-                }
+    /// Deletes a report, `collection/name`, of a pod that is gone.
+    pub(crate) async fn sweep(&self, name: &str, uid: String) -> kube::Result<()> {
+        let Some((collection, name)) = name.split_once('/') else { return Ok(()) };
+        let Some((api, _)) = self.collections.get(collection) else { return Ok(()) };
+        let preconditions = Preconditions { uid: Some(uid), resource_version: None };
+        let params = DeleteParams::default().preconditions(preconditions);
+        match answered(api.delete(name, &params)).await {
+            Ok(_) => {
+                metrics::counter!("pod_status_orphans_swept_total").increment(1);
+                tracing::info!(name, "swept a report of a pod that is gone");
+                Ok(())
             }
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -174,15 +193,9 @@ impl Cluster {
     pub(crate) async fn reconcile(&self, job: &Job) -> kube::Result<Written> {
         let (shape, reference) = (&job.shape, &job.parent);
         let api = shape.api(&self.client, reference);
-        let object = match answered_patiently(|| api.get_opt(&reference.name)).await {
-            Ok(Some(object)) => object,
-            Ok(None) => return Ok(Written::Gone),
-            // A kind that is not served any more is answered without a Status object: only the code tells.
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Written::Gone),
-            Err(error) => return Err(error),
-        };
-        let mut parent = Parent::of(&object, reference, &self.manager);
-        parent.waited = job.held.as_ref().and_then(|held| held.waited(&parent)).unwrap_or_default();
+        let Some(object) = read(&api, &reference.name).await? else { return Ok(Written::Gone) };
+        let parent = known(job, Parent::of(&object, reference, shape, &self.manager));
+        Span::current().record("generation", parent.generation);
         let now = Time(Timestamp::now());
         let mut members = Cow::Borrowed(job.count.members.as_slice());
         let reported = if shape.direct {
@@ -196,10 +209,14 @@ impl Cluster {
         } else {
             about_parent(reference, &job.reports)
         };
+        let standing = |status: &Map<String, Value>| {
+            Standing::of(status, &now).waiting_for(|| waiting_for(shape, &parent, &members, &reported))
+        };
+        let next = next(job, &parent, &members, &reported);
         let status = match aggregate(shape, &parent, &members, &reported, &now) {
             Decision::Unchanged => {
                 let stored = parent.stored.status.as_object().cloned().unwrap_or_default();
-                return Ok(done(shape, &parent, &stored));
+                return Ok(done(shape, &parent, standing(&stored), &stored, next));
             }
             Decision::Write(status) => status,
         };
@@ -208,17 +225,36 @@ impl Cluster {
         if shape.direct && !self.is_complete(&job.count).await? {
             return Ok(Written::Stale);
         }
-        let done = done(shape, &parent, &status);
+        let done = done(shape, &parent, standing(&status), &status, next);
         let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
         let patch = Patch::Apply(&body);
         let written = answered_patiently(|| api.patch_status(&reference.name, &self.params, &patch)).await;
         count_write("apply", &written);
         match written {
-            Ok(_) => Ok(done),
+            Ok(_) => {
+                note_activation(&parent, &body);
+                Ok(done)
+            }
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Gone),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// The parent with what is known beside its status: how long this process has waited, and the activation of a strict rollout.
+fn known(job: &Job, parent: Parent) -> Parent {
+    let waited = job.held.as_ref().and_then(|held| held.waited(&parent)).unwrap_or_default();
+    let announced = job.epoch.as_ref().and_then(|epoch| epoch.of(&parent.key));
+    Parent { waited: parent.waited.max(waited), announced, ..parent }
+}
+
+/// The object; nothing if there is none, or its kind is not served any more.
+async fn read(api: &Api<DynamicObject>, name: &str) -> kube::Result<Option<DynamicObject>> {
+    match answered_patiently(|| api.get_opt(name)).await {
+        // The API server answers 404 without a Status object for a kind that it no longer serves.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        read => read,
     }
 }
 
@@ -227,19 +263,49 @@ fn count_write<T>(verb: &'static str, written: &kube::Result<T>) {
     metrics::counter!("pod_status_status_writes_total", "verb" => verb, "code" => code).increment(1);
 }
 
-fn done(shape: &Shape, parent: &Parent, status: &Map<String, Value>) -> Written {
+/// Logs that the pods are to switch.
+fn note_activation(parent: &Parent, body: &Value) {
+    let activated = body.pointer("/status/activation/generation");
+    let is_new = activated != parent.stored.status.pointer("/activation/generation");
+    if let Some(generation) = activated.and_then(Value::as_i64).filter(|_| is_new) {
+        tracing::info!(generation, "activated: the pods switch to this generation");
+    }
+}
+
+fn done(
+    shape: &Shape,
+    parent: &Parent,
+    standing: Standing,
+    status: &Map<String, Value>,
+    next: Next,
+) -> Written {
     let activated = status.get("activation").and_then(|activation| activation.get("generation"));
-    let deadline = match shape.rollout {
-        Rollout::Coordinated { deadline } => deadline,
-        Rollout::Immediate => None,
-    };
-    let held = deadline.filter(|_| activated != Some(&json!(parent.generation))).map(|deadline| Held {
-        uid: parent.key.uid.clone(),
-        generation: parent.generation,
-        since: Instant::now().checked_sub(parent.waited).unwrap_or_else(Instant::now),
-        deadline,
-    });
-    Written::Done(Standing::of(status), held)
+    let waits = activated != Some(&json!(parent.generation));
+    let deadline = shape.deadline().filter(|_| waits);
+    let waiting = deadline.and_then(|deadline| deadline.next(parent.waited));
+    let held = || Some(held(parent, parent.generation, false, parent.waited, waiting?));
+    Written::Done(standing, Next { held: next.held.or_else(held), ..next })
+}
+
+fn held(parent: &Parent, generation: i64, is_switching: bool, waited: Duration, wake: Duration) -> Held {
+    let since = Instant::now().checked_sub(waited).unwrap_or_else(Instant::now);
+    Held { uid: parent.key.uid.clone(), generation, is_switching, since, wake }
+}
+
+/// The next step of a strict rollout.
+fn next(job: &Job, parent: &Parent, members: &[Member], reported: &[Reported]) -> Next {
+    let Some(epoch) = &job.epoch else { return Next::default() };
+    let switching = job.held.as_ref().and_then(|held| held.switching(parent)).unwrap_or_default();
+    let fences = members.iter().filter_map(|member| member.ttl_seconds);
+    let lead = lead(Duration::from_secs(fences.max().unwrap_or_default()));
+    let votes = votes(parent, members, reported);
+    let announced = rollout::announce(&job.shape, parent, &votes, switching, lead);
+    let pending = parent.announced.filter(|announced| !announced.settled);
+    let wake = lead.saturating_mul(2);
+    Next {
+        held: pending.map(|pending| held(parent, pending.generation, true, switching, wake)),
+        plan: announced.map(|announced| Box::new(epoch.plan(parent.key.clone(), announced))),
+    }
 }
 
 /// The apply of a status. The uid and the version that were read make it fail for a recreated parent, and
@@ -261,73 +327,4 @@ fn body(shape: &Shape, parent: &Parent, version: Option<&str>, status: Map<Strin
         metadata.insert("namespace".to_owned(), json!(namespace));
     }
     body
-}
-
-/// The entries that pods have applied to a parent themselves.
-struct Applied {
-    reported: Vec<Reported>,
-    /// Runs of pods that exist, although no registration of them is known: they are waited for.
-    unregistered: Vec<Member>,
-    /// The indices of the entries of pods that do not exist.
-    dead: Vec<usize>,
-}
-
-impl Cluster {
-    /// Tells the entries of dead pods from those of pods that count.
-    async fn sort_applied(&self, count: &Count, entries: Vec<Option<Reported>>) -> kube::Result<Applied> {
-        let mut applied = Applied { reported: Vec::new(), unregistered: Vec::new(), dead: Vec::new() };
-        for (index, entry) in entries.into_iter().enumerate() {
-            let Some(reported) = entry else { continue };
-            let run = &reported.member;
-            let is_pod = |known: &Member| known.id == run.id && known.uid == run.uid;
-            let is_known = count.members.iter().chain(&count.excluded).any(is_pod);
-            match &run.uid {
-                _ if is_known => {}
-                Some(uid) if !self.is_pod_gone(&run.id, uid).await? => applied.unregistered.push(run.clone()),
-                _ => applied.dead.push(index),
-            }
-            applied.reported.push(reported);
-        }
-        Ok(applied)
-    }
-
-    /// Removes entries of dead pods, which nobody else does: their field managers have ended with them.
-    async fn remove_applied(
-        &self,
-        api: &Api<DynamicObject>,
-        object: &DynamicObject,
-        dead: &[usize],
-    ) -> kube::Result<Written> {
-        let entries =
-            object.data.get("status").and_then(|status| status.get("byPod")).and_then(Value::as_array);
-        let entries = entries.into_iter().flatten().enumerate();
-        let rest: Vec<&Value> =
-            entries.filter(|(index, _)| !dead.contains(index)).map(|(_, entry)| entry).collect();
-        let body = json!({
-            "metadata": {"resourceVersion": object.metadata.resource_version},
-            "status": {"byPod": rest},
-        });
-        let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        let patch = Patch::Merge(&body);
-        let written = answered_patiently(|| api.patch_status(name, &params, &patch)).await;
-        count_write("patch", &written);
-        match written {
-            Ok(_) => {
-                metrics::counter!("pod_status_orphans_swept_total").increment(1);
-                tracing::info!(name, "removed the entries of pods that are gone");
-                Ok(Written::Stale)
-            }
-            Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Gone),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether every run that is registered now was known when the runs were counted.
-    async fn is_complete(&self, count: &Count) -> kube::Result<bool> {
-        let registered = self.registrations().await?;
-        let known: Vec<&Member> = count.members.iter().chain(&count.excluded).chain(&count.gone).collect();
-        Ok(registered.iter().all(|run| known.iter().any(|known| known.is_same_run(run))))
-    }
 }

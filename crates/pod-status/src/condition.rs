@@ -10,8 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::activation::Rollout;
 use crate::aggregate::{Parent, Vote};
+use crate::readiness::Failure;
+use crate::rollout::{Activated, Rollout};
 use crate::shape::Shape;
 use crate::watermark::few;
 
@@ -40,7 +41,7 @@ pub(crate) fn of(
     shape: &Shape,
     parent: &Parent,
     votes: &[Vote<'_>],
-    activation: Option<i64>,
+    activated: &Activated,
     now: &Time,
 ) -> Vec<Condition> {
     let ingested = ingested(parent.generation, votes);
@@ -48,7 +49,7 @@ pub(crate) fn of(
     let ready = if shape.enforcing.is_empty() {
         ingested
     } else {
-        let enforced = enforced(shape, parent, &ingested, votes, activation);
+        let enforced = enforced(shape, parent, &ingested, votes, activated);
         answers.push(("Enforced", enforced.clone()));
         enforced
     };
@@ -71,6 +72,13 @@ fn ingested(generation: i64, votes: &[Vote<'_>]) -> Answer {
     let (heard, waiting): (Vec<&Vote<'_>>, Vec<&Vote<'_>>) =
         votes.iter().partition(|vote| vote.is_about(generation));
     let failed: Vec<&Vote<'_>> = heard.iter().copied().filter(|vote| !vote.is_clean()).collect();
+    let is_retried = |vote: &&Vote<'_>| {
+        vote.entry.is_some_and(|entry| entry.errors.iter().all(|error| error.class == Failure::Transient))
+    };
+    if !failed.is_empty() && failed.iter().all(is_retried) {
+        let message = format!("{} will try again; see status.byPod", listed(&failed));
+        return Answer::no("IngestRetried", message);
+    }
     if !failed.is_empty() {
         return Answer::no("IngestError", format!("see status.byPod of {}", listed(&failed)));
     }
@@ -91,11 +99,11 @@ fn enforced(
     parent: &Parent,
     ingested: &Answer,
     votes: &[Vote<'_>],
-    activation: Option<i64>,
+    activated: &Activated,
 ) -> Answer {
     let enforcing: Vec<&Vote<'_>> =
         votes.iter().filter(|vote| !vote.member.operations.is_disjoint(&shape.enforcing)).collect();
-    let now = proof(shape, parent.generation, ingested, votes, &enforcing, activation);
+    let now = proof(shape, parent.generation, ingested, votes, &enforcing, activated);
     if now.status == "True" || is_contradicted(shape, parent.generation, &enforcing) {
         return now;
     }
@@ -110,19 +118,19 @@ fn proof(
     ingested: &Answer,
     votes: &[Vote<'_>],
     enforcing: &[&Vote<'_>],
-    activation: Option<i64>,
+    activated: &Activated,
 ) -> Answer {
     if !votes.is_empty() && enforcing.is_empty() {
         let operations: Vec<&str> = shape.enforcing.iter().map(String::as_str).collect();
         let message = format!("no pod has an operation that enforces: {}", operations.join(", "));
         return Answer::no("NoEnforcementPoint", message);
     }
-    if ingested.status != "True" {
-        return ingested.clone();
+    if ingested.status != "True" || activated.is_unfenced {
+        return late(generation, ingested, activated).unwrap_or_else(|| ingested.clone());
     }
     let idle: Vec<&Vote<'_>> =
         enforcing.iter().copied().filter(|vote| !is_enforced(shape, generation, vote)).collect();
-    if !idle.is_empty() && activation == Some(generation) {
+    if !idle.is_empty() && activated.generation == Some(generation) {
         return Answer::no("Activating", format!("activated, waiting for {}", listed(&idle)));
     }
     if !idle.is_empty() {
@@ -131,13 +139,28 @@ fn proof(
     Answer::yes("EnforcedByAllPods", format!("{} of {} pods", enforcing.len(), enforcing.len()))
 }
 
+/// The answer after the deadline, while some pod has not ingested the generation.
+fn late(generation: i64, ingested: &Answer, activated: &Activated) -> Option<Answer> {
+    if activated.is_unfenced {
+        let message = "a strict rollout needs a fence in every pod, and one has none".to_owned();
+        return Some(Answer::no("FenceMissing", message));
+    }
+    if activated.is_held {
+        let message = format!("not activated although its time is over: {}", ingested.message);
+        return Some(Answer::no("DeadlineExceeded", message));
+    }
+    let is_overdue = activated.is_overdue && activated.generation == Some(generation);
+    let message = || format!("activated because its time was over: {}", ingested.message);
+    is_overdue.then(|| Answer::no("DeadlineActivated", message()))
+}
+
 /// Whether a pod reports that it does not enforce the generation, or none reports that it does. A pod that
-/// has not reported at all is joining: it does not serve.
+/// has not reported at all is joining: it does not serve, unless it has given up something.
 fn is_contradicted(shape: &Shape, generation: i64, enforcing: &[&Vote<'_>]) -> bool {
     let agrees = |vote: &&&Vote<'_>| {
         vote.is_about(generation) && vote.is_clean() && is_enforced(shape, generation, vote)
     };
-    let reported = || enforcing.iter().filter(|vote| vote.entry.is_some());
+    let reported = || enforcing.iter().filter(|vote| vote.entry.is_some() || vote.member.incomplete);
     reported().next().is_none() || !reported().all(|vote| agrees(&vote))
 }
 
@@ -159,6 +182,12 @@ fn is_enforced(shape: &Shape, generation: i64, vote: &Vote<'_>) -> bool {
         None => vote.is_clean(),
         Some(field) => entry.detail.get(field).and_then(Value::as_bool).unwrap_or(false),
     }
+}
+
+/// Whether the member keeps the generation from being enforced, or ingested.
+pub(crate) fn is_late(shape: &Shape, generation: i64, vote: &Vote<'_>) -> bool {
+    let enforces = !vote.member.operations.is_disjoint(&shape.enforcing);
+    !vote.is_about(generation) || !vote.is_clean() || (enforces && !is_enforced(shape, generation, vote))
 }
 
 fn listed(votes: &[&Vote<'_>]) -> String {

@@ -80,7 +80,7 @@ impl DesiredReports {
         detail: &impl Serialize,
     ) -> bool {
         let errors = bounds::errors(outcome.err().unwrap_or_default());
-        let entry = Entry::new(parent.clone(), generation).errors(errors).detail(bounds::detail(detail));
+        let entry = Entry::new(parent.clone(), generation).errors(errors).detail(detail);
         let enforcing = self.entries.get(parent).and_then(|known| known.enforcing);
         self.record(Entry { enforcing, ..entry })
     }
@@ -157,15 +157,20 @@ impl DesiredReports {
         self.touch(shard);
     }
 
-    /// Marks the registration for writing, with the next heartbeat.
+    /// Marks the registration for writing: the heartbeat is due.
     pub(crate) fn beat(&mut self) {
-        self.member.heartbeat = Some(self.member.heartbeat.unwrap_or_default().wrapping_add(1));
         self.touch(REGISTRATION);
     }
 
     /// Marks the registration for writing: this run does not serve any more.
     pub(crate) fn stop(&mut self) {
         self.member.stopped = true;
+        self.touch(REGISTRATION);
+    }
+
+    /// Marks the registration for writing: this run is going to serve without something that exists.
+    pub(crate) fn give_up(&mut self) {
+        self.member.incomplete = true;
         self.touch(REGISTRATION);
     }
 
@@ -198,8 +203,13 @@ impl DesiredReports {
         registration.chain(self.dirty.keys().rev().copied().filter(|shard| *shard != REGISTRATION))
     }
 
-    /// The write that makes one object as wanted.
-    pub(crate) fn write(&self, shard: u32) -> Write {
+    /// The write that makes one object as wanted. Each write of the registration has a heartbeat of its own: the permit counts
+    /// from the last one that was answered, and the aggregator from the first that has the number. If one is carried out and
+    /// its answer lost, and the next had the same number, the permit would outlast the aggregator's patience.
+    pub(crate) fn write(&mut self, shard: u32) -> Write {
+        if shard == REGISTRATION {
+            self.member.heartbeat = self.member.heartbeat.map(|heartbeat| heartbeat.wrapping_add(1));
+        }
         Write { shard, report: self.content(shard), version: self.version }
     }
 
@@ -257,7 +267,7 @@ impl DesiredReports {
     fn pod(&self, shard: u32) -> Member {
         let mut pod = self.member.clone();
         if shard != REGISTRATION {
-            (pod.heartbeat, pod.stopped) = (None, false);
+            (pod.heartbeat, pod.stopped, pod.incomplete) = (None, false, false);
         }
         pod
     }

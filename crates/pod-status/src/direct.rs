@@ -63,7 +63,7 @@ fn read_entry(shape: &Shape, parent: &ParentRef, entry: &Value) -> Option<Report
     let errors = take("errors").map(Deserialize::deserialize).transpose().ok()?.unwrap_or_default();
     let enforcing = take("enforcing").and_then(|value| value.as_i64());
     let detail = if detail.is_empty() { Value::Null } else { Value::Object(detail) };
-    let entry = Entry { enforcing, ..Entry::new(key, generation).errors(errors).detail(detail) };
+    let entry = Entry { enforcing, detail, ..Entry::new(key, generation).errors(errors) };
     Some(Reported { member, entry })
 }
 
@@ -255,7 +255,10 @@ mod tests {
             let shape = Shape::new(resource, "kUID");
             let parent = ParentRef::new("g", "K", "p");
             let member = Member { uid, operations, ..Member::new("a", "run") };
-            let error = |(code, message, location)| PodError { code, message, location };
+            let error = |(code, message, location): (String, String, Option<String>)| {
+                let error = PodError::new(code, message);
+                location.into_iter().fold(error, PodError::at)
+            };
             let about = Entry::new(ParentKey::new(parent.clone(), "u"), generation)
                 .errors(errors.into_iter().map(error).collect())
                 .detail(enforced.map_or(Value::Null, |enforced| json!({"enforced": enforced})));

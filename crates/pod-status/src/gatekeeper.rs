@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::name::{label_value, pack, unpack};
 use crate::parent::{ParentKey, ParentRef};
+use crate::readiness::Failure;
 use crate::report::{Entry, Member, PodError, PodReport};
 
 const GROUP: &str = "status.gatekeeper.sh";
@@ -145,7 +146,7 @@ impl PodStatusKind {
         }
         if *self == Self::PROVIDER {
             // Its schema requires them.
-            fields.insert("retryable".to_owned(), json!(false));
+            fields.insert("retryable".to_owned(), json!(error.class == Failure::Transient));
             fields.insert("errorTimestamp".to_owned(), json!(Time(Timestamp::now())));
         }
         Value::Object(fields)
@@ -187,14 +188,16 @@ impl PodStatusKind {
         let none = Vec::new();
         let errors = status.get("errors").and_then(Value::as_array).unwrap_or(&none).iter().map(|error| {
             let text = |field: &str| error.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-            PodError::new(text(self.code), text("message"))
+            let is_retried = error.get("retryable").and_then(Value::as_bool).unwrap_or_default();
+            let class = if is_retried { Failure::Transient } else { Failure::Permanent };
+            PodError::new(text(self.code), text("message")).class(class)
         });
         let mut detail = status.as_object().cloned().unwrap_or_default();
         for field in ["id", self.uid, "operations", "observedGeneration", "errors"] {
             detail.remove(field);
         }
         let entry = Entry::new(ParentKey::new(parent, text(self.uid)?), generation);
-        let entry = entry.errors(errors.collect()).detail(Value::Object(detail));
+        let entry = Entry { detail: Value::Object(detail), ..entry.errors(errors.collect()) };
         Some(PodReport { pod, shard: 1, entries: vec![entry] })
     }
 }

@@ -26,7 +26,9 @@
 //! | [`aggregate`] | its decision, without I/O |
 //! | [`HighWaterMark`] | how many parents are enforced everywhere, and which has waited longest |
 //! | [`Activation`] | coordinated rollout: no pod enforces a generation before all have ingested it |
+//! | [`Schedule`] | strict rollout: no pod judges by an old generation after another judged by the new one |
 //! | [`PodStatusKind`] | reports in Gatekeeper's objects, one for each pod and parent |
+//! | [`MissingSemantics`] | tells for each kind whether a pod may go on without an object of it |
 //! | [`ReadinessTracker`] | tracks whether everything that existed at the start has been ingested |
 //! | [`lead`] | runs any work in one process at a time, under a Lease |
 //! | [`sim`] | predicts availability and time to enforcement |
@@ -37,18 +39,22 @@ mod activation;
 mod aggregate;
 mod aggregator;
 mod bounds;
+mod census;
 mod cluster;
 mod condition;
 mod decisions;
 mod desired;
 mod direct;
+mod epoch;
 mod error;
 mod follow;
 mod gatekeeper;
 mod identity;
+mod keyed_requests;
 mod lease;
 mod manifest;
 mod membership;
+mod missing;
 pub mod name;
 mod objects;
 mod pace;
@@ -56,33 +62,41 @@ mod parent;
 mod parent_changes;
 mod parked;
 mod permit;
+mod place;
 mod pod;
 pub mod readiness;
 mod reason;
 mod report;
 mod report_store;
 mod reporter;
+mod rollout;
 mod shape;
 pub mod sim;
+mod standings;
 mod stored;
+mod strict;
 mod switches;
 mod term;
 mod watermark;
 mod writer;
 
-pub use activation::{Activation, Rollout, may_activate};
+pub use activation::Activation;
 pub use aggregate::{Decision, Parent, Reported, aggregate};
 pub use aggregator::{Aggregator, AggregatorConfig};
 pub use error::Error;
+pub use follow::{Follow, Followed, Selection};
 pub use gatekeeper::PodStatusKind;
 pub use identity::PodIdentity;
 pub use lease::{Claim, lead};
 pub use manifest::{direct_rules, parent_rules, per_parent_rules};
-pub use parent::{ParentKey, ParentRef};
+pub use missing::MissingSemantics;
+pub use parent::{ParentKey, ParentKind, ParentRef};
 pub use parent_changes::ParentChanges;
 pub use permit::{Fenced, Permit};
 pub use readiness::{Readiness, ReadinessTracker};
 pub use report::{Entry, Member, POD_LABEL, PodError, PodReport, ReportKind, SHARD_LABEL};
 pub use reporter::{ReporterConfig, StatusReporter};
+pub use rollout::{Deadline, Rollout, may_activate};
 pub use shape::{Shape, Shapes};
-pub use watermark::{HighWaterMark, Waiting};
+pub use strict::{Compiled, Schedule, Undecided};
+pub use watermark::{HighWaterMark, HighWaterMarks, Waiting};

@@ -17,39 +17,24 @@ use crate::report::ReportKind;
 impl ReportKind {
     /// The CustomResourceDefinition, to be installed before any pod reports.
     pub fn crd(&self) -> CustomResourceDefinition {
-        let names = CustomResourceDefinitionNames {
-            kind: self.kind.clone(),
-            list_kind: Some(format!("{}List", self.kind)),
-            plural: self.plural.clone(),
-            singular: Some(self.kind.to_lowercase()),
-            ..CustomResourceDefinitionNames::default()
-        };
-        let version = CustomResourceDefinitionVersion {
-            name: self.version.clone(),
-            served: true,
-            storage: true,
-            schema: Some(CustomResourceValidation { open_api_v3_schema: Some(schema()) }),
-            additional_printer_columns: Some(vec![
-                column("Pod", "string", ".pod.id"),
-                column("Shard", "integer", ".shard"),
-                column("Age", "date", ".metadata.creationTimestamp"),
-            ]),
-            ..CustomResourceDefinitionVersion::default()
-        };
-        CustomResourceDefinition {
-            metadata: ObjectMeta {
-                name: Some(format!("{}.{}", self.plural, self.group)),
-                ..ObjectMeta::default()
-            },
-            spec: CustomResourceDefinitionSpec {
-                group: self.group.clone(),
-                scope: "Namespaced".to_owned(),
-                names,
-                versions: vec![version],
-                ..CustomResourceDefinitionSpec::default()
-            },
-            status: None,
-        }
+        let columns = vec![
+            column("Pod", "string", ".pod.id"),
+            column("Shard", "integer", ".shard"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+        ];
+        definition(&self.api_resource(), schema(), columns)
+    }
+
+    /// The CustomResourceDefinition of the object with the activations, to be installed before any strict rollout.
+    pub fn epoch_crd(&self) -> CustomResourceDefinition {
+        let columns = vec![column("Age", "date", ".metadata.creationTimestamp")];
+        definition(&self.epoch_resource(), activations(), columns)
+    }
+
+    /// The rules of a Role in the pods' namespace for strict rollouts.
+    pub fn strict_rules(&self) -> Vec<PolicyRule> {
+        let resource = self.epoch_resource();
+        vec![rule(&resource.group, &resource.plural, &["get", "create", "update"])]
     }
 
     /// The rules of a Role in the pods' namespace, for a process that reports and aggregates.
@@ -87,6 +72,42 @@ pub fn direct_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> V
         [rule(&resource.group, &resource.plural, &["list"]), rule(&resource.group, &status, &["patch"])]
     };
     parents.into_iter().flat_map(rules).collect()
+}
+
+fn definition(
+    resource: &ApiResource,
+    schema: JSONSchemaProps,
+    columns: Vec<CustomResourceColumnDefinition>,
+) -> CustomResourceDefinition {
+    let names = CustomResourceDefinitionNames {
+        kind: resource.kind.clone(),
+        list_kind: Some(format!("{}List", resource.kind)),
+        plural: resource.plural.clone(),
+        singular: Some(resource.kind.to_lowercase()),
+        ..CustomResourceDefinitionNames::default()
+    };
+    let version = CustomResourceDefinitionVersion {
+        name: resource.version.clone(),
+        served: true,
+        storage: true,
+        schema: Some(CustomResourceValidation { open_api_v3_schema: Some(schema) }),
+        additional_printer_columns: Some(columns),
+        ..CustomResourceDefinitionVersion::default()
+    };
+    CustomResourceDefinition {
+        metadata: ObjectMeta {
+            name: Some(format!("{}.{}", resource.plural, resource.group)),
+            ..ObjectMeta::default()
+        },
+        spec: CustomResourceDefinitionSpec {
+            group: resource.group.clone(),
+            scope: "Namespaced".to_owned(),
+            names,
+            versions: vec![version],
+            ..CustomResourceDefinitionSpec::default()
+        },
+        status: None,
+    }
 }
 
 fn rule(group: &str, resource: &str, verbs: &[&str]) -> PolicyRule {
@@ -140,14 +161,40 @@ fn object<const N: usize>(required: &[&str], fields: [(&str, JSONSchemaProps); N
     }
 }
 
+fn flag() -> JSONSchemaProps {
+    JSONSchemaProps { type_: Some("boolean".to_owned()), ..JSONSchemaProps::default() }
+}
+
+fn activations() -> JSONSchemaProps {
+    let fields = [
+        ("group", text()),
+        ("kind", text()),
+        ("namespace", text()),
+        ("name", text()),
+        ("uid", text()),
+        ("generation", integer(None)),
+        ("settled", flag()),
+        ("late", flag()),
+    ];
+    let activation = object(&["kind", "name", "uid", "generation"], fields);
+    let description =
+        "The generations that are in force in strict rollouts. Written by the aggregator. Do not delete.";
+    JSONSchemaProps {
+        description: Some(description.to_owned()),
+        ..object(&[], [("activations", list(activation))])
+    }
+}
+
 fn schema() -> JSONSchemaProps {
-    let flag = JSONSchemaProps { type_: Some("boolean".to_owned()), ..JSONSchemaProps::default() };
     let detail = JSONSchemaProps {
         type_: Some("object".to_owned()),
         x_kubernetes_preserve_unknown_fields: Some(true),
         ..JSONSchemaProps::default()
     };
-    let error = object(&["message"], [("code", text()), ("message", text()), ("location", text())]);
+    let error = object(
+        &["message"],
+        [("code", text()), ("message", text()), ("location", text()), ("class", text())],
+    );
     let entry = object(
         &["kind", "name", "uid", "generation"],
         [
@@ -172,7 +219,8 @@ fn schema() -> JSONSchemaProps {
             ("operations", list(text())),
             ("ttlSeconds", integer(Some(1.0))),
             ("heartbeat", integer(None)),
-            ("stopped", flag),
+            ("stopped", flag()),
+            ("incomplete", flag()),
         ],
     );
     let fields = [("pod", pod), ("shard", integer(Some(0.0))), ("entries", list(entry))];

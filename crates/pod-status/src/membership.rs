@@ -81,9 +81,11 @@ impl Membership {
         run.stopped || self.expiry(run).is_some_and(|expiry| expiry <= now)
     }
 
-    /// The uid of the run's pod if it is not known to exist, so that the API server is to be asked.
-    pub(crate) fn missing_pod<'a>(&self, run: &'a Member) -> Option<&'a str> {
-        run.uid.as_deref().filter(|uid| !self.pods.contains(*uid))
+    /// The uid of the run's pod if it is not known to exist, so that the API server is to be asked. A run with a time to live
+    /// counts until that is over, whatever has become of its pod.
+    pub(crate) fn missing_pod<'a>(&self, run: &'a Member, now: Instant) -> Option<&'a str> {
+        let is_asked = run.ttl_seconds.is_none() || self.is_over(run, now);
+        run.uid.as_deref().filter(|uid| is_asked && !self.pods.contains(*uid))
     }
 
     /// Forgets the heartbeats of all runs but these. A run that is over is kept as long as it has objects:
@@ -195,12 +197,12 @@ mod tests {
     fn only_a_pod_that_is_not_known_is_asked_about() {
         let mut membership = Membership::default();
         let run = pod("a", "u1", "i1");
-        assert_eq!(membership.missing_pod(&run), Some("u1"));
+        assert_eq!(membership.missing_pod(&run, Instant::now()), Some("u1"));
         membership.pod_exists("u1".into());
-        assert_eq!(membership.missing_pod(&run), None);
+        assert_eq!(membership.missing_pod(&run, Instant::now()), None);
         membership.listing_begins();
         assert!(membership.listing_ends());
-        assert_eq!(membership.missing_pod(&run), Some("u1"));
+        assert_eq!(membership.missing_pod(&run, Instant::now()), Some("u1"));
         assert_eq!(membership.expiry(&run), None, "this pod has no heartbeat");
     }
 
@@ -238,6 +240,6 @@ mod tests {
         membership.listing_begins();
         membership.pod_exists("u1".into());
         assert!(!membership.listing_ends());
-        assert_eq!(membership.missing_pod(&pod("a", "u1", "i1")), None);
+        assert_eq!(membership.missing_pod(&pod("a", "u1", "i1"), Instant::now()), None);
     }
 }

@@ -10,12 +10,12 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use kube::core::PartialObjectMeta;
+use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::desired::Write;
 use crate::direct::DirectEntries;
-use crate::follow::{Event, follow};
+use crate::follow::{Changes, Followed, Selection};
 use crate::gatekeeper::{self, PodStatusKind};
 use crate::identity::PodIdentity;
 use crate::name::{label_value, pack};
@@ -41,7 +41,6 @@ pub(crate) enum Written {
 struct OwnKind {
     kind: PodStatusKind,
     objects: Api<DynamicObject>,
-    metadata: Api<PartialObjectMeta<DynamicObject>>,
 }
 
 /// Objects that a previous run has left get numbers from here on.
@@ -49,11 +48,11 @@ const LEFT_OVER: u32 = 1 << 31;
 
 pub(crate) struct Objects {
     reports: Api<DynamicObject>,
-    metadata: Api<PartialObjectMeta<DynamicObject>>,
+    changes: Changes,
     pods: Api<Pod>,
     identity: PodIdentity,
     params: PatchParams,
-    kind: String,
+    kind: ApiResource,
     type_meta: Value,
     /// The time after which this run counts as gone without a heartbeat.
     ttl: Option<Duration>,
@@ -79,7 +78,6 @@ impl Objects {
         let own = |kind: &PodStatusKind| OwnKind {
             kind: *kind,
             objects: Api::namespaced_with(client.clone(), &namespace, &kind.api_resource()),
-            metadata: Api::namespaced_with(client.clone(), &namespace, &kind.api_resource()),
         };
         Self {
             kinds: config.per_parent.iter().map(own).collect(),
@@ -91,13 +89,13 @@ impl Objects {
                 config.direct.clone(),
             ),
             reports: Api::namespaced_with(client.clone(), &namespace, &resource),
-            metadata: Api::namespaced_with(client.clone(), &namespace, &resource),
+            changes: Changes::new(client.clone(), config.follow.clone()),
             pods: Api::namespaced(client, &namespace),
             identity,
             // Forced: the objects are this run's own, and what another client wrote into them is to go.
             params: PatchParams::apply(&config.field_manager).force(),
             type_meta: json!({"apiVersion": resource.api_version, "kind": resource.kind}),
-            kind: resource.kind,
+            kind: resource,
             ttl,
             uids: BTreeMap::new(),
             versions: VecDeque::new(),
@@ -285,32 +283,35 @@ impl Objects {
     }
 
     /// The changes of this pod's objects, whoever makes them. Only the shards' lists have a beginning and an end.
-    pub(crate) fn follow(&self) -> BoxStream<'static, Event<PartialObjectMeta<DynamicObject>>> {
+    pub(crate) fn follow(&self) -> BoxStream<'static, Followed> {
+        let follow = |resource: ApiResource, label: &str| {
+            let objects = Selection::new(resource, &self.identity.namespace).label(label, self.own_label());
+            self.changes.follow(&objects.metadata_only())
+        };
         let own = self.kinds.iter().map(|own| {
-            let kind = own.kind.api_resource().kind;
-            let changes = follow(&kind, own.metadata.clone(), self.selector(gatekeeper::POD_LABEL));
-            changes.filter(|event| ready(!matches!(event, Event::Begin | Event::End))).boxed()
+            let changes = follow(own.kind.api_resource(), gatekeeper::POD_LABEL);
+            changes.filter(|step| ready(!matches!(step, Followed::Begin | Followed::End))).boxed()
         });
-        let shards = follow(&self.kind, self.metadata.clone(), self.selector(POD_LABEL)).boxed();
+        let shards = follow(self.kind.clone(), POD_LABEL);
         futures::stream::select_all(own.chain([shards])).boxed()
     }
 
     /// Whether an object that this run wrote is now as another client left it.
-    pub(crate) fn is_foreign(&self, event: &Event<PartialObjectMeta<DynamicObject>>) -> bool {
+    pub(crate) fn is_foreign(&self, event: &Followed) -> bool {
         match event {
-            Event::Found(object) | Event::Applied(object) => {
+            Followed::Found(object) | Followed::Applied(object) => {
                 let version = object.resource_version().unwrap_or_default();
                 self.shard_of(object).is_some() && !self.versions.contains(&version)
             }
-            Event::Deleted(object) => self
+            Followed::Deleted(object) => self
                 .shard_of(object)
                 .is_some_and(|shard| self.uids.get(&shard).map(String::as_str) == object.uid().as_deref()),
-            Event::Begin | Event::End => false,
+            Followed::Begin | Followed::End | Followed::Alive => false,
         }
     }
 
     /// Whether the object is a shard of this pod, by whichever run of it.
-    pub(crate) fn is_shard(&self, object: &PartialObjectMeta<DynamicObject>) -> bool {
+    pub(crate) fn is_shard(&self, object: &DynamicObject) -> bool {
         self.shard_of(object).is_some_and(|shard| !self.places.contains_key(&shard))
     }
 
@@ -325,7 +326,12 @@ impl Objects {
     }
 
     fn selector(&self, label: &str) -> ListParams {
-        ListParams::default().labels(&format!("{label}={}", label_value(&self.identity.name)))
+        ListParams::default().labels(&format!("{label}={}", self.own_label()))
+    }
+
+    /// The value of the label by which this pod's objects are found.
+    fn own_label(&self) -> String {
+        label_value(&self.identity.name)
     }
 
     /// The shard that an object of this pod holds; nothing for an object of a namesake.

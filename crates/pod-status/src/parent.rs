@@ -1,10 +1,13 @@
 //! Which object a report is about.
 
+use std::fmt;
+
 use kube::Resource;
 use serde::{Deserialize, Serialize};
 
 /// Kind, place and name of an object. A recreated object has the same reference and another uid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ParentRef {
     /// API group, empty for the core group. Versions of a group are views of the same objects.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -32,8 +35,44 @@ impl ParentRef {
     }
 }
 
+/// `Policy.example.dev team-a/p`; without a group or namespace the part is left out.
+impl fmt::Display for ParentRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, kind, namespace, name } = self;
+        let dot = if group.is_empty() { "" } else { "." };
+        match namespace {
+            Some(namespace) => write!(f, "{kind}{dot}{group} {namespace}/{name}"),
+            None => write!(f, "{kind}{dot}{group} {name}"),
+        }
+    }
+}
+
+/// The kind of a parent. Two groups may have kinds of one name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct ParentKind {
+    /// API group, empty for the core group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+}
+
+impl ParentKind {
+    /// A kind of a group.
+    pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self { group: group.into(), kind: kind.into() }
+    }
+}
+
+impl From<&ParentRef> for ParentKind {
+    fn from(parent: &ParentRef) -> Self {
+        Self::new(&parent.group, &parent.kind)
+    }
+}
+
 /// One particular object: a reference, and the uid that ends with the object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ParentKey {
     /// Kind, place and name.
     #[serde(flatten)]
@@ -60,5 +99,18 @@ impl ParentKey {
             },
             uid: meta.uid.clone().unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_readable() {
+        let parent = ParentRef::new("example.dev", "Policy", "p");
+        assert_eq!(parent.to_string(), "Policy.example.dev p");
+        assert_eq!(parent.in_namespace("team-a").to_string(), "Policy.example.dev team-a/p");
+        assert_eq!(ParentRef::new("", "ConfigMap", "c").to_string(), "ConfigMap c");
     }
 }

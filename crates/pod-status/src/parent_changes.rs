@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
-use crate::parent::ParentRef;
+use crate::parent::{ParentKind, ParentRef};
 
 /// Notifies the aggregator that a parent exists or changed, so that a parent that no pod has reported gets a
 /// status and an edited status is repaired.
@@ -27,6 +27,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Parents {
     known: BTreeSet<ParentRef>,
+    listed: BTreeSet<ParentKind>,
     /// Nothing while another process aggregates.
     changed: Option<BTreeSet<ParentRef>>,
 }
@@ -35,10 +36,7 @@ impl ParentChanges {
     /// Notifies of a parent that was created or changed.
     pub fn changed(&self, parent: ParentRef) {
         let mut parents = self.parents();
-        if let Some(changed) = &mut parents.changed {
-            changed.insert(parent.clone());
-            self.inner.arrived.notify_one();
-        }
+        self.look_at(&mut parents, &parent);
         parents.known.insert(parent);
     }
 
@@ -46,8 +44,33 @@ impl ParentChanges {
     pub fn removed(&self, parent: &ParentRef) {
         let mut parents = self.parents();
         parents.known.remove(parent);
+        // No report may name it, so nothing else makes the aggregator notice.
+        self.look_at(&mut parents, parent);
+    }
+
+    /// Notifies that all parents of a kind that exist have been announced, because the first list of the kind is
+    /// complete. A [`crate::HighWaterMark`] can be complete from then on. To be called in every process.
+    pub fn listed(&self, kind: ParentKind) {
+        self.parents().listed.insert(kind);
+        self.inner.arrived.notify_one();
+    }
+
+    /// Notifies that a kind is not watched any more: its parents are removed, and it does not count as listed.
+    pub fn kind_removed(&self, kind: &ParentKind) {
+        let mut parents = self.parents();
+        parents.listed.remove(kind);
+        let gone: Vec<_> = parents.known.iter().filter(|parent| kind == &(*parent).into()).cloned().collect();
+        for parent in gone {
+            parents.known.remove(&parent);
+            self.look_at(&mut parents, &parent);
+        }
+        self.inner.arrived.notify_one();
+    }
+
+    fn look_at(&self, parents: &mut Parents, parent: &ParentRef) {
         if let Some(changed) = &mut parents.changed {
-            changed.remove(parent);
+            changed.insert(parent.clone());
+            self.inner.arrived.notify_one();
         }
     }
 
@@ -57,9 +80,10 @@ impl ParentChanges {
         self.inner.terms.subscribe()
     }
 
-    /// The changes since the last call.
-    pub(crate) fn take(&self) -> BTreeSet<ParentRef> {
-        self.parents().changed.as_mut().map(std::mem::take).unwrap_or_default()
+    /// The changes since the last call, and the kinds that are listed.
+    pub(crate) fn take(&self) -> (BTreeSet<ParentRef>, BTreeSet<ParentKind>) {
+        let mut parents = self.parents();
+        (parents.changed.as_mut().map(std::mem::take).unwrap_or_default(), parents.listed.clone())
     }
 
     /// Forgets a parent that does not exist.
@@ -126,19 +150,36 @@ mod tests {
         changes.changed(parent("p"));
         changes.changed(parent("q"));
         changes.removed(&parent("q"));
-        assert!(changes.take().is_empty(), "no term");
+        assert!(changes.take().0.is_empty(), "no term");
         let mut terms = changes.terms();
         let open = changes.begin_term();
         assert_eq!(*terms.borrow_and_update(), 1);
-        assert_eq!(changes.take(), [parent("p")].into());
+        assert_eq!(changes.take().0, [parent("p")].into());
         changes.changed(parent("p"));
         changes.changed(parent("p"));
-        assert_eq!(changes.take().len(), 1);
+        assert_eq!(changes.take().0.len(), 1);
         drop(open);
         changes.changed(parent("r"));
         assert!(changes.parents().changed.is_none());
         let _open = changes.begin_term();
-        assert_eq!(changes.take(), [parent("p"), parent("r")].into());
+        assert_eq!(changes.take().0, [parent("p"), parent("r")].into());
         assert_eq!(*terms.borrow_and_update(), 2);
+    }
+
+    #[test]
+    fn a_kind_that_is_removed_takes_its_parents_with_it() {
+        let changes = ParentChanges::default();
+        let _term = changes.begin_term();
+        for name in ["p", "q"] {
+            changes.changed(parent(name));
+        }
+        changes.listed(ParentKind::new("", "K"));
+        changes.listed(ParentKind::new("other", "K"));
+        assert_eq!(changes.take().1.len(), 2);
+        changes.removed(&parent("p"));
+        assert_eq!(changes.take().0, [parent("p")].into(), "it may be in no report: it is looked for");
+        changes.kind_removed(&ParentKind::new("", "K"));
+        assert_eq!(changes.take(), ([parent("q")].into(), [ParentKind::new("other", "K")].into()));
+        assert!(changes.known().is_empty());
     }
 }

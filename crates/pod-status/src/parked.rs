@@ -40,6 +40,12 @@ impl<K: Ord + Clone> Parked<K> {
         }
     }
 
+    /// Forgets all other things.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&K) -> bool) {
+        self.retries.retain(|key, _| is_kept(key));
+        self.queue.retain(|(_, key)| is_kept(key));
+    }
+
     /// Whether the thing is to be left alone until its time.
     pub(crate) fn is_waiting(&self, key: &K, now: Instant) -> bool {
         self.retries.get(key).is_some_and(|(_, until)| *until > now)

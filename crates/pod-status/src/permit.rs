@@ -14,6 +14,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::strict::Schedule;
+
 /// The reason why the process must not answer as an enforcing pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -61,6 +63,8 @@ impl Fenced {
 #[derive(Clone, Debug)]
 pub struct Permit {
     inner: Arc<Inner>,
+    /// In a strict rollout a run that may not know what is in force does not renew its registration.
+    schedule: Option<Schedule>,
 }
 
 #[derive(Debug)]
@@ -89,7 +93,15 @@ impl Permit {
     pub(crate) fn new(fence: Option<Duration>) -> Self {
         let state = State { until: None, fenced: fence.map(|_| Fenced::Unregistered) };
         let inner = Inner { fence, state: Mutex::new(state), changed: watch::Sender::new(0) };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), schedule: None }
+    }
+
+    pub(crate) fn with_schedule(self, schedule: Option<Schedule>) -> Self {
+        Self { schedule, ..self }
+    }
+
+    pub(crate) fn may_renew(&self) -> bool {
+        self.schedule.as_ref().is_none_or(Schedule::is_fresh)
     }
 
     /// Whether the run may answer as an enforcing pod at this moment. Costs a lock and a look at the clock.

@@ -15,15 +15,18 @@ mod ingest_time;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::missing::MissingSemantics;
 use crate::parent::ParentKey;
 use expectations::{Expectations, SourceId};
 use ingest_time::IngestTimes;
 
 /// The readiness of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Readiness {
     /// Something that existed at the start has not been ingested.
     Waiting,
@@ -38,8 +41,10 @@ impl Readiness {
     }
 }
 
-/// The treatment of an expectation that cannot be met.
+/// The treatment of an expectation that cannot be met. It concerns the sources that are [`MissingSemantics::Looser`]; all
+/// others block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnError {
     /// It blocks until the object is repaired or deleted, or the list succeeds.
     #[default]
@@ -48,7 +53,8 @@ pub enum OnError {
     GiveUp,
 }
 
-/// The treatment of permanent failures. Blocks by default; transient failures always do.
+/// The treatment of permanent failures in the sources that are [`MissingSemantics::Looser`]. Blocks by default; transient
+/// failures always do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
@@ -75,16 +81,25 @@ impl Policy {
 }
 
 /// The class of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Failure {
     /// Trying again cannot help until the object or a permission changes.
+    #[default]
     Permanent,
     /// It will be tried again.
     Transient,
 }
 
+impl Failure {
+    pub(crate) fn is_permanent(&self) -> bool {
+        *self == Self::Permanent
+    }
+}
+
 /// An expectation that is not met. Its `Display` is a line for a verbose readiness probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Missing {
     /// [`ReadinessTracker::seal`] has not been called.
     Seal,
@@ -134,8 +149,7 @@ impl fmt::Display for Missing {
 ///
 /// ```
 /// # use pod_status::{ParentKey, ParentRef, ReadinessTracker, readiness::Policy};
-/// # let reference = ParentRef { group: String::new(), kind: "T".into(), namespace: None, name: "t".into() };
-/// # let key = ParentKey { reference, uid: "u".into() };
+/// # let key = ParentKey::new(ParentRef::new("", "T", "t"), "u");
 /// let tracker = ReadinessTracker::new(Policy::default());
 /// let templates = tracker.source("templates");
 /// tracker.seal();
@@ -224,7 +238,9 @@ impl ReadinessTracker {
         self.inner.expectations().given_up()
     }
 
-    /// Becomes ready whatever is missing, and returns that: for a deadline of the host's choosing.
+    /// Gives up what is missing in the sources that are [`MissingSemantics::Looser`], now and later, and returns what that is:
+    /// for a deadline of the host's choosing. What is missing in other sources, or a missing [`ReadinessTracker::seal`], keeps
+    /// the tracker waiting; [`ReadinessTracker::explain`] names it.
     pub fn give_up(&self) -> Vec<Missing> {
         self.inner.change(Expectations::give_up)
     }
@@ -240,6 +256,13 @@ pub struct ReadinessSource {
 }
 
 impl ReadinessSource {
+    /// Declares what a missing object of this source does to the pod's decisions. Without it, nothing is given up.
+    #[must_use]
+    pub fn missing(self, semantics: MissingSemantics) -> Self {
+        self.inner.change(|expectations| expectations.set_missing(self.id, semantics));
+        self
+    }
+
     /// A list begins (`Init`). What it does not contain is no longer expected once it ends.
     pub fn list_begins(&self) {
         self.inner.times().list_begins(self.id);

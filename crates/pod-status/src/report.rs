@@ -8,10 +8,13 @@
 use std::collections::BTreeSet;
 
 use kube::core::{ApiResource, GroupVersionKind};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::bounds;
 use crate::parent::ParentKey;
+use crate::readiness::Failure;
 
 /// The shard number of the registration.
 pub(crate) const REGISTRATION: u32 = 0;
@@ -104,6 +107,10 @@ pub struct Member {
     /// exist for a while.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
+    /// The process serves although it has given up something. A parent about which it has no entry is one that it serves
+    /// without, such as a constraint whose template it cannot ingest. Any other run without an entry is joining.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
 }
 
 impl Member {
@@ -141,9 +148,9 @@ pub struct Entry {
     /// The generation that is in force, where the rollout is coordinated and it differs from the ingested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforcing: Option<i64>,
-    /// Further fields of the `byPod` entry: an object, whose meaning is the host's.
+    /// Further fields of the `byPod` entry, see [`Entry::detail_as`].
     #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub detail: Value,
+    pub(crate) detail: Value,
     /// Grows with every change in a run. While an entry moves from one shard to another there are two: the
     /// greater number counts.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -163,11 +170,34 @@ impl Entry {
         self
     }
 
-    /// Sets the detail.
+    /// Sets the further fields of the `byPod` entry: a value that serializes to an object of at most 4 KiB, or `()`.
+    /// Anything else is left out, and logged.
     #[must_use]
-    pub fn detail(mut self, detail: Value) -> Self {
-        self.detail = detail;
+    pub fn detail(mut self, detail: impl Serialize) -> Self {
+        self.detail = bounds::detail(&detail);
         self
+    }
+
+    /// The further fields of the `byPod` entry, whose meaning is the host's; nothing if there are none.
+    ///
+    /// ```
+    /// # use pod_status::{Entry, ParentKey, ParentRef};
+    /// #[derive(serde::Deserialize, serde::Serialize)]
+    /// struct Detail {
+    ///     enforced: bool,
+    /// }
+    ///
+    /// let key = ParentKey::new(ParentRef::new("example.dev", "Policy", "p"), "uid");
+    /// let entry = Entry::new(key, 1).detail(Detail { enforced: true });
+    /// assert!(entry.detail_as::<Detail>()?.is_some_and(|detail| detail.enforced));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the fields are not those of a `T`: another version of the host may have written them.
+    pub fn detail_as<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        (!self.detail.is_null()).then(|| T::deserialize(&self.detail)).transpose()
     }
 }
 
@@ -177,6 +207,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// One reason why a pod could not ingest a parent. The names are those of Gatekeeper's `byPod[].errors[]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PodError {
     /// A short name for the kind of error, such as `ingest_error`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -186,12 +217,23 @@ pub struct PodError {
     /// A JSON pointer into the parent, or a source position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
+    /// Whether the pod tries again by itself. Not a field of `byPod`: it decides the reason of the conditions.
+    #[serde(default, skip_serializing_if = "Failure::is_permanent")]
+    pub class: Failure,
 }
 
 impl PodError {
-    /// An error without a location.
+    /// A permanent error without a location.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), location: None }
+        Self { code: code.into(), message: message.into(), location: None, class: Failure::Permanent }
+    }
+
+    /// Sets the class. If all errors of all pods are transient, the reason of `Ingested` is `IngestRetried` in place of
+    /// `IngestError`.
+    #[must_use]
+    pub fn class(mut self, class: Failure) -> Self {
+        self.class = class;
+        self
     }
 
     /// Sets the location.

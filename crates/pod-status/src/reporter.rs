@@ -9,16 +9,21 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use crate::desired::{DesiredReports, OwnReports};
+use crate::epoch::Epochs;
 use crate::error::Error;
+use crate::follow::Follow;
 use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
 use crate::objects::Objects;
 use crate::parent::ParentKey;
 use crate::permit::Permit;
+use crate::readiness::{Missing, ReadinessTracker};
 use crate::report::{Member, PodError, ReportKind};
 use crate::shape::Shape;
+use crate::strict::{self, Schedule};
 use crate::writer::Driver;
 
 /// The settings of a [`StatusReporter`].
@@ -43,6 +48,8 @@ pub struct ReporterConfig {
     pub shutdown_limit: Duration,
     /// The permit of a run ends when its registration could not be renewed for this long. Default none.
     pub fence: Option<Duration>,
+    /// The activations of strict rollouts are read in this period. Default none.
+    pub strict: Option<Duration>,
     /// Parents of these kinds get an object of their own, as Gatekeeper has it, in place of an entry in a shard. The
     /// definitions must be installed. Default none.
     pub per_parent: Vec<PodStatusKind>,
@@ -50,6 +57,8 @@ pub struct ReporterConfig {
     pub direct: Vec<Shape>,
     /// The field manager of the writes, at most 64 characters. Default `pod-status`.
     pub field_manager: String,
+    /// Watches of the host that take the place of the reporter's own, of its objects' metadata. Default none.
+    pub follow: Option<Arc<dyn Follow>>,
 }
 
 impl Default for ReporterConfig {
@@ -63,9 +72,11 @@ impl Default for ReporterConfig {
             write_interval: Duration::from_millis(200),
             shutdown_limit: Duration::from_secs(5),
             fence: None,
+            strict: None,
             per_parent: Vec::new(),
             direct: Vec::new(),
             field_manager: "pod-status".to_owned(),
+            follow: None,
         }
     }
 }
@@ -110,6 +121,13 @@ impl ReporterConfig {
         self
     }
 
+    /// Takes the changes of this pod's objects from watches of the host.
+    #[must_use]
+    pub fn follow(mut self, host: Arc<dyn Follow>) -> Self {
+        self.follow = Some(host);
+        self
+    }
+
     /// Compares the stored reports with the wanted ones in this period.
     #[must_use]
     pub fn verify_every(mut self, period: Duration) -> Self {
@@ -127,6 +145,17 @@ impl ReporterConfig {
     }
 }
 
+impl ReporterConfig {
+    /// Reads the activations of strict rollouts in this period, at least 100 ms; a second is usual. A pod refuses for about as
+    /// long when it switches. Without a fence, it gets one of 60 seconds. The definition [`ReportKind::epoch_crd`] must be installed.
+    #[must_use]
+    pub fn strict(mut self, period: Duration) -> Self {
+        self.strict = Some(period.max(Duration::from_millis(100)));
+        self.fence.get_or_insert(Duration::from_secs(60));
+        self
+    }
+}
+
 /// A handle by which controllers report what this pod has ingested. Clones are handles of the same reporter.
 #[derive(Clone, Debug)]
 pub struct StatusReporter {
@@ -135,6 +164,7 @@ pub struct StatusReporter {
     wake: Arc<watch::Sender<Request>>,
     progress: watch::Receiver<Progress>,
     permit: Permit,
+    schedule: Schedule,
 }
 
 /// The requests of the handles to the driver. Every field only ever grows, so none can get lost.
@@ -170,6 +200,7 @@ impl StatusReporter {
         config: ReporterConfig,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let ttl = config.fence.or(identity.ttl());
+        let span = tracing::info_span!("pod_status_reporter", pod = identity.name);
         let member = Member {
             id: identity.name.clone(),
             uid: identity.uid.clone(),
@@ -178,16 +209,27 @@ impl StatusReporter {
             ttl_seconds: ttl.map(|ttl| ttl.as_secs()),
             heartbeat: ttl.map(|_| 0),
             stopped: false,
+            incomplete: false,
         };
         let own = OwnReports { per_parent: config.per_parent.clone(), direct: config.direct.clone() };
         let desired = Arc::new(Mutex::new(DesiredReports::new(member, config.shard_bytes, own)));
-        let permit = Permit::new(config.fence);
         let (wake, requests) = watch::channel(Request::default());
         let (report_progress, progress) = watch::channel(Progress::default());
+        let schedule = Schedule::new(config.fence.unwrap_or_default());
+        let permit = Permit::new(config.fence).with_schedule(config.strict.map(|_| schedule.clone()));
+        let epochs = Epochs::new(client.clone(), &config.kind, &identity.namespace);
+        let reads = config.strict.map(|period| strict::follow(schedule.clone(), epochs, period));
         let objects = Objects::new(client, identity, &config, ttl);
         let driver =
             Driver::new(desired.clone(), requests, report_progress, objects, permit.clone(), &config);
-        (Self { desired, wake: Arc::new(wake), progress, permit }, driver.run(config.shutdown_limit))
+        let driver = async move {
+            tokio::select! {
+                () = driver.run(config.shutdown_limit) => {}
+                () = or_never(reads) => {}
+            }
+        };
+        let driver = driver.instrument(span);
+        (Self { desired, wake: Arc::new(wake), progress, permit, schedule }, driver)
     }
 
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
@@ -211,6 +253,8 @@ impl StatusReporter {
     /// Reports that `generation` of `parent` is in force, where the rollout is coordinated: the generation that
     /// is ingested may be a newer one. Does nothing for a parent that was not ingested.
     pub fn enforcing(&self, parent: &ParentKey, generation: i64) {
+        let _span =
+            tracing::debug_span!("pod_status_switch", parent = %parent.reference, generation).entered();
         if locked(&self.desired).enforcing(parent, Some(generation)) {
             self.request(|request| request.changes = request.changes.wrapping_add(1));
         }
@@ -247,6 +291,30 @@ impl StatusReporter {
         self.wait(|progress| progress.stored >= version).await
     }
 
+    /// Waits until the pod may serve: `tracker` is ready, and the failures of what it has given up are stored, with the fact
+    /// that there are some ([`Member::incomplete`]). Otherwise a status could call enforced what this pod serves without. Returns what was given up. Cancel-safe.
+    ///
+    /// Report each failure before [`crate::readiness::ReadinessSource::fail`], so that it is among those that are waited for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DriverEnded`]
+    pub async fn may_serve(&self, tracker: &ReadinessTracker) -> Result<Vec<Missing>, Error> {
+        // The sender lives as long as the tracker.
+        let _ = tracker.ready().wait_for(|readiness| readiness.is_ready()).await;
+        let given_up = tracker.given_up();
+        if !given_up.is_empty() {
+            locked(&self.desired).give_up();
+            self.flush().await?;
+        }
+        Ok(given_up)
+    }
+
+    /// The generations that are in force in strict rollouts, with [`ReporterConfig::strict`].
+    pub fn schedule(&self) -> Schedule {
+        self.schedule.clone()
+    }
+
     /// The permit to answer as an enforcing pod.
     pub fn permit(&self) -> Permit {
         self.permit.clone()
@@ -271,6 +339,13 @@ impl StatusReporter {
     async fn wait(&self, reached: impl FnMut(&Progress) -> bool) -> Result<(), Error> {
         let mut progress = self.progress.clone();
         progress.wait_for(reached).await.map(drop).map_err(|_| Error::DriverEnded)
+    }
+}
+
+async fn or_never(reads: Option<impl Future<Output = ()>>) {
+    match reads {
+        Some(reads) => reads.await,
+        None => std::future::pending().await,
     }
 }
 

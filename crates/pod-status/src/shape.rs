@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use kube::Client;
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
+use serde_json::Value;
 
-use crate::activation::Rollout;
+use crate::missing::MissingSemantics;
 use crate::parent::ParentRef;
+use crate::rollout::{Deadline, Rollout};
 
 /// The layout of the status of one kind of parent.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,10 @@ pub struct Shape {
     pub by_pod_limit: usize,
     /// Whether pods enforce a generation at once, or when all have ingested it.
     pub rollout: Rollout,
+    /// The effect of a parent that a pod has not ingested on its decisions. Default unknown.
+    pub missing: MissingSemantics,
+    /// Generations that do not wait in a coordinated rollout: those whose object has this value at this JSON pointer.
+    pub at_once: Option<(String, Value)>,
     /// Whether the pods apply their entries of `byPod` themselves, see [`crate::ReporterConfig::direct`].
     pub direct: bool,
 }
@@ -45,6 +51,8 @@ impl Shape {
             enforced_field: None,
             by_pod_limit: 20,
             rollout: Rollout::Immediate,
+            missing: MissingSemantics::default(),
+            at_once: None,
             direct: false,
         }
     }
@@ -95,6 +103,43 @@ impl Shape {
     pub fn direct(mut self) -> Self {
         self.direct = true;
         self
+    }
+
+    /// Generations that loosen a policy bypass a coordinated rollout: those whose object has `value` at the JSON pointer,
+    /// such as `/spec/enforcementAction` and `dryrun`, or an annotation by which a user says so. Only for generations that
+    /// deny nothing: pods enforce them one after another. The pods ask [`Shape::is_at_once`], too. It has an effect if the
+    /// kind is [`MissingSemantics::Looser`].
+    #[must_use]
+    pub fn at_once(mut self, pointer: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.at_once = Some((pointer.into(), value.into()));
+        self
+    }
+
+    /// Whether this generation of the object comes into force at once; see [`crate::Activation::staged_at_once`].
+    pub fn is_at_once(&self, object: &DynamicObject) -> bool {
+        let Some((pointer, value)) = self.at_once.as_ref().filter(|_| self.missing.is_looser()) else {
+            return false;
+        };
+        serde_json::to_value(object).is_ok_and(|object| object.pointer(pointer) == Some(value))
+    }
+
+    /// Sets the effect of a missing parent on the decisions of a pod. Only if pods become looser does a coordinated rollout
+    /// activate a generation that some pod has not ingested ([`Deadline::Activate`]), and [`Shape::at_once`] count.
+    #[must_use]
+    pub fn missing(mut self, semantics: MissingSemantics) -> Self {
+        self.missing = semantics;
+        self
+    }
+
+    /// The deadline of a coordinated or strict rollout. A pod without the generation, which goes on answering in a coordinated
+    /// one, must not deny or decide wrongly because of that.
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        match self.rollout {
+            Rollout::Coordinated { deadline: Deadline::Activate(time) } if !self.missing.is_looser() => {
+                Some(Deadline::Hold(time))
+            }
+            rollout => rollout.deadline(),
+        }
     }
 
     /// Sets the rollout.

@@ -14,9 +14,11 @@
 //! assert!((unavailability(0.01, 0.05, 3, 1) - 5.0e-4).abs() < 1e-5);
 //! ```
 
+mod exposure;
 mod law;
 mod plot;
 
+pub use exposure::{Exposure, leak, unavailability};
 pub use law::{Law, ParseLawError};
 pub use plot::{svg, table};
 
@@ -206,35 +208,6 @@ pub fn quantile(samples: &[f64], share: f64) -> f64 {
     samples.get(rank as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// The probability that fewer than `needed` of `pods` are up, where each is down with `probability` and the
-/// share `common` of failures takes all down at once.
-pub fn unavailability(probability: f64, common: f64, pods: u32, needed: u32) -> f64 {
-    let own = (1.0 - common) * probability;
-    let up = 1.0 - own;
-    let term = |running: u32| {
-        let (running, down) = (f64::from(running), f64::from(pods.saturating_sub(running)));
-        binomial(pods, running) * up.powf(running) * own.powf(down)
-    };
-    let too_few: f64 = (0..needed.min(pods.saturating_add(1))).map(term).sum();
-    (common * probability + too_few).min(1.0)
-}
-
-fn binomial(n: u32, k: f64) -> f64 {
-    let mut result = 1.0;
-    let mut index = 0.0;
-    while index < k {
-        result *= (f64::from(n) - index) / (index + 1.0);
-        index += 1.0;
-    }
-    result
-}
-
-/// The probability that one of `requests`, routed at random, meets a pod that does not enforce yet, while
-/// `enforcing` of `pods` do.
-pub fn leak(enforcing: u32, pods: u32, requests: i32) -> f64 {
-    1.0 - (f64::from(enforcing) / f64::from(pods.max(1))).powi(requests)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,15 +289,16 @@ mod tests {
         }
     }
 
+    /// P(all enforce within t) = c·P(t) + (1 − c)·P(t)^N, where the share c of changes has one delay for all pods.
     #[test]
-    fn more_than_three_replicas_do_not_help_against_common_causes() {
-        for (pods, expected) in [(1, 1.0e-2), (2, 5.9e-4), (3, 5.0e-4), (5, 5.0e-4)] {
-            assert!(is_near(unavailability(0.01, 0.05, pods, 1), expected, 0.01));
+    fn common_causes_have_their_closed_form() {
+        let (common, pods) = (0.2, 5);
+        let prediction = Simulation::new(pods, Law::Exponential { mean: 0.5 }).common(common).run();
+        for seconds in [0.25f64, 0.5, 1.0, 2.0] {
+            let one = 1.0 - (-seconds / 0.5).exp();
+            let exact = common * one + (1.0 - common) * one.powf(f64::from(pods));
+            assert!((prediction.probability(seconds) - exact).abs() < 0.005, "{seconds} s");
         }
-        assert!(is_near(unavailability(0.01, 0.0, 3, 2), 3.0e-4, 0.01));
-        assert!(is_near(unavailability(0.01, 0.0, 5, 3), 1.0e-5, 0.02));
-        assert!(is_near(leak(2, 3, 1), 0.33, 0.02));
-        assert!(is_near(leak(2, 3, 3), 0.70, 0.01));
     }
 
     #[test]

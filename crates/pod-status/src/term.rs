@@ -9,29 +9,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
-use kube::core::PartialObjectMeta;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, interval, sleep_until};
 
 use crate::aggregator::AggregatorConfig;
-use crate::cluster::{Cluster, Held, Written};
-use crate::decisions::{Count, Decisions, Job, Settled};
-use crate::follow::Event;
-use crate::membership::{Membership, candidates};
-use crate::pace::{Debounce, Retry};
+use crate::census::Census;
+use crate::cluster::{Cluster, Held, Next, Written};
+use crate::decisions::{Decisions, Job, Settled};
+use crate::epoch::{Epoch, Plan};
+use crate::follow::Followed;
+use crate::pace::{Debounce, LONGEST_REQUEST, Retry};
 use crate::parent::ParentRef;
 use crate::parent_changes::ParentChanges;
 use crate::reason::reason;
-use crate::report::{Member, REGISTRATION};
+use crate::report::REGISTRATION;
 use crate::report_store::ReportStore;
+use crate::rollout::Rollout;
+use crate::shape::Shape;
+use crate::standings::{Standing, Standings};
 use crate::switches::Switches;
-use crate::watermark::{HighWaterMark, Standing, Standings};
+use crate::watermark::HighWaterMarks;
 
 /// The high-water marks are published this often while decisions are under way.
 const MARKS_INTERVAL: Duration = Duration::from_secs(1);
+/// And this often while nothing happens: the oldest parent that waits grows older.
+const GAUGES_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The knowledge of one term as the holder. It begins with nothing and reads everything.
 pub(crate) struct Term<'a> {
@@ -39,19 +43,23 @@ pub(crate) struct Term<'a> {
     decisions: Decisions,
     config: &'a AggregatorConfig,
     changes: &'a ParentChanges,
-    marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
+    marks: &'a watch::Sender<HighWaterMarks>,
     reports: ReportStore,
-    membership: Membership,
+    census: Census,
     standings: Standings,
     switches: Switches,
-    /// Generations that are activated when their time is over.
+    /// Generations that wait for pods until their time is over.
     held: BTreeMap<ParentRef, Held>,
-    /// The members of the last batch, and the other runs that were known.
-    count: Arc<Count>,
+    /// The activations of strict rollouts as they were read last, and what is to be changed in them.
+    epoch: Arc<Epoch>,
+    plans: Vec<Plan>,
+    gone: Vec<ParentRef>,
     /// Members may have come or gone.
     recount: bool,
     /// All reports have been read once. Before that, a status would lose the entries of half the pods.
     complete: bool,
+    /// Every parent that is known has been decided about, or is in the queue.
+    batched: bool,
     debounce: Debounce,
     /// The count of the members failed.
     retry: Retry,
@@ -59,38 +67,31 @@ pub(crate) struct Term<'a> {
     published: Instant,
 }
 
-/// The place of a run in the count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Member,
-    /// It does not serve, but its pod exists.
-    Excluded,
-    /// Its pod does not exist, and the process has ended or fenced itself.
-    Gone,
-}
-
 impl<'a> Term<'a> {
     pub(crate) fn new(
         client: &kube::Client,
         config: &'a AggregatorConfig,
         changes: &'a ParentChanges,
-        marks: &'a watch::Sender<BTreeMap<String, HighWaterMark>>,
+        marks: &'a watch::Sender<HighWaterMarks>,
     ) -> Self {
         let cluster = Arc::new(Cluster::new(client.clone(), config));
         Self {
             decisions: Decisions::new(cluster.clone()),
+            census: Census::new(cluster.clone()),
             cluster,
             config,
             changes,
             marks,
             reports: ReportStore::default(),
-            membership: Membership::default(),
             standings: Standings::default(),
             switches: Switches::default(),
             held: BTreeMap::new(),
-            count: Arc::default(),
+            epoch: Arc::default(),
+            plans: Vec::new(),
+            gone: Vec::new(),
             recount: true,
             complete: false,
+            batched: false,
             debounce: Debounce::new(config.debounce, config.max_delay),
             retry: Retry::new(),
             retry_at: Instant::now(),
@@ -101,14 +102,20 @@ impl<'a> Term<'a> {
     pub(crate) async fn run(mut self) {
         let mut reports = self.cluster.follow_reports();
         let mut pods = self.cluster.follow_pods();
+        let mut ticks = interval(GAUGES_INTERVAL);
         loop {
             let due = self.due();
             tokio::select! {
                 Some((collection, event)) = reports.next() => self.note_report(&collection, event),
-                Some(event) = pods.next() => self.note_pod(event),
+                Some(event) = pods.next() => {
+                    let has_gone = self.census.note_pod(event);
+                    self.note_census(has_gone);
+                }
+                is_outdated = self.census.answered() => self.note_census(is_outdated),
                 () = self.changes.arrived() => self.note_changes(),
                 settled = self.decisions.next() => self.note_settled(settled),
                 () = sleep_until(due) => self.batch().await,
+                _ = ticks.tick() => self.publish(),
             }
         }
     }
@@ -120,24 +127,24 @@ impl<'a> Term<'a> {
         if !self.complete {
             return far;
         }
-        let expiries = self.count.members.iter().filter_map(|run| self.membership.expiry(run));
         let held = self.held.iter().filter(|(parent, _)| !self.decisions.is_engaged(parent));
-        let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.deadline));
-        let idle = expiries.chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
+        let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.wake));
+        let idle = self.census.due().chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
         let work = (self.recount || self.reports.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
 
-    fn note_report(&mut self, collection: &str, event: Event<DynamicObject>) {
+    fn note_report(&mut self, collection: &str, event: Followed) {
         match event {
-            Event::Begin => self.reports.listing_begins(collection),
-            Event::Found(object) | Event::Applied(object) => self.note_object(collection, object),
-            Event::End => {
+            Followed::Alive => return,
+            Followed::Begin => self.reports.listing_begins(collection),
+            Followed::Found(object) | Followed::Applied(object) => self.note_object(collection, object),
+            Followed::End => {
                 self.reports.listing_ends(collection);
                 self.complete = self.reports.listed() == self.cluster.collections();
                 self.recount = true;
             }
-            Event::Deleted(object) => {
+            Followed::Deleted(object) => {
                 self.reports.remove(&format!("{collection}/{}", object.name_any()));
                 self.recount = true;
             }
@@ -152,50 +159,56 @@ impl<'a> Term<'a> {
         if let Some(report) = &report {
             self.switches.note(report, Instant::now());
             let run = &report.pod;
-            self.membership.seen(run, Instant::now());
-            let is_known = |member: &Member| {
-                member.is_same_run(run)
-                    && member.operations == run.operations
-                    && member.stopped == run.stopped
-            };
+            let is_new = self.census.note_run(run);
             // A pod of Gatekeeper's has no registration.
             let may_register = report.shard == REGISTRATION || run.incarnation.is_empty();
-            self.recount |= may_register && !self.count.members.iter().any(is_known);
+            self.recount |= may_register && is_new;
         }
         self.reports.apply(&name, uid, report);
     }
 
-    fn note_pod(&mut self, event: Event<PartialObjectMeta<Pod>>) {
-        let has_gone = match event {
-            Event::Begin => return self.membership.listing_begins(),
-            Event::Found(pod) | Event::Applied(pod) => {
-                return self.membership.pod_exists(pod.uid().unwrap_or_default());
-            }
-            Event::End => self.membership.listing_ends(),
-            Event::Deleted(pod) => {
-                self.membership.pod_gone(&pod.uid().unwrap_or_default());
-                true
-            }
-        };
-        if has_gone {
+    /// The members are to be counted again, if so.
+    fn note_census(&mut self, is_outdated: bool) {
+        if is_outdated {
             self.recount = true;
             self.debounce.changed(Instant::now());
         }
     }
 
     fn note_changes(&mut self) {
-        for parent in self.changes.take() {
+        let (parents, listed) = self.changes.take();
+        for parent in parents {
+            if self.config.shapes.shape(&parent).is_some() {
+                self.standings.expect(&parent);
+            }
             self.reports.touch(parent);
         }
+        self.standings.set_listed(listed);
         self.debounce.changed(Instant::now());
+    }
+
+    /// The parents to look at whose kinds have statuses.
+    fn take_dirty(&mut self) -> Vec<(Shape, ParentRef)> {
+        let mut dirty = Vec::new();
+        for parent in self.reports.take_dirty() {
+            match self.config.shapes.shape(&parent) {
+                Some(shape) => {
+                    self.standings.expect(&parent);
+                    dirty.push((shape, parent));
+                }
+                None => self.standings.remove(&parent),
+            }
+        }
+        dirty
     }
 
     /// Counts the members, and begins to decide about everything that has changed.
     async fn batch(&mut self) {
         let now = Instant::now();
+        self.note_changes();
         let began = self.debounce.clear().unwrap_or(now);
         self.recount = false;
-        if let Err(error) = self.count().await {
+        if let Err(error) = self.prepare().await {
             self.recount = true;
             return self.failed(&error);
         }
@@ -204,20 +217,47 @@ impl<'a> Term<'a> {
             self.reports.touch(parent);
         }
         for (parent, held) in &self.held {
-            if held.since.elapsed() >= held.deadline {
+            if held.since.elapsed() >= held.wake {
                 self.reports.touch(parent.clone());
             }
         }
-        for parent in self.reports.take_dirty() {
-            if let Some(shape) = self.config.shapes.shape(&parent)
-                && self.decisions.admits(&parent, now)
-            {
-                let (count, reports) = (self.count.clone(), self.reports.reports(&parent));
+        let dirty = self.take_dirty();
+        if let Err(error) = self.read_epoch(&dirty).await {
+            dirty.into_iter().for_each(|(_, parent)| self.reports.touch(parent));
+            return self.failed(&error);
+        }
+        for (shape, parent) in dirty {
+            if self.decisions.admits(&parent, now) {
+                let (count, reports) = (self.census.count().clone(), self.reports.reports(&parent));
                 let held = self.held.get(&parent).cloned();
-                self.decisions.push(Job { shape, parent, count, reports, held, began });
+                let epoch = is_strict(&shape).then(|| self.epoch.clone());
+                self.decisions.push(Job { shape, parent, count, reports, held, epoch, began });
             }
         }
+        self.batched = true;
         self.publish();
+    }
+
+    async fn prepare(&mut self) -> kube::Result<()> {
+        if !self.plans.is_empty() || !self.gone.is_empty() {
+            let (plans, gone) = (std::mem::take(&mut self.plans), std::mem::take(&mut self.gone));
+            // The parents are looked at again, whatever comes of it.
+            if !self.cluster.epochs.write(&self.epoch, &plans, &gone, LONGEST_REQUEST).await? {
+                self.gone = gone;
+            }
+        }
+        if self.census.take(&self.reports).await? {
+            self.reports.touch_all(self.changes.known());
+        }
+        Ok(())
+    }
+
+    /// Reads the activations if a rollout is strict: after the reports and the members.
+    async fn read_epoch(&mut self, dirty: &[(Shape, ParentRef)]) -> kube::Result<()> {
+        if dirty.iter().any(|(shape, _)| is_strict(shape)) {
+            self.epoch = Arc::new(self.cluster.epochs.read(LONGEST_REQUEST).await?);
+        }
+        Ok(())
     }
 
     fn note_settled(&mut self, settled: Settled) {
@@ -226,16 +266,24 @@ impl<'a> Term<'a> {
             self.reports.touch(parent.clone());
         }
         match written {
-            Ok(Written::Done(standing, held)) => {
+            Ok(Written::Done(standing, Next { held, plan })) => {
+                if let Some(plan) = plan {
+                    self.plans.push(*plan);
+                    self.reports.touch(parent.clone());
+                }
                 match held {
                     Some(held) => self.held.insert(parent.clone(), held),
                     None => self.held.remove(&parent),
                 };
                 self.decisions.succeeded(&parent);
                 self.note_switch(&parent, &standing);
-                self.standings.set(parent, standing);
+                self.standings.set(&parent, standing);
             }
             Ok(Written::Gone) => {
+                if self.epoch.contains(&parent) {
+                    self.gone.push(parent.clone());
+                    self.recount = true;
+                }
                 self.held.remove(&parent);
                 self.changes.forget(&parent);
                 self.decisions.succeeded(&parent);
@@ -247,6 +295,7 @@ impl<'a> Term<'a> {
             Err(error) => {
                 let delay = self.decisions.failed(parent.clone(), &error);
                 let reason = reason(&error);
+                self.standings.fails(&parent, &reason);
                 let ParentRef { kind, namespace, name, .. } = &parent;
                 tracing::warn!(kind, namespace, name, reason, ?delay, "cannot write the status, will retry");
             }
@@ -269,39 +318,10 @@ impl<'a> Term<'a> {
 
     /// Publishes the high-water marks when nothing is under way, and now and then.
     fn publish(&mut self) {
-        if self.decisions.is_idle() || self.published.elapsed() >= MARKS_INTERVAL {
-            self.marks.send_replace(self.standings.marks());
+        if self.batched && (self.decisions.is_idle() || self.published.elapsed() >= MARKS_INTERVAL) {
+            self.standings.publish(self.marks);
             self.published = Instant::now();
         }
-    }
-
-    /// Establishes the members, and sweeps the objects of runs that are gone.
-    async fn count(&mut self) -> kube::Result<()> {
-        let registered = self.cluster.registrations().await?;
-        let now = Instant::now();
-        for run in &registered {
-            self.membership.seen(run, now);
-        }
-        let candidates = candidates(registered, &self.reports.runs(), &self.count.members);
-        let mut count = Count::default();
-        for run in &candidates {
-            let runs = match place(&self.cluster, &self.membership, run, now).await? {
-                Place::Member => &mut count.members,
-                Place::Excluded => &mut count.excluded,
-                Place::Gone => &mut count.gone,
-            };
-            runs.push(run.clone());
-        }
-        self.membership.retain(&candidates);
-        if count.members != self.count.members {
-            self.reports.touch_all(self.changes.known());
-        }
-        count.publish();
-        self.count = Arc::new(count);
-        for run in &self.count.gone {
-            self.cluster.sweep(run, &self.reports.objects_of(run)).await;
-        }
-        Ok(())
     }
 
     fn failed(&mut self, error: &kube::Error) {
@@ -312,23 +332,6 @@ impl<'a> Term<'a> {
     }
 }
 
-async fn place(
-    cluster: &Cluster,
-    membership: &Membership,
-    run: &Member,
-    now: Instant,
-) -> kube::Result<Place> {
-    let is_over = membership.is_over(run, now);
-    if run.ttl_seconds.is_some() && !is_over {
-        return Ok(Place::Member);
-    }
-    let is_gone = match membership.missing_pod(run) {
-        Some(uid) => cluster.is_pod_gone(&run.id, uid).await?,
-        None => run.uid.is_none() && is_over,
-    };
-    Ok(match (is_gone, is_over) {
-        (true, _) => Place::Gone,
-        (false, true) => Place::Excluded,
-        (false, false) => Place::Member,
-    })
+fn is_strict(shape: &Shape) -> bool {
+    matches!(shape.rollout, Rollout::Strict { .. })
 }

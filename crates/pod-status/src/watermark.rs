@@ -3,91 +3,61 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde::Deserialize;
-use serde_json::{Map, Value};
-use tokio::time::Instant;
+use tokio::sync::watch;
 
-use crate::parent::ParentRef;
+use crate::parent::{ParentKind, ParentRef};
 
 /// Pods that are named in a message.
 const NAMED_PODS: usize = 5;
 
-/// The state of one parent as its status states it.
+/// The high-water marks of a process, by kind of parent. They are known while the process aggregates, from the moment
+/// at which it has decided about every parent once.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Standing {
-    /// The condition that matters: `Enforced`, or `Ingested` for a kind that is not enforced.
-    is_true: bool,
-    since: Option<Time>,
-    message: String,
-    /// The generation that is activated, where the rollout is coordinated.
-    activated: Option<i64>,
+#[non_exhaustive]
+pub struct HighWaterMarks {
+    kinds: Option<BTreeMap<ParentKind, HighWaterMark>>,
 }
 
-impl Standing {
-    /// The generation that the pods are to switch to, and whether all have.
-    pub(crate) fn activation(&self) -> Option<(i64, bool)> {
-        Some((self.activated?, self.is_true))
+impl HighWaterMarks {
+    pub(crate) fn new(kinds: BTreeMap<ParentKind, HighWaterMark>) -> Self {
+        Self { kinds: Some(kinds) }
     }
 
-    /// The standing that `status`, as it is stored or about to be, gives a parent.
-    pub(crate) fn of(status: &Map<String, Value>) -> Self {
-        let conditions = status.get("conditions").and_then(Value::as_array).map(Vec::as_slice);
-        let find = |type_: &str| {
-            let is_wanted = |condition: &&Value| condition.get("type").and_then(Value::as_str) == Some(type_);
-            conditions.unwrap_or_default().iter().find(is_wanted)
-        };
-        let Some(Ok(condition)) = find("Enforced").or_else(|| find("Ingested")).map(Condition::deserialize)
-        else {
-            return Self::default();
-        };
-        let activation = status.get("activation").and_then(|activation| activation.get("generation"));
-        Self {
-            activated: activation.and_then(Value::as_i64),
-            is_true: condition.status == "True",
-            since: Some(condition.last_transition_time),
-            message: condition.message,
+    /// Whether anything is known. Otherwise another process aggregates, or the term has just begun.
+    pub fn is_known(&self) -> bool {
+        self.kinds.is_some()
+    }
+
+    /// The mark of each kind.
+    pub fn iter(&self) -> impl Iterator<Item = (&ParentKind, &HighWaterMark)> {
+        self.kinds.iter().flatten()
+    }
+
+    /// The mark over all kinds that `is_wanted`; the empty mark, which claims nothing, if nothing is known.
+    pub fn over(&self, mut is_wanted: impl FnMut(&ParentKind) -> bool) -> HighWaterMark {
+        let marks = self.iter().filter(|(kind, _)| is_wanted(kind)).map(|(_, mark)| mark.clone());
+        marks.reduce(HighWaterMark::and).unwrap_or_default()
+    }
+
+    /// The mark of one kind, as [`HighWaterMarks::over`].
+    pub fn of(&self, group: &str, kind: &str) -> HighWaterMark {
+        self.over(|known| known.group == group && known.kind == kind)
+    }
+
+    /// Replaces what `sender` holds, and sets the gauges: those of a kind that is not in `self` become 0.
+    pub(crate) fn publish(self, sender: &watch::Sender<Self>) {
+        for (kind, _) in sender.borrow().iter().filter(|(kind, _)| !self.has(kind)) {
+            HighWaterMark::default().set_gauges(kind, 0.0);
         }
-    }
-}
-
-/// The standings of all parents that this process has decided on, by kind.
-#[derive(Debug, Default)]
-pub(crate) struct Standings {
-    kinds: BTreeMap<String, BTreeMap<ParentRef, Standing>>,
-    /// The times at which parents were first seen waiting.
-    waiting: BTreeMap<ParentRef, Instant>,
-}
-
-impl Standings {
-    pub(crate) fn set(&mut self, parent: ParentRef, standing: Standing) {
-        if !standing.is_true {
-            self.waiting.entry(parent.clone()).or_insert_with(Instant::now);
-        } else if let Some(since) = self.waiting.remove(&parent) {
-            metrics::histogram!("pod_status_time_to_enforced_seconds").record(since.elapsed().as_secs_f64());
-        }
-        self.kinds.entry(parent.kind.clone()).or_default().insert(parent, standing);
-    }
-
-    pub(crate) fn remove(&mut self, parent: &ParentRef) {
-        self.waiting.remove(parent);
-        if let Some(parents) = self.kinds.get_mut(&parent.kind) {
-            parents.remove(parent);
-        }
-    }
-
-    /// The marks, by kind. Also sets the gauges.
-    pub(crate) fn marks(&self) -> BTreeMap<String, HighWaterMark> {
-        let marks = self.kinds.iter().map(|(kind, parents)| {
-            let mark = HighWaterMark::of(parents);
-            let gauge = |state: &'static str, count: usize| {
-                let count = u32::try_from(count).unwrap_or(u32::MAX);
-                metrics::gauge!("pod_status_parents", "kind" => kind.clone(), "state" => state).set(count);
-            };
-            gauge("enforced", mark.enforced);
-            gauge("waiting", mark.total.saturating_sub(mark.enforced));
-            (kind.clone(), mark)
+        sender.send_if_modified(|known| {
+            let is_new = *known != self;
+            *known = self;
+            is_new
         });
-        marks.collect()
+    }
+
+    fn has(&self, kind: &ParentKind) -> bool {
+        self.kinds.as_ref().is_some_and(|kinds| kinds.contains_key(kind))
     }
 }
 
@@ -97,14 +67,17 @@ impl Standings {
 /// # use pod_status::HighWaterMark;
 /// let mark = HighWaterMark::default();
 /// assert_eq!(mark.to_string(), "0 of 0 enforced everywhere");
+/// assert!(!mark.is_complete(), "nothing is known about the set");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct HighWaterMark {
     /// Parents whose present generation is enforced by all pods.
     pub enforced: usize,
-    /// All parents.
+    /// All parents that are known, also those whose status could not be read or written.
     pub total: usize,
+    /// These are all parents that there are: the host has said so, by [`crate::ParentChanges::listed`].
+    pub is_listed: bool,
     /// The parent that has waited longest.
     pub oldest: Option<Waiting>,
 }
@@ -115,42 +88,70 @@ pub struct HighWaterMark {
 pub struct Waiting {
     /// The parent.
     pub parent: ParentRef,
-    /// The time at which its condition ceased to be true; nothing if it has none.
+    /// The earliest time at which its condition is known not to have been true. A new term knows the last change of
+    /// the condition; nothing if there is no condition, or it could not be read since.
     pub since: Option<Time>,
-    /// The message of its condition, which names the pods.
+    /// The names of the pods that it waits for. Empty if the reason is another one, which `message` states.
+    pub pods: Vec<String>,
+    /// The message of its condition, or why that is not known.
     pub message: String,
+    /// The same time by the clock of this process.
+    pub(crate) began: tokio::time::Instant,
 }
 
 impl HighWaterMark {
-    fn of(parents: &BTreeMap<ParentRef, Standing>) -> Self {
-        let waiting = parents.iter().filter(|(_, standing)| !standing.is_true);
-        let oldest = waiting.min_by_key(|(_, standing)| standing.since.as_ref().map(|since| since.0));
+    /// Whether all parents that there are, are enforced everywhere.
+    pub fn is_complete(&self) -> bool {
+        self.is_listed && self.enforced == self.total
+    }
+
+    /// The mark of two sets that have no parent in common.
+    fn and(self, other: Self) -> Self {
         Self {
-            enforced: parents.values().filter(|standing| standing.is_true).count(),
-            total: parents.len(),
-            oldest: oldest.map(|(parent, standing)| Waiting {
-                parent: parent.clone(),
-                since: standing.since.clone(),
-                message: standing.message.clone(),
-            }),
+            enforced: self.enforced.saturating_add(other.enforced),
+            total: self.total.saturating_add(other.total),
+            is_listed: self.is_listed && other.is_listed,
+            oldest: self.oldest.into_iter().chain(other.oldest).min_by_key(|waiting| waiting.began),
         }
     }
 
     /// The mark as a condition `AllEnforced`, for an object that stands for the whole set. `previous` is the
-    /// stored condition, whose transition time is kept while its status stays.
+    /// stored condition, whose transition time is kept while its status stays. It is `Unknown` if no parent is known
+    /// to wait, and these may not be all.
     pub fn condition(&self, generation: i64, previous: Option<&Condition>, now: &Time) -> Condition {
-        let is_complete = self.enforced == self.total;
-        let status = if is_complete { "True" } else { "False" };
+        let (status, reason) = match (self.is_complete(), self.enforced == self.total) {
+            (true, _) => ("True", "EnforcedByAllPods"),
+            (false, true) => ("Unknown", "ParentsUnknown"),
+            (false, false) => ("False", "WaitingForPods"),
+        };
         let kept = previous.filter(|previous| previous.status == status);
         Condition {
             type_: "AllEnforced".to_owned(),
             status: status.to_owned(),
-            reason: if is_complete { "EnforcedByAllPods" } else { "WaitingForPods" }.to_owned(),
+            reason: reason.to_owned(),
             message: self.to_string(),
             observed_generation: Some(generation),
             last_transition_time: kept.map_or_else(|| now.clone(), |kept| kept.last_transition_time.clone()),
         }
     }
+
+    pub(crate) fn set_gauges(&self, kind: &ParentKind, oldest_seconds: f64) {
+        let labels = [("group", kind.group.clone()), ("kind", kind.kind.clone())];
+        let parents = |state: &'static str, count: usize| {
+            let labels = [labels.to_vec(), vec![("state", state.to_owned())]].concat();
+            metrics::gauge!("pod_status_parents", &labels).set(small(count));
+        };
+        parents("enforced", self.enforced);
+        parents("waiting", self.total.saturating_sub(self.enforced));
+        metrics::gauge!("pod_status_oldest_waiting_seconds", &labels).set(oldest_seconds);
+        let pods = self.oldest.as_ref().map_or(0, |oldest| oldest.pods.len());
+        metrics::gauge!("pod_status_oldest_waiting_pods", &labels).set(small(pods));
+    }
+}
+
+/// A count, as a gauge takes it.
+fn small(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl std::fmt::Display for HighWaterMark {
@@ -171,44 +172,4 @@ pub(crate) fn few<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let named: Vec<&str> = names.take(NAMED_PODS).collect();
     let named = named.join(", ");
     if more == 0 { named } else { format!("{named} and {more} more") }
-}
-
-#[cfg(test)]
-mod tests {
-    use k8s_openapi::jiff::Timestamp;
-    use serde_json::json;
-
-    use super::*;
-
-    fn standing(status: &str, second: i64) -> Standing {
-        let since = Time(Timestamp::from_second(second).unwrap());
-        let condition = json!({
-            "type": "Enforced", "status": status, "reason": "", "message": "waiting for a, b", "lastTransitionTime": since,
-        });
-        Standing::of(&Map::from_iter([("conditions".to_owned(), json!([condition]))]))
-    }
-
-    #[test]
-    fn the_mark_counts_and_names_the_oldest() {
-        let mut standings = Standings::default();
-        let parent = |name: &str| ParentRef::new("g", "Policy", name);
-        standings.set(parent("p"), standing("True", 0));
-        standings.set(parent("q"), standing("Unknown", 200));
-        standings.set(parent("r"), standing("False", 100));
-        let mark = standings.marks().remove("Policy").unwrap();
-        assert_eq!(
-            mark.to_string(),
-            "1 of 3 enforced everywhere; Policy r waits since 1970-01-01T00:01:40Z: waiting for a, b"
-        );
-        let now = Time(Timestamp::from_second(300).unwrap());
-        let first = mark.condition(1, None, &now);
-        assert_eq!((first.status.as_str(), &first.last_transition_time), ("False", &now));
-        let later = Time(Timestamp::from_second(400).unwrap());
-        assert_eq!(mark.condition(1, Some(&first), &later), first);
-        standings.remove(&parent("r"));
-        standings.set(parent("q"), standing("True", 400));
-        let mark = standings.marks().remove("Policy").unwrap();
-        assert_eq!(mark.to_string(), "2 of 2 enforced everywhere");
-        assert_eq!(mark.condition(1, Some(&first), &later).last_transition_time, later);
-    }
 }

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use kube::api::DynamicObject;
-use kube::core::PartialObjectMeta;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
+use tracing::Instrument;
 
 use crate::desired::DesiredReports;
-use crate::follow::Event;
+use crate::follow::Followed;
 use crate::objects::{Objects, Written};
 use crate::pace::{Bucket, Debounce, Pause};
 use crate::parked::Parked;
@@ -43,7 +42,7 @@ pub(crate) struct Driver {
     permit: Permit,
     objects: Objects,
     /// Changes of the objects by other clients; followed once this run is registered.
-    changes: Option<BoxStream<'static, Event<PartialObjectMeta<DynamicObject>>>>,
+    changes: Option<BoxStream<'static, Followed>>,
     /// Objects in the list of `changes` that is in progress.
     found: usize,
     /// The objects of the burst that is being written. Changes since then wait for the next one.
@@ -200,6 +199,9 @@ impl Driver {
             desired.stop();
         } else if let Some(period) = self.heartbeat_every.filter(|_| self.heartbeat_at <= now) {
             self.heartbeat_at = later(now, period);
+            if !self.permit.may_renew() {
+                return;
+            }
             desired.beat();
         } else {
             return;
@@ -265,18 +267,18 @@ impl Driver {
     }
 
     /// An object that is not as this run left it has all of them compared, soon but at a bounded rate.
-    fn note_change(&mut self, event: &Event<PartialObjectMeta<DynamicObject>>) {
+    fn note_change(&mut self, event: &Followed) {
         let is_wrong = match event {
-            Event::Begin => {
+            Followed::Begin => {
                 self.found = 0;
                 false
             }
-            Event::End => self.found < self.objects.shards(),
-            Event::Found(object) => {
+            Followed::End => self.found < self.objects.shards(),
+            Followed::Found(object) => {
                 self.found = self.found.saturating_add(usize::from(self.objects.is_shard(object)));
                 self.objects.is_foreign(event)
             }
-            Event::Applied(_) | Event::Deleted(_) => self.objects.is_foreign(event),
+            Followed::Applied(_) | Followed::Deleted(_) | Followed::Alive => self.objects.is_foreign(event),
         };
         let now = Instant::now();
         if is_wrong && self.verify_at > now {
@@ -291,7 +293,8 @@ impl Driver {
         sleep_until(self.bucket.take(Instant::now())).await;
         let write = locked(&self.desired).write(shard);
         let started = Instant::now();
-        match self.objects.carry_out(&write).await {
+        let span = tracing::debug_span!("pod_status_write", shard);
+        match self.objects.carry_out(&write).instrument(span).await {
             Ok(Written::Done) => {
                 self.batch.pop_front();
                 self.parked.succeeded(&shard);

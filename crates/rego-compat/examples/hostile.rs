@@ -37,13 +37,13 @@ fn run(text: &str) -> String {
     let begun = Instant::now();
     let module = match Module::parse("hostile.rego", text, RegoVersion::V0) {
         Ok(module) => module,
-        Err(findings) => return format!("refused by the parser: {:.80}", first(&findings)),
+        Err(diagnostics) => return format!("refused by the parser: {:.80}", first(&diagnostics)),
     };
     let parsed = ms(begun.elapsed());
     let begun = Instant::now();
     let program = match compile(&[module], "data.t.p", &Rules::default()) {
         Ok(program) => program,
-        Err(findings) => return format!("parsed in {parsed:.1}, refused: {:.80}", first(&findings)),
+        Err(diagnostics) => return format!("parsed in {parsed:.1}, refused: {:.80}", first(&diagnostics)),
     };
     let compiled = ms(begun.elapsed());
     let begun = Instant::now();
@@ -59,9 +59,9 @@ fn run(text: &str) -> String {
     )
 }
 
-fn first(findings: &rego_compat::Findings) -> String {
-    let message = findings.iter().next().map(ToString::to_string).unwrap_or_default();
-    format!("{} findings, {message}", findings.len())
+fn first(diagnostics: &rego_compat::Diagnostics) -> String {
+    let message = diagnostics.iter().next().map(ToString::to_string).unwrap_or_default();
+    format!("{} diagnostics, {message}", diagnostics.len())
 }
 
 /// Parsing and compiling policies of growing size, per byte.

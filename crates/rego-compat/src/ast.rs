@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 
 /// An identifier. Cheap to clone, shared by everything made from a module.
 pub(crate) type Name = Arc<str>;

@@ -136,6 +136,14 @@ pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
     table::TABLE.get(index)
 }
 
+/// Returns the name of the builtin that is most like `name`, if there is one that a typing error may stand for.
+pub(crate) fn similar(name: &str) -> Option<&'static str> {
+    // clap's measure and bound for subcommands.
+    let names = table::TABLE.iter().map(|builtin| (strsim::jaro(name, builtin.name), builtin.name));
+    let alike = names.filter(|(likeness, _)| *likeness > 0.8);
+    alike.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, name)| name)
+}
+
 /// One of OPA's builtin functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -12,7 +12,7 @@ mod tests;
 mod types;
 mod typing;
 
-use crate::finding::{Finding, Findings};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::Rulebook;
 use crate::module::Module;
 use crate::rules::Rules;
@@ -21,36 +21,36 @@ pub(crate) use default::default_faults;
 pub(crate) use recursion::Dependencies;
 
 /// Everything that can be said of one module alone.
-pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Findings> {
-    let mut findings = Vec::new();
-    import::check(module, rules, &mut findings);
-    keyword::check(module, &mut findings);
-    root_document::check(module, &mut findings);
-    required::check(module, rules, &mut findings);
-    data_access::check(module, rules, &mut findings);
-    verdict(findings)
+pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Diagnostics> {
+    let mut diagnostics = Vec::new();
+    import::check(module, rules, &mut diagnostics);
+    keyword::check(module, &mut diagnostics);
+    root_document::check(module, &mut diagnostics);
+    required::check(module, rules, &mut diagnostics);
+    data_access::check(module, rules, &mut diagnostics);
+    verdict(diagnostics)
 }
 
 /// Whether the module is written as its version of Rego asks: what OPA's parser looks at once it has read everything.
 pub(crate) fn is_well_written(module: &Module) -> bool {
-    let mut findings = Vec::new();
-    keyword::check(module, &mut findings);
+    let mut diagnostics = Vec::new();
+    keyword::check(module, &mut diagnostics);
     let mut defaults = module.tree.rules.iter().filter(|rule| rule.default);
-    findings.is_empty() && defaults.all(|rule| default_faults(rule).is_empty())
+    diagnostics.is_empty() && defaults.all(|rule| default_faults(rule).is_empty())
 }
 
 /// What only all modules together show.
-pub(crate) fn program(book: &Rulebook, findings: &mut Vec<Finding>) -> Dependencies {
-    let dependencies = Dependencies::of(book, findings);
-    let order = recursion::check(book, &dependencies, findings);
+pub(crate) fn program(book: &Rulebook, diagnostics: &mut Vec<Diagnostic>) -> Dependencies {
+    let dependencies = Dependencies::of(book, diagnostics);
+    let order = recursion::check(book, &dependencies, diagnostics);
     // As in OPA, types are looked at once everything else is in order.
-    if findings.is_empty() {
-        typing::check(book, &order, findings);
+    if diagnostics.is_empty() {
+        typing::check(book, &order, diagnostics);
     }
     dependencies
 }
 
-/// No findings, or all of them as an error.
-pub(crate) fn verdict(findings: Vec<Finding>) -> Result<(), Findings> {
-    if findings.is_empty() { Ok(()) } else { Err(Findings::new(findings)) }
+/// No diagnostics, or all of them as an error.
+pub(crate) fn verdict(diagnostics: Vec<Diagnostic>) -> Result<(), Diagnostics> {
+    if diagnostics.is_empty() { Ok(()) } else { Err(Diagnostics::new(diagnostics)) }
 }

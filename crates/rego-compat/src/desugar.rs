@@ -17,7 +17,7 @@ mod term;
 mod with;
 
 use crate::annotation::Annotations;
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::ir::{Kind, Operand, Rule, Rulebook};
 use crate::module::Module;
 use crate::rules::Rules;
@@ -27,9 +27,9 @@ pub(crate) use names::rule_on;
 pub(crate) use order::{SlotSet, all_vars, bound_by, same_key};
 pub(crate) use query::{Asked, add_query};
 
-/// Resolves and flattens all modules. Findings do not stop the rest from being looked at.
-pub(crate) fn desugar(modules: &[Module], rules: &Rules, findings: &mut Vec<Finding>) -> Rulebook {
-    let (mut book, heads) = names::collect(modules, rules, findings);
+/// Resolves and flattens all modules. Diagnostics do not stop the rest from being looked at.
+pub(crate) fn desugar(modules: &[Module], rules: &Rules, diagnostics: &mut Vec<Diagnostic>) -> Rulebook {
+    let (mut book, heads) = names::collect(modules, rules, diagnostics);
     book.annotations = Annotations::of(modules);
     let packages = names::packages(modules);
     let globals: Vec<_> = modules.iter().map(|module| names::globals(module, &packages)).collect();
@@ -38,7 +38,7 @@ pub(crate) fn desugar(modules: &[Module], rules: &Rules, findings: &mut Vec<Find
         let (Some(module), Some(globals)) = (modules.get(head.module), globals.get(head.module)) else {
             continue;
         };
-        if let Some(rule) = head::lower(module, head, globals, &book, rules, findings) {
+        if let Some(rule) = head::lower(module, head, globals, &book, rules, diagnostics) {
             lowered.push((head.group, rule));
         }
     }

@@ -9,7 +9,7 @@ use crate::value::Value;
 
 use crate::ast::Name;
 use crate::builtin::Builtin;
-use crate::finding::{Pos, Source};
+use crate::diagnostic::{Pos, Source};
 
 /// A variable of a rule.
 pub(crate) type Slot = u32;

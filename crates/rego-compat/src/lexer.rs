@@ -3,7 +3,7 @@
 //! The rules are those of OPA's scanner (v1/ast/internal/scanner). The lexer holds the size bound and nothing
 //! about grammar: which identifiers are keywords is the parser's business.
 
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::token::{Kind, Token};
 
 /// What the lexer cannot read.
@@ -25,9 +25,15 @@ struct Lexer<'a> {
     templates: Vec<Template>,
 }
 
-/// Splits the text into tokens; the last one is always [`Kind::End`].
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Splits the text into tokens; the last one is always [`Kind::End`]. A byte order mark may begin the text.
 pub(crate) fn lex(text: &str) -> Result<Vec<Token>, LexError> {
-    let mut lexer = Lexer { bytes: text.as_bytes(), at: 0, templates: Vec::new() };
+    let begin = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+    if let Some(error) = illegal_character(text, begin) {
+        return Err(error);
+    }
+    let mut lexer = Lexer { bytes: text.as_bytes(), at: begin, templates: Vec::new() };
     let mut tokens = Vec::with_capacity(text.len() / 4);
     loop {
         let (spaced, newline) = lexer.skip_blank();
@@ -38,6 +44,16 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token>, LexError> {
             return Ok(tokens);
         }
     }
+}
+
+/// The first character from `begin` on that is refused wherever it is, also in strings and comments.
+fn illegal_character(text: &str, begin: usize) -> Option<LexError> {
+    let (at, message) = text.char_indices().find_map(|(at, character)| match character {
+        '\0' => Some((at, "illegal null character")),
+        BYTE_ORDER_MARK if at >= begin => Some((at, "illegal byte-order mark")),
+        _ => None,
+    })?;
+    Some(LexError { at: Pos(offset(at), offset(at)), message })
 }
 
 fn offset(at: usize) -> u32 {
@@ -267,6 +283,18 @@ mod tests {
         assert_eq!(kinds("a # b\nc"), [Kind::Ident, Kind::Ident, Kind::End]);
         assert_eq!(kinds("#"), [Kind::End]);
         assert_eq!(kinds("#\n#x\na"), [Kind::Ident, Kind::End]);
+    }
+
+    #[test]
+    fn null_characters_and_byte_order_marks_are_refused_everywhere_but_at_the_beginning() {
+        assert_eq!(kinds("\u{feff}a"), [Kind::Ident, Kind::End]);
+        let illegal = |text: &str| lex(text).map(|_| ()).map_err(|error| (error.at.0, error.message));
+        assert_eq!(illegal("\u{feff}\u{feff}a"), Err((3, "illegal byte-order mark")));
+        assert_eq!(illegal("a # \u{feff}"), Err((4, "illegal byte-order mark")));
+        assert_eq!(illegal("\"\u{feff}\""), Err((1, "illegal byte-order mark")));
+        assert_eq!(illegal("# \0"), Err((2, "illegal null character")));
+        assert_eq!(illegal("`\0`"), Err((1, "illegal null character")));
+        assert_eq!(illegal("\"\u{1}\""), Ok(()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ast::Tree;
 use crate::check;
-use crate::finding::{Findings, Source};
+use crate::diagnostic::{Diagnostics, Source};
 use crate::parser;
 use crate::rules::{Bounds, Rules};
 
@@ -33,7 +33,7 @@ impl Module {
     ///
     /// # Errors
     /// The first syntax error, or the bound the text exceeds.
-    pub fn parse(name: &str, source: &str, version: RegoVersion) -> Result<Self, Findings> {
+    pub fn parse(name: &str, source: &str, version: RegoVersion) -> Result<Self, Diagnostics> {
         Self::parse_within(name, source, version, Bounds::default())
     }
 
@@ -46,7 +46,7 @@ impl Module {
         source: &str,
         version: RegoVersion,
         bounds: Bounds,
-    ) -> Result<Self, Findings> {
+    ) -> Result<Self, Diagnostics> {
         let source = Source::new(name, source);
         let tree = parser::parse(&source, version, bounds)?;
         Ok(Self::of(source, tree))
@@ -102,7 +102,7 @@ impl Module {
     ///
     /// # Errors
     /// Everything the rules refuse.
-    pub fn check(&self, rules: &Rules) -> Result<(), Findings> {
+    pub fn check(&self, rules: &Rules) -> Result<(), Diagnostics> {
         check::module(self, rules)
     }
 }

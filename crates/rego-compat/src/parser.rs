@@ -16,7 +16,7 @@ mod tests;
 mod text;
 
 use crate::ast::Tree;
-use crate::finding::{Code, Findings, Pos, Source};
+use crate::diagnostic::{Code, Diagnostics, Pos, Source};
 use crate::lexer::lex;
 use crate::module::RegoVersion;
 use crate::rules::Bounds;
@@ -25,7 +25,7 @@ use crate::token::{Kind, Token};
 pub(crate) use query::parse_query;
 
 /// Reads a module; reports the first syntax error, as everything behind it would be a guess.
-pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Result<Tree, Findings> {
+pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Result<Tree, Diagnostics> {
     parse_with(source, version, bounds, |parser| parser.module())
 }
 
@@ -35,9 +35,10 @@ fn parse_with<T>(
     version: RegoVersion,
     bounds: Bounds,
     read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>,
-) -> Result<T, Findings> {
-    let report =
-        |at, code, message: String, help: &str| Findings::new(vec![source.finding(at, code, message, help)]);
+) -> Result<T, Diagnostics> {
+    let report = |at, code, message: String, help: &str| {
+        Diagnostics::new(vec![source.diagnostic(at, code, message, help)])
+    };
     check_size(source, bounds).map_err(|(at, message)| {
         report(at, Code::Bound, message, "split the module, or ask the host for a larger bound")
     })?;

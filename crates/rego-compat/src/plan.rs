@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use crate::ast::Name;
 use crate::builtin::Builtin;
+use crate::diagnostic::{Pos, Source};
 use crate::error::EvalError;
-use crate::finding::{Pos, Source};
 use crate::ir::{GroupId, Hook, Kind};
 use crate::value::Value;
 

@@ -8,10 +8,10 @@ use crate::analysis::Analysis;
 use crate::ast::Name;
 use crate::check;
 use crate::desugar::{desugar, rule_on};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::EvalError;
 use crate::eval;
 use crate::externals::{Externals, Silent};
-use crate::finding::{Code, Finding, Findings};
 use crate::ir::{GroupId, Rulebook};
 use crate::meter::Meter;
 use crate::module::Module;
@@ -35,17 +35,17 @@ struct Shared {
 ///
 /// # Errors
 /// Everything that keeps the modules from being evaluated as OPA would.
-pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program, Findings> {
-    let mut findings: Vec<Finding> = Vec::new();
+pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program, Diagnostics> {
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for module in modules {
         if let Err(found) = module.check(rules) {
-            findings.extend(found.into_vec());
+            diagnostics.extend(found.into_vec());
         }
     }
-    let path = query_path(query, &mut findings);
-    let book = desugar(modules, rules, &mut findings);
-    let dependencies = check::program(&book, &mut findings);
-    check::verdict(findings)?;
+    let path = query_path(query, &mut diagnostics);
+    let book = desugar(modules, rules, &mut diagnostics);
+    let dependencies = check::program(&book, &mut diagnostics);
+    check::verdict(diagnostics)?;
     let (start, whole) = queried(&book, &path);
     let analysis = Analysis::of(&book, &dependencies.closure(start), whole);
     let shared = Shared { plan: plan::plan(&book, &path), analysis };
@@ -65,12 +65,12 @@ fn queried(book: &Rulebook, path: &[Name]) -> (Vec<GroupId>, bool) {
 }
 
 /// The names of `data.a.b`, without `data`.
-fn query_path(query: &str, findings: &mut Vec<Finding>) -> Vec<Name> {
+fn query_path(query: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Name> {
     let mut names = query.split('.').map(Name::from);
     if names.next().as_deref() == Some("data") {
         return names.collect();
     }
-    findings.push(Finding {
+    diagnostics.push(Diagnostic {
         file: "query".to_owned(),
         line: 1,
         column: 1,

@@ -8,10 +8,10 @@ use crate::value::Value;
 
 use crate::check;
 use crate::desugar::{Asked, add_query, desugar};
+use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::error::EvalError;
 use crate::eval;
 use crate::externals::Externals;
-use crate::finding::{Finding, Findings, Source};
 use crate::meter::Meter;
 use crate::module::{Module, RegoVersion};
 use crate::parser;
@@ -80,22 +80,27 @@ impl Query {
     ///
     /// # Errors
     /// What is wrong with the modules; if nothing is, what is wrong with the query. The query's file is nameless.
-    pub fn compile(modules: &[Module], text: &str, scope: &Scope, rules: &Rules) -> Result<Self, Findings> {
+    pub fn compile(
+        modules: &[Module],
+        text: &str,
+        scope: &Scope,
+        rules: &Rules,
+    ) -> Result<Self, Diagnostics> {
         let (module, body) = read(text, scope, rules)?;
-        let mut findings: Vec<Finding> = Vec::new();
+        let mut diagnostics: Vec<Diagnostic> = Vec::new();
         for module in modules {
             if let Err(found) = module.check(rules) {
-                findings.extend(found.into_vec());
+                diagnostics.extend(found.into_vec());
             }
         }
-        let mut book = desugar(modules, rules, &mut findings);
-        check::verdict(std::mem::take(&mut findings))?;
-        let asked = add_query(&mut book, &module, &body, modules, rules, &mut findings);
-        check::program(&book, &mut findings);
-        if findings.iter().any(|finding| !finding.file.is_empty()) {
-            findings.retain(|finding| !finding.file.is_empty());
+        let mut book = desugar(modules, rules, &mut diagnostics);
+        check::verdict(std::mem::take(&mut diagnostics))?;
+        let asked = add_query(&mut book, &module, &body, modules, rules, &mut diagnostics);
+        check::program(&book, &mut diagnostics);
+        if diagnostics.iter().any(|diagnostic| !diagnostic.file.is_empty()) {
+            diagnostics.retain(|diagnostic| !diagnostic.file.is_empty());
         }
-        check::verdict(findings)?;
+        check::verdict(diagnostics)?;
         let queried = Queried { query: Some(asked.group), ..Queried::default() };
         let expressions = asked.expressions.iter().map(|at| expression(&module.source, *at)).collect();
         Ok(Self { shared: Arc::new(Shared { plan: plan::plan_rules(&book, &queried), asked, expressions }) })
@@ -137,7 +142,7 @@ impl Query {
     }
 }
 
-fn read(text: &str, scope: &Scope, rules: &Rules) -> Result<(Module, crate::ast::Body), Findings> {
+fn read(text: &str, scope: &Scope, rules: &Rules) -> Result<(Module, crate::ast::Body), Diagnostics> {
     let mut header = format!("package {}", scope.package.as_deref().unwrap_or("query"));
     for import in &scope.imports {
         header.push_str("\nimport ");
@@ -154,7 +159,7 @@ fn read(text: &str, scope: &Scope, rules: &Rules) -> Result<(Module, crate::ast:
     Ok((Module::of(source, tree), body))
 }
 
-fn expression(source: &Source, at: crate::finding::Pos) -> Expression {
+fn expression(source: &Source, at: crate::diagnostic::Pos) -> Expression {
     let (line, column) = source.locate(at);
     let offset = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     let text = source.text.get(offset(at.0)..offset(at.1)).unwrap_or_default().to_owned();

@@ -40,9 +40,9 @@ impl Default for Bounds {
 ///
 /// let rules = Rules::default().with_data_roots(["inventory", "lib"]).with_required_rules(["violation"]);
 /// let module = Module::parse("t.rego", "package t\np { data.secrets.x }", RegoVersion::V0)?;
-/// let findings = module.check(&rules).unwrap_err();
-/// assert_eq!(findings.len(), 2);
-/// # Ok::<(), rego_compat::Findings>(())
+/// let diagnostics = module.check(&rules).unwrap_err();
+/// assert_eq!(diagnostics.len(), 2);
+/// # Ok::<(), rego_compat::Diagnostics>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Rules {

@@ -13,10 +13,10 @@ use crate::value::Value;
 
 use crate::check;
 use crate::desugar::desugar;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::EvalError;
 use crate::eval::{self, Witness};
 use crate::externals::Externals;
-use crate::finding::{Finding, Findings};
 use crate::ir::GroupId;
 use crate::meter::Meter;
 use crate::module::Module;
@@ -85,7 +85,7 @@ impl Suite {
     ///
     /// # Errors
     /// Everything that keeps the modules from being evaluated as OPA would.
-    pub fn compile(modules: &[Module], rules: &Rules) -> Result<Self, Findings> {
+    pub fn compile(modules: &[Module], rules: &Rules) -> Result<Self, Diagnostics> {
         Self::build(modules, rules, false)
     }
 
@@ -93,21 +93,21 @@ impl Suite {
     ///
     /// # Errors
     /// As [`Self::compile`].
-    pub fn compile_covered(modules: &[Module], rules: &Rules) -> Result<Self, Findings> {
+    pub fn compile_covered(modules: &[Module], rules: &Rules) -> Result<Self, Diagnostics> {
         Self::build(modules, rules, true)
     }
 
-    fn build(modules: &[Module], rules: &Rules, traced: bool) -> Result<Self, Findings> {
+    fn build(modules: &[Module], rules: &Rules, traced: bool) -> Result<Self, Diagnostics> {
         let modules = discover::numbered(modules);
-        let mut findings: Vec<Finding> = Vec::new();
+        let mut diagnostics: Vec<Diagnostic> = Vec::new();
         for module in &modules {
             if let Err(found) = module.check(rules) {
-                findings.extend(found.into_vec());
+                diagnostics.extend(found.into_vec());
             }
         }
-        let mut book = desugar(&modules, rules, &mut findings);
-        check::program(&book, &mut findings);
-        check::verdict(findings)?;
+        let mut book = desugar(&modules, rules, &mut diagnostics);
+        check::program(&book, &mut diagnostics);
+        check::verdict(diagnostics)?;
         let tests = discover::tests(&modules, &book);
         for test in tests.iter().filter(|test| test.keyed) {
             if let Some(group) = test.group.and_then(|group| book.groups.get_mut(group)) {

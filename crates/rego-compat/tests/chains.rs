@@ -1,14 +1,14 @@
 //! Chains of left-associative operators are not nesting: they are as long as a rule may be, and take no stack.
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test says no by panicking")]
 
-use rego_compat::{Budget, Findings, Module, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, Diagnostics, Module, Program, RegoVersion, Rules, Value, compile};
 
 /// `first`, and as many operators with operands behind it, one on each line.
 fn chain(first: &str, link: &str, count: usize) -> String {
     format!("{first}{}", format!("\n{link}").repeat(count))
 }
 
-fn compiled(text: &str, rules: &Rules) -> Result<Program, Findings> {
+fn compiled(text: &str, rules: &Rules) -> Result<Program, Diagnostics> {
     let module = Module::parse("t.rego", &format!("package t\n{text}"), RegoVersion::V1)?;
     compile(&[module], "data.t.p", rules)
 }

@@ -14,7 +14,7 @@ const FAMILIES: [(&str, bool, &str); 6] = [
 
 fn refusal(body: &str) -> Option<String> {
     let module = Module::parse("t.rego", &format!("package t\np := {body}"), RegoVersion::V1).unwrap();
-    compile(&[module], "data.t.p", &Rules::default()).err().map(|findings| findings.to_string())
+    compile(&[module], "data.t.p", &Rules::default()).err().map(|diagnostics| diagnostics.to_string())
 }
 
 #[test]

@@ -168,8 +168,8 @@ fn source(r: &mut Random, corpus: &[String]) -> (String, bool) {
 fn judge(r: &mut Random, text: &str, version: RegoVersion) -> Outcome {
     let module = match Module::parse("fuzz.rego", text, version) {
         Ok(module) => module,
-        Err(findings) => {
-            assert!(!findings.is_empty() && !findings.to_string().is_empty());
+        Err(diagnostics) => {
+            assert!(!diagnostics.is_empty() && !diagnostics.to_string().is_empty());
             return Outcome::Unreadable;
         }
     };
@@ -182,8 +182,8 @@ fn judge(r: &mut Random, text: &str, version: RegoVersion) -> Outcome {
     let rules = Rules::default().with_external_functions(["external_data"]);
     let program = match compile(&[module], &query, &rules) {
         Ok(program) => program,
-        Err(findings) => {
-            assert!(!findings.is_empty() && findings.iter().all(|finding| finding.line > 0));
+        Err(diagnostics) => {
+            assert!(!diagnostics.is_empty() && diagnostics.iter().all(|diagnostic| diagnostic.line > 0));
             return Outcome::Refused;
         }
     };

@@ -49,7 +49,7 @@ fn budget() -> Budget {
     Budget::default().with_instructions(1_000_000).with_memory(32 << 20).with_time(Duration::from_secs(20))
 }
 
-fn compiled(text: &str) -> Result<Program, rego_compat::Findings> {
+fn compiled(text: &str) -> Result<Program, rego_compat::Diagnostics> {
     let module = Module::parse("hostile.rego", text, RegoVersion::V0)?;
     compile(&[module], "data.t.p", &Rules::default())
 }
@@ -57,7 +57,7 @@ fn compiled(text: &str) -> Result<Program, rego_compat::Findings> {
 fn fate(hostile: &Hostile) -> (Fate, String) {
     let program = match compiled(&hostile.text) {
         Ok(program) => program,
-        Err(findings) => return (Fate::Refused, findings.iter().next().unwrap().to_string()),
+        Err(diagnostics) => return (Fate::Refused, diagnostics.iter().next().unwrap().to_string()),
     };
     let input = Value::from_json_str(r#"{"a": 1}"#).unwrap();
     match program.evaluate(&input, &Value::new_object(), &budget()) {

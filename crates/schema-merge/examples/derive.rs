@@ -1,6 +1,6 @@
 //! A derived type becomes a fragment, and the fragment a mounted CRD.
 
-use schema_merge::{Fragment, Merger, MountPath, Style, check_crd, structuralize};
+use schema_merge::{Diagnostic, Fragment, Merger, MountPath, Style, check_crd, structuralize};
 use serde_json::{Value, json};
 
 /// What a user of the resource writes.
@@ -24,25 +24,19 @@ enum Target {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let crd = crd().map_err(|errors| errors.join("\n"))?;
-    println!("{}", serde_json::to_string_pretty(&crd)?);
+    println!("{}", serde_json::to_string_pretty(&crd()?)?);
     Ok(())
 }
 
-fn crd() -> Result<Value, Vec<String>> {
-    let texts = |errors: Vec<_>| errors.iter().map(schema_merge::Obstacle::to_string).collect::<Vec<_>>();
-    let schema = structuralize(&schemars::schema_for!(Backup).to_value(), Style::default()).map_err(texts)?;
-    let fragment = Fragment::new("Backup", MountPath::of(["spec"]), schema.schema);
-    let merged = Merger::new()
-        .mount(fragment)
-        .build()
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+fn crd() -> Result<Value, Box<dyn std::error::Error>> {
+    let schema = structuralize(&schemars::schema_for!(Backup).to_value(), Style::default())?;
+    let merged =
+        Merger::new().mount(Fragment::new("Backup", MountPath::of(["spec"]), schema.schema)).build()?;
     let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "backups.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Backup", "plural": "backups"}, "versions": [
             {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": merged.schema()}}]},
     });
-    let refused: Vec<String> =
-        check_crd(&crd).iter().filter(|finding| finding.is_error()).map(ToString::to_string).collect();
-    if refused.is_empty() { Ok(crd) } else { Err(refused) }
+    let refused = check_crd(&crd).into_iter().find(Diagnostic::is_error);
+    refused.map_or(Ok(crd), |diagnostic| Err(diagnostic.to_string().into()))
 }

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let own = json!({"type": "object", "properties": {"namespaces": {"type": "string"}}});
     let settled = merger().mount(Fragment::new("add-on", MountPath::of(["spec", "extra"]), own));
-    let merged = settled.build().map_err(|errors| format!("{errors:?}"))?;
+    let merged = settled.build()?;
     println!("\nafter moving:\n{}", serde_json::to_string_pretty(merged.schema())?);
     let refused = "spec.validation.openAPIV3Schema.properties[spec].properties[extra].type";
     println!("\n{refused} belongs to {}", merged.blame(refused).join(" and "));

@@ -15,7 +15,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::decode::decode;
-use crate::finding::Severity;
+use crate::diagnostic::Severity;
 use crate::limit::Limits;
 use crate::path::SchemaPath;
 
@@ -114,10 +114,10 @@ fn based(old: &Value, new: &Value, base: &str) -> Vec<Change> {
         compare.push(&root, "too-large", Impact::Possible, detail);
         return compare.changes;
     }
-    let ((old, old_findings), (new, new_findings)) = (decode(old, "", ""), decode(new, "", ""));
-    let undecodable = |finding: &&crate::Finding| finding.severity == Severity::Decode;
-    if let Some(finding) = old_findings.iter().chain(&new_findings).find(undecodable) {
-        compare.push(&root, "undecodable", Impact::Possible, finding.detail.clone());
+    let ((old, old_diagnostics), (new, new_diagnostics)) = (decode(old, "", ""), decode(new, "", ""));
+    let undecodable = |diagnostic: &&crate::Diagnostic| diagnostic.severity == Severity::Decode;
+    if let Some(diagnostic) = old_diagnostics.iter().chain(&new_diagnostics).find(undecodable) {
+        compare.push(&root, "undecodable", Impact::Possible, diagnostic.detail.clone());
         return compare.changes;
     }
     compare.delicate = node::is_delicate(&new);

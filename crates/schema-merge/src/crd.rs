@@ -8,7 +8,7 @@ mod version;
 
 use serde_json::{Map, Value};
 
-use crate::finding::{Finding, Problem, Severity};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
 use crate::limit::Limits;
 use crate::number;
 use crate::path::SchemaPath;
@@ -18,43 +18,43 @@ use crate::structural::{Options, Report, check_structural, go_json, go_quoted};
 ///
 /// Paths and prefixes are the server's: when all versions have the same schema, it speaks of
 /// `spec.validation.openAPIV3Schema`, otherwise of `spec.versions[i].schema.openAPIV3Schema`.
-/// [`Finding::pointer`] points into the CRD.
+/// [`Diagnostic::pointer`] points into the CRD.
 ///
 /// ```
 /// use schema_merge::check_crd;
 /// use serde_json::json;
-/// let findings = check_crd(&json!({
+/// let diagnostics = check_crd(&json!({
 ///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "foos.example.com"},
 ///     "spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "foos", "kind": "Foo"}, "versions": [
 ///         {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "string"}}}]}
 /// }));
 /// assert_eq!(
-///     findings[0].to_string(),
+///     diagnostics[0].to_string(),
 ///     "spec.validation.openAPIV3Schema.type: Invalid value: \"string\": must be object at the root",
 /// );
-/// assert_eq!(findings[0].pointer(), "/spec/versions/0/schema/openAPIV3Schema/type");
+/// assert_eq!(diagnostics[0].pointer(), "/spec/versions/0/schema/openAPIV3Schema/type");
 /// ```
 #[must_use]
-pub fn check_crd(crd: &Value) -> Vec<Finding> {
+pub fn check_crd(crd: &Value) -> Vec<Diagnostic> {
     let mut report = Report::new("");
     if let Some(detail) = Limits::default().exceeded(crd) {
-        report.push(Severity::Error, Problem::Plain, "too-large", &SchemaPath::root(), None, detail);
-        return report.findings;
+        report.push(Severity::Error, DiagnosticKind::Plain, "too-large", &SchemaPath::root(), None, detail);
+        return report.diagnostics;
     }
     let empty = Map::new();
     let spec = crd.get("spec").and_then(Value::as_object).unwrap_or(&empty);
-    let mut findings = schemas(spec, &mut report);
-    if findings.iter().all(|finding| finding.severity != Severity::Decode) {
+    let mut diagnostics = schemas(spec, &mut report);
+    if diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Decode) {
         naming::check(crd, spec, &mut report);
         version::check(spec, &mut report);
-        findings.append(&mut report.findings);
+        diagnostics.append(&mut report.diagnostics);
     }
-    Finding::settle(&mut findings);
-    findings
+    Diagnostic::settle(&mut diagnostics);
+    diagnostics
 }
 
 /// Checks the schema of each version, or the one schema that all versions share.
-fn schemas(spec: &Map<String, Value>, report: &mut Report) -> Vec<Finding> {
+fn schemas(spec: &Map<String, Value>, report: &mut Report) -> Vec<Diagnostic> {
     let versions = version::list(spec);
     let schemas: Vec<Option<&Value>> = versions.iter().map(schema_of).collect();
     for (index, _) in schemas.iter().enumerate().filter(|(_, schema)| schema.is_none()) {
@@ -64,7 +64,7 @@ fn schemas(spec: &Map<String, Value>, report: &mut Report) -> Vec<Finding> {
             .index(index)
             .child("schema")
             .child("openAPIV3Schema");
-        report.push(Severity::Error, Problem::Required, "schema-required", &path, None, String::new());
+        report.push(Severity::Error, DiagnosticKind::Required, "schema-required", &path, None, String::new());
     }
     let mut checked = Vec::new();
     let shared = version::same_schema(versions);
@@ -89,14 +89,16 @@ fn schemas(spec: &Map<String, Value>, report: &mut Report) -> Vec<Finding> {
 }
 
 /// Unknown fields are reported for each version, whether the schemas are the same or not.
-fn unknown_in_others(schemas: &[Option<&Value>]) -> Vec<Finding> {
+fn unknown_in_others(schemas: &[Option<&Value>]) -> Vec<Diagnostic> {
     let mut unknown = Vec::new();
     for (index, schema) in schemas.iter().enumerate().skip(1) {
         let Some(schema) = schema else { continue };
         let own = format!("spec.versions[{index}].schema.openAPIV3Schema");
-        let (_, findings) =
+        let (_, diagnostics) =
             crate::decode::decode(schema, &own, &format!("/spec/versions/{index}/schema/openAPIV3Schema"));
-        unknown.extend(findings.into_iter().filter(|finding| finding.severity == Severity::UnknownField));
+        unknown.extend(
+            diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::UnknownField),
+        );
     }
     unknown
 }

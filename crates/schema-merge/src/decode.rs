@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use crate::finding::{Finding, Problem, Severity};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
 use crate::keyword::{self, Holds};
 use crate::node::{Additional, Items, Node, Refused};
 use crate::path::{SchemaPath, Step};
@@ -32,16 +32,16 @@ const CUSTOM: [&str; 4] = ["items", "additionalProperties", "additionalItems", "
 pub(crate) struct Decoder {
     prefix: Arc<str>,
     base: Arc<str>,
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
 }
 
-/// Decodes a schema. Without a finding of severity [`Severity::Decode`] the node is what the server sees.
+/// Decodes a schema. Without a diagnostic of severity [`Severity::Decode`] the node is what the server sees.
 ///
 /// `prefix` stands before unknown fields, `base` is a JSON pointer to the schema.
-pub(crate) fn decode<'a>(schema: &'a Value, prefix: &str, base: &str) -> (Node<'a>, Vec<Finding>) {
-    let mut decoder = Decoder { prefix: prefix.into(), base: base.into(), findings: Vec::new() };
+pub(crate) fn decode<'a>(schema: &'a Value, prefix: &str, base: &str) -> (Node<'a>, Vec<Diagnostic>) {
+    let mut decoder = Decoder { prefix: prefix.into(), base: base.into(), diagnostics: Vec::new() };
     let node = decoder.schema(schema, &mut SchemaPath::root());
-    (node, decoder.findings)
+    (node, decoder.diagnostics)
 }
 
 impl Decoder {
@@ -267,9 +267,9 @@ impl Decoder {
     fn push(&mut self, severity: Severity, rule: &'static str, at: &SchemaPath, detail: String) {
         let (prefix, base) = (Arc::clone(&self.prefix), Arc::clone(&self.base));
         let (path, value) = (at.clone(), None);
-        self.findings.push(Finding {
+        self.diagnostics.push(Diagnostic {
             severity,
-            problem: Problem::Plain,
+            kind: DiagnosticKind::Plain,
             rule,
             path,
             value,

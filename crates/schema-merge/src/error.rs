@@ -1,11 +1,11 @@
 //! Why fragments could not be merged: [`MergeError`], one per thing to fix.
 //!
-//! Each names the place in the merged schema and everybody involved. Findings about a single schema are
-//! `finding.rs`.
+//! Each names the place in the merged schema and everybody involved. Diagnostics about a single schema are
+//! `diagnostic.rs`.
 
 use serde_json::Value;
 
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::path::{MountPath, SchemaPath};
 
 /// One side of a conflict: who says it and what it says.
@@ -140,10 +140,10 @@ pub enum MergeError {
         reason: String,
     },
     /// The merged schema would be refused, or silently changed, by the API server.
-    #[error("{finding} (from {})", .origins.join(", "))]
+    #[error("{diagnostic} (from {})", .origins.join(", "))]
     NotStructural {
         /// What the server would say.
-        finding: Box<Finding>,
+        diagnostic: Box<Diagnostic>,
         /// The fragments the place belongs to.
         origins: Vec<String>,
     },
@@ -184,7 +184,7 @@ impl MergeError {
             | Self::NotAParent { at, .. }
             | Self::MountDefault { at, .. } => at.clone(),
             Self::Conflict { at, keyword, .. } => at.clone().child(keyword.clone()),
-            Self::NotStructural { finding, .. } => finding.path.clone(),
+            Self::NotStructural { diagnostic, .. } => diagnostic.path.clone(),
         }
     }
 

@@ -16,7 +16,7 @@
 //!     "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Backup", "plural": "backups"}, "versions": [
 //!         {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": merged.schema()}}]},
 //! });
-//! assert!(schema_merge::check_crd(&crd).iter().all(|finding| !finding.is_error()));
+//! assert!(schema_merge::check_crd(&crd).iter().all(|diagnostic| !diagnostic.is_error()));
 //! ```
 //!
 //! Several parties each own a part of one CRD's schema and must not collide. Each hands over a [`Fragment`]: a schema
@@ -32,8 +32,9 @@ mod cel;
 mod compat;
 mod crd;
 mod decode;
+mod diagnostic;
 mod error;
-mod finding;
+mod errors;
 mod fragment;
 mod keyword;
 mod label;
@@ -50,8 +51,9 @@ mod structuralize;
 
 pub use compat::{Change, Direction, Impact, compat, compat_crd};
 pub use crd::check_crd;
+pub use diagnostic::{Diagnostic, DiagnosticKind, Severity};
 pub use error::{Claim, MergeError};
-pub use finding::{Finding, Problem, Severity};
+pub use errors::Errors;
 pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
 pub use limit::Limits;
 pub use merged::Merged;
@@ -59,4 +61,4 @@ pub use merger::{Frame, Merger, MetadataLimits, TextLimits};
 pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};
 pub use path::{MountPath, SchemaPath, Step};
 pub use structural::{Options, check_structural};
-pub use structuralize::{Loss, Obstacle, Reason, Structuralized, Style, structuralize};
+pub use structuralize::{Loss, Reason, StructuralizeError, Structuralized, Style, structuralize};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::fragment::Fragment;
 use crate::path::SchemaPath;
 
@@ -42,7 +42,7 @@ impl Merged {
     /// What the API server accepts and users regret, about the schema as a whole and about each mount. Looked for at
     /// each call.
     #[must_use]
-    pub fn lints(&self) -> Vec<Finding> {
+    pub fn lints(&self) -> Vec<Diagnostic> {
         crate::merger::lints(self)
     }
 

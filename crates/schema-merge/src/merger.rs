@@ -15,8 +15,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::diagnostic::Diagnostic;
 use crate::error::MergeError;
-use crate::finding::Finding;
+use crate::errors::Errors;
 use crate::fragment::Fragment;
 use crate::limit::Limits;
 use crate::merged::Merged;
@@ -152,19 +153,19 @@ impl Merger {
     ///
     /// # Errors
     /// All conflicts and refusals at once, sorted by place. Each says who is involved.
-    pub fn build(&self) -> Result<Merged, Vec<MergeError>> {
+    pub fn build(&self) -> Result<Merged, Errors<MergeError>> {
         let fragments = settled(&self.fragments);
         let mut errors = self.oversized(&fragments);
         if !errors.is_empty() {
             MergeError::settle(&mut errors);
-            return Err(errors);
+            return Err(errors.into());
         }
         errors.extend(boundary::check(&self.terms, &fragments));
         let joined = join::join(&self.terms, &fragments);
         errors.extend(joined.errors);
         if !errors.is_empty() {
             MergeError::settle(&mut errors);
-            return Err(errors);
+            return Err(errors.into());
         }
         let schema = sorted(with_metadata(joined.schema, &self.terms.metadata));
         let status_subresource = self.terms.status_subresource;
@@ -174,7 +175,7 @@ impl Merger {
             return Ok(merged);
         }
         MergeError::settle(&mut refused);
-        Err(refused)
+        Err(refused.into())
     }
 
     fn oversized(&self, fragments: &[Fragment]) -> Vec<MergeError> {
@@ -223,17 +224,17 @@ impl MetadataLimits {
 
 /// What the API server would refuse, or drop in silence.
 fn refused(merged: &Merged) -> Vec<MergeError> {
-    let error = |finding: Finding| {
-        let origins = merged.blame(&finding.path.pointer()).into_iter().map(str::to_owned).collect();
-        MergeError::NotStructural { finding: Box::new(finding), origins }
+    let error = |diagnostic: Diagnostic| {
+        let origins = merged.blame(&diagnostic.path.pointer()).into_iter().map(str::to_owned).collect();
+        MergeError::NotStructural { diagnostic: Box::new(diagnostic), origins }
     };
     check_refusals(&merged.schema, &options(merged)).into_iter().filter(is_fatal).map(error).collect()
 }
 
 /// What is left to say about a schema that the API server accepts.
-pub(crate) fn lints(merged: &Merged) -> Vec<Finding> {
+pub(crate) fn lints(merged: &Merged) -> Vec<Diagnostic> {
     let mut lints = check_structural(&merged.schema, &options(merged));
-    lints.retain(|finding| !is_fatal(finding));
+    lints.retain(|diagnostic| !is_fatal(diagnostic));
     lints.extend(vacuous::check(merged));
     lints
 }
@@ -243,8 +244,8 @@ fn options(merged: &Merged) -> Options {
     Options::default().status_subresource(merged.status_subresource).limits(limits)
 }
 
-fn is_fatal(finding: &Finding) -> bool {
-    finding.is_error() || finding.rule == "unknown-keyword"
+fn is_fatal(diagnostic: &Diagnostic) -> bool {
+    diagnostic.is_error() || diagnostic.rule == "unknown-keyword"
 }
 
 /// The fragments in an order of their own and without repetitions, so that nothing depends on who came first.

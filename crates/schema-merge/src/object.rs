@@ -25,7 +25,7 @@ pub(crate) use validate::{Dialect, Validator, Violation, go_value};
 use serde_json::Value;
 
 use crate::decode::decode;
-use crate::finding::{Finding, Severity};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::limit::Limits;
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -35,7 +35,7 @@ use crate::path::SchemaPath;
 #[non_exhaustive]
 pub struct ObjectVerdict {
     /// Why it would be refused. The paths are those of the object, as the server prints them.
-    pub errors: Vec<Finding>,
+    pub errors: Vec<Diagnostic>,
     /// The fields the schema does not know, sorted: refused under strict field validation, dropped otherwise.
     pub unknown_fields: Vec<String>,
     /// The object as it would be stored: nulls without meaning dropped, defaults filled in, unknown fields dropped.
@@ -74,13 +74,16 @@ pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
 }
 
 /// As [`validate_object`], under a schema that is not beyond any bound.
-pub(crate) fn judge<'a>(object: &Value, schema: impl FnOnce() -> (Node<'a>, Vec<Finding>)) -> ObjectVerdict {
+pub(crate) fn judge<'a>(
+    object: &Value,
+    schema: impl FnOnce() -> (Node<'a>, Vec<Diagnostic>),
+) -> ObjectVerdict {
     if let Some(detail) = Limits::default().exceeded(object) {
         return unchecked(object, detail);
     }
-    let (node, findings) = schema();
-    if let Some(finding) = findings.iter().find(|finding| finding.severity == Severity::Decode) {
-        return unchecked(object, finding.detail.clone());
+    let (node, diagnostics) = schema();
+    if let Some(diagnostic) = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Decode) {
+        return unchecked(object, diagnostic.detail.clone());
     }
     let unknown_fields = prune(&node, &mut object.clone(), true);
     let mut stored = object.clone();
@@ -88,18 +91,25 @@ pub(crate) fn judge<'a>(object: &Value, schema: impl FnOnce() -> (Node<'a>, Vec<
     default::fill(&node, &mut stored);
     // The server validates what it is going to store: an unknown field counts towards nothing.
     prune(&node, &mut stored, true);
-    let mut errors: Vec<Finding> = Validator::new(Dialect::Object)
+    let mut errors: Vec<Diagnostic> = Validator::new(Dialect::Object)
         .violations(&node, &stored)
         .into_iter()
         .map(|violation| violation.at_root())
         .collect();
-    Finding::settle(&mut errors);
+    Diagnostic::settle(&mut errors);
     ObjectVerdict { errors, unknown_fields, stored }
 }
 
 /// An object that was not looked at counts as refused.
 fn unchecked(object: &Value, detail: String) -> ObjectVerdict {
     let mut report = crate::structural::Report::new("");
-    report.push(Severity::Error, crate::Problem::Plain, "unchecked", &SchemaPath::root(), None, detail);
-    ObjectVerdict { errors: report.findings, unknown_fields: Vec::new(), stored: object.clone() }
+    report.push(
+        Severity::Error,
+        crate::DiagnosticKind::Plain,
+        "unchecked",
+        &SchemaPath::root(),
+        None,
+        detail,
+    );
+    ObjectVerdict { errors: report.diagnostics, unknown_fields: Vec::new(), stored: object.clone() }
 }

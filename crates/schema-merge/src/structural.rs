@@ -30,7 +30,7 @@ pub(crate) use report::Report;
 use serde_json::Value;
 
 use crate::decode::decode;
-use crate::finding::{Finding, Problem, Severity};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
 use crate::limit::Limits;
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -50,7 +50,7 @@ pub struct Options {
     pub prefix: String,
     /// What the server puts before the path of an unknown field.
     pub version_prefix: String,
-    /// A JSON pointer to the schema, which findings put before their own.
+    /// A JSON pointer to the schema, which diagnostics put before their own.
     pub base: String,
     /// Whether to report what the server accepts in silence.
     pub lints: bool,
@@ -111,7 +111,7 @@ impl Options {
 
 /// Everything the API server would say about `schema`, in its own words, and what it would not say but should.
 ///
-/// `schema` is a version's `schema.openAPIV3Schema`. Findings are sorted by severity and text; the server's own order
+/// `schema` is a version's `schema.openAPIV3Schema`. Diagnostics are sorted by severity and text; the server's own order
 /// varies from call to call. As on the server, a schema that cannot be decoded is not looked at any further, and
 /// validation rules are looked at only when everything else is in order.
 ///
@@ -119,50 +119,50 @@ impl Options {
 /// use schema_merge::{Options, check_structural};
 /// use serde_json::json;
 /// let schema = json!({"type": "object", "properties": {"spec": {"type": "array"}}});
-/// let findings = check_structural(&schema, &Options::default());
+/// let diagnostics = check_structural(&schema, &Options::default());
 /// assert_eq!(
-///     findings[0].to_string(),
+///     diagnostics[0].to_string(),
 ///     "spec.validation.openAPIV3Schema.properties[spec].items: Required value: must be specified",
 /// );
 /// ```
 #[must_use]
-pub fn check_structural(schema: &Value, options: &Options) -> Vec<Finding> {
+pub fn check_structural(schema: &Value, options: &Options) -> Vec<Diagnostic> {
     examine(schema, options, options.lints)
 }
 
 /// As [`check_structural`], without the walk that looks for lints; what decoding noticed on the way is there.
-pub(crate) fn check_refusals(schema: &Value, options: &Options) -> Vec<Finding> {
+pub(crate) fn check_refusals(schema: &Value, options: &Options) -> Vec<Diagnostic> {
     examine(schema, options, false)
 }
 
-/// Whether [`check_refusals`] has anything to say about a schema that decoded without a finding.
+/// Whether [`check_refusals`] has anything to say about a schema that decoded without a diagnostic.
 pub(crate) fn is_refused(node: &Node<'_>, options: &Options) -> bool {
     let mut report = Report::based(&options.prefix, &options.base);
     refusals(node, options, &mut report);
-    !report.findings.is_empty()
+    !report.diagnostics.is_empty()
 }
 
-fn examine(schema: &Value, options: &Options, with_lints: bool) -> Vec<Finding> {
+fn examine(schema: &Value, options: &Options, with_lints: bool) -> Vec<Diagnostic> {
     let mut report = Report::based(&options.prefix, &options.base);
     if let Some(detail) = options.limits.exceeded(schema) {
-        report.push(Severity::Error, Problem::Plain, "too-large", &SchemaPath::root(), None, detail);
-        return report.findings;
+        report.push(Severity::Error, DiagnosticKind::Plain, "too-large", &SchemaPath::root(), None, detail);
+        return report.diagnostics;
     }
-    let (node, mut findings) = decode(schema, &options.version_prefix, &options.base);
+    let (node, mut diagnostics) = decode(schema, &options.version_prefix, &options.base);
     if !options.lints {
-        findings.retain(|finding| finding.severity != Severity::Lint);
+        diagnostics.retain(|diagnostic| diagnostic.severity != Severity::Lint);
     }
-    if findings.iter().any(|finding| finding.severity == Severity::Decode) {
-        Finding::settle(&mut findings);
-        return findings;
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Decode) {
+        Diagnostic::settle(&mut diagnostics);
+        return diagnostics;
     }
     refusals(&node, options, &mut report);
     if with_lints {
         lint::check(&node, &mut report);
     }
-    findings.append(&mut report.findings);
-    Finding::settle(&mut findings);
-    findings
+    diagnostics.append(&mut report.diagnostics);
+    Diagnostic::settle(&mut diagnostics);
+    diagnostics
 }
 
 /// The server's own order of checks matters: some run only when others found nothing.
@@ -174,17 +174,17 @@ fn refusals(node: &Node<'_>, options: &Options, report: &mut Report) {
         let mut structural = report.fresh();
         invariant::check(node, &mut structural);
         completeness::check(node, &mut structural);
-        if structural.findings.is_empty() {
+        if structural.diagnostics.is_empty() {
             defaults::check(node, &mut structural);
         }
-        sound = structural.findings.is_empty();
-        report.findings.append(&mut structural.findings);
+        sound = structural.diagnostics.is_empty();
+        report.diagnostics.append(&mut structural.diagnostics);
     }
     openapi::check(node, sound, report);
-    if let (true, Some(detail)) = (report.findings.is_empty(), unsupported) {
+    if let (true, Some(detail)) = (report.diagnostics.is_empty(), unsupported) {
         report.push(
             Severity::Error,
-            Problem::Invalid,
+            DiagnosticKind::Invalid,
             "unsupported",
             &SchemaPath::root(),
             Some("\"\"".to_owned()),

@@ -3,7 +3,7 @@
 //! `structuralize/reference.rs` inlines references, `keyword.rs` rewrites the keywords of one node, `union.rs` and
 //! `variant.rs` turn unions into something with one type, `bare.rs` reduces what stays inside junctors to value
 //! validations. Every step that accepts more or less than before is reported. What cannot be expressed is an
-//! [`Obstacle`], never a panic. The outcome is held against `structural.rs` before it is handed out.
+//! [`StructuralizeError`], never a panic. The outcome is held against `structural.rs` before it is handed out.
 
 mod bare;
 mod keyword;
@@ -13,6 +13,7 @@ mod variant;
 
 use serde_json::{Map, Value, json};
 
+use crate::errors::Errors;
 use crate::limit::Limits;
 use crate::path::{SchemaPath, Step};
 use crate::structural::{Options, check_structural};
@@ -46,7 +47,7 @@ pub struct Loss {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {reason}")]
 #[non_exhaustive]
-pub struct Obstacle {
+pub struct StructuralizeError {
     /// Where in the input, with references followed.
     pub path: SchemaPath,
     /// What is in the way.
@@ -127,9 +128,11 @@ impl Style {
 ///
 /// # Errors
 /// Everything that is in the way, by place.
-pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Vec<Obstacle>> {
+pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Errors<StructuralizeError>> {
     if let Some(detail) = Limits::default().exceeded(schema) {
-        return Err(vec![Obstacle { path: SchemaPath::root(), reason: Reason::TooLarge(detail) }]);
+        return Err(
+            vec![StructuralizeError { path: SchemaPath::root(), reason: Reason::TooLarge(detail) }].into()
+        );
     }
     let mut walk = Walk {
         root: schema,
@@ -137,18 +140,18 @@ pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Vec
         following: vec!["#".to_owned()],
         nodes: 0,
         losses: Vec::new(),
-        obstacles: Vec::new(),
+        errors: Vec::new(),
     };
     let node = walk.node(schema, &mut SchemaPath::root());
-    let Walk { mut losses, mut obstacles, .. } = walk;
+    let Walk { mut losses, mut errors, .. } = walk;
     let schema = Value::Object(node);
-    if obstacles.is_empty() {
-        obstacles = refused(&schema);
+    if errors.is_empty() {
+        errors = refused(&schema);
     }
-    if !obstacles.is_empty() {
-        obstacles.sort_by_cached_key(ToString::to_string);
-        obstacles.dedup();
-        return Err(obstacles);
+    if !errors.is_empty() {
+        errors.sort_by_cached_key(ToString::to_string);
+        errors.dedup();
+        return Err(errors.into());
     }
     losses.sort_by_cached_key(|loss| (loss.path.pointer(), loss.detail.clone()));
     losses.dedup();
@@ -156,16 +159,19 @@ pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Vec
 }
 
 /// What the API server would say about the outcome, as the schema of a property.
-fn refused(schema: &Value) -> Vec<Obstacle> {
+fn refused(schema: &Value) -> Vec<StructuralizeError> {
     let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
     let options = Options::default().errors_only().limits(limits);
     let mounted = json!({"type": "object", "properties": {"it": schema}});
-    let findings = check_structural(&mounted, &options);
-    let obstacle = |finding: crate::Finding| {
-        let steps = finding.path.steps().iter().skip(2).cloned().collect::<Vec<Step>>();
-        Obstacle { path: SchemaPath::from_steps(steps), reason: Reason::Refused(finding.to_string()) }
+    let diagnostics = check_structural(&mounted, &options);
+    let error = |diagnostic: crate::Diagnostic| {
+        let steps = diagnostic.path.steps().iter().skip(2).cloned().collect::<Vec<Step>>();
+        StructuralizeError {
+            path: SchemaPath::from_steps(steps),
+            reason: Reason::Refused(diagnostic.to_string()),
+        }
     };
-    findings.into_iter().filter(crate::Finding::is_error).map(obstacle).collect()
+    diagnostics.into_iter().filter(crate::Diagnostic::is_error).map(error).collect()
 }
 
 /// The walk over a schema: what it has found, and the references it is inside of.
@@ -175,16 +181,16 @@ struct Walk<'s> {
     following: Vec<String>,
     nodes: usize,
     losses: Vec<Loss>,
-    obstacles: Vec<Obstacle>,
+    errors: Vec<StructuralizeError>,
 }
 
 impl<'s> Walk<'s> {
-    /// Structuralizes one node. After an obstacle the outcome is of no use, but the walk goes on to find the others.
+    /// Structuralizes one node. After an error the outcome is of no use, but the walk goes on to find the others.
     fn node(&mut self, schema: &'s Value, at: &mut SchemaPath) -> Map<String, Value> {
         self.nodes = self.nodes.saturating_add(1);
         if self.nodes > MAX_NODES {
             if self.nodes == MAX_NODES.saturating_add(1) {
-                self.obstacle(
+                self.error(
                     at,
                     Reason::TooLarge(format!("more than {MAX_NODES} schemas after inlining references")),
                 );
@@ -192,7 +198,7 @@ impl<'s> Walk<'s> {
             return Map::new();
         }
         if at.len().saturating_add(self.following.len()) > MAX_DEPTH {
-            self.obstacle(
+            self.error(
                 at,
                 Reason::TooLarge(format!("nested deeper than {MAX_DEPTH} levels after inlining references")),
             );
@@ -202,7 +208,7 @@ impl<'s> Walk<'s> {
             Value::Object(map) => map,
             Value::Bool(true) | Value::Null => return anything(),
             _ => {
-                self.obstacle(at, Reason::Empty("no value"));
+                self.error(at, Reason::Empty("no value"));
                 return Map::new();
             }
         };
@@ -219,8 +225,8 @@ impl<'s> Walk<'s> {
         self.losses.push(Loss { path: at.clone(), detail: detail.into() });
     }
 
-    fn obstacle(&mut self, at: &SchemaPath, reason: Reason) {
-        self.obstacles.push(Obstacle { path: at.clone(), reason });
+    fn error(&mut self, at: &SchemaPath, reason: Reason) {
+        self.errors.push(StructuralizeError { path: at.clone(), reason });
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use generate::Random;
 use schema_merge::{
-    Change, Direction, Finding, Fragment, Impact, Merger, MountPath, Options, Severity, Sharing, Style,
+    Change, Diagnostic, Direction, Fragment, Impact, Merger, MountPath, Options, Severity, Sharing, Style,
     check_crd, check_structural, compat, compat_crd, defaulted, pruned, structuralize, validate_object,
 };
 use serde_json::{Value, json};
@@ -76,10 +76,10 @@ fn case(seed: u64) -> u64 {
         _ => generate::mistaken(r),
     };
     let object = generate::any(r, 3);
-    let findings = check_structural(&schema, &Options::default().status_subresource(r.chance(20)));
-    assert_eq!(findings, sorted(&findings), "findings come sorted");
-    objects(&schema, &object, &findings);
-    evolution(r, &schema, &findings);
+    let diagnostics = check_structural(&schema, &Options::default().status_subresource(r.chance(20)));
+    assert_eq!(diagnostics, sorted(&diagnostics), "diagnostics come sorted");
+    objects(&schema, &object, &diagnostics);
+    evolution(r, &schema, &diagnostics);
     crd(r, &schema);
     merge(r, &schema);
     u64::from(made_structural(&schema))
@@ -116,26 +116,26 @@ fn nested(r: &mut Random) -> u64 {
             _ => json!({"type": "object", "properties": {"a": inner}}),
         };
     }
-    let findings = check_structural(&schema, &Options::default());
-    objects(&schema, &schema, &findings);
-    evolution(r, &schema, &findings);
+    let diagnostics = check_structural(&schema, &Options::default());
+    objects(&schema, &schema, &diagnostics);
+    evolution(r, &schema, &diagnostics);
     merge(r, &schema);
     u64::from(made_structural(&schema))
 }
 
 /// A schema does not differ from itself, and stored objects survive what is said to be safe.
-fn evolution(r: &mut Random, schema: &Value, findings: &[Finding]) {
+fn evolution(r: &mut Random, schema: &Value, diagnostics: &[Diagnostic]) {
     let other = if r.chance(70) { generate::evolved(r, schema) } else { generate::heap(r, 2) };
     let changes = compat(schema, &other);
     for change in changes.iter().chain(&compat(&other, schema)) {
         assert!(!change.to_string().is_empty() && !change.rule.is_empty());
     }
-    if findings.iter().any(|finding| finding.severity == Severity::Decode) {
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Decode) {
         return;
     }
     assert_eq!(compat(schema, schema), vec![], "{schema}");
-    let sound = |findings: &[Finding]| !findings.iter().any(Finding::is_error);
-    if !sound(findings)
+    let sound = |diagnostics: &[Diagnostic]| !diagnostics.iter().any(Diagnostic::is_error);
+    if !sound(diagnostics)
         || !sound(&check_structural(&other, &Options::default()))
         || changes.iter().any(endangers)
     {
@@ -160,16 +160,16 @@ fn endangers(change: &Change) -> bool {
     change.direction == Direction::Stored && change.impact != Impact::Behaviour
 }
 
-fn sorted(findings: &[Finding]) -> Vec<Finding> {
-    let mut findings = findings.to_vec();
-    findings.sort_by_cached_key(|finding| (finding.severity, finding.to_string()));
-    findings
+fn sorted(diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
+    let mut diagnostics = diagnostics.to_vec();
+    diagnostics.sort_by_cached_key(|diagnostic| (diagnostic.severity, diagnostic.to_string()));
+    diagnostics
 }
 
 /// Pruning and defaulting twice changes nothing any more.
-fn objects(schema: &Value, object: &Value, findings: &[Finding]) {
+fn objects(schema: &Value, object: &Value, diagnostics: &[Diagnostic]) {
     let verdict = validate_object(schema, object);
-    if findings.iter().any(|finding| finding.severity == Severity::Decode) {
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Decode) {
         return;
     }
     let once = pruned(schema, object);
@@ -177,7 +177,7 @@ fn objects(schema: &Value, object: &Value, findings: &[Finding]) {
     assert_eq!(once.object, twice.object, "pruning is idempotent");
     assert_eq!(twice.unknown_fields, Vec::<String>::new());
     // A default that is not valid may bring in nulls, which the next pass fills again.
-    if !findings.iter().any(Finding::is_error) {
+    if !diagnostics.iter().any(Diagnostic::is_error) {
         let filled = defaulted(schema, object);
         assert_eq!(defaulted(schema, &filled), filled, "defaulting is idempotent");
         assert!(verdict.stored.is_object() || !object.is_object());
@@ -198,11 +198,11 @@ fn crd(r: &mut Random, schema: &Value) {
     if r.chance(10) {
         crd["spec"] = generate::any(r, 3);
     }
-    let findings = check_crd(&crd);
-    for finding in &findings {
-        assert!(!finding.to_string().is_empty());
+    let diagnostics = check_crd(&crd);
+    for diagnostic in &diagnostics {
+        assert!(!diagnostic.to_string().is_empty());
     }
-    if !findings.iter().any(Finding::is_error) {
+    if !diagnostics.iter().any(Diagnostic::is_error) {
         assert_eq!(compat_crd(&crd, &crd), vec![], "{crd}");
     }
     for change in compat_crd(&crd, &generate::any(r, 3)) {
@@ -222,7 +222,7 @@ fn merge(r: &mut Random, schema: &Value) {
     }
     match merger.build() {
         Ok(merged) => {
-            assert!(!check_structural(merged.schema(), &Options::default()).iter().any(Finding::is_error));
+            assert!(!check_structural(merged.schema(), &Options::default()).iter().any(Diagnostic::is_error));
             let _ = merged.blame("spec.validation.openAPIV3Schema.properties[spec].properties[a/b].type: x");
         }
         Err(errors) => {
@@ -241,7 +241,7 @@ fn made_structural(schema: &Value) -> bool {
     };
     let mounted = json!({"type": "object", "properties": {"it": done.schema}});
     let errors: Vec<_> =
-        check_structural(&mounted, &Options::default()).into_iter().filter(Finding::is_error).collect();
+        check_structural(&mounted, &Options::default()).into_iter().filter(Diagnostic::is_error).collect();
     assert_eq!(errors, Vec::new(), "{schema}");
     let again = structuralize(&done.schema, Style::default())
         .unwrap_or_else(|e| panic!("{e:?} after {}", done.schema));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use schema_merge::{Finding, Options, Severity, check_crd, check_structural, defaulted, pruned};
+use schema_merge::{Diagnostic, Options, Severity, check_crd, check_structural, defaulted, pruned};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
@@ -52,8 +52,8 @@ fn crd(input: &Value) -> Value {
     })
 }
 
-fn texts(findings: &[Finding], severity: Severity) -> BTreeSet<String> {
-    findings.iter().filter(|finding| finding.severity == severity).map(ToString::to_string).collect()
+fn texts(diagnostics: &[Diagnostic], severity: Severity) -> BTreeSet<String> {
+    diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).map(ToString::to_string).collect()
 }
 
 fn recorded(list: &Value) -> BTreeSet<String> {
@@ -67,19 +67,19 @@ fn every_row_has_the_servers_verdict_and_words() {
     let mut same_words = 0;
     for row in &all {
         let (name, server) = (row["name"].as_str().unwrap(), &row["server"]);
-        let findings = check_crd(&crd(&row["input"]));
-        let ours = !findings.iter().any(Finding::is_error);
+        let diagnostics = check_crd(&crd(&row["input"]));
+        let ours = !diagnostics.iter().any(Diagnostic::is_error);
         if cfg!(not(feature = "cel")) && NEEDS_CEL.contains(&name) {
             continue;
         }
         if Some(ours) != server["ok"].as_bool() {
-            wrong.push(format!("{name}: the server says {}, we say {findings:#?}", server["ok"]));
+            wrong.push(format!("{name}: the server says {}, we say {diagnostics:#?}", server["ok"]));
             continue;
         }
         let words = (
-            texts(&findings, Severity::Error),
-            texts(&findings, Severity::UnknownField),
-            texts(&findings, Severity::Decode),
+            texts(&diagnostics, Severity::Error),
+            texts(&diagnostics, Severity::UnknownField),
+            texts(&diagnostics, Severity::Decode),
         );
         let theirs = (
             recorded(&server["errors"]),
@@ -115,7 +115,7 @@ fn objects_are_defaulted_and_pruned_as_recorded() {
 }
 
 #[test]
-fn findings_do_not_depend_on_the_order_of_keys() {
+fn diagnostics_do_not_depend_on_the_order_of_keys() {
     fn reversed(value: &Value) -> String {
         match value {
             Value::Object(map) => {

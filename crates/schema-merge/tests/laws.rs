@@ -13,7 +13,7 @@ use generate::Random;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use proptest::prelude::*;
 use schema_merge::{
-    Direction, Finding, Fragment, Impact, MergeError, Merged, Merger, MountPath, Options,
+    Diagnostic, Direction, Errors, Fragment, Impact, MergeError, Merged, Merger, MountPath, Options,
     RequiredPropagation, Severity, Sharing, Style, check_structural, compat, defaulted, pruned,
     structuralize, validate_object,
 };
@@ -39,12 +39,12 @@ fn fragments(r: &mut Random) -> Vec<Fragment> {
         .collect()
 }
 
-fn build(fragments: impl IntoIterator<Item = Fragment>) -> Result<Merged, Vec<MergeError>> {
+fn build(fragments: impl IntoIterator<Item = Fragment>) -> Result<Merged, Errors<MergeError>> {
     fragments.into_iter().fold(Merger::new(), Merger::mount).build()
 }
 
 /// The schema byte for byte, or the errors in their order.
-fn outcome(result: &Result<Merged, Vec<MergeError>>) -> Result<String, Vec<String>> {
+fn outcome(result: &Result<Merged, Errors<MergeError>>) -> Result<String, Vec<String>> {
     match result {
         Ok(merged) => Ok(merged.schema().to_string()),
         Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn findings_do_not_depend_on_the_order_of_keys(seed: u64) {
+    fn diagnostics_do_not_depend_on_the_order_of_keys(seed: u64) {
         let schema = generate::mistaken(&mut Random::new(seed));
         let shuffled: Value = serde_json::from_str(&reversed(&schema)).unwrap();
         prop_assert_eq!(check_structural(&schema, &Options::default()), check_structural(&shuffled, &Options::default()));
@@ -186,8 +186,8 @@ proptest! {
     #[test]
     fn a_structural_schema_that_keeps_its_fields_stays_as_it_is(seed: u64) {
         let schema = generate::resource(&mut Random::new(seed), 3);
-        let findings = check_structural(&schema, &Options::default());
-        prop_assume!(!findings.iter().any(Finding::is_error));
+        let diagnostics = check_structural(&schema, &Options::default());
+        prop_assume!(!diagnostics.iter().any(Diagnostic::is_error));
         let done = structuralize(&schema, Style::default()).map_err(|errors| TestCaseError::fail(format!("{errors:?}")))?;
         prop_assert_eq!(done.schema, schema);
         prop_assert_eq!(done.losses, vec![]);
@@ -197,7 +197,7 @@ proptest! {
     fn pruning_and_defaulting_settle_and_keep_objects_valid(seed: u64) {
         let r = &mut Random::new(seed);
         let schema = generate::resource(r, 3);
-        prop_assume!(!check_structural(&schema, &Options::default()).iter().any(Finding::is_error));
+        prop_assume!(!check_structural(&schema, &Options::default()).iter().any(Diagnostic::is_error));
         let mut object = generate::sample(r, &schema);
         object["extra"] = generate::any(r, 2);
         let filled = defaulted(&schema, &object);
@@ -216,7 +216,7 @@ proptest! {
     fn nothing_changes_between_a_schema_and_itself(seed: u64) {
         let r = &mut Random::new(seed);
         let schema = if r.chance(50) { generate::resource(r, 3) } else { generate::mistaken(r) };
-        prop_assume!(!check_structural(&schema, &Options::default()).iter().any(|finding| finding.severity == Severity::Decode));
+        prop_assume!(!check_structural(&schema, &Options::default()).iter().any(|diagnostic| diagnostic.severity == Severity::Decode));
         prop_assert_eq!(compat(&schema, &schema), vec![]);
     }
 
@@ -224,14 +224,14 @@ proptest! {
     fn a_schema_survives_the_types_of_k8s_openapi(seed: u64) {
         let r = &mut Random::new(seed);
         let schema = if r.chance(50) { generate::resource(r, 3) } else { generate::mistaken(r) };
-        let findings = check_structural(&schema, &Options::default());
+        let diagnostics = check_structural(&schema, &Options::default());
         // Unknown keywords and undecodable `items` are what a typed value cannot hold.
-        let lost = |finding: &Finding| finding.is_error() || matches!(finding.rule, "unknown-keyword" | "undecodable-items");
-        prop_assume!(!findings.iter().any(lost));
+        let lost = |diagnostic: &Diagnostic| diagnostic.is_error() || matches!(diagnostic.rule, "unknown-keyword" | "undecodable-items");
+        prop_assume!(!diagnostics.iter().any(lost));
         let typed: JSONSchemaProps = serde_json::from_value(schema.clone()).map_err(|e| TestCaseError::fail(format!("{e}: {schema}")))?;
         let back = serde_json::to_value(&typed).unwrap();
         prop_assert_eq!(by_value(&back), by_value(&schema));
-        prop_assert_eq!(check_structural(&back, &Options::default()), findings);
+        prop_assert_eq!(check_structural(&back, &Options::default()), diagnostics);
     }
 
     #[test]
@@ -240,7 +240,7 @@ proptest! {
         let old = generate::resource(r, 2);
         let new = generate::evolved(r, &old);
         for schema in [&old, &new] {
-            prop_assume!(!check_structural(schema, &Options::default()).iter().any(Finding::is_error));
+            prop_assume!(!check_structural(schema, &Options::default()).iter().any(Diagnostic::is_error));
         }
         let changes = compat(&old, &new);
         let unsafe_ = changes.iter().any(|change| change.direction == Direction::Stored && change.impact != Impact::Behaviour);

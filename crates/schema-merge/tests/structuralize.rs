@@ -9,7 +9,7 @@
 
 mod derived;
 
-use schema_merge::{Finding, Options, Reason, Style, check_structural, structuralize};
+use schema_merge::{Diagnostic, Options, Reason, Style, check_structural, structuralize};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -21,8 +21,8 @@ fn check(input: Value, expected: Value) -> Vec<String> {
 
 #[track_caller]
 fn refuse(input: Value) -> (String, Reason) {
-    let errors = structuralize(&input, Style::default()).unwrap_err();
-    (errors[0].path.pointer(), errors[0].reason.clone())
+    let first = structuralize(&input, Style::default()).unwrap_err().into_iter().next().unwrap();
+    (first.path.pointer(), first.reason)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn derived_types_become_structural() {
                 let crd = json!({"type": "object", "properties": {"spec": done.schema}});
                 let errors: Vec<_> = check_structural(&crd, &Options::default())
                     .into_iter()
-                    .filter(Finding::is_error)
+                    .filter(Diagnostic::is_error)
                     .collect();
                 assert_eq!(errors, Vec::new(), "{name}");
                 let again = structuralize(&done.schema, Style::default()).unwrap();
@@ -54,7 +54,7 @@ fn impossible_types_say_what_is_in_the_way_and_where() {
     let reasons: Vec<String> = derived::impossible()
         .into_iter()
         .map(|(name, schema)| match structuralize(&schema, Style::default()) {
-            Err(errors) => format!("{name} {}", errors[0]),
+            Err(errors) => format!("{name} {}", errors.iter().next().unwrap()),
             Ok(done) => panic!("{name} became {}", done.schema),
         })
         .collect();

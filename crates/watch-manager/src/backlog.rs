@@ -14,7 +14,7 @@ mod index;
 mod offer;
 mod report;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ use self::index::Index;
 pub(crate) use self::report::Wanted;
 pub use self::report::{BacklogStats, Replaced};
 use crate::event::{EventKind, GvkStatus, WatchEvent};
-use crate::intents::{Epoch, Gvk, Stay};
+use crate::intents::{Epoch, Gvk, Stay, StoreKey};
 use crate::interest::{Interest, Scope};
 use crate::object::WatchedObject;
 use crate::store::ObjectId;
@@ -169,10 +169,16 @@ impl Backlog {
 
     /// Makes `interests` the only kinds.
     pub(crate) fn want_only(&mut self, interests: impl IntoIterator<Item = Interest>) -> Replaced {
-        let desired: HashMap<_, _> = interests.into_iter().map(Interest::into_parts).collect();
+        let (mut desired, mut repeated) = (HashMap::new(), HashSet::new());
+        for (gvk, scope) in interests.into_iter().map(Interest::into_parts) {
+            if desired.insert(gvk.clone(), scope).is_some() {
+                repeated.insert(gvk);
+            }
+        }
         let removed = self.slots.keys().filter(|gvk| !desired.contains_key(&***gvk));
         let removed = removed.map(|gvk| (**gvk).clone()).collect();
-        let mut replaced = Replaced { removed, ..Replaced::default() };
+        let repeated = repeated.into_iter().collect();
+        let mut replaced = Replaced { removed, repeated, ..Replaced::default() };
         for gvk in &replaced.removed {
             self.unwant(gvk);
         }
@@ -198,8 +204,14 @@ impl Backlog {
         self.slots.iter().filter_map(stay).collect()
     }
 
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = &Gvk> {
-        self.slots.keys()
+    /// The stores of the kinds that are asked for.
+    pub(crate) fn stores(&self) -> Vec<StoreKey> {
+        self.kinds.iter().flatten().map(KindQueue::store).collect()
+    }
+
+    /// The store of a kind that is asked for, and since when it is.
+    pub(crate) fn stay(&self, gvk: &GroupVersionKind) -> Option<(StoreKey, Epoch)> {
+        self.kind(gvk).map(|kind| (kind.store(), kind.epoch))
     }
 
     pub(crate) fn epoch(&self, gvk: &GroupVersionKind) -> Option<Epoch> {
@@ -264,7 +276,11 @@ impl Backlog {
                 Content::Synced(slot) => {
                     self.unacknowledged = true;
                     let kind = self.queue(slot)?;
-                    (kind.synced_at, kind.snapshot) = (None, Snapshot::Delivered);
+                    kind.synced_at = None;
+                    // The end of a later list, in an ordered backlog, takes nothing back.
+                    if kind.snapshot == Snapshot::Queued {
+                        kind.snapshot = Snapshot::Delivered;
+                    }
                     (slot, EventKind::Synced)
                 }
                 Content::Lagged(slot) => {
@@ -272,7 +288,8 @@ impl Backlog {
                     (slot, EventKind::Lagged)
                 }
             };
-            return Some(WatchEvent { gvk: Arc::clone(&self.queue(slot)?.gvk), kind });
+            let KindQueue { gvk, epoch, .. } = self.queue(slot)?;
+            return Some(WatchEvent { gvk: Arc::clone(gvk), kind, epoch: epoch.0 });
         }
     }
 
@@ -312,6 +329,10 @@ impl KindQueue {
             synced_at: None,
             snapshot: Snapshot::Queued,
         }
+    }
+
+    fn store(&self) -> StoreKey {
+        StoreKey::new(&self.gvk, &self.scope)
     }
 
     /// The item of an object at `at` is taken.

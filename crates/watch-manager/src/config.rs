@@ -8,21 +8,24 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct Config {
     /// Requests for discovery and lists that are in flight at the same time, and, counted separately, requests
-    /// that open a watch. A request that is not answered within five seconds gives its place to the next. Default
-    /// 16.
+    /// that open a watch. A request that is not answered within five seconds gives its place to the next; one place in
+    /// eight goes to the request that came last, and changes hands after a second. Default 16.
     pub max_concurrent_starts: usize,
     /// Objects per page of a list. Default 500.
     pub page_size: u32,
-    /// Deadline of each request: discovery, a page of a list, the opening of a watch. Default 30 s.
+    /// Deadline of each request, from the moment at which it is sent: discovery, a page of a list, the opening of a watch. A
+    /// kind that was ready and is not watched for this long is `Stale`, also while its request waits for others. Default 30 s.
     pub request_timeout: Duration,
     /// Time after which the server closes a watch, which is then renewed. Default 290 s, under the five minutes
-    /// after which many proxies cut connections.
+    /// after which many proxies cut connections. A kind whose version is left to the server is discovered again at least
+    /// as often.
     pub watch_timeout: Duration,
     /// Read deadline of a watch. A watch without an event or a bookmark for this long is closed and opened again.
     /// An API server sends a bookmark about every minute, so this also detects a half-open connection. A server
     /// that sends no bookmarks costs one request per `idle_timeout` and kind. Default 75 s.
     pub idle_timeout: Duration,
-    /// Delays after a failed request or a broken watch. Default 0.8 s to 5 s.
+    /// Delays after a failed request or a broken watch. Those before a list that follows a watch that the server
+    /// rejected grow to 30 s. Default 0.8 s to 5 s.
     pub retry: Delays,
     /// Delays between discovery requests for a kind that is not served. Default 1 s to 30 s.
     pub discovery: Delays,

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kube::core::GroupVersionKind;
 use tokio::sync::Notify;
 
+use crate::backlog::Backlog;
 use crate::error::Error;
-use crate::intents::{Gvk, RegistrarId, sort_key};
+use crate::intents::{RegistrarId, StoreKey, sort_key};
 use crate::queue::EventQueue;
 use crate::store::Stores;
 use crate::telemetry;
@@ -96,7 +97,7 @@ impl Control {
 
     /// Only a kind that is asked for has use for the hint.
     pub(crate) fn hint(&self, gvk: &GroupVersionKind) {
-        if self.stores.get(gvk).is_some() {
+        if !self.stores.of_kind(gvk).is_empty() {
             self.lock().requests.hints.insert(gvk.clone());
             self.notify.notify_one();
         }
@@ -118,14 +119,16 @@ impl Control {
     }
 
     /// The kinds that registrars ask for.
-    pub(crate) fn intended(&self) -> Vec<Gvk> {
-        let queues = self.registrars();
-        let kinds = queues
-            .iter()
-            .flat_map(|(_, queue)| queue.look(|backlog| backlog.kinds().cloned().collect::<Vec<_>>()));
-        let mut kinds: Vec<_> = kinds.collect::<HashSet<_>>().into_iter().collect();
+    pub(crate) fn intended(&self) -> Vec<GroupVersionKind> {
+        let kinds: HashSet<_> = self.intended_stores().into_iter().map(|store| store.gvk).collect();
+        let mut kinds: Vec<_> = kinds.into_iter().map(|gvk| (*gvk).clone()).collect();
         kinds.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         kinds
+    }
+
+    /// The stores of what registrars ask for.
+    fn intended_stores(&self) -> HashSet<StoreKey> {
+        self.registrars().iter().flat_map(|(_, queue)| queue.look(Backlog::stores)).collect()
     }
 }
 
@@ -148,11 +151,11 @@ impl Control {
 
     /// Closes the stores of kinds that were removed before the driver saw them. A store of a kind that is asked
     /// for in this moment is kept.
-    pub(crate) fn prune(&self, runs: impl Fn(&Gvk) -> bool) {
-        let intended: HashSet<_> = self.intended().into_iter().collect();
+    pub(crate) fn prune(&self, runs: impl Fn(&StoreKey) -> bool) {
+        let intended = self.intended_stores();
         let state = self.lock();
         if state.requests.changed.is_empty() {
-            self.stores.retain(|gvk| runs(gvk) || intended.contains(gvk));
+            self.stores.retain(|store| runs(store) || intended.contains(store));
         }
     }
 
@@ -165,7 +168,7 @@ impl Control {
         for queue in queues {
             queue.finish();
         }
-        self.stores.retain(|_| false);
+        self.stores.end();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -24,10 +24,10 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::{ApiResource, DynamicResourceScope, GroupVersionKind, TypeMeta};
@@ -38,8 +38,9 @@ use kube::runtime::watcher::Event;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::event::{EventKind, WatchEvent};
+use crate::event::WatchEvent;
 use crate::object::WatchedObject;
+use crate::stream::runtime::{Translator, parse};
 
 /// A watched object as a `kube::Resource`. Holds its identity and shares the rest with the manager's store.
 #[derive(Debug, Clone)]
@@ -118,7 +119,8 @@ impl Resource for SharedObject {
 
 /// The input of `Controller::for_shared_stream_with`, from the events of a registrar with one kind.
 ///
-/// A deleted object triggers no reconciliation, as with kube's own streams: it is removed from the store.
+/// A deleted object triggers no reconciliation, as with kube's own streams: it is removed from the store. When the kind
+/// is removed and added again, or asked for in another scope, the store is replaced by the new snapshot.
 pub fn shared_stream(
     events: impl Stream<Item = WatchEvent>,
     resource: ApiResource,
@@ -126,38 +128,17 @@ pub fn shared_stream(
     let mut writer = Writer::new(resource);
     let store = writer.as_reader();
     writer.apply_watcher_event(&Event::Init);
-    // Objects deleted while the snapshot is delivered: the store replaces its contents at the end of it.
-    let mut init = Some(HashMap::new());
-    let triggers = events.filter_map(move |event| {
-        let mut trigger = None;
-        match (event.kind, &mut init) {
-            (EventKind::Applied(object), init) => {
-                let shared = SharedObject::new(&object);
-                trigger = Some(Arc::new(shared.clone()));
-                let event = match init {
-                    Some(deleted) => {
-                        deleted.remove(object.key());
-                        Event::InitApply(shared)
-                    }
-                    None => Event::Apply(shared),
-                };
-                writer.apply_watcher_event(&event);
+    let mut translator = Translator::default();
+    let triggers = events.flat_map(move |event| {
+        let mut triggers = Vec::new();
+        for event in translator.translate(event) {
+            let Ok(event) = parse(event, |object, _| Ok::<_, Infallible>(SharedObject::new(object)));
+            writer.apply_watcher_event(&event);
+            if let Event::InitApply(object) | Event::Apply(object) = event {
+                triggers.push(Arc::new(object));
             }
-            (EventKind::Deleted(object), Some(deleted)) => {
-                deleted.insert(object.key().clone(), SharedObject::new(&object));
-            }
-            (EventKind::Deleted(object), None) => {
-                writer.apply_watcher_event(&Event::Delete(SharedObject::new(&object)));
-            }
-            (EventKind::Synced, Some(_)) => {
-                writer.apply_watcher_event(&Event::InitDone);
-                for (_, object) in init.take().unwrap_or_default() {
-                    writer.apply_watcher_event(&Event::Delete(object));
-                }
-            }
-            (EventKind::Synced, None) | (EventKind::Status(_) | EventKind::Lagged, _) => {}
         }
-        std::future::ready(trigger)
+        stream::iter(triggers)
     });
     (triggers, store)
 }
@@ -170,42 +151,6 @@ pub fn reconcile_on<K: Lookup>(
 ) -> impl Stream<Item = ObjectRef<K>> {
     events.flat_map(move |event| {
         let references = event.kind.object().map(|object| map(object)).unwrap_or_default();
-        futures::stream::iter(references)
+        stream::iter(references)
     })
 }
-
-/// `docs/upstream/kube-owns-shared-stream-with.md`: this is refused because `owns_shared_stream_with` takes static kinds
-/// only. When it compiles, the test fails: remove the document and this item.
-///
-/// ```compile_fail
-/// # use std::sync::Arc;
-/// # use futures::stream;
-/// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube::core::{ApiResource, DynamicObject};
-/// # use kube::runtime::Controller;
-/// fn owns(controller: Controller<ConfigMap>, resource: ApiResource) -> Controller<ConfigMap> {
-///     controller.owns_shared_stream_with(stream::empty::<Arc<DynamicObject>>(), resource)
-/// }
-/// ```
-///
-/// The same with a static kind, and with its sibling for watched objects, compiles:
-///
-/// ```
-/// # use std::sync::Arc;
-/// # use futures::stream;
-/// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-/// # use kube::core::{ApiResource, DynamicObject};
-/// # use kube::runtime::Controller;
-/// # use kube::runtime::reflector::ObjectRef;
-/// fn owns(controller: Controller<ConfigMap>, resource: ApiResource) -> Controller<ConfigMap> {
-///     controller
-///         .owns_shared_stream_with(stream::empty::<Arc<Secret>>(), ())
-///         .watches_shared_stream_with(
-///             stream::empty::<Arc<DynamicObject>>(),
-///             |_| None::<ObjectRef<ConfigMap>>,
-///             resource,
-///         )
-/// }
-/// ```
-#[cfg(doctest)]
-struct OwnsSharedStreamWith;

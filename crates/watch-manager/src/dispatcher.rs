@@ -3,6 +3,7 @@
 //! that its tests can walk through every interleaving; `manager` runs it.
 
 mod kind;
+mod watch;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::Instant;
 
 use self::kind::Kind;
 use crate::event::GvkStatus;
-use crate::intents::{Gvk, Intents, RegistrarId, Stay};
+use crate::intents::{Gvk, Intents, RegistrarId, Stay, StoreKey};
 use crate::interest::{Part, Selection};
 use crate::object::WatchedObject;
 use crate::queue::EventQueue;
@@ -20,17 +21,18 @@ use crate::store::Stores;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Incarnation(pub(crate) u64);
 
-/// One watch: a kind, in all namespaces or in one.
+/// One watch: a kind, or the objects that a field selector selects, in all namespaces or in one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct WatchId {
     pub(crate) gvk: Gvk,
+    pub(crate) fields: Option<Arc<str>>,
     pub(crate) part: Part,
 }
 
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     intents: Intents,
-    kinds: HashMap<Gvk, Kind>,
+    kinds: HashMap<StoreKey, Kind>,
     queues: HashMap<RegistrarId, Arc<EventQueue>>,
     stores: Arc<Stores>,
     counter: u64,
@@ -48,7 +50,7 @@ pub(crate) enum Command {
     /// A watch made a step.
     Step(WatchId, Incarnation, Step),
     /// The linger time of a kind is over.
-    Expire(Gvk, Incarnation),
+    Expire(StoreKey, Incarnation),
 }
 
 /// A report of one watch.
@@ -76,8 +78,32 @@ pub(crate) enum Step {
 pub(crate) enum Effect {
     Start(WatchId, Incarnation, Selection),
     Stop(WatchId),
+    /// The watch tells of more objects than before: it lists them all again.
+    StartOver(WatchId),
     /// The kind has no registrars: send [`Command::Expire`] after the linger time.
-    Linger(Gvk, Incarnation),
+    Linger(StoreKey, Incarnation),
+}
+
+// === impl WatchId ===
+
+impl WatchId {
+    fn new(store: &StoreKey, part: Part) -> Self {
+        Self { gvk: Arc::clone(&store.gvk), fields: store.fields.clone(), part }
+    }
+
+    /// The store that it fills.
+    pub(crate) fn store(&self) -> StoreKey {
+        StoreKey { gvk: Arc::clone(&self.gvk), fields: self.fields.clone() }
+    }
+}
+
+// === impl Step ===
+
+impl Step {
+    /// Whether it says that objects are there, or are not.
+    pub(crate) fn tells_of_objects(&self) -> bool {
+        matches!(self, Self::Listed(_) | Self::ListDone | Self::Applied(_) | Self::Deleted(_))
+    }
 }
 
 // === impl Dispatcher ===
@@ -107,73 +133,73 @@ impl Dispatcher {
                 effects
             }
             Command::Step(watch, incarnation, step) => {
-                if let Some(kind) = self.kinds.get_mut(&watch.gvk) {
-                    kind.step(now, &watch.part, incarnation, step);
-                }
-                Vec::new()
+                let kind = self.kinds.get_mut(&watch.store());
+                kind.map_or_else(Vec::new, |kind| {
+                    kind.step(now, &watch, incarnation, step, &mut self.counter)
+                })
             }
-            Command::Expire(gvk, token) => {
-                let expired = self.kinds.get(&gvk).is_some_and(|kind| kind.idle == Some(token));
-                if expired { self.stop(&gvk) } else { Vec::new() }
+            Command::Expire(store, token) => {
+                let expired = self.kinds.get(&store).is_some_and(|kind| kind.idle == Some(token));
+                if expired { self.stop(&store) } else { Vec::new() }
             }
         }
     }
 
-    pub(crate) fn contains(&self, gvk: &Gvk) -> bool {
-        self.kinds.contains_key(gvk)
+    pub(crate) fn contains(&self, store: &StoreKey) -> bool {
+        self.kinds.contains_key(store)
     }
 
     /// The kinds that wait for the end of their linger time.
-    pub(crate) fn idle(&self) -> Vec<(Gvk, Incarnation)> {
-        self.kinds.iter().filter_map(|(gvk, kind)| Some((Arc::clone(gvk), kind.idle?))).collect()
+    pub(crate) fn idle(&self) -> Vec<(StoreKey, Incarnation)> {
+        self.kinds.iter().filter_map(|(store, kind)| Some((store.clone(), kind.idle?))).collect()
     }
 
     fn assign(&mut self, now: Instant, id: RegistrarId, intents: HashMap<Gvk, Stay>) -> Vec<Effect> {
         let difference = self.intents.assign(id, intents);
-        for gvk in &difference.left {
-            if let Some(kind) = self.kinds.get_mut(gvk) {
+        for store in &difference.left {
+            if let Some(kind) = self.kinds.get_mut(store) {
                 kind.leave(id);
             }
         }
         let mut effects = Vec::new();
-        let joins: Vec<_> = difference.joined.iter().map(|(gvk, _)| Arc::clone(gvk)).collect();
-        for (gvk, stay) in difference.joined {
-            effects.extend(self.join(now, id, gvk, stay));
+        let joins: Vec<_> = difference.joined.iter().map(|(gvk, stay)| stay.store(gvk)).collect();
+        for ((_, stay), store) in difference.joined.into_iter().zip(&joins) {
+            effects.extend(self.join(now, id, store, stay));
         }
-        for gvk in difference.left.iter().filter(|gvk| !joins.contains(gvk)) {
-            effects.extend(self.left(now, gvk));
+        for store in difference.left.iter().filter(|store| !joins.contains(store)) {
+            effects.extend(self.left(store));
         }
         effects
     }
 
-    fn join(&mut self, now: Instant, id: RegistrarId, gvk: Gvk, stay: Stay) -> Vec<Effect> {
+    fn join(&mut self, now: Instant, id: RegistrarId, store: &StoreKey, stay: Stay) -> Vec<Effect> {
         let Some(queue) = self.queues.get(&id).map(Arc::clone) else { return Vec::new() };
         let stores = &self.stores;
-        let kind = self.kinds.entry(Arc::clone(&gvk)).or_insert_with(|| Kind::new(stores.open(&gvk)));
+        let kind = self.kinds.entry(store.clone()).or_insert_with(|| Kind::new(stores.open(store)));
         kind.join(id, queue, stay);
-        let effects = kind.reconcile(now, &gvk, &mut self.counter);
+        let effects = kind.reconcile(store, &mut self.counter);
         kind.replay(now, id);
         effects
     }
 
     /// The last registrar may have left the kind.
-    fn left(&mut self, now: Instant, gvk: &Gvk) -> Vec<Effect> {
-        let Some(kind) = self.kinds.get_mut(gvk) else { return Vec::new() };
+    fn left(&mut self, store: &StoreKey) -> Vec<Effect> {
+        let Some(kind) = self.kinds.get_mut(store) else { return Vec::new() };
         if !kind.is_empty() {
-            return kind.reconcile(now, gvk, &mut self.counter);
+            return kind.reconcile(store, &mut self.counter);
         }
         if !self.linger {
-            return self.stop(gvk);
+            return self.stop(store);
         }
         self.counter = self.counter.wrapping_add(1);
         kind.idle = Some(Incarnation(self.counter));
-        vec![Effect::Linger(Arc::clone(gvk), Incarnation(self.counter))]
+        vec![Effect::Linger(store.clone(), Incarnation(self.counter))]
     }
 
-    fn stop(&mut self, gvk: &Gvk) -> Vec<Effect> {
-        self.stores.close(gvk);
-        let parts = self.kinds.remove(gvk).into_iter().flat_map(Kind::into_parts);
-        parts.map(|part| Effect::Stop(WatchId { gvk: Arc::clone(gvk), part })).collect()
+    fn stop(&mut self, store: &StoreKey) -> Vec<Effect> {
+        self.stores.close(store);
+        let parts = self.kinds.remove(store).into_iter().flat_map(Kind::into_parts);
+        parts.map(|part| Effect::Stop(WatchId::new(store, part))).collect()
     }
 }
 

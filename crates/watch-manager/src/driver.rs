@@ -7,18 +7,17 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::{AbortHandle, Abortable, BoxStream, FuturesUnordered, SelectAll};
 use futures::{FutureExt, StreamExt, stream};
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tracing::Instrument;
 
 use crate::control::{Control, Requests};
 use crate::definitions::Definitions;
 use crate::dispatcher::{Command, Dispatcher, Effect, Incarnation, Step, WatchId};
-use crate::intents::Gvk;
+use crate::intents::StoreKey;
 use crate::interest::Selection;
 use crate::object::{Decoder, Transform};
 use crate::telemetry;
-use crate::watcher::{Machine, Shared, Watcher};
+use crate::watcher::{Calls, Machine, Shared, Watcher};
 
 type Steps = Abortable<BoxStream<'static, (WatchId, Incarnation, Step)>>;
 
@@ -30,7 +29,7 @@ pub(crate) struct Run {
     watches: SelectAll<Steps>,
     running: HashMap<WatchId, Running>,
     /// Kinds whose linger time runs.
-    lingering: FuturesUnordered<BoxFuture<'static, (Gvk, Incarnation)>>,
+    lingering: FuturesUnordered<BoxFuture<'static, (StoreKey, Incarnation)>>,
     definitions: Definitions,
     counted: telemetry::Kinds,
     /// Last, so that the watches are gone when the streams end.
@@ -39,7 +38,7 @@ pub(crate) struct Run {
 
 struct Running {
     stop: AbortHandle,
-    hint: Arc<Notify>,
+    calls: Arc<Calls>,
     /// When it started; `None` after the first complete list.
     begun: Option<Instant>,
 }
@@ -87,7 +86,7 @@ impl Run {
                     }
                     self.grant(requests);
                 }
-                Some((gvk, token)) = self.lingering.next() => self.command(Command::Expire(gvk, token)),
+                Some((store, token)) = self.lingering.next() => self.command(Command::Expire(store, token)),
                 Some(event) = definitions.next() => {
                     if let Some(group) = Definitions::group(&event) {
                         self.hint(|watch| watch.gvk.group == group);
@@ -109,12 +108,12 @@ impl Run {
         }
         self.hint(|watch| requests.hints.contains(&*watch.gvk));
         if requests.flush {
-            for (gvk, token) in self.dispatcher.idle() {
-                self.command(Command::Expire(gvk, token));
+            for (store, token) in self.dispatcher.idle() {
+                self.command(Command::Expire(store, token));
             }
         }
         let control = &self.closing.control;
-        control.prune(|gvk| self.dispatcher.contains(gvk));
+        control.prune(|store| self.dispatcher.contains(store));
         self.counted.set(self.running.len(), || control.intended().len());
     }
 
@@ -141,7 +140,7 @@ impl Run {
     /// Discovers the kinds that `is_meant` accepts at once.
     fn hint(&self, is_meant: impl Fn(&WatchId) -> bool) {
         for (_, running) in self.running.iter().filter(|(watch, _)| is_meant(watch)) {
-            running.hint.notify_one();
+            running.calls.hint.notify_one();
         }
     }
 
@@ -155,8 +154,13 @@ impl Run {
                         telemetry::stopped(&watch.gvk);
                     }
                 }
-                Effect::Linger(gvk, token) => {
-                    let expired = sleep(self.shared.config.linger).map(move |()| (gvk, token));
+                Effect::StartOver(watch) => {
+                    if let Some(running) = self.running.get(&watch) {
+                        running.calls.start_over.notify_one();
+                    }
+                }
+                Effect::Linger(store, token) => {
+                    let expired = sleep(self.shared.config.linger).map(move |()| (store, token));
                     self.lingering.push(expired.boxed());
                 }
             }
@@ -165,18 +169,19 @@ impl Run {
 
     fn start(&mut self, watch: WatchId, incarnation: Incarnation, selection: Selection) {
         telemetry::started(&watch.gvk);
-        let (config, hint) = (Arc::clone(&self.shared.config), Arc::new(Notify::new()));
+        let (config, calls) = (Arc::clone(&self.shared.config), Arc::<Calls>::default());
         let decoder = Decoder::new(Arc::clone(&watch.gvk), &config, self.transform.clone());
         let machine = Machine::new(config, decoder, watch.part.clone(), selection);
         let watcher = Watcher::new(
             self.shared.clone(),
             watch.clone(),
             machine,
-            Arc::clone(&hint),
+            Arc::clone(&calls),
             incarnation.spread(),
         );
         let gvk = &watch.gvk;
         let span = tracing::info_span!("watch", group = %gvk.group, version = %gvk.version, kind = %gvk.kind,
+            fields = watch.fields.as_deref(),
             namespace = watch.part.as_deref(), incarnation = incarnation.0);
         let id = watch.clone();
         let steps = stream::unfold(watcher, move |mut watcher| {
@@ -189,7 +194,7 @@ impl Run {
         });
         let (steps, stop) = stream::abortable(steps.boxed());
         self.watches.push(steps);
-        self.running.insert(watch, Running { stop, hint, begun: Some(Instant::now()) });
+        self.running.insert(watch, Running { stop, calls, begun: Some(Instant::now()) });
     }
 }
 

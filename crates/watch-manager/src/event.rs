@@ -17,6 +17,10 @@ pub struct WatchEvent {
     pub gvk: Arc<GroupVersionKind>,
     /// The change.
     pub kind: EventKind,
+    /// The stay of the kind among the registrar's kinds. Another number than in the event before means that the kind was
+    /// removed and added again, or asked for in another scope: a new snapshot begins, and what is known of its objects
+    /// from before is void.
+    pub epoch: u64,
 }
 
 /// The change of a kind.
@@ -32,7 +36,9 @@ pub enum EventKind {
     /// delivered as [`Applied`](Self::Applied). A new object of the same name is a delete and an apply.
     Deleted(Arc<WatchedObject>),
     /// Every object that existed when the kind was listed has been delivered. Once after the kind was
-    /// asked for, and once more whenever the kind ceased to be served and came back.
+    /// asked for, and once more whenever the kind ceased to be served and came back. An
+    /// [ordered](crate::WatchManager::ordered_registrar) registrar is given it after every list, because what happened
+    /// before a list was perhaps not delivered step by step.
     Synced,
     /// The watch changed state.
     Status(GvkStatus),
@@ -112,9 +118,9 @@ pub enum Verb {
 // === impl WatchEvent ===
 
 impl WatchEvent {
-    /// Makes an event, for tests of code that consumes events.
+    /// Makes an event of epoch 0, for tests of code that consumes events.
     pub fn new(gvk: impl Into<Arc<GroupVersionKind>>, kind: EventKind) -> Self {
-        Self { gvk: gvk.into(), kind }
+        Self { gvk: gvk.into(), kind, epoch: 0 }
     }
 }
 

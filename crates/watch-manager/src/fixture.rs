@@ -21,8 +21,11 @@ pub(crate) fn object(gvk: &Gvk, name: &str, uid: u64, version: u64) -> Arc<Watch
 
 /// The text of such an object.
 pub(crate) fn raw(name: &str, uid: u64, version: u64) -> Box<RawValue> {
-    to_raw_value(
-        &json!({"metadata": {"name": name, "uid": uid.to_string(), "resourceVersion": version.to_string()}}),
-    )
-    .unwrap()
+    raw_in(None, name, uid, version)
+}
+
+pub(crate) fn raw_in(namespace: Option<&str>, name: &str, uid: u64, version: u64) -> Box<RawValue> {
+    let (uid, version) = (uid.to_string(), version.to_string());
+    let metadata = json!({"name": name, "namespace": namespace, "uid": uid, "resourceVersion": version});
+    to_raw_value(&json!({"metadata": metadata})).unwrap()
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::error::NotReady;
 use crate::event::GvkStatus;
-use crate::intents::{Epoch, Gvk};
+use crate::intents::{Epoch, StoreKey};
 use crate::queue::EventQueue;
 use crate::store::{StoreHandle, Stores};
 
@@ -20,7 +20,7 @@ use crate::store::{StoreHandle, Stores};
 #[must_use = "a kind that is not served or forbidden is not an error of the call: wait until it is ready, or discard the handle with `let _ =`"]
 #[derive(Clone)]
 pub struct WatchHandle {
-    gvk: Gvk,
+    key: StoreKey,
     epoch: Epoch,
     queue: Arc<EventQueue>,
     stores: Arc<Stores>,
@@ -31,26 +31,26 @@ pub struct WatchHandle {
 // === impl WatchHandle ===
 
 impl WatchHandle {
-    pub(crate) fn new(gvk: Gvk, epoch: Epoch, queue: Arc<EventQueue>, stores: Arc<Stores>) -> Self {
-        let store = stores.open(&gvk);
-        Self { gvk, epoch, queue, stores, store }
+    pub(crate) fn new(key: StoreKey, epoch: Epoch, queue: Arc<EventQueue>, stores: Arc<Stores>) -> Self {
+        let store = stores.open(&key);
+        Self { key, epoch, queue, stores, store }
     }
 
     /// The kind, as it was asked for.
     pub fn gvk(&self) -> &GroupVersionKind {
-        &self.gvk
+        &self.key.gvk
     }
 
     /// The state of the kind for this registrar; `None` if it was removed.
     pub fn status(&self) -> Option<GvkStatus> {
-        let stays = |backlog: &crate::backlog::Backlog| backlog.epoch(&self.gvk) == Some(self.epoch);
-        self.queue.look(|backlog| backlog.status(&self.gvk).filter(|_| stays(backlog)).cloned())
+        let stays = |backlog: &crate::backlog::Backlog| backlog.epoch(&self.key.gvk) == Some(self.epoch);
+        self.queue.look(|backlog| backlog.status(&self.key.gvk).filter(|_| stays(backlog)).cloned())
     }
 
-    /// The objects of the kind. The store exists as soon as the kind is asked for, empty at first; closed if no
-    /// registrar asks for the kind any more.
+    /// The objects of the kind, of those that the interest's field selector selects. The store exists as soon as the kind
+    /// is asked for, empty at first; closed if no registrar asks for it any more.
     pub fn store(&self) -> StoreHandle {
-        self.stores.get(&self.gvk).unwrap_or_else(|| self.store.clone())
+        self.stores.get(&self.key).unwrap_or_else(|| self.store.clone())
     }
 
     /// Waits until every object that existed when the kind was listed is queued for the registrar. A kind that is
@@ -60,7 +60,7 @@ impl WatchHandle {
     /// # Errors
     /// [`NotReady::Removed`] when the registrar removes the kind, [`NotReady::ShutDown`] when the driver ends.
     pub async fn ready(&self) -> Result<(), NotReady> {
-        self.queue.wait_synced(&self.gvk, self.epoch).await
+        self.queue.wait_synced(&self.key.gvk, self.epoch).await
     }
 
     /// Waits until the registrar's consumer has worked through the snapshot: it was given every object and
@@ -71,7 +71,7 @@ impl WatchHandle {
     /// # Errors
     /// As [`ready`](Self::ready).
     pub async fn consumed(&self) -> Result<(), NotReady> {
-        self.queue.wait_consumed(&self.gvk, self.epoch).await
+        self.queue.wait_consumed(&self.key.gvk, self.epoch).await
     }
 
     /// [`ready`](Self::ready) with a deadline.
@@ -81,13 +81,13 @@ impl WatchHandle {
     pub async fn ready_within(&self, limit: Duration) -> Result<(), NotReady> {
         timeout(limit, self.ready()).await.unwrap_or_else(|_| {
             let status = self.status().unwrap_or_default();
-            Err(NotReady::TimedOut { kind: self.gvk.kind.clone(), status })
+            Err(NotReady::TimedOut { kind: self.key.gvk.kind.clone(), status })
         })
     }
 }
 
 impl fmt::Debug for WatchHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchHandle").field("gvk", &self.gvk).finish_non_exhaustive()
+        f.debug_struct("WatchHandle").field("gvk", &self.key.gvk).finish_non_exhaustive()
     }
 }

@@ -20,6 +20,17 @@ pub(crate) struct RegistrarId(pub(crate) u64);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Epoch(pub(crate) u64);
 
+/// The objects that share a store and its watches: those of a kind, or those of them that one field selector selects.
+///
+/// Only the server evaluates field selectors, and it grants access to single objects by them. So registrars with other
+/// field selectors, or with none, have other watches: what one asks for decides neither what another may see, nor what
+/// the other's selector matches.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct StoreKey {
+    pub(crate) gvk: Gvk,
+    pub(crate) fields: Option<Arc<str>>,
+}
+
 /// One stay and its place in the registrar's backlog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stay {
@@ -37,7 +48,7 @@ pub(crate) struct Intents {
 /// The difference between a registrar's old and new intents, sorted by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Difference {
-    pub(crate) left: Vec<Gvk>,
+    pub(crate) left: Vec<StoreKey>,
     pub(crate) joined: Vec<(Gvk, Stay)>,
 }
 
@@ -47,12 +58,29 @@ impl Intents {
     /// Replaces the intents of `id`. A stay in both the old and the new intents is not part of the difference.
     pub(crate) fn assign(&mut self, id: RegistrarId, desired: HashMap<Gvk, Stay>) -> Difference {
         let current = self.by_registrar.remove(&id).unwrap_or_default();
-        let left = missing(&current, &desired).into_iter().map(|(gvk, _)| gvk).collect();
+        let left = missing(&current, &desired).into_iter().map(|(gvk, stay)| stay.store(&gvk)).collect();
         let difference = Difference { left, joined: missing(&desired, &current) };
         if !desired.is_empty() {
             self.by_registrar.insert(id, desired);
         }
         difference
+    }
+}
+
+// === impl StoreKey ===
+
+impl StoreKey {
+    pub(crate) fn new(gvk: &Gvk, scope: &Scope) -> Self {
+        Self { gvk: Arc::clone(gvk), fields: scope.fields().map(Arc::from) }
+    }
+}
+
+// === impl Stay ===
+
+impl Stay {
+    /// The store of its objects.
+    pub(crate) fn store(&self, gvk: &Gvk) -> StoreKey {
+        StoreKey::new(gvk, &self.scope)
     }
 }
 

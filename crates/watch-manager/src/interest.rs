@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::core::{GroupVersionKind, Selector, SelectorExt};
+use kube::core::{Expression, GroupVersionKind, Selector};
 
 use crate::object::WatchedObject;
 
@@ -29,9 +29,12 @@ pub struct Interest {
 /// Registrars of one kind share one store. Where their scopes differ, the watch requests the union, and each
 /// registrar receives its own part of it:
 ///
-/// - all namespaces and some namespaces: one watch of all namespaces;
+/// - different field selectors, or one and none: a store and a watch for each selector, because the server grants
+///   access by field selectors, and knows the defaults of absent fields;
+/// - all namespaces and some namespaces: one watch of all namespaces; while the client may not watch all, one more for
+///   each of the namespaces that were asked for;
 /// - only lists of namespaces: one watch per namespace, so that namespaced RBAC suffices;
-/// - different label or field selectors: a watch without that selector, filtered by the client;
+/// - different label selectors: a watch without one, filtered by the client;
 /// - metadata only and complete objects: complete objects for both.
 ///
 /// When the union changes, the kind is listed again in the new scope. Registrars whose own scope did not change
@@ -61,16 +64,7 @@ pub(crate) type Part = Option<Box<str>>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Filter {
     namespaces: Option<BTreeSet<Box<str>>>,
-    labels: Option<Selector>,
-    fields: Vec<FieldTest>,
-}
-
-/// `path=value` or `path!=value` of a field selector.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct FieldTest {
-    pointer: String,
-    equal: bool,
-    value: String,
+    labels: Vec<Expression>,
 }
 
 // === impl Interest ===
@@ -103,15 +97,16 @@ impl Interest {
 
     /// Only objects with these fields, in the API server's syntax (`spec.nodeName=node-1,status.phase!=Failed`).
     ///
-    /// If registrars of a kind have different field selectors, the client compares the JSON text of the fields.
-    /// Fields that the server computes, such as `source` of an Event, match nothing then.
+    /// The server selects, always: registrars with the same selector share a watch and a store, others have their own.
+    /// A Role with `resourceNames` suffices for `metadata.name=settings`, whatever other registrars ask for.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
-        self.scope.selection.fields = Some(selector.into().into_boxed_str()).filter(|text| !text.is_empty());
+        self.scope.selection.fields =
+            Some(selector.into()).filter(|text| !text.is_empty()).map(String::into_boxed_str);
         self
     }
 
-    /// Only metadata: about a tenth of the memory. Another registrar that asks for complete objects of the kind
-    /// makes them complete for both.
+    /// Only metadata: about a tenth of the memory. Another registrar that asks for complete objects with the same field
+    /// selector makes them complete for both.
     pub fn metadata_only(mut self) -> Self {
         self.scope.selection.metadata_only = true;
         self
@@ -141,11 +136,19 @@ impl From<GroupVersionKind> for Interest {
 // === impl Scope ===
 
 impl Scope {
-    /// The watches that a union of scopes needs, and what each requests.
-    pub(crate) fn union<'a>(scopes: impl Iterator<Item = &'a Self> + Clone) -> BTreeMap<Part, Selection> {
+    /// The watches that a union of scopes needs, and what each requests. If a watch of all namespaces is `refused`,
+    /// the namespaces that were asked for by name have watches beside it, all with the same selection.
+    pub(crate) fn union<'a>(
+        scopes: impl Iterator<Item = &'a Self> + Clone,
+        refused: bool,
+    ) -> BTreeMap<Part, Selection> {
         if scopes.clone().any(|scope| scope.namespaces.is_none()) {
-            let merged = scopes.map(|scope| &scope.selection).fold(None, Selection::merge);
-            return merged.map(|selection| (None, selection)).into_iter().collect();
+            let named =
+                scopes.clone().filter(|_| refused).flat_map(|scope| scope.namespaces.iter().flatten());
+            let parts = named.cloned().map(Some).chain([None]);
+            let merged =
+                scopes.map(|scope| &scope.selection).fold(None, Selection::merge).unwrap_or_default();
+            return parts.map(|part| (part, merged.clone())).collect();
         }
         let mut parts: BTreeMap<Part, Selection> = BTreeMap::new();
         for scope in scopes {
@@ -158,47 +161,40 @@ impl Scope {
         parts
     }
 
-    /// Whether the watch of `part` brings objects of this scope.
-    pub(crate) fn uses(&self, part: &Part) -> bool {
+    /// Whether this scope depends on the watch of `part`. Where namespaces are `apart`, each has a watch beside that of
+    /// all.
+    pub(crate) fn uses(&self, part: &Part, apart: bool) -> bool {
         match (&self.namespaces, part) {
-            (_, None) | (None, _) => true,
+            (None, _) => true,
+            (Some(_), None) => !apart,
             (Some(namespaces), Some(part)) => namespaces.contains(part),
         }
+    }
+
+    pub(crate) fn fields(&self) -> Option<&str> {
+        self.selection.fields.as_deref()
     }
 
     pub(crate) fn accepts_metadata(&self) -> bool {
         self.selection.metadata_only
     }
 
-    /// The test that separates this scope from the union; `None` if it is all objects. Fields that the server
-    /// filters already are not tested again.
-    pub(crate) fn filter(&self, union: &BTreeMap<Part, Selection>) -> Option<Filter> {
-        let mut parts = union.iter().filter(|(part, _)| self.uses(part));
-        let served = parts.all(|(_, selection)| selection.fields == self.selection.fields);
-        let fields =
-            self.selection.fields.as_deref().filter(|_| !served).map(parse_fields).unwrap_or_default();
-        let labels = Some(&self.selection.labels).filter(|labels| !labels.selects_all()).cloned();
-        let filter = Filter { namespaces: self.namespaces.clone(), labels, fields };
-        (filter.namespaces.is_some() || filter.labels.is_some() || !filter.fields.is_empty())
-            .then_some(filter)
+    /// The test that separates this scope from the union; `None` if it is all objects.
+    pub(crate) fn filter(&self) -> Option<Filter> {
+        let labels = self.selection.labels.clone().into_iter().collect();
+        let filter = Filter { namespaces: self.namespaces.clone(), labels };
+        (filter.namespaces.is_some() || !filter.labels.is_empty()).then_some(filter)
     }
 }
 
 // === impl Selection ===
 
 impl Selection {
-    pub(crate) fn fields(&self) -> Option<&str> {
-        self.fields.as_deref()
-    }
-
-    /// The narrowest selection that contains both.
+    /// The narrowest selection that contains both, of the same field selector.
     fn merge(merged: Option<Self>, other: &Self) -> Option<Self> {
         let Some(mut merged) = merged else { return Some(other.clone()) };
         if merged.labels != other.labels {
             merged.labels = Selector::default();
-        }
-        if merged.fields != other.fields {
-            merged.fields = None;
         }
         merged.metadata_only &= other.metadata_only;
         Some(merged)
@@ -208,63 +204,19 @@ impl Selection {
 // === impl Filter ===
 
 impl Filter {
-    /// The test of a field selector.
-    pub(crate) fn fields(selector: &str) -> Self {
-        Self { namespaces: None, labels: None, fields: parse_fields(selector) }
-    }
-
-    /// Whether an object is in the scope. Parses the labels, and the object only for field tests.
+    /// Whether an object is in the scope. Reads the labels in its text.
     pub(crate) fn accepts(&self, object: &WatchedObject) -> bool {
-        self.accepts_namespace(object) && self.accepts_labels(object) && self.accepts_fields(object)
+        self.accepts_namespace(object) && (self.labels.is_empty() || object.satisfies(&self.labels))
     }
 
     fn accepts_namespace(&self, object: &WatchedObject) -> bool {
         let Some(namespaces) = &self.namespaces else { return true };
         object.namespace().is_some_and(|namespace| namespaces.contains(namespace))
     }
-
-    fn accepts_labels(&self, object: &WatchedObject) -> bool {
-        let Some(selector) = &self.labels else { return true };
-        let labels = object.labels().into_iter();
-        selector.matches(&labels.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
-    }
-
-    fn accepts_fields(&self, object: &WatchedObject) -> bool {
-        if self.fields.is_empty() {
-            return true;
-        }
-        object.to_value().is_ok_and(|value| self.fields.iter().all(|test| test.accepts(&value)))
-    }
-}
-
-impl FieldTest {
-    /// A missing field is an empty string, as for the API server.
-    fn accepts(&self, object: &serde_json::Value) -> bool {
-        let found = match object.pointer(&self.pointer) {
-            None | Some(serde_json::Value::Null) => String::new(),
-            Some(serde_json::Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-        };
-        (found == self.value) == self.equal
-    }
-}
-
-/// `a.b=c,d!=e` as tests of `/a/b` and `/d`.
-fn parse_fields(selector: &str) -> Vec<FieldTest> {
-    let terms = selector.split(',').filter_map(|term| {
-        let (path, value, equal) = match term.split_once("!=") {
-            Some((path, value)) => (path, value, false),
-            None => term.split_once("==").or_else(|| term.split_once('=')).map(|(p, v)| (p, v, true))?,
-        };
-        let pointer = format!("/{}", path.trim().replace('.', "/"));
-        Some(FieldTest { pointer, equal, value: value.trim().to_owned() })
-    });
-    terms.collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Expression;
     use serde_json::json;
 
     use super::*;
@@ -279,7 +231,11 @@ mod tests {
 
     /// The union in words: `namespace labels fields metadata`.
     fn union(interests: &[Interest]) -> Vec<String> {
-        let union = Scope::union(interests.iter().map(Interest::scope));
+        union_if(false, interests)
+    }
+
+    fn union_if(refused: bool, interests: &[Interest]) -> Vec<String> {
+        let union = Scope::union(interests.iter().map(Interest::scope), refused);
         let describe = |(part, selection): (&Part, &Selection)| {
             let Selection { labels, fields, metadata_only } = selection;
             let (part, fields) = (part.as_deref().unwrap_or("*"), fields.as_deref().unwrap_or("-"));
@@ -292,16 +248,19 @@ mod tests {
     fn equal_selectors_are_sent_and_different_ones_are_not() {
         assert_eq!(union(&[labelled("a"), labelled("a")]), ["* app=a - false"]);
         assert_eq!(union(&[labelled("a"), labelled("b")]), ["*  - false"]);
-        let (one, other) = (interest().fields("spec.nodeName=a"), interest().fields("spec.nodeName=b"));
-        assert_eq!(union(&[one.clone(), one.clone()]), ["*  spec.nodeName=a false"]);
-        assert_eq!(union(&[one, other]), ["*  - false"]);
+        let one = interest().fields("spec.nodeName=a").metadata_only();
+        assert_eq!(union(&[one.clone(), one.clone()]), ["*  spec.nodeName=a true"]);
+        assert_eq!(union(&[one, interest().fields("spec.nodeName=a")]), ["*  spec.nodeName=a false"]);
     }
 
     #[test]
     fn namespaces_have_a_watch_each_until_somebody_wants_all() {
         let (ab, bc) = (interest().namespaces(["a", "b"]), labelled("x").namespaces(["b", "c"]));
         assert_eq!(union(&[ab.clone(), bc.clone()]), ["a  - false", "b  - false", "c app=x - false"]);
-        assert_eq!(union(&[ab, bc, interest()]), ["*  - false"]);
+        assert_eq!(union_if(true, &[ab.clone(), bc.clone()]), union(&[ab.clone(), bc.clone()]));
+        assert_eq!(union(&[ab.clone(), bc.clone(), interest()]), ["*  - false"]);
+        let beside = ["*  - false", "a  - false", "b  - false", "c  - false"];
+        assert_eq!(union_if(true, &[ab, bc, interest()]), beside);
     }
 
     #[test]
@@ -317,20 +276,14 @@ mod tests {
         let pod = json!({"metadata": {"name": "p", "namespace": "a", "labels": {"app": "x"}},
             "spec": {"nodeName": "n", "priority": 3}});
         let pod = WatchedObject::from_value(&gvk, &pod).unwrap();
-        let accepts = |interest: Interest| {
-            let union = BTreeMap::from([(None, Selection::default())]);
-            interest.scope().filter(&union).is_none_or(|filter| filter.accepts(&pod))
-        };
+        let accepts =
+            |interest: Interest| interest.scope().filter().is_none_or(|filter| filter.accepts(&pod));
         for (interest, expected) in [
             (interest(), true),
             (interest().namespaces(["a"]), true),
             (interest().namespaces(["b"]), false),
             (labelled("x"), true),
             (labelled("y"), false),
-            (interest().fields("spec.nodeName=n"), true),
-            (interest().fields("spec.nodeName==n,spec.priority=3"), true),
-            (interest().fields("spec.nodeName!=n"), false),
-            (interest().fields("spec.missing="), true),
         ] {
             assert_eq!(accepts(interest.clone()), expected, "{interest:?}");
         }

@@ -78,6 +78,8 @@ pub mod stream;
 mod telemetry;
 #[cfg(any(test, feature = "test-util"))]
 pub mod testing;
+#[cfg(doctest)]
+mod upstream;
 mod watcher;
 
 pub use kube::core::GroupVersionKind;

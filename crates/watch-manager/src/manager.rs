@@ -82,7 +82,8 @@ impl WatchManager {
     /// replication. If more than `bound` of the queued changes of a kind have a later one of the same object behind
     /// them, the changes of each object are merged after all, and
     /// [`EventKind::Lagged`](crate::EventKind::Lagged) is delivered in front of them. No delete and no last state is
-    /// lost. Changes that the server itself leaves out, between two lists, are not seen.
+    /// lost. Changes that the server itself leaves out, between two lists, are not seen;
+    /// [`EventKind::Synced`](crate::EventKind::Synced) follows each list, not only the first.
     ///
     /// # Errors
     /// As [`registrar`](Self::registrar).
@@ -91,8 +92,11 @@ impl WatchManager {
     }
 
     /// The objects of a kind that some registrar asked for, from the moment it did. Reading never starts a watch.
+    ///
+    /// If the kind is only asked for with field selectors, these are the objects of the first selector in alphabetical
+    /// order; [`WatchHandle::store`](crate::WatchHandle::store) is the one of an interest.
     pub fn store(&self, gvk: &GroupVersionKind) -> Option<StoreHandle> {
-        self.control.stores().get(gvk)
+        self.control.stores().of_kind(gvk).into_iter().next()
     }
 
     /// The state of a kind that some registrar asked for.
@@ -107,7 +111,7 @@ impl WatchManager {
 
     /// The kinds that registrars ask for, sorted by group, version and kind.
     pub fn watched(&self) -> Vec<GroupVersionKind> {
-        self.control.intended().iter().map(|gvk| (**gvk).clone()).collect()
+        self.control.intended()
     }
 
     /// The registrars by name with their backlogs: a registrar that stopped reading has an old one.
@@ -120,8 +124,11 @@ impl WatchManager {
     #[cfg(feature = "metrics")]
     pub fn record_metrics(&self) {
         for gvk in self.watched() {
-            let size = self.store(&gvk).map(|store| store.size()).unwrap_or_default();
-            crate::telemetry::objects(&gvk, size);
+            let sizes = self.control.stores().of_kind(&gvk).into_iter().map(|store| store.size());
+            crate::telemetry::objects(
+                &gvk,
+                sizes.fold((0, 0), |(a, b), (c, d)| (a.saturating_add(c), b.saturating_add(d))),
+            );
         }
         let now = tokio::time::Instant::now().into_std();
         for (name, stats) in self.backlogs() {
@@ -130,7 +137,7 @@ impl WatchManager {
         }
     }
 
-    /// Waits until the stores of these kinds are synced. Cancel-safe.
+    /// Waits until the stores of these kinds are synced, those of their field selectors too. Cancel-safe.
     ///
     /// # Errors
     /// [`Error::Closed`] if no registrar asks for one of them, or the last one leaves it.
@@ -139,7 +146,13 @@ impl WatchManager {
         gvks: impl IntoIterator<Item = GroupVersionKind>,
     ) -> Result<(), Error> {
         for gvk in gvks {
-            self.store(&gvk).ok_or(Error::Closed)?.wait_until_ready().await?;
+            let stores = self.control.stores().of_kind(&gvk);
+            if stores.is_empty() {
+                return Err(Error::Closed);
+            }
+            for store in stores {
+                store.wait_until_ready().await?;
+            }
         }
         Ok(())
     }

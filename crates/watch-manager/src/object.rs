@@ -4,6 +4,7 @@
 
 mod decoder;
 mod json;
+mod labels;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::{DynamicObject, GroupVersionKind};
+use kube::core::{DynamicObject, Expression, GroupVersionKind};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::value::RawValue;
@@ -36,12 +37,19 @@ pub struct WatchedObject {
     uid: Box<str>,
     resource_version: Box<str>,
     json: Box<str>,
-    /// The place of the metadata in the text.
-    metadata: (u32, u32),
-    generation: Option<i64>,
+    places: Places,
+    /// Zero if there is none: the server counts from 1.
+    generation: i64,
     deleting: bool,
     /// Only the metadata was asked for.
     partial: bool,
+}
+
+/// Where parts of an object lie in its text; empty if they are missing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Places {
+    metadata: (u32, u32),
+    labels: (u32, u32),
 }
 
 /// Namespace and name of an object.
@@ -109,15 +117,15 @@ impl WatchedObject {
         let fields = Fields::parse(raw.get())?;
         let metadata = fields.last("metadata").ok_or_else(|| serde_json::Error::missing_field("metadata"))?;
         let identity: Identity<'_> = serde_json::from_str(metadata.get())?;
-        let (json, metadata) = complete(gvk, &fields, raw.get().len(), keep)?;
+        let (json, places) = complete(gvk, &fields, raw.get().len(), keep)?;
         Ok(Self {
             gvk: Arc::clone(gvk),
             key: Arc::new(ObjectKey::new(identity.namespace.as_deref(), &identity.name)),
             uid: identity.uid.into(),
             resource_version: identity.resource_version.into(),
             json: json.into(),
-            metadata,
-            generation: identity.generation.and_then(|raw| raw.get().parse().ok()),
+            places,
+            generation: identity.generation.and_then(|raw| raw.get().parse().ok()).unwrap_or_default(),
             deleting: identity.deletion_timestamp.is_some(),
             partial: false,
         })
@@ -159,7 +167,7 @@ impl WatchedObject {
 
     /// `metadata.generation`, which the server increments when the specification changes.
     pub fn generation(&self) -> Option<i64> {
-        self.generation
+        (self.generation != 0).then_some(self.generation)
     }
 
     /// Whether `metadata.deletionTimestamp` is set: the object waits for its finalizers.
@@ -172,25 +180,27 @@ impl WatchedObject {
         self.partial
     }
 
-    /// The labels. Reads the text of the metadata; parses nothing else.
+    /// The labels. Reads their text; parses nothing else.
     pub fn labels(&self) -> BTreeMap<Cow<'_, str>, Cow<'_, str>> {
-        self.strings("labels")
+        let labels = self.text(self.places.labels).and_then(|text| Fields::parse(text).ok());
+        labels.into_iter().flat_map(Fields::strings).collect()
+    }
+
+    /// Whether the labels satisfy all requirements.
+    pub(crate) fn satisfies(&self, requirements: &[Expression]) -> bool {
+        labels::satisfy(self.text(self.places.labels).unwrap_or_default(), requirements)
     }
 
     /// The annotations. Reads the text of the metadata; parses nothing else.
     pub fn annotations(&self) -> BTreeMap<Cow<'_, str>, Cow<'_, str>> {
-        self.strings("annotations")
-    }
-
-    fn strings(&self, field: &str) -> BTreeMap<Cow<'_, str>, Cow<'_, str>> {
-        let strings = || {
-            Some(Fields::parse(Fields::parse(self.metadata_json()?).ok()?.last(field)?.get()).ok()?.strings())
+        let annotations = || {
+            let metadata = Fields::parse(self.text(self.places.metadata)?).ok()?;
+            Some(Fields::parse(metadata.last("annotations")?.get()).ok()?.strings())
         };
-        strings().into_iter().flatten().collect()
+        annotations().into_iter().flatten().collect()
     }
 
-    fn metadata_json(&self) -> Option<&str> {
-        let (start, end) = self.metadata;
+    fn text(&self, (start, end): (u32, u32)) -> Option<&str> {
         self.json.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
@@ -199,7 +209,7 @@ impl WatchedObject {
     /// A field of a type that Kubernetes does not allow (no API server sends one) leaves everything but the
     /// identity empty; [`parse`](Self::parse) returns the error.
     pub fn metadata(&self) -> ObjectMeta {
-        let parsed = self.metadata_json().and_then(|text| serde_json::from_str(text).ok());
+        let parsed = self.text(self.places.metadata).and_then(|text| serde_json::from_str(text).ok());
         parsed.unwrap_or_else(|| ObjectMeta {
             name: Some(self.name().to_owned()),
             namespace: self.namespace().map(ToOwned::to_owned),
@@ -284,16 +294,15 @@ struct Identity<'a> {
     deletion_timestamp: Option<&'a RawValue>,
 }
 
-/// The text of the object with the kind of the watch in front and without what is not kept, and the place of the
-/// metadata in it.
+/// The text of the object with the kind of the watch in front and without what is not kept, and places in it.
 fn complete(
     gvk: &GroupVersionKind,
     fields: &Fields<'_>,
     size: usize,
     keep: Keep,
-) -> Result<(String, (u32, u32)), serde_json::Error> {
+) -> Result<(String, Places), serde_json::Error> {
     let mut text = String::with_capacity(size.saturating_add(64));
-    let mut metadata = (0, 0);
+    let mut places = Places::default();
     text.push_str("{\"apiVersion\":");
     text.push_str(&serde_json::to_string(&gvk.api_version())?);
     text.push_str(",\"kind\":");
@@ -307,40 +316,49 @@ fn complete(
         text.push(':');
         if is_key(key, "metadata") {
             let start = text.len();
-            write_metadata(&mut text, value, keep)?;
-            metadata = (place(start)?, place(text.len())?);
+            places.labels = write_metadata(&mut text, value, keep)?;
+            places.metadata = (place(start)?, place(text.len())?);
         } else {
             text.push_str(value.get());
         }
     }
     text.push('}');
-    Ok((text, metadata))
+    Ok((text, places))
 }
 
 fn place(offset: usize) -> Result<u32, serde_json::Error> {
     u32::try_from(offset).map_err(|_| serde_json::Error::custom("the object is larger than 4 GiB"))
 }
 
-fn write_metadata(text: &mut String, metadata: &RawValue, keep: Keep) -> Result<(), serde_json::Error> {
-    if keep.managed_fields && keep.last_applied {
-        text.push_str(metadata.get());
-        return Ok(());
-    }
+/// Appends the metadata, and returns the place of the labels.
+fn write_metadata(
+    text: &mut String,
+    metadata: &RawValue,
+    keep: Keep,
+) -> Result<(u32, u32), serde_json::Error> {
+    let mut labels = (0, 0);
     let skip = |key: &RawValue| !keep.managed_fields && is_key(key, "managedFields");
     write_object(text, &Fields::parse(metadata.get())?, skip, |text, key, value| {
+        let start = text.len();
         if keep.last_applied || !is_key(key, "annotations") || !value.get().starts_with('{') {
             text.push_str(value.get());
-            return Ok(());
+        } else {
+            write_annotations(text, value)?;
         }
-        write_object(
-            text,
-            &Fields::parse(value.get())?,
-            |key| is_key(key, LAST_APPLIED),
-            |text, _, value| {
-                text.push_str(value.get());
-                Ok(())
-            },
-        )
+        if is_key(key, "labels") {
+            labels = (place(start)?, place(text.len())?);
+        }
+        Ok(())
+    })?;
+    Ok(labels)
+}
+
+/// Appends the annotations without the one of `kubectl apply`.
+fn write_annotations(text: &mut String, annotations: &RawValue) -> Result<(), serde_json::Error> {
+    let skip = |key: &RawValue| is_key(key, LAST_APPLIED);
+    write_object(text, &Fields::parse(annotations.get())?, skip, |text, _, value| {
+        text.push_str(value.get());
+        Ok(())
     })
 }
 

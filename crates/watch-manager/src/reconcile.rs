@@ -92,7 +92,8 @@ impl Default for ReconcileConfig {
 }
 
 /// Calls `reconcile` for every object of the registrar's kinds when it changes, with its latest form, or `None` after its
-/// delete. Kinds may be added and removed meanwhile; an object of a removed kind is not retried.
+/// delete. Kinds may be added and removed meanwhile; an object of a removed kind is not retried, and is not reported if it
+/// is deleted before the kind is added again.
 ///
 /// Reconciliations run while the stream is polled, and it yields the outcome of each. It ends when the registrar is
 /// dropped, or the driver has ended, and nothing is under way. Dropping it drops the reconciliations under way. It takes

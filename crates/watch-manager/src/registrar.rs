@@ -7,12 +7,12 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt, stream};
 use kube::core::GroupVersionKind;
 
-use crate::backlog::{BacklogStats, Replaced, Wanted};
+use crate::backlog::{Backlog, BacklogStats, Replaced, Wanted};
 use crate::control::Control;
 use crate::error::Error;
 use crate::event::{GvkStatus, WatchEvent};
 use crate::handle::WatchHandle;
-use crate::intents::{Gvk, RegistrarId};
+use crate::intents::{RegistrarId, StoreKey};
 use crate::interest::Interest;
 use crate::manager::Alive;
 use crate::queue::EventQueue;
@@ -56,11 +56,15 @@ impl Registrar {
 
     /// Asks for a kind: all its objects, then every change. Does nothing if the kind is asked for in this scope
     /// already; in another scope, the kind starts again.
+    ///
+    /// When the driver has ended, the handle says so: its store is closed, and its waits end with
+    /// [`NotReady::ShutDown`](crate::NotReady::ShutDown).
     pub fn add(&self, interest: impl Into<Interest>) -> WatchHandle {
         let (gvk, scope) = interest.into().into_parts();
         let gvk = Arc::new(gvk);
         let stores = self.control.stores();
-        stores.open(&gvk);
+        let key = StoreKey::new(&gvk, &scope);
+        stores.open(&key);
         let (wanted, epoch) = self.queue.change(|backlog| {
             let wanted = backlog.want(&gvk, &scope);
             (wanted, backlog.epoch(&gvk).unwrap_or_default())
@@ -68,7 +72,7 @@ impl Registrar {
         if wanted != Wanted::Already {
             self.control.post(self.id);
         }
-        WatchHandle::new(gvk, epoch, Arc::clone(&self.queue), Arc::clone(stores))
+        WatchHandle::new(key, epoch, Arc::clone(&self.queue), Arc::clone(stores))
     }
 
     /// Removes a kind. When this returns, no event of it is delivered any more, not even one that was
@@ -81,7 +85,8 @@ impl Registrar {
         removed
     }
 
-    /// Makes `interests` the only kinds. A kind in both the old and the new list is not affected.
+    /// Makes `interests` the only kinds. A kind in both the old and the new list is not affected. A registrar has one
+    /// interest in a kind: of several in this list, the last counts, and the kind is in [`Replaced::repeated`].
     pub fn replace(&self, interests: impl IntoIterator<Item = impl Into<Interest>>) -> Replaced {
         let interests = interests.into_iter().map(Into::into);
         let replaced = self.queue.change(|backlog| backlog.want_only(interests));
@@ -89,17 +94,17 @@ impl Registrar {
             self.control.post(self.id);
         }
         // After `post`: the driver may close a store whose kind it does not know yet.
-        for gvk in &replaced.added {
-            self.control.stores().open(&Arc::new(gvk.clone()));
+        for key in self.queue.look(Backlog::stores) {
+            self.control.stores().open(&key);
         }
         replaced
     }
 
     /// The handle of a kind; `None` if it is not asked for.
     pub fn handle(&self, gvk: &GroupVersionKind) -> Option<WatchHandle> {
-        let epoch = self.queue.look(|backlog| backlog.epoch(gvk))?;
+        let (key, epoch) = self.queue.look(|backlog| backlog.stay(gvk))?;
         let (queue, stores) = (Arc::clone(&self.queue), Arc::clone(self.control.stores()));
-        Some(WatchHandle::new(Gvk::new(gvk.clone()), epoch, queue, stores))
+        Some(WatchHandle::new(key, epoch, queue, stores))
     }
 
     /// The state of a kind; `None` if it is not asked for.

@@ -137,9 +137,31 @@ pub enum SourceError {
         /// Its `Retry-After`.
         retry_after: Duration,
     },
-    /// Anything else: try again later.
+    /// The server answered that it cannot do this (400, 500, 504 and the like). To a watch, the version may be the reason:
+    /// list again.
+    #[error("{0}")]
+    Rejected(String),
+    /// The server cannot be reached, or not now (503): try again later.
     #[error("{0}")]
     Unavailable(String),
+}
+
+// === impl SourceError ===
+
+impl SourceError {
+    /// What an HTTP status means. `retry_after` counts for 429 only.
+    pub fn of_status(code: u16, message: &str, retry_after: Duration) -> Self {
+        let text = || format!("{message} (HTTP {code})");
+        match code {
+            403 => Self::Forbidden(message.to_owned()),
+            404 => Self::NotServed,
+            410 => Self::Expired,
+            429 => Self::Busy { message: text(), retry_after },
+            // An expired token, a proxy without its server, and a server that starts say nothing about a version.
+            401 | 502 | 503 => Self::Unavailable(text()),
+            _ => Self::Rejected(text()),
+        }
+    }
 }
 
 // === impl Served ===

@@ -168,24 +168,19 @@ impl Store {
         Some(Change::Deleted { id, old, object })
     }
 
-    /// The list of `part` is complete: what it did not contain is gone.
-    pub(crate) fn finish_list(&mut self, part: &Part, pass: Pass) -> Vec<Change> {
-        self.remove_if(|slot| slot.pass != pass && is_in(&slot.object, part))
+    /// A list of the objects that are `meant` is complete: what it did not contain is gone.
+    pub(crate) fn finish_list(&mut self, meant: impl Fn(&WatchedObject) -> bool, pass: Pass) -> Vec<Change> {
+        self.remove_if(|slot| slot.pass != pass && meant(&slot.object))
     }
 
-    /// `part` is no longer served: its objects are gone.
-    pub(crate) fn clear(&mut self, part: &Part) -> Vec<Change> {
-        self.remove_if(|slot| is_in(&slot.object, part))
+    /// The objects that are `meant` are no longer served: they are gone.
+    pub(crate) fn clear(&mut self, meant: impl Fn(&WatchedObject) -> bool) -> Vec<Change> {
+        self.remove_if(|slot| meant(&slot.object))
     }
 
     /// Removes the objects that no part watches any more.
     pub(crate) fn retain<'a>(&mut self, parts: impl Iterator<Item = &'a Part> + Clone) -> Vec<Change> {
         self.remove_if(|slot| !parts.clone().any(|part| is_in(&slot.object, part)))
-    }
-
-    /// Removes the objects that do not stay. No registrar holds them.
-    pub(crate) fn keep(&mut self, stays: impl Fn(&WatchedObject) -> bool) {
-        self.objects.retain(|_, slot| stays(&slot.object));
     }
 
     fn remove_if(&mut self, mut gone: impl FnMut(&Slot) -> bool) -> Vec<Change> {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use serde::de::DeserializeOwned;
 
 use crate::error::OtherShape;
@@ -17,7 +17,7 @@ use crate::object::ObjectKey;
 use crate::{GroupVersionKind, WatchedObject};
 
 #[cfg(feature = "runtime")]
-mod runtime;
+pub(crate) mod runtime;
 
 #[cfg(feature = "runtime")]
 pub use self::runtime::watcher_events;
@@ -36,7 +36,14 @@ pub enum TypedEvent<K> {
     Status(GvkStatus),
     /// The latest changes of each object follow, without those before.
     Lagged,
+    /// The kind was removed and added again, or asked for in another scope: a new snapshot begins, and what is known of its
+    /// objects from before is void.
+    Restarted,
 }
+
+/// The epoch of each kind.
+#[derive(Default)]
+struct Epochs(HashMap<Gvk, u64>);
 
 /// Adapters for streams of [`WatchEvent`]s.
 pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
@@ -48,14 +55,10 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
     /// The objects as `K`. An object that does not have the shape of `K` is an error that names it, after which the
     /// stream goes on.
     fn typed<K: DeserializeOwned>(self) -> impl Stream<Item = Result<TypedEvent<K>, OtherShape>> {
-        self.map(|event| {
-            Ok(match event.kind {
-                EventKind::Applied(object) => TypedEvent::Applied(read(&event.gvk, &object, false)?),
-                EventKind::Deleted(object) => TypedEvent::Deleted(read(&event.gvk, &object, true)?),
-                EventKind::Synced => TypedEvent::Synced,
-                EventKind::Status(status) => TypedEvent::Status(status),
-                EventKind::Lagged => TypedEvent::Lagged,
-            })
+        let mut epochs = Epochs::default();
+        self.flat_map(move |event| {
+            let restarted = epochs.restarts(&event).then_some(Ok(TypedEvent::Restarted));
+            stream::iter(restarted.into_iter().chain([typed(&event)]))
         })
     }
 
@@ -68,10 +71,14 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
     }
 
     /// Drops changes that leave `part` as it was, for instance [`WatchedObject::generation`]. Keeps the part of each
-    /// live object.
+    /// live object. A new snapshot is passed on whole.
     fn changed<P: PartialEq>(self, part: impl Fn(&WatchedObject) -> P) -> impl Stream<Item = WatchEvent> {
         let mut known: HashMap<(Gvk, ObjectKey), P> = HashMap::new();
+        let mut epochs = Epochs::default();
         self.filter(move |event| {
+            if epochs.restarts(event) {
+                known.retain(|(gvk, _), _| *gvk != event.gvk);
+            }
             let passes = match &event.kind {
                 EventKind::Applied(object) => {
                     let part = part(object);
@@ -93,6 +100,26 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
 
 impl<S: Stream<Item = WatchEvent>> WatchEventStreamExt for S {}
 
+// === impl Epochs ===
+
+impl Epochs {
+    /// Whether the event is the first of a new stay of a kind that had one before.
+    fn restarts(&mut self, event: &WatchEvent) -> bool {
+        let former = self.0.insert(Arc::clone(&event.gvk), event.epoch);
+        former.is_some_and(|epoch| epoch != event.epoch)
+    }
+}
+
+fn typed<K: DeserializeOwned>(event: &WatchEvent) -> Result<TypedEvent<K>, OtherShape> {
+    Ok(match &event.kind {
+        EventKind::Applied(object) => TypedEvent::Applied(read(&event.gvk, object, false)?),
+        EventKind::Deleted(object) => TypedEvent::Deleted(read(&event.gvk, object, true)?),
+        EventKind::Synced => TypedEvent::Synced,
+        EventKind::Status(status) => TypedEvent::Status(status.clone()),
+        EventKind::Lagged => TypedEvent::Lagged,
+    })
+}
+
 /// The object as a `K`.
 fn read<K: DeserializeOwned>(gvk: &Gvk, object: &WatchedObject, deleted: bool) -> Result<K, OtherShape> {
     let other = |source| OtherShape { gvk: Arc::clone(gvk), key: object.key().clone(), deleted, source };
@@ -111,7 +138,7 @@ impl EventKind {
 
 #[cfg(test)]
 mod tests {
-    use futures::{FutureExt, stream};
+    use futures::FutureExt;
     use serde_json::json;
 
     use super::*;

@@ -44,6 +44,7 @@ fn name(error: &SourceError) -> &'static str {
         SourceError::Expired => "expired",
         SourceError::Busy { .. } => "busy",
         SourceError::Undecodable(_) => "undecodable",
+        SourceError::Rejected(_) => "rejected",
         SourceError::Unavailable(_) => "unavailable",
     }
 }

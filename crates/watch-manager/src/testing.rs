@@ -166,6 +166,22 @@ impl FakeApi {
         self.lock().faults.remove(&(gvk.clone(), verb));
     }
 
+    /// Refuses lists and watches of the kind but those of single namespaces of these, as a Role does; `None` grants access
+    /// to all. Open watches go on until they end.
+    pub fn restrict(&self, gvk: &GroupVersionKind, namespaces: Option<&[&str]>) {
+        if let Some(kind) = self.lock().kinds.get_mut(&key(gvk)) {
+            kind.allowed = namespaces.map(|allowed| allowed.iter().map(|it| (*it).to_owned()).collect());
+        }
+    }
+
+    /// Grants access to single objects of these names, by `metadata.name=<name>`, where [`restrict`](Self::restrict) refuses
+    /// it, as a Role with `resourceNames` does.
+    pub fn allow_names(&self, gvk: &GroupVersionKind, names: &[&str]) {
+        if let Some(kind) = self.lock().kinds.get_mut(&key(gvk)) {
+            kind.allowed_names = names.iter().map(|it| (*it).to_owned()).collect();
+        }
+    }
+
     /// Ends the open watches of the kind: with an error, or without.
     pub fn interrupt(&self, gvk: &GroupVersionKind, fault: Option<Fault>) {
         if let Some(kind) = self.lock().kinds.get_mut(&key(gvk)) {

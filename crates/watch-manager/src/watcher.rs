@@ -9,9 +9,10 @@ mod phase;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 pub(crate) use self::machine::Machine;
 pub(crate) use self::permits::{Class, Permits};
@@ -22,7 +23,7 @@ use self::phase::Action;
 use crate::config::Config;
 use crate::dispatcher::{Step, WatchId};
 use crate::event::Verb;
-use crate::source::{Source, SourceError, SourceEvents};
+use crate::source::{Listed, Served, Source, SourceError, SourceEvent, SourceEvents};
 use crate::telemetry::{self, End};
 
 /// The parts that all watches of a manager share.
@@ -35,12 +36,24 @@ pub(crate) struct Shared {
     pub(crate) recovered: Arc<Notify>,
 }
 
+/// Calls to one watch.
+#[derive(Default)]
+pub(crate) struct Calls {
+    /// The kind may be served now.
+    pub(crate) hint: Notify,
+    /// What it tells of has grown: list again.
+    pub(crate) start_over: Notify,
+}
+
 pub(crate) struct Watcher {
     shared: Shared,
     id: WatchId,
     machine: Machine,
-    /// Notified when the kind may be served now.
-    hint: Arc<Notify>,
+    calls: Arc<Calls>,
+    /// The request that waits for a place or an answer.
+    asking: Option<BoxFuture<'static, Asked>>,
+    /// The discovery beside the open watch.
+    looking: Option<BoxFuture<'static, Asked>>,
     events: Option<SourceEvents>,
     /// When the open watch counts as dead, unless a message comes.
     silent_at: Instant,
@@ -50,16 +63,34 @@ pub(crate) struct Watcher {
     spread: f64,
 }
 
+/// The end of a request.
+struct Asked {
+    reply: Reply,
+    timed_out: bool,
+}
+
+enum Reply {
+    Discovered(Result<Served, SourceError>),
+    Listed(Result<Listed, SourceError>),
+    Connected(Result<SourceEvents, SourceError>),
+}
+
 // === impl Watcher ===
 
 impl Watcher {
-    pub(crate) fn new(shared: Shared, id: WatchId, machine: Machine, hint: Arc<Notify>, spread: f64) -> Self {
-        Self { shared, id, machine, hint, events: None, silent_at: Instant::now(), timed_out: false, spread }
+    pub(crate) fn new(shared: Shared, id: WatchId, machine: Machine, calls: Arc<Calls>, spread: f64) -> Self {
+        let silent_at = Instant::now();
+        let (asking, looking, events) = (None, None, None);
+        Self { shared, id, machine, calls, asking, looking, events, silent_at, timed_out: false, spread }
     }
 
     /// The next step. Endless; not cancel-safe, so the stream around it is dropped as a whole.
     pub(crate) async fn step(&mut self) -> Step {
         loop {
+            // Before a step is handed out: those from before the call are void.
+            if self.calls.start_over.notified().now_or_never().is_some() {
+                self.start_over();
+            }
             if self.machine.take_recovered() {
                 self.shared.recovered.notify_waiters();
             }
@@ -72,26 +103,48 @@ impl Watcher {
         }
     }
 
+    /// What is asked and followed now is void too.
+    fn start_over(&mut self) {
+        self.machine.start_over();
+        (self.asking, self.events) = (None, None);
+    }
+
     async fn advance(&mut self) {
-        let source = Arc::clone(&self.shared.source);
+        if self.asking.is_some() {
+            return self.wait_for_answer().await;
+        }
         match self.machine.next_action(now()) {
             Action::Sleep(delay) => self.sleep(delay).await,
-            Action::Discover(freshness) => {
-                let gvk = Arc::clone(&self.id.gvk);
-                let answer = self.request(Verb::Discover, source.resolve(&gvk, freshness)).await;
-                self.machine.on_discovered(now(), answer);
+            Action::Read => self.read().await,
+            request => {
+                (self.events, self.looking) = (None, None);
+                self.asking = self.ask(request);
             }
-            Action::List(target, page) => {
-                let answer = self.request(Verb::List, source.list(&target, &page)).await;
-                self.machine.on_listed(now(), answer);
+        }
+    }
+
+    async fn wait_for_answer(&mut self) {
+        let Some(asking) = &mut self.asking else { return };
+        tokio::select! {
+            biased;
+            asked = asking => {
+                self.asking = None;
+                self.timed_out = asked.timed_out;
+                self.on_reply(asked.reply);
             }
-            Action::Connect(target, version) => {
-                let open = source.watch(&target, &version, self.shared.config.watch_timeout);
-                let answer = self.request(Verb::Watch, open).await;
+            () = self.calls.start_over.notified() => self.start_over(),
+            () = at(self.machine.late_at()) => self.machine.on_late(),
+        }
+    }
+
+    fn on_reply(&mut self, reply: Reply) {
+        match reply {
+            Reply::Discovered(answer) => self.machine.on_discovered(now(), answer),
+            Reply::Listed(answer) => self.machine.on_listed(now(), answer),
+            Reply::Connected(answer) => {
                 self.silent_at = self.silence();
                 self.machine.on_connected(now(), answer.map(|events| self.events = Some(events)));
             }
-            Action::Read => self.read().await,
         }
     }
 
@@ -99,24 +152,33 @@ impl Watcher {
         let Some(events) = &mut self.events else { return self.machine.on_silence(now()) };
         tokio::select! {
             biased;
-            message = timeout_at(self.silent_at, events.next()) => match message {
-                Ok(message) => {
-                    self.silent_at = self.silence();
-                    if let Some(end) = End::of(message.as_ref()) {
-                        telemetry::ended(&self.id.gvk, end);
-                    }
-                    self.machine.on_message(now(), message);
+            // A watch that always has a message must not hide these.
+            () = self.calls.hint.notified() => self.machine.on_hint(now()),
+            () = self.calls.start_over.notified() => self.start_over(),
+            asked = answer(&mut self.looking) => {
+                self.looking = None;
+                if let Reply::Discovered(answer) = asked.reply {
+                    self.machine.on_looked(answer);
                 }
-                Err(_) => {
-                    telemetry::ended(&self.id.gvk, End::Silent);
-                    self.machine.on_silence(now());
-                }
-            },
-            () = self.hint.notified() => self.machine.on_hint(now()),
+            }
+            () = at(self.machine.look_at(now())) => {
+                let look = self.machine.begin_look(now());
+                self.looking = look.and_then(|freshness| self.ask(Action::Discover(freshness)));
+            }
+            message = events.next() => self.on_message(message),
+            () = sleep_until(self.silent_at) => {
+                telemetry::ended(&self.id.gvk, End::Silent);
+                self.machine.on_silence(now());
+            }
         }
-        if !self.machine.is_following() {
-            self.events = None;
+    }
+
+    fn on_message(&mut self, message: Option<Result<SourceEvent, SourceError>>) {
+        self.silent_at = self.silence();
+        if let Some(end) = End::of(message.as_ref()) {
+            telemetry::ended(&self.id.gvk, end);
         }
+        self.machine.on_message(now(), message);
     }
 
     fn silence(&self) -> Instant {
@@ -127,32 +189,83 @@ impl Watcher {
     async fn sleep(&mut self, delay: Duration) {
         tokio::select! {
             () = sleep(delay) => {}
-            () = self.hint.notified() => self.machine.on_hint(now()),
+            () = self.calls.hint.notified() => self.machine.on_hint(now()),
+            () = self.calls.start_over.notified() => self.start_over(),
             () = self.shared.recovered.notified() => self.machine.on_recovery(now(), self.spread),
+            () = at(self.machine.late_at()) => self.machine.on_late(),
+        }
+    }
+}
+
+// === impl Watcher: requests ===
+
+impl Watcher {
+    /// The request of an action; `None` if it is none.
+    fn ask(&self, action: Action) -> Option<BoxFuture<'static, Asked>> {
+        let source = Arc::clone(&self.shared.source);
+        match action {
+            Action::Sleep(_) | Action::Read => None,
+            Action::Discover(freshness) => {
+                let gvk = Arc::clone(&self.id.gvk);
+                let answer = async move { source.resolve(&gvk, freshness).await };
+                Some(self.request(Verb::Discover, answer, Reply::Discovered))
+            }
+            Action::List(target, page) => {
+                let answer = async move { source.list(&target, &page).await };
+                Some(self.request(Verb::List, answer, Reply::Listed))
+            }
+            Action::Connect(target, version) => {
+                let timeout = self.shared.config.watch_timeout;
+                let answer = async move { source.watch(&target, &version, timeout).await };
+                Some(self.request(Verb::Watch, answer, Reply::Connected))
+            }
         }
     }
 
-    /// Performs a request under a permit and a deadline. A watch whose last request timed out uses the permits for
-    /// suspects, so that kinds whose requests hang do not delay the others.
-    async fn request<T>(
-        &mut self,
+    /// Performs a request when it has a place; its deadline begins then. A watch whose last request timed out uses the
+    /// places for suspects, so that kinds whose requests hang do not delay the others.
+    fn request<T: Send + 'static>(
+        &self,
         verb: Verb,
-        answer: impl Future<Output = Result<T, SourceError>>,
-    ) -> Result<T, SourceError> {
+        answer: impl Future<Output = Result<T, SourceError>> + Send + 'static,
+        reply: fn(Result<T, SourceError>) -> Reply,
+    ) -> BoxFuture<'static, Asked> {
         let class = match verb {
             _ if self.timed_out => Class::Suspect,
             Verb::Watch => Class::Watch,
             Verb::Discover | Verb::List => Class::Start,
         };
         let limit = self.shared.config.request_timeout;
-        let answer = self.shared.permits.run(class, timeout(limit, answer)).await;
-        self.timed_out = answer.is_err();
-        let answer = answer.unwrap_or_else(|_| {
-            let message = format!("no answer to {verb} within {} s: check the connection", limit.as_secs());
-            Err(SourceError::Unavailable(message))
-        });
-        telemetry::request(&self.id.gvk, verb, answer.as_ref().err());
-        answer
+        let (permits, gvk) = (Arc::clone(&self.shared.permits), Arc::clone(&self.id.gvk));
+        let asked = async move {
+            // In the place: the clock of a timeout starts when it is made.
+            let answer = permits.run(class, async { timeout(limit, answer).await }).await;
+            let timed_out = answer.is_err();
+            let answer = answer.unwrap_or_else(|_| {
+                let message =
+                    format!("no answer to {verb} within {} s: check the connection", limit.as_secs());
+                Err(SourceError::Unavailable(message))
+            });
+            telemetry::request(&gvk, verb, answer.as_ref().err());
+            Asked { reply: reply(answer), timed_out }
+        };
+        asked.boxed()
+    }
+}
+
+/// The answer to a request, if there is one.
+async fn answer(request: &mut Option<BoxFuture<'static, Asked>>) -> Asked {
+    match request {
+        Some(request) => request.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a time, or for ever.
+async fn at(time: Option<std::time::Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => std::future::pending().await,
     }
 }
 

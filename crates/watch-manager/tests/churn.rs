@@ -1,4 +1,4 @@
-//! Churn on a real API server: three registrars add and remove kinds, objects are created, changed and deleted, a
+//! Churn on a real API server: three registrars add and remove kinds, one in the version that the server prefers; objects are created, changed and deleted, a
 //! definition is made again with other versions and another scope, the API server is killed three times, etcd is
 //! compacted all the time. At the end, the folded events of every registrar are a fresh list.
 //!
@@ -45,6 +45,21 @@ fn maps() -> GroupVersionKind {
 
 fn gadgets() -> GroupVersionKind {
     GroupVersionKind::gvk(GROUP, "v1", "Gadget")
+}
+
+/// In the version that the server prefers.
+fn preferred_gadgets() -> GroupVersionKind {
+    GroupVersionKind::gvk(GROUP, "", "Gadget")
+}
+
+/// The kinds that readers ask for.
+fn kinds() -> [GroupVersionKind; 3] {
+    [maps(), gadgets(), preferred_gadgets()]
+}
+
+/// The name of a kind in a view.
+fn called(kind: &GroupVersionKind) -> String {
+    format!("{} {}", kind.version, kind.kind)
 }
 
 /// A small generator: its numbers depend on the seed alone.
@@ -168,8 +183,11 @@ async fn list(client: &Client) -> View {
             let key = ObjectKey::new(object.namespace().as_deref(), &object.name_any());
             (key.to_string(), (object.uid().unwrap(), object.resource_version().unwrap()))
         };
-        view.insert(kind.kind.clone(), found.map(entry).collect());
+        view.insert(called(&kind), found.map(entry).collect());
     }
+    // An object is the same in all versions.
+    let gadgets = view[&called(&gadgets())].clone();
+    view.insert(called(&preferred_gadgets()), gadgets);
     view
 }
 
@@ -181,19 +199,24 @@ async fn read(mut registrar: Registrar, mut dice: Dice, stop: CancellationToken)
         tokio::select! {
             event = registrar.next() => fold(&mut view, &event.unwrap()),
             _ = ticks.tick() => {
-                let kind = if dice.roll(2) == 0 { maps() } else { gadgets() };
+                let [maps, gadgets, preferred] = kinds();
+                let kind = match dice.roll(4) {
+                    0 | 1 => maps,
+                    2 => gadgets,
+                    _ => preferred,
+                };
                 if dice.roll(3) == 0 {
                     registrar.remove(&kind);
-                    view.remove(&kind.kind);
+                    view.remove(&called(&kind));
                 } else {
                     let _ = registrar.add(kind);
                 }
             }
         }
     }
-    registrar.replace([maps(), gadgets()]);
+    registrar.replace(kinds());
     let all = |view: &View| {
-        view.len() == 2 && view.values().all(|kind| kind.keys().any(|key| key.ends_with(MARKER)))
+        view.len() == kinds().len() && view.values().all(|kind| kind.keys().any(|key| key.ends_with(MARKER)))
     };
     while !(registrar.readiness().is_ready() && all(&view)) {
         fold(&mut view, &registrar.next().await.unwrap());
@@ -209,7 +232,7 @@ async fn read(mut registrar: Registrar, mut dice: Dice, stop: CancellationToken)
 /// Folds an event; panics if it makes no sense to a reader.
 fn fold(view: &mut View, event: &WatchEvent) {
     let Some(object) = event.kind.object() else { return };
-    let kind = view.entry(event.gvk.kind.clone()).or_default();
+    let kind = view.entry(called(&event.gvk)).or_default();
     if !object.name().starts_with('o') {
         return;
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use controller_declaration::{Access, Declaration};
 use duck_types::contract::{Contract, Provider, Verdict};
 use examples::cluster::{bounded, is_not_found};
 use examples::{Cluster, Condition, drive};
@@ -18,6 +19,7 @@ use watch_manager::{GroupVersionKind, Interest, Registrar, StoreHandle, WatchMan
 
 use crate::contract::{self, Failure, Infrastructure};
 use crate::machine::{CONDITION, Machine, MachineStatus, Reference};
+use crate::provider::{BIG, SMALL};
 
 /// A kind that is listed for the first time has this long to answer.
 const LISTED: Duration = Duration::from_secs(10);
@@ -33,6 +35,17 @@ struct Core {
 
 /// The state of a Machine's infrastructure: `Err` is a reason and a message for its user.
 type Outcome = Result<Infrastructure, (String, String)>;
+
+/// The rights on the kinds of providers come with these: a core in production has them aggregated by a label of the providers'
+/// ClusterRoles, see `duck_types::contract`.
+pub(crate) fn declaration(namespace: &str) -> Declaration {
+    let machines = Access::to("contract.example.com", "machines").watches().writes(["/status"]);
+    let definitions = Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches();
+    let core = "Finds the provider of each Machine by the contract, and watches its kind as soon as a Machine refers to it.";
+    let declaration = Declaration::new("core", core).access(machines).access(definitions);
+    let kinds = [SMALL, BIG].map(|cloud| cloud.objects(namespace).watches().deletes());
+    kinds.into_iter().fold(declaration, Declaration::access)
+}
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let (watches, driver) = WatchManager::builder(cluster.client.clone()).build();

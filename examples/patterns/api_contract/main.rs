@@ -10,6 +10,7 @@ mod machine;
 mod provider;
 
 use anyhow::{Result, bail};
+use controller_declaration::Declaration;
 use examples::{Cluster, Condition, Demo, Pattern};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -28,6 +29,10 @@ impl Pattern for ApiContract {
     fn definitions(namespace: &str) -> Result<Vec<CustomResourceDefinition>> {
         let of = |cloud: Cloud| cloud.definition(namespace, Release::V1);
         Ok(vec![Machine::crd(), of(SMALL)?, of(BIG)?])
+    }
+
+    fn declarations(namespace: &str) -> Vec<Declaration> {
+        vec![core::declaration(namespace), SMALL.declaration(namespace), BIG.declaration(namespace)]
     }
 
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
+use controller_declaration::{Access, Declaration};
 use examples::cluster::{bounded, is_not_found};
 use examples::{Cluster, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -59,6 +60,30 @@ impl Cloud {
         ApiResource::from_gvk(&GroupVersionKind::gvk(&group, version, self.kind))
     }
 
+    /// The objects of the kind, for the declarations of all who act on them.
+    pub(crate) fn objects(self, namespace: &str) -> Access {
+        let kind = self.resource(namespace, Release::V1);
+        Access::to(kind.group, kind.plural)
+    }
+
+    fn finalizer(self) -> String {
+        format!("{}.example.com/instance", self.name)
+    }
+
+    /// What the provider does, in every release.
+    pub(crate) fn declaration(self, namespace: &str) -> Declaration {
+        let summary =
+            format!("Makes an instance for each {}, and keeps the contract in its fields.", self.kind);
+        let objects = self.objects(namespace).watches().adds_finalizer(&self.finalizer());
+        Declaration::new(self.name, summary).access(objects.writes(["/spec/providerID", "/status"])).access(
+            Access::to("", "configmaps")
+                .named(self.instance("*"))
+                .creates()
+                .writes(["/data/cores"])
+                .deletes(),
+        )
+    }
+
     /// The instance of an object.
     pub(crate) fn instance(self, object: &str) -> String {
         format!("{}-{object}", self.name)
@@ -103,7 +128,7 @@ impl Cloud {
             let fields = Fragment::new("contract", MountPath::root(), fields);
             merger = merger.mount(fields.sharing(Sharing::SharedStrict));
         }
-        Ok(merger.build().map_err(|errors| anyhow!("{errors:?}"))?.into_schema())
+        Ok(merger.build()?.into_schema())
     }
 }
 
@@ -118,7 +143,7 @@ async fn reconcile(object: Arc<DynamicObject>, provider: Arc<Provider>) -> Resul
     let Provider { cluster, cloud, api, .. } = provider.as_ref();
     let object = object.as_ref();
     let (name, instance) = (object.name_any(), cloud.instance(&object.name_any()));
-    let finalizer = format!("{}.example.com/instance", cloud.name);
+    let finalizer = cloud.finalizer();
     if object.metadata.deletion_timestamp.is_some() {
         if object.finalizers().contains(&finalizer) {
             provider.release_instance(&instance).await?;

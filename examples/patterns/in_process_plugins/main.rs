@@ -11,6 +11,7 @@ mod strategy;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use controller_declaration::Declaration;
 use examples::{Cluster, Condition, Demo, Pattern};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -25,6 +26,10 @@ impl Pattern for InProcessPlugins {
 
     fn definitions(_: &str) -> Result<Vec<CustomResourceDefinition>> {
         Ok(vec![Machine::crd()])
+    }
+
+    fn declarations(_: &str) -> Vec<Declaration> {
+        vec![placement::declaration()]
     }
 
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {

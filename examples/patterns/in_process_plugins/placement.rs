@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use controller_declaration::{Access, Declaration};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, drive};
 use kube::runtime::controller::Action;
@@ -40,6 +41,11 @@ pub(crate) struct MachineStatus {
     pub(crate) conditions: Vec<Condition>,
 }
 
+pub(crate) fn declaration() -> Declaration {
+    Declaration::new("placement", "Asks the strategy that a Machine names.")
+        .access(Access::to("strategies.example.com", "machines").watches().writes(["/status"]))
+}
+
 struct Placement {
     cluster: Cluster,
     strategies: Registry,
@@ -69,8 +75,9 @@ async fn reconcile(machine: Arc<Machine>, placement: Arc<Placement>) -> Result<A
     if after != before {
         let cluster = &placement.cluster;
         let zone = after.zone.as_deref().unwrap_or("nowhere");
-        cluster.say(format!("Machine {}: {zone} ({reason}: {message})", machine.name_any()));
-        cluster.decide_status(&cluster.api(), machine, &after).await?;
+        if cluster.decide_status(&cluster.api(), machine, &after).await? {
+            cluster.say(format!("Machine {}: {zone} ({reason}: {message})", machine.name_any()));
+        }
     }
     Ok(if after.zone.is_some() { Action::await_change() } else { Action::requeue(AGAIN) })
 }

@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use controller_declaration::Declaration;
 use examples::{Cluster, drive};
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use serde_json::json;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, machines};
 
 pub(crate) const PRICE: &str = "one-object.example.com/cents-per-hour";
+
+pub(crate) fn declaration() -> Declaration {
+    Declaration::new("cost", "Annotates Machines with their price.")
+        .access(machines().writes_annotation(PRICE))
+}
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let machines = examples::controller::<Machine>(&cluster, ());

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use controller_declaration::{Access, Declaration};
 use examples::cluster::bounded;
 use examples::{Cluster, Condition, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,11 +13,17 @@ use kube::api::{DeleteParams, ListParams};
 use kube::runtime::controller::Action;
 use serde_json::json;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, machines};
 
 pub(crate) const FINALIZER: &str = "one-object.example.com/drain";
 /// The label of a job (here a ConfigMap) that names its Machine.
 pub(crate) const RUNS_ON: &str = "one-object.example.com/runs-on";
+
+pub(crate) fn declaration() -> Declaration {
+    Declaration::new("drain", "Moves the jobs off a Machine that is being deleted.")
+        .access(machines().adds_finalizer(FINALIZER).writes(["/status/conditions/Drained"]))
+        .access(Access::to("", "configmaps").named("job-*").lists().deletes())
+}
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let machines = examples::controller::<Machine>(&cluster, ());

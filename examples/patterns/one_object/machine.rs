@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use controller_declaration::{Access, Declaration};
 use examples::cluster::{bounded, is_not_found};
 use examples::{Cluster, Condition, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -42,6 +43,25 @@ impl Machine {
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         self.status.clone().unwrap_or_default().conditions
     }
+}
+
+/// The Machines, for the declarations of all who act on them.
+pub(crate) fn machines() -> Access {
+    Access::to("one-object.example.com", "machines").watches()
+}
+
+pub(crate) fn declaration() -> Declaration {
+    Declaration::new(
+        "machine",
+        "Makes an instance for each Machine, and releases it when every other finalizer is gone.",
+    )
+    .access(
+        machines()
+            .adds_finalizer(FINALIZER)
+            .awaits_finalizer("*")
+            .writes(["/status/conditions/Ready", "/status/conditions/Deleted"]),
+    )
+    .access(Access::to("", "configmaps").named("instance-*").creates().writes(["/data/cores"]).deletes())
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {

@@ -9,6 +9,7 @@ mod drain;
 mod machine;
 
 use anyhow::{Result, bail};
+use controller_declaration::Declaration;
 use examples::{Cluster, Condition, Demo, Pattern};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -24,6 +25,10 @@ impl Pattern for OneObject {
 
     fn definitions(_: &str) -> Result<Vec<CustomResourceDefinition>> {
         Ok(vec![Machine::crd()])
+    }
+
+    fn declarations(_: &str) -> Vec<Declaration> {
+        vec![machine::declaration(), drain::declaration(), cost::declaration()]
     }
 
     async fn control(role: String, _: Vec<String>, cluster: Cluster) -> Result<()> {

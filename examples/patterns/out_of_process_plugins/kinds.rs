@@ -8,6 +8,8 @@ use kube::{CustomResource, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) const GROUP: &str = "plugins.example.com";
+
 #[derive(Clone, Debug, CustomResource, Deserialize, Serialize, JsonSchema)]
 #[kube(group = "plugins.example.com", version = "v1", kind = "Machine", namespaced, status = "MachineStatus")]
 pub(crate) struct MachineSpec {

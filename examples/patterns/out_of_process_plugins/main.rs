@@ -14,6 +14,7 @@ mod plug_in;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use controller_declaration::Declaration;
 use examples::{Cluster, Condition, Demo, Pattern};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -30,6 +31,10 @@ impl Pattern for OutOfProcessPlugins {
 
     fn definitions(_: &str) -> Result<Vec<CustomResourceDefinition>> {
         Ok(vec![Extension::crd(), Machine::crd()])
+    }
+
+    fn declarations(_: &str) -> Vec<Declaration> {
+        vec![placement::declaration(), plug_in::declaration()]
     }
 
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {

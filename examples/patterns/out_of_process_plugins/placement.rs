@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
+use controller_declaration::{Access, Declaration};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, Watched, drive, mapped, watched};
 use futures::stream;
@@ -14,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::certificates::{self, Identity};
 use crate::endpoint::Endpoint;
-use crate::kinds::{Extension, ExtensionStatus, FailurePolicy, Machine, MachineStatus};
+use crate::kinds::{self, Extension, ExtensionStatus, FailurePolicy, Machine, MachineStatus};
 
 /// After a plug-in has failed; the breaker's pause is as long.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -26,6 +27,17 @@ struct Placement {
     /// The plug-ins that have answered the discovery call, by the uid of their Extension.
     endpoints: Mutex<HashMap<String, Arc<Endpoint>>>,
     changed: Arc<Notify>,
+}
+
+pub(crate) fn declaration() -> Declaration {
+    Declaration::new(
+        "placement",
+        "Asks every plug-in that an Extension has registered, and takes the zone that is left.",
+    )
+    .access(Access::to(kinds::GROUP, "machines").watches().writes(["/status"]))
+    .access(Access::to(kinds::GROUP, "extensions").watches().writes(["/status"]))
+    .access(Access::to("", "secrets").gets().creates())
+    .access(Access::to("", "configmaps").creates().writes(["/data/ca.crt"]))
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
@@ -175,8 +187,10 @@ async fn report(cluster: &Cluster, machine: &Machine, zone: Option<String>, why:
     let after = MachineStatus { zone, conditions: vec![condition] };
     if after != before {
         let place = after.zone.as_deref().unwrap_or("nowhere yet");
-        cluster.say(format!("Machine {}: {place} ({}: {})", machine.name_any(), why.0, why.1));
-        cluster.decide_status(&cluster.api(), machine, after).await?;
+        let text = format!("Machine {}: {place} ({}: {})", machine.name_any(), why.0, why.1);
+        if cluster.decide_status(&cluster.api(), machine, after).await? {
+            cluster.say(text);
+        }
     }
     Ok(())
 }

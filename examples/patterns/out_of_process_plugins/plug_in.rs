@@ -3,6 +3,7 @@
 use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
 use anyhow::{Context, Result};
 use base64::prelude::{BASE64_STANDARD, Engine};
+use controller_declaration::{Access, Declaration};
 use examples::Cluster;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -13,10 +14,17 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::certificates;
-use crate::kinds::Extension;
+use crate::kinds::{self, Extension};
 
 /// A plug-in holds its answers while there is no ConfigMap of this name: a slow one, without a clock.
 pub(crate) const GATE: &str = "gate-is-open";
+
+pub(crate) fn declaration() -> Declaration {
+    let endpoint = ["/spec/endpoint", "/spec/caBundle"];
+    Declaration::new("plug-in", "Serves a hook, and says in its Extension where.")
+        .access(Access::to(kinds::GROUP, "extensions").creates().writes(endpoint))
+        .access(Access::to("", "configmaps").watches())
+}
 
 struct PlugIn {
     name: String,

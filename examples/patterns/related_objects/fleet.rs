@@ -6,20 +6,32 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use controller_declaration::{Access, Declaration};
 use examples::cluster::bounded;
-use examples::{Cluster, Condition, Watched, drive};
+use examples::{Cluster, Condition, Watched, drive, trace};
 use kube::api::DeleteParams;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::kinds::{FLEET, Fleet, FleetStatus, MachineSet, REVISION, TEMPLATE, Template};
+use crate::kinds::{self, FLEET, Fleet, FleetStatus, MachineSet, REVISION, TEMPLATE, Template};
 use crate::rollout::{self, Share};
 
 struct Fleets {
     cluster: Cluster,
     sets: Watched<MachineSet>,
+}
+
+pub(crate) fn declaration() -> Declaration {
+    let sets = kinds::machine_sets().watches().creates().deletes().writes_annotation(REVISION);
+    let sets = sets.writes_annotation(trace::ANNOTATION);
+    Declaration::new(
+        "fleet",
+        "Keeps a MachineSet for each revision of a Fleet's template, and says how many Machines each has.",
+    )
+    .access(Access::to(kinds::GROUP, "fleets").watches().writes(["/status"]))
+    .access(sets.writes(["/metadata/labels", "/metadata/ownerReferences", "/spec"]))
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {

@@ -1,10 +1,12 @@
 //! The three kinds. A Fleet is to a MachineSet what a Deployment is to a ReplicaSet.
 
+use controller_declaration::Access;
 use examples::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) const GROUP: &str = "related-objects.example.com";
 /// The label by which a Fleet finds its MachineSets, and a MachineSet its Machines.
 pub(crate) const FLEET: &str = "related-objects.example.com/fleet";
 /// The label that tells the Machines of two MachineSets of a Fleet apart.
@@ -77,6 +79,16 @@ pub(crate) struct MachineSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub(crate) struct MachineStatus {
     pub(crate) ready: bool,
+}
+
+/// The MachineSets, for the declarations of both who act on them.
+pub(crate) fn machine_sets() -> Access {
+    Access::to(GROUP, "machinesets")
+}
+
+/// The Machines, likewise.
+pub(crate) fn machines() -> Access {
+    Access::to(GROUP, "machines").watches()
 }
 
 // === impl Machine ===

@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use controller_declaration::Declaration;
 use examples::{Cluster, drive};
 use kube::runtime::controller::Action;
 use serde_json::json;
 
-use crate::kinds::Machine;
+use crate::kinds::{self, Machine};
+
+pub(crate) fn declaration() -> Declaration {
+    Declaration::new("machine", "Runs Machines.").access(kinds::machines().writes(["/status"]))
+}
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let machines = examples::controller::<Machine>(&cluster, ());

@@ -4,18 +4,29 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Result;
+use controller_declaration::Declaration;
 use examples::cluster::{bounded, is_not_found};
-use examples::{Cluster, Watched, drive};
+use examples::{Cluster, Watched, drive, trace};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use crate::kinds::{FLEET, Machine, MachineSet, MachineSetStatus, TEMPLATE};
+use crate::kinds::{self, FLEET, Machine, MachineSet, MachineSetStatus, TEMPLATE};
 
 struct Sets {
     cluster: Cluster,
     machines: Watched<Machine>,
+}
+
+pub(crate) fn declaration() -> Declaration {
+    let machines = kinds::machines().creates().deletes().writes_annotation(trace::ANNOTATION);
+    Declaration::new(
+        "machineset",
+        "Keeps as many Machines as a MachineSet wants; adopts and releases them by label.",
+    )
+    .access(kinds::machine_sets().watches().writes(["/status"]))
+    .access(machines.writes(["/metadata/labels", "/metadata/ownerReferences", "/spec"]))
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {

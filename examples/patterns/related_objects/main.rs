@@ -11,12 +11,14 @@ mod machine_set;
 mod rollout;
 
 use anyhow::{Context, Result, bail};
+use controller_declaration::Declaration;
 use examples::cluster::bounded;
-use examples::{Cluster, Condition, Demo, Pattern};
+use examples::{Cluster, Condition, Demo, Pattern, trace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PropagationPolicy};
 use kube::{CustomResourceExt, ResourceExt};
 use serde_json::json;
+use tracing::Instrument;
 
 use crate::kinds::{FLEET, Fleet, Machine, MachineSet, REVISION};
 
@@ -27,6 +29,10 @@ impl Pattern for RelatedObjects {
 
     fn definitions(_: &str) -> Result<Vec<CustomResourceDefinition>> {
         Ok(vec![Fleet::crd(), MachineSet::crd(), Machine::crd()])
+    }
+
+    fn declarations(_: &str) -> Vec<Declaration> {
+        vec![fleet::declaration(), machine_set::declaration(), machine::declaration()]
     }
 
     async fn control(role: String, _: Vec<String>, cluster: Cluster) -> Result<()> {
@@ -90,9 +96,11 @@ fn labelled(fleet: &str) -> String {
 
 /// Applies a Fleet of two Machines.
 async fn apply(demo: &Demo, name: &str, image: &str) -> Result<()> {
-    demo.cluster().say(format!("Fleet {name}: two Machines with image {image}"));
+    let change = trace::change(&format!("Fleet {name} with image {image}"));
+    let trace = trace::trace_id(&change).unwrap_or_default();
+    demo.cluster().say(format!("Fleet {name}: two Machines with image {image} (trace {trace})"));
     let spec = json!({"replicas": 2, "maxUnavailable": 1, "historyLimit": 1, "template": {"image": image}});
-    demo.cluster().apply::<Fleet>(name, json!({"spec": spec})).await.map(drop)
+    demo.cluster().apply::<Fleet>(name, json!({"spec": spec})).instrument(change).await.map(drop)
 }
 
 /// What `kubectl rollout undo --to-revision` does: copies the template of an old revision into the Fleet.

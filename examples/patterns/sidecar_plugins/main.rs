@@ -11,6 +11,7 @@ mod socket;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use controller_declaration::Declaration;
 use examples::{Cluster, Condition, Demo, Pattern};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -28,6 +29,13 @@ impl Pattern for SidecarPlugins {
     }
 
     /// The options are the folder, and for the sidecar the user id of those who may call it.
+    fn declarations(_: &str) -> Vec<Declaration> {
+        vec![
+            Declaration::new("sidecar", "Ranks zones. It makes no call to the API server."),
+            placement::declaration(),
+        ]
+    }
+
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {
         let folder = options.first().map_or_else(|| PathBuf::from("/tmp/sidecar-plugins"), PathBuf::from);
         let user = options.get(1).map_or(Ok(rustix::process::getuid().as_raw()), |user| user.parse());

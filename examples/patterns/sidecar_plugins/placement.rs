@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use controller_declaration::{Access, Declaration};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, drive};
 use kube::runtime::controller::Action;
@@ -29,6 +30,11 @@ pub(crate) struct MachineStatus {
     #[serde(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub(crate) conditions: Vec<Condition>,
+}
+
+pub(crate) fn declaration() -> Declaration {
+    Declaration::new("placement", "Asks the sidecar where a Machine belongs.")
+        .access(Access::to("sidecar.example.com", "machines").watches().writes(["/status"]))
 }
 
 struct Placement {
@@ -57,8 +63,9 @@ async fn reconcile(machine: Arc<Machine>, placement: Arc<Placement>) -> Result<A
     let after = MachineStatus { zone, conditions: vec![condition] };
     if after != before {
         let zone = after.zone.as_deref().unwrap_or("nowhere yet");
-        cluster.say(format!("Machine {}: {zone} ({reason}: {message})", machine.name_any()));
-        cluster.decide_status(&cluster.api(), machine, &after).await?;
+        if cluster.decide_status(&cluster.api(), machine, &after).await? {
+            cluster.say(format!("Machine {}: {zone} ({reason}: {message})", machine.name_any()));
+        }
     }
     Ok(if after.zone.is_some() { Action::await_change() } else { Action::requeue(AGAIN) })
 }

@@ -31,6 +31,10 @@ async fn check(told: &Told) {
 #[tokio::test]
 async fn the_core_reads_any_provider_that_keeps_the_contract() {
     let told = tell("api_contract", &[]).await;
+    // The core never leaves `big`, and none of its Machines is deleted.
+    let delete =
+        format!("core: declared and never made: delete bigmachines.big.{}.example.com", told.namespace);
+    told.check_declarations(&[&delete, "big: declared and never made: delete configmaps"]).await;
     check(&told).await;
     let has = |text: &str| assert!(told.story.contains(text), "{text} is missing in\n{}", told.story);
     has("KindNotFound: install the provider that defines SmallMachine");

@@ -5,6 +5,7 @@ use crate::stage::{Told, tell};
 #[tokio::test]
 async fn programs_that_misbehave_leave_the_controller_alive_and_are_named() {
     let told = tell("in_process_plugins", &[]).await;
+    told.check_declarations(&[]).await;
     let machines = told.objects("strategies.example.com", "v1", "Machine").await;
     for name in ["builtin", "program", "nosy", "after"] {
         assert_eq!(Told::reason(&machines[name], "Placed"), "Placed", "{name}: {}", told.story);

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use control_plane::ControlPlane;
 use tokio::process::Command;
 
-use crate::stage::program;
+use crate::stage::{plane, program};
 
 const PATTERNS: [&str; 6] = [
     "api_contract",
@@ -22,11 +21,17 @@ fn manifest(pattern: &str, name: &str) -> PathBuf {
 
 /// `PATTERNS_UPDATE=1` writes them.
 #[tokio::test]
-async fn the_committed_definitions_are_those_of_the_programs() {
-    for pattern in PATTERNS {
-        let output = Command::new(program(pattern)).arg("--definitions").output().await.unwrap();
-        let (printed, path) =
-            (String::from_utf8(output.stdout).unwrap(), manifest(pattern, "definitions.yaml"));
+async fn the_committed_manifests_and_pages_are_those_of_the_programs() {
+    let files = [
+        ("--definitions", "definitions.yaml"),
+        ("--roles", "roles.yaml"),
+        ("--declarations", "controllers.md"),
+    ];
+    for (pattern, (argument, file)) in
+        PATTERNS.into_iter().flat_map(|pattern| files.map(|file| (pattern, file)))
+    {
+        let output = Command::new(program(pattern)).arg(argument).output().await.unwrap();
+        let (printed, path) = (String::from_utf8(output.stdout).unwrap(), manifest(pattern, file));
         if std::env::var_os("PATTERNS_UPDATE").is_some() {
             std::fs::write(&path, &printed).unwrap();
         }
@@ -37,7 +42,7 @@ async fn the_committed_definitions_are_those_of_the_programs() {
 
 #[tokio::test]
 async fn the_api_server_accepts_the_committed_objects() {
-    let plane = ControlPlane::shared().await.unwrap();
+    let plane = plane().await;
     for pattern in PATTERNS {
         let kubectl = async |arguments: &[&str], file: &str| {
             let mut command = plane.kubectl();
@@ -48,6 +53,8 @@ async fn the_api_server_accepts_the_committed_objects() {
         };
         kubectl(&["apply", "--server-side", "--force-conflicts", "-f"], "definitions.yaml").await;
         kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f"], "definitions.yaml").await;
-        kubectl(&["apply", "--server-side", "--dry-run=server", "-f"], "objects.yaml").await;
+        for file in ["objects.yaml", "roles.yaml"] {
+            kubectl(&["apply", "--server-side", "--dry-run=server", "-f"], file).await;
+        }
     }
 }

@@ -18,6 +18,7 @@ async fn check(told: &Told) {
 #[tokio::test]
 async fn three_controllers_share_a_machine() {
     let told = tell("one_object", &[]).await;
+    told.check_declarations(&[]).await;
     check(&told).await;
     let story = &told.story;
     let at = |text: &str| story.find(text).unwrap_or_else(|| panic!("{text} is missing in\n{story}"));

@@ -20,7 +20,9 @@ async fn check(told: &Told) {
 #[tokio::test]
 async fn plug_ins_come_go_and_are_upgraded_under_load_without_a_failed_machine() {
     let told = tell("out_of_process_plugins", &[]).await;
+    told.check_declarations(&[]).await;
     check(&told).await;
+    assert!(!told.errors.contains("reconciler for object Machine"), "{}", told.errors);
     let (calm, failing) = told.story.split_once("\n4. ").unwrap();
     assert!(!calm.contains("ExtensionFailed") && !calm.contains("without "), "{calm}");
     assert!(calm.contains("a caller with a certificate of another authority is refused"), "{calm}");

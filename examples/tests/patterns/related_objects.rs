@@ -23,6 +23,7 @@ async fn check(told: &Told) {
 #[tokio::test]
 async fn a_fleet_rolls_out_and_back_and_is_deleted_both_ways() {
     let told = tell("related_objects", &[]).await;
+    told.check_declarations(&[]).await;
     check(&told).await;
     for text in ["is released", "is adopted", "(revision 2) is forgotten", "(revision 4, v1)"] {
         assert!(told.story.contains(text), "{text} is missing in\n{}", told.story);

@@ -5,6 +5,7 @@ use crate::stage::{Told, tell};
 #[tokio::test]
 async fn either_side_may_start_first_crash_or_be_refused() {
     let told = tell("sidecar_plugins", &[]).await;
+    told.check_declarations(&[]).await;
     let machines = told.objects("sidecar.example.com", "v1", "Machine").await;
     assert_eq!(machines.keys().collect::<Vec<_>>(), ["early", "later", "meanwhile", "refused"]);
     for (name, machine) in &machines {

@@ -5,22 +5,41 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use control_plane::ControlPlane;
+use control_plane::{ControlPlane, Options};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
 use tokio::process::Command;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::timeout;
 
 /// Demos at a time: each is several processes.
 static PLACES: Semaphore = Semaphore::const_new(4);
 
+/// Bodies of writes are logged, so that the fields that a controller writes are compared with those it declares.
+const WRITES_WITH_BODIES: &str = r#"{
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+        {"level": "Metadata", "resources": [{"group": "", "resources": ["secrets", "serviceaccounts/token"]}]},
+        {"level": "Request", "verbs": ["create", "update", "patch"]},
+        {"level": "Metadata"}
+    ]
+}"#;
+
+/// The control plane that all tests share.
+pub(crate) async fn plane() -> &'static ControlPlane {
+    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+    SHARED
+        .get_or_init(async || Options::default().audit_policy(WRITES_WITH_BODIES).start().await.unwrap())
+        .await
+}
+
 /// A demo that has ended well.
 pub(crate) struct Told {
+    pattern: String,
     pub(crate) story: String,
+    pub(crate) errors: String,
     client: Client,
     pub(crate) namespace: String,
 }
@@ -35,7 +54,7 @@ pub(crate) fn program(pattern: &str) -> PathBuf {
 pub(crate) async fn tell(pattern: &str, arguments: &[&str]) -> Told {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let _place = PLACES.acquire().await.unwrap();
-    let plane = ControlPlane::shared().await.unwrap();
+    let plane = plane().await;
     let client = plane.client().unwrap();
     let namespace = format!("demo-{}", NEXT.fetch_add(1, Ordering::SeqCst));
     let api: Api<Namespace> = Api::all(client.clone());
@@ -47,9 +66,9 @@ pub(crate) async fn tell(pattern: &str, arguments: &[&str]) -> Told {
     command.env("KUBECONFIG", plane.kubeconfig()).env("RUST_BACKTRACE", "0").kill_on_drop(true);
     let output = timeout(Duration::from_secs(600), command.output()).await.expect("it must end").unwrap();
     let story = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{pattern} {arguments:?}:\n{story}\n{errors}");
-    Told { story, client, namespace }
+    Told { pattern: pattern.to_owned(), story, errors, client, namespace }
 }
 
 /// Kills `role` after its first write, in another run after its second, and so on until a run ends before; each time the
@@ -74,6 +93,27 @@ pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl A
 // === impl Told ===
 
 impl Told {
+    /// Compares what the controllers did, according to the API server's audit log, with what they declare. `spared` is what
+    /// they declare and had no reason to do in this story; every line of it has to be found.
+    pub(crate) async fn check_declarations(&self, spared: &[&str]) {
+        let of_this_demo = |event: &Value| {
+            let user = event["impersonatedUser"]["username"].as_str().unwrap_or_default();
+            user.starts_with(&format!("system:serviceaccount:{}:", self.namespace))
+        };
+        let log = plane().await.audit_log().unwrap().into_iter().filter(of_this_demo);
+        let lines: Vec<_> = log.map(|event| format!("{event}\n")).collect();
+        assert!(!lines.is_empty(), "{} made no call", self.pattern);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        std::fs::write(&path, lines.concat()).unwrap();
+        let mut command = Command::new(program(&self.pattern));
+        command.args(["--namespace", &self.namespace, "--check-audit"]).arg(path);
+        let output = command.output().await.unwrap();
+        let found = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(found.lines().collect::<Vec<_>>(), spared, "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.success(), spared.is_empty());
+    }
+
     /// The objects of a kind in the namespace, by name.
     pub(crate) async fn objects(&self, group: &str, version: &str, kind: &str) -> BTreeMap<String, Value> {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));

@@ -10,17 +10,18 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use controller_declaration::{Access, Declaration};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, Demo, Pattern, drive};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::runtime::controller::Action;
-use kube::runtime::{Controller, watcher};
 use kube::{CustomResource, CustomResourceExt, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use wasm_plugins::{Layout, Limits, PlugIn, Sandbox};
+use wasm_plugins::{Layout, Limits, PlugIn, Sandbox, Signer, Trust};
 
 const AGAIN: Duration = Duration::from_secs(15);
 
@@ -45,6 +46,7 @@ struct MachineStatus {
 struct Placement {
     cluster: Cluster,
     layout: Layout,
+    trust: Trust,
     sandbox: Sandbox,
     /// By digest, so an entry is never out of date.
     loaded: Mutex<HashMap<String, PlugIn>>,
@@ -70,8 +72,9 @@ async fn reconcile(machine: Arc<Machine>, placement: Arc<Placement>) -> Result<A
     let after = MachineStatus { zone, conditions: vec![condition] };
     if after != before {
         let zone = after.zone.as_deref().unwrap_or("nowhere");
-        cluster.say(format!("Machine {}: {zone} ({reason}: {message})", machine.name_any()));
-        cluster.decide_status(&cluster.api(), machine, &after).await?;
+        if cluster.decide_status(&cluster.api(), machine, &after).await? {
+            cluster.say(format!("Machine {}: {zone} ({reason}: {message})", machine.name_any()));
+        }
     }
     Ok(if after.zone.is_some() { Action::await_change() } else { Action::requeue(AGAIN) })
 }
@@ -90,7 +93,8 @@ impl Placement {
         if let Some(known) = lock().get(digest) {
             return Ok(known.clone());
         }
-        let module = self.layout.module(digest).map_err(|error| format!("is refused: {error}"))?;
+        let module =
+            self.trust.module(&self.layout, digest).map_err(|error| format!("is refused: {error}"))?;
         let plug_in = self.sandbox.load(&module).map_err(|error| error.to_string())?;
         lock().insert(digest.to_owned(), plug_in.clone());
         Ok(plug_in)
@@ -106,38 +110,57 @@ impl Pattern for WasmPlugins {
         Ok(vec![Machine::crd()])
     }
 
+    fn declarations(_: &str) -> Vec<Declaration> {
+        let machines = Access::to("wasm.example.com", "machines").watches().writes(["/status"]);
+        vec![Declaration::new("placement", "Asks the module that a Machine names.").access(machines)]
+    }
+
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {
         ensure!(role == "placement", "there is no role {role}");
-        let folder = options.first().context("say where the image layout is: -- FOLDER")?;
-        let machines = Controller::new(cluster.api::<Machine>(), watcher::Config::default());
+        let [folder, key] = options.as_slice() else {
+            bail!("say where the image layout is, and who may sign plug-ins: -- FOLDER PUBLIC-KEY")
+        };
+        let machines = examples::controller::<Machine>(&cluster, ());
+        let trust = Trust::new([BASE64_STANDARD.decode(key).context("the key is not base64")?]);
         let (layout, sandbox) = (Layout::new(folder), Sandbox::new(Limits::default())?);
-        drive(machines, Placement { cluster, layout, sandbox, loaded: Mutex::default() }, reconcile).await
+        drive(machines, Placement { cluster, layout, trust, sandbox, loaded: Mutex::default() }, reconcile)
+            .await
     }
 
     async fn story(demo: &mut Demo) -> Result<()> {
         let folder = tempfile::tempdir()?;
-        let layout = Layout::new(folder.path());
+        let (layout, signer) = (Layout::new(folder.path()), Signer::generate()?);
+        let signed = |module: &[u8]| {
+            layout.add(module).and_then(|digest| signer.sign(&layout, &digest).map(|()| digest))
+        };
         demo.cluster().install(&[Machine::crd()]).await?;
         demo.chapter("1. Two plug-ins in an image layout: one written in WAT, one in Go.");
-        let wat = layout.add(include_bytes!("../plug-ins/only-eu.wat"))?;
-        let go = layout.add(&build_go(folder.path())?)?;
+        let wat = signed(include_bytes!("../plug-ins/only-eu.wat"))?;
+        let go = signed(&build_go(folder.path())?)?;
         demo.cluster().say(format!("only-eu is {wat}, cheapest is {go}"));
-        demo.start_as("placement", "placement", &[&folder.path().display().to_string()]);
+        let key = BASE64_STANDARD.encode(signer.public());
+        demo.start_as("placement", "placement", &[&folder.path().display().to_string(), &key]);
         placed(demo, "in-wat", &wat, "eu-1").await?;
         placed(demo, "in-go", &go, "us-1").await?;
 
         demo.chapter("2. Plug-ins that loop, hoard memory, read outside, trap, and ask for files.");
         for (name, body) in MISBEHAVING {
-            let digest = layout.add(body.as_bytes())?;
+            let digest = signed(body.as_bytes())?;
             refused(demo, name, &digest).await?;
         }
 
         demo.chapter("3. A blob that was changed after its digest was written down.");
-        let changed = layout.add(b"(module)")?;
+        let changed = signed(b"(module)")?;
         change_blob(folder.path(), &changed)?;
         refused(demo, "changed", &changed).await?;
 
-        demo.chapter("4. The controller is alive.");
+        demo.chapter("4. A plug-in that nobody has signed, and one that a stranger has.");
+        refused(demo, "unsigned", &layout.add(b"(module (memory 2))")?).await?;
+        let strange = layout.add(b"(module (memory 3))")?;
+        Signer::generate()?.sign(&layout, &strange)?;
+        refused(demo, "strange", &strange).await?;
+
+        demo.chapter("5. The controller is alive.");
         placed(demo, "after", &go, "us-1").await
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! oci-layout                      {"imageLayoutVersion": "1.0.0"}
+//! index.json                      {"manifests": [{"digest": "sha256:<manifest>"}, {"digest": "sha256:<signature>"}]}
 //! blobs/sha256/<manifest>         {"layers": [{"mediaType": "application/wasm", "digest": "sha256:<module>"}]}
 //! blobs/sha256/<module>           the module
+//! blobs/sha256/<signature>        {"subject": {"digest": "sha256:<manifest>"}, "layers": [{"digest": "sha256:<64 bytes>"}]}
 //! ```
 //!
 //! A plug-in is named by the digest of its manifest, so what runs is what was reviewed: every blob is hashed when it is read.
@@ -12,10 +14,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// The media type of a module.
 const WASM: &str = "application/wasm";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "index.json";
 /// Modules of Go have a few megabytes.
 const MODULE_BYTES: u64 = 32 << 20;
 
@@ -53,6 +58,14 @@ pub enum LayoutError {
         digest: String,
         /// The digest of the content.
         found: String,
+    },
+    /// No trusted key has signed the plug-in.
+    #[error("{digest} {reason}")]
+    Signature {
+        /// The digest of the plug-in.
+        digest: String,
+        /// The reason.
+        reason: &'static str,
     },
     /// The manifest is not one of a plug-in.
     #[error("manifest {digest} is not one of a plug-in: {reason}")]
@@ -98,7 +111,28 @@ impl Layout {
         self.blob(&module.ok_or_else(|| refused(format!("no layer is {WASM}")))?.digest)
     }
 
-    fn blob(&self, digest: &str) -> Result<Vec<u8>, LayoutError> {
+    /// The digests of all manifests that the index names; none when there is no index.
+    ///
+    /// # Errors
+    ///
+    /// When there is one that cannot be read.
+    pub(crate) fn manifests(&self) -> Result<Vec<String>, LayoutError> {
+        let entries = self.index()?.into_iter();
+        Ok(entries.filter_map(|entry| entry.get("digest")?.as_str().map(str::to_owned)).collect())
+    }
+
+    fn index(&self) -> Result<Vec<Value>, LayoutError> {
+        let unreadable = |source| LayoutError::Read { digest: INDEX.to_owned(), source };
+        let text = match fs::read(self.0.join(INDEX)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            read => read.map_err(unreadable)?,
+        };
+        let mut index: Value = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
+        let entries = index.get_mut("manifests").and_then(Value::as_array_mut).map(std::mem::take);
+        entries.ok_or_else(|| unreadable(std::io::Error::other("it has no manifests")))
+    }
+
+    pub(crate) fn blob(&self, digest: &str) -> Result<Vec<u8>, LayoutError> {
         let hex = digest.strip_prefix("sha256:").filter(|hex| hex.len() == 64);
         // Only digits: a digest from a user must not be a path.
         let hex =
@@ -125,24 +159,41 @@ impl Layout {
     ///
     /// When the files cannot be written.
     pub fn add(&self, module: &[u8]) -> std::io::Result<String> {
-        let blobs = self.0.join("blobs/sha256");
-        fs::create_dir_all(&blobs)?;
-        fs::write(self.0.join("oci-layout"), r#"{"imageLayoutVersion": "1.0.0"}"#)?;
-        let store = |content: &[u8]| {
-            let digest = digest_of(content);
-            let hex = digest.trim_start_matches("sha256:");
-            fs::write(blobs.join(hex), content).map(|()| digest)
-        };
-        let layer = serde_json::json!({"mediaType": WASM, "digest": store(module)?, "size": module.len()});
-        let config = serde_json::json!({"mediaType": "application/vnd.oci.empty.v1+json", "digest": store(b"{}")?, "size": 2});
-        let manifest = serde_json::json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-                                          "config": config, "layers": [layer]});
-        let manifest = manifest.to_string();
-        let digest = store(manifest.as_bytes())?;
-        let index = serde_json::json!({"schemaVersion": 2, "manifests": [{"digest": digest, "size": manifest.len(),
-                                       "mediaType": "application/vnd.oci.image.manifest.v1+json"}]});
-        fs::write(self.0.join("index.json"), index.to_string())?;
+        let layer = json!({"mediaType": WASM, "digest": self.store(module)?, "size": module.len()});
+        self.add_manifest(
+            &json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": self.empty()?, "layers": [layer]}),
+        )
+    }
+
+    /// The descriptor of an empty configuration.
+    pub(crate) fn empty(&self) -> std::io::Result<Value> {
+        Ok(json!({"mediaType": "application/vnd.oci.empty.v1+json", "digest": self.store(b"{}")?, "size": 2}))
+    }
+
+    /// Adds a blob and returns its digest.
+    pub(crate) fn store(&self, content: &[u8]) -> std::io::Result<String> {
+        fs::create_dir_all(self.0.join("blobs/sha256"))?;
+        let digest = digest_of(content);
+        self.write(&format!("blobs/sha256/{}", digest.trim_start_matches("sha256:")), content)?;
         Ok(digest)
+    }
+
+    /// Adds a manifest, to the index too, and returns its digest.
+    pub(crate) fn add_manifest(&self, manifest: &Value) -> std::io::Result<String> {
+        let manifest = manifest.to_string();
+        let digest = self.store(manifest.as_bytes())?;
+        let mut all = self.index().map_err(std::io::Error::other)?;
+        all.push(json!({"mediaType": MANIFEST, "digest": digest, "size": manifest.len()}));
+        self.write("oci-layout", br#"{"imageLayoutVersion": "1.0.0"}"#)?;
+        self.write(INDEX, json!({"schemaVersion": 2, "manifests": all}).to_string().as_bytes())?;
+        Ok(digest)
+    }
+
+    /// Replaces a file at once: a controller reads while it is written.
+    fn write(&self, name: &str, content: &[u8]) -> std::io::Result<()> {
+        let new = self.0.join("new");
+        fs::write(&new, content)?;
+        fs::rename(new, self.0.join(name))
     }
 }
 

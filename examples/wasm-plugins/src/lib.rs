@@ -13,7 +13,9 @@
 
 mod layout;
 mod sandbox;
+mod signature;
 mod wasi;
 
 pub use layout::{Layout, LayoutError};
 pub use sandbox::{Limits, PlugIn, PlugInError, Sandbox};
+pub use signature::{Signer, Trust};

@@ -219,3 +219,18 @@ impl PlugIn {
 fn stopped(error: wasmtime::Error) -> PlugInError {
     PlugInError::Stopped(error.root_cause().to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fuel never ends here, so only the clock does: how long that takes depends on the machine, that it happens does not.
+    #[test]
+    fn a_call_that_fuel_does_not_stop_is_stopped_by_the_clock() {
+        let limits = Limits { fuel: u64::MAX, patience: Duration::from_millis(1), ..Limits::default() };
+        let module = r#"(module (memory (export "memory") 1)
+            (func (export "abi_version") (result i32) (loop (br 0)) (i32.const 1)))"#;
+        let stopped = Sandbox::new(limits).unwrap().load(module.as_bytes()).unwrap_err().to_string();
+        assert!(stopped.contains("interrupt"), "{stopped}");
+    }
+}

@@ -5,11 +5,19 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use control_plane::ControlPlane;
+use control_plane::{ControlPlane, Options};
 use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use tokio::process::Command;
 use tokio::time::timeout;
+
+/// Bodies of writes are logged, so that the fields that a controller writes are compared with those it declares.
+const WRITES_WITH_BODIES: &str = r#"{
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+        {"level": "Request", "verbs": ["create", "update", "patch"]},
+        {"level": "Metadata"}
+    ]
+}"#;
 
 /// Cargo builds the examples of a package beside its tests, before it runs those.
 fn program() -> PathBuf {
@@ -19,7 +27,7 @@ fn program() -> PathBuf {
 
 #[tokio::test]
 async fn plug_ins_in_two_languages_are_asked_and_misbehaving_ones_are_named() {
-    let plane = ControlPlane::start().await.unwrap();
+    let plane = Options::default().audit_policy(WRITES_WITH_BODIES).start().await.unwrap();
     let mut command = Command::new(program());
     command.args(["--demo", "--here"]).env("KUBECONFIG", plane.kubeconfig()).kill_on_drop(true);
     let output = timeout(Duration::from_secs(400), command.output()).await.expect("it must end").unwrap();
@@ -43,22 +51,42 @@ async fn plug_ins_in_two_languages_are_asked_and_misbehaving_ones_are_named() {
         ("traps", "was stopped: wasm trap: wasm `unreachable` instruction executed"),
         ("files", "imports env.open, and plug-ins are given nothing"),
         ("changed", "it was changed, refuse it"),
+        ("unsigned", "is not signed"),
+        ("strange", "has no signature of a trusted key"),
     ] {
         assert!(message(name).contains(why), "{name}: {}", message(name));
     }
+    check_declaration(&plane).await;
 }
 
-/// `PATTERNS_UPDATE=1` writes the definitions.
+/// Compares what the controller did, according to the API server's audit log, with what it declares.
+async fn check_declaration(plane: &ControlPlane) {
+    let lines: Vec<_> = plane.audit_log().unwrap().iter().map(|event| format!("{event}\n")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.log");
+    std::fs::write(&path, lines.concat()).unwrap();
+    let output = Command::new(program()).arg("--check-audit").arg(path).output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// `PATTERNS_UPDATE=1` writes them.
 #[tokio::test]
 async fn the_committed_manifests_are_those_of_the_program_and_the_api_server_accepts_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let definitions = folder.join("definitions.yaml");
-    let printed = Command::new(program()).arg("--definitions").output().await.unwrap();
-    let printed = String::from_utf8(printed.stdout).unwrap();
-    if std::env::var_os("PATTERNS_UPDATE").is_some() {
-        std::fs::write(&definitions, &printed).unwrap();
+    let files = [
+        ("--definitions", "definitions.yaml"),
+        ("--roles", "roles.yaml"),
+        ("--declarations", "controllers.md"),
+    ];
+    for (argument, file) in files {
+        let printed = Command::new(program()).arg(argument).output().await.unwrap();
+        let printed = String::from_utf8(printed.stdout).unwrap();
+        if std::env::var_os("PATTERNS_UPDATE").is_some() {
+            std::fs::write(folder.join(file), &printed).unwrap();
+        }
+        let committed = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+        assert_eq!(committed, printed, "{file}: run with PATTERNS_UPDATE=1");
     }
-    assert_eq!(std::fs::read_to_string(&definitions).unwrap(), printed, "run with PATTERNS_UPDATE=1");
     let plane = ControlPlane::start().await.unwrap();
     let kubectl = async |arguments: &[&str], file: &str| {
         let output = plane.kubectl().args(arguments).arg(folder.join(file)).output().await.unwrap();

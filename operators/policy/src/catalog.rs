@@ -74,14 +74,21 @@ pub enum PolicyCommand {
 /// Where the catalogue is.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CatalogArgs {
-    /// A catalogue with the files it names: a catalog.yaml, a folder that holds one, or a folder with an OCI image layout
-    /// and behind a colon the tag.
+    /// A catalogue with the files it names: a catalog.yaml, a folder that holds one, an OCI image as REGISTRY/NAME:TAG, or a
+    /// folder with an image layout and behind a colon the tag.
     #[arg(long, default_value = ".", value_name = "PATH")]
     pub catalog: String,
 }
 
 /// What to search for.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Everything in a catalogue about privileges
+  webtroller policy search --catalog gatekeeper-library privileged
+
+  # The policies of one category, for a program
+  webtroller policy search --catalog gatekeeper-library --category pod-security-policy -o json")]
 pub struct SearchArgs {
     /// A part of the name or the description, in capitals or not; everything without it.
     #[arg(default_value = "")]
@@ -102,6 +109,10 @@ pub struct SearchArgs {
 
 /// How to list.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # What is installed in the cluster of the current kubeconfig?
+  webtroller policy list")]
 pub struct ListArgs {
     /// How to print.
     #[arg(long, short, value_enum, default_value_t)]
@@ -110,6 +121,13 @@ pub struct ListArgs {
 
 /// What to install.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # What would be installed?
+  webtroller policy install --catalog gatekeeper-library --bundle pod-security-baseline --dry-run
+
+  # A bundle with its constraints, which only warn at first
+  webtroller policy install --catalog gatekeeper-library --bundle pod-security-baseline --enforcement-action warn")]
 pub struct InstallArgs {
     /// The names of policies; of these the template is installed, and no constraint.
     #[arg(value_name = "POLICY", required_unless_present = "bundles")]
@@ -136,6 +154,13 @@ pub struct InstallArgs {
 
 /// What to upgrade.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # What would change?
+  webtroller policy upgrade --catalog gatekeeper-library --all --dry-run
+
+  # One policy, by an image in a registry
+  webtroller policy upgrade --catalog registry.example.com/team/catalog:v2 k8srequiredlabels")]
 pub struct UpgradeArgs {
     /// The names of installed policies.
     #[arg(value_name = "POLICY", required_unless_present_any = ["bundles", "all"])]
@@ -165,6 +190,10 @@ pub struct UpgradeArgs {
 
 /// What to remove.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # A policy with all constraints of its kind
+  webtroller policy uninstall k8srequiredlabels")]
 pub struct UninstallArgs {
     /// The names of installed policies.
     #[arg(value_name = "POLICY", required_unless_present = "bundles")]
@@ -185,6 +214,10 @@ pub struct UninstallArgs {
 
 /// What to write a catalogue of.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # The catalogue of a checkout of gatekeeper-library
+  webtroller policy generate-catalog --library-path gatekeeper-library -o gatekeeper-library/catalog.yaml")]
 pub struct GenerateArgs {
     /// The folder that holds `library/CATEGORY/POLICY/template.yaml`.
     #[arg(long, default_value = ".", value_name = "FOLDER")]

@@ -4,8 +4,8 @@
 //! [`handle`] and never see each other; both read what [`config`] says about Configs and SyncSets; [`audit`] judges what is in
 //! the cluster; [`events`] stores what the webhook and the audit find as Kubernetes Events; [`cli`] works on files and touches no
 //! cluster; [`catalog`] brings policies of a catalogue into one; [`migrate`] compares a cluster's Gatekeeper with this;
-//! [`progress`] explains why an object does not come further; [`runtime`] puts the rooms together into processes, and nobody
-//! uses it.
+//! [`progress`] explains why an object does not come further; [`declaration`] lists what each controller reads and writes;
+//! [`runtime`] puts the rooms together into processes, and nobody uses it.
 //!
 //! ```
 //! use constraint_framework::policyset::{Compiler, PolicySetBuilder};
@@ -19,14 +19,15 @@
 
 mod api_error;
 pub mod audit;
+mod budget;
 pub mod catalog;
 pub mod cli;
 pub mod config;
 pub mod controller;
+pub mod declaration;
 pub mod enforce;
 pub mod events;
 pub mod handle;
 pub mod migrate;
 pub mod progress;
 pub mod runtime;
-pub mod yaml;

@@ -31,7 +31,11 @@ fn main() -> ExitCode {
             let mut text = error.to_string();
             let mut source = std::error::Error::source(&error);
             while let Some(cause) = source {
-                text = format!("{text}: {cause}");
+                let words = cause.to_string();
+                // Some errors repeat their causes.
+                if !text.contains(&words) {
+                    text = format!("{text}: {words}");
+                }
                 source = cause.source();
             }
             eprintln!("webtroller: {text}");

@@ -20,7 +20,8 @@ use std::time::Duration;
 
 use admission_server::{AdmissionRoutes, CertificateError};
 pub use args::{
-    Args, AuditArgs, BrokenPolicies, Command, FailurePolicy, LogFormat, ServeArgs, UninstallArgs, WebhookArgs,
+    Args, AuditArgs, BrokenPolicies, Command, FailurePolicy, LogFormat, OtlpArgs, ServeArgs, UninstallArgs,
+    WebhookArgs,
 };
 pub use gatekeeper_flags::{FLAGS, Flag, Meaning, translate};
 
@@ -59,7 +60,9 @@ pub enum RunError {
         source: notify::Error,
     },
     /// There is no kubeconfig, and this is no pod.
-    #[error("no cluster is configured; set KUBECONFIG, or name a folder with --standalone")]
+    #[error(
+        "no cluster is configured; set KUBECONFIG (`webtroller serve --standalone FOLDER` and `webtroller audit FILE` need none)"
+    )]
     NoCluster(#[source] kube::config::InferConfigError),
     /// The API server refused something that the operator cannot do without.
     #[error("the API server did not do what the operator needs")]
@@ -78,7 +81,7 @@ pub enum RunError {
     Fenced(pod_status::Fenced),
     /// A defect of the composition.
     #[error("metrics cannot be collected")]
-    Metrics(#[from] metrics_exporter_prometheus::BuildError),
+    Metrics(#[from] metrics::MetricsError),
     /// A task that the process cannot do without ended.
     #[error("the task {task} ended before its time; look for a panic above, and start again")]
     TaskEnded {
@@ -149,7 +152,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
         Command::Function(function) => {
             Ok(with_streams(|input, out, err| crate::cli::function(&function, input, out, err)))
         }
-        Command::Rego(rego) => Ok(ExitCode::from(crate::cli::rego(
+        Command::Rego(rego) => Ok(ExitCode::from(rego_cli::rego(
             &rego,
             &mut std::io::stdin(),
             &mut std::io::stdout(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 const PAGE: &str = include_str!("../../../docs/cli.md");
+const RESOURCES: &str = include_str!("../../../docs/config-validator.md");
 const BINARY: &str = env!("CARGO_BIN_EXE_webtroller");
 
 /// A folder as a reader has it: the examples in it, and files of its own.
@@ -46,13 +47,16 @@ fn every_line_of_the_page_does_what_it_says() {
             // How fast this machine is just now is nobody's assertion.
             _ if line.contains("--compare") => &[0, 1],
             _ if line.contains("webtroller sync test") => &[0],
+            _ if line.contains("--fix") => &[0],
             _ if line.contains("webtroller lint") => &[1],
             _ if line.contains("webtroller test") || line.contains("webtroller fn") => &[1],
             _ => &[0],
         };
         let said = text(&output.stderr);
         assert!(expected.contains(&output.status.code().unwrap()), "{line}: {:?} {said}", output.status);
-        assert!(!output.stdout.is_empty() && !said.contains("webtroller "), "{line}: {said}");
+        let says_nothing_else =
+            !said.contains("webtroller ") || line.contains("--fix") && said.contains("rewritten");
+        assert!(!output.stdout.is_empty() && says_nothing_else, "{line}: {said}");
     }
     assert!(lines().len() > 8, "the page has command lines");
 }
@@ -62,6 +66,7 @@ fn the_page_shows_what_is_printed() {
     let folder = checkout();
     let shown = [
         "webtroller test -f",
+        "webtroller test --scorecard",
         "webtroller test examples/expansion",
         "webtroller test examples/native",
         "webtroller sync test",
@@ -98,6 +103,9 @@ fn the_function_gives_its_input_back() {
 #[test]
 fn a_reader_that_leaves_is_no_reason_to_panic() {
     let folder = checkout();
+    // The verdict stands.
+    let piped = "{ webtroller verify -v examples/...; echo $? >&2; } | true";
+    assert_eq!(text(&shell(folder.path(), piped).stderr).lines().last(), Some("0"));
     for command in [
         "test -f examples/quickstart -o json",
         "verify -v examples/...",
@@ -137,12 +145,35 @@ fn objects_of_every_place_are_matched_as_gator_test_matches_them() {
 #[test]
 fn wrong_flags_exit_with_2() {
     let folder = checkout();
-    for command in ["test --nope", "test -o xml", "bench --threshold -1", "bench -n 0", "verify"] {
+    for command in [
+        "test --nope",
+        "test -o xml",
+        "bench --threshold -1",
+        "bench -n 0",
+        "verify",
+        "coverage examples/quickstart --threshold NaN",
+        "coverage examples/quickstart --threshold 101",
+        "coverage examples/quickstart --threshold -5",
+    ] {
         assert_eq!(
             shell(folder.path(), &format!("webtroller {command}")).status.code(),
             Some(2),
             "{command}"
         );
+    }
+}
+
+/// Causes that repeat each other are said once.
+#[test]
+fn without_a_cluster_it_is_said_once_what_to_do() {
+    let folder = checkout();
+    for command in ["policy list", "audit", "migrate check", "uninstall"] {
+        let output =
+            shell(folder.path(), &format!("unset KUBECONFIG; HOME=/nonexistent webtroller {command}"));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+        assert!(said.contains("set KUBECONFIG"), "{command}: {said}");
+        assert_eq!(said.matches("failed to read kubeconfig").count(), 1, "{command}: {said}");
     }
 }
 
@@ -256,4 +287,46 @@ fn a_check_says_by_its_exit_code_whether_there_is_something_to_do() {
     assert_eq!(document["inUse"]["constraints"], 2);
     assert_eq!(findings[0]["place"], "examples/migrate/cluster.yaml:85");
     assert_eq!(findings[0]["level"], "unsupported");
+}
+
+/// Assets and a plan: Config Validator's policies, and the counts of a scorecard.
+#[test]
+fn assets_and_a_plan_are_judged_as_their_page_shows() {
+    let folder = checkout();
+    let line = RESOURCES.lines().find(|line| line.starts_with("webtroller test")).unwrap();
+    let output = shell(folder.path(), line);
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("8 objects, 3 constraints: 3 violations (2 deny, 1 warn) in "), "{said}");
+    assert!(RESOURCES.contains(out.lines().next().unwrap()), "{out}");
+    let tables = out.split_once("\n\n").unwrap().1;
+    assert_eq!(
+        tables,
+        "3 of 8 objects violate a constraint\n\
+         \n\
+         constraint                                                action    severity  violations\n\
+         ExampleBucketLocationConstraintV1/buckets-stay-in-europe  deny      high               1\n\
+         TerraformReplacement/no-silent-replacement                warn      low                1\n\
+         TerraformTags/buckets-have-owners                         deny      medium             1\n\
+         \n\
+         type                                                       objects  violating\n\
+         aws_db_instance                                                  1          1\n\
+         aws_s3_bucket                                                    3          1\n\
+         cloudresourcemanager.googleapis.com/Project                      1          0\n\
+         storage.googleapis.com/Bucket                                    3          1\n"
+    );
+    let parsed = |form: &str| -> serde_json::Value {
+        let output = shell(folder.path(), &format!("{line} {form}"));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+    };
+    let (json, sarif) = (parsed("-o json --trace"), parsed("-o sarif"));
+    let bucket = &json["results"][0];
+    assert_eq!(bucket["target"], "validation.gcp.forsetisecurity.org");
+    assert_eq!(bucket["metadata"]["details"]["location"], "us-central1");
+    assert_eq!(bucket["source"], serde_json::json!({"file": "examples/gcp/assets.json", "line": 2}));
+    assert!(bucket["trace"].as_str().unwrap().contains("is violated"), "{bucket}");
+    let run = &sarif["runs"][0];
+    assert_eq!(run["properties"]["scorecard"], json["scorecard"]);
+    let levels: Vec<_> = run["results"].as_array().unwrap().iter().map(|found| &found["level"]).collect();
+    assert_eq!(levels, ["error", "warning", "note"]);
 }

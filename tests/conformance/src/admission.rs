@@ -3,6 +3,8 @@
 //! `block` writes match blocks, `object` Kubernetes objects, `request` admission requests around them; this file
 //! puts them together. Nothing here knows what the answers should be. The same seed gives the same questions.
 
+#![allow(clippy::indexing_slicing, reason = "an absent field of a JSON value is null")]
+
 mod block;
 mod object;
 mod request;
@@ -37,6 +39,37 @@ pub struct Review {
     pub source: &'static str,
     /// Who asks.
     pub point: &'static str,
+}
+
+impl Policies {
+    /// The question to Gatekeeper that holds them, as the client `k`.
+    #[must_use]
+    pub fn client(&self) -> Json {
+        json!({"op": "client", "key": "k", "templates": self.templates, "constraints": self.constraints,
+            "inventory": self.inventory})
+    }
+}
+
+impl Review {
+    /// The question, without whom it is for.
+    #[must_use]
+    pub fn question(&self) -> Json {
+        let mut question = json!({"namespace": self.namespace, "source": self.source, "point": self.point});
+        match &self.subject {
+            Subject::Request(request) => question["request"] = request.clone(),
+            Subject::Object(object) => question["object"] = object.clone(),
+        }
+        question
+    }
+}
+
+/// A question about a review, for Gatekeeper's client `k`.
+#[must_use]
+pub fn asked(review: &Json) -> Json {
+    let mut asked = review.clone();
+    asked["op"] = json!("review");
+    asked["key"] = json!("k");
+    asked
 }
 
 /// What is judged.

@@ -71,6 +71,14 @@ impl Judge {
         Self::start(built("gatekeeper")?)
     }
 
+    /// The judge of functions of Go's standard library and `sigs.k8s.io/yaml`.
+    ///
+    /// # Errors
+    /// As [`Judge::opa`].
+    pub fn go() -> Result<Self, Error> {
+        Self::start(built("go")?)
+    }
+
     /// The folder of the pinned OPA module, where its conformance cases are.
     ///
     /// # Errors

@@ -11,20 +11,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The judges are two small Go programs under `judge/` that link OPA and Gatekeeper as pinned modules;
+//! The judges are small Go programs under `judge/` that link OPA, Gatekeeper and Go's own library as pinned modules;
 //! [`Judge`] builds and starts them. The rest of the crate makes questions: [`library`] reads templates and
 //! samples, [`mutation`] damages inputs, [`generator`] writes modules. The comparisons are the tests.
 
 pub mod admission;
 pub mod argument;
+pub mod calls;
+/// Our side of a comparison of expressions, shared with the test of `cel-compat` that needs no judge.
+#[path = "../../../crates/cel-compat/tests/recorded/answer.rs"]
 pub mod cel;
 pub mod generator;
+pub mod go;
 pub mod judge;
 pub mod library;
 pub mod mutation;
+pub mod native;
 pub mod operand;
 pub mod ours;
 pub mod random;
+/// Our side of a comparison of reviews, shared with the test of `constraint-framework` that needs no judge.
+#[path = "../../../crates/constraint-framework/tests/recorded/answer.rs"]
+pub mod reviews;
 pub mod scale;
 pub mod tagged;
 pub mod verdict;

@@ -30,7 +30,7 @@ impl Sources {
     /// The verdict that they are refused.
     pub fn compile(&self, query: &str, rules: &Rules) -> Result<Program, Verdict> {
         let version = if self.v0 { RegoVersion::V0 } else { RegoVersion::V1 };
-        let refused = |findings: rego_compat::Findings| Verdict::Refused(findings.to_string());
+        let refused = |findings: rego_compat::Diagnostics| Verdict::Refused(findings.to_string());
         let parsed: Result<Vec<Module>, _> =
             self.modules.iter().map(|(name, text)| Module::parse(name, text, version)).collect();
         compile(&parsed.map_err(refused)?, query, rules).map_err(refused)

@@ -56,3 +56,35 @@ pub fn write(value: &Value) -> Json {
         }
     }
 }
+
+/// Writes a tagged value as a term of Rego; `None` if it is not one.
+#[must_use]
+pub fn term(json: &Json) -> Option<String> {
+    match json {
+        Json::Null | Json::Bool(_) | Json::String(_) => Some(json.to_string()),
+        Json::Array(elements) => Some(format!("[{}]", terms(elements)?)),
+        Json::Number(_) => None,
+        Json::Object(tag) => {
+            if let Some(text) = tag.get("n").and_then(Json::as_str) {
+                return Some(text.to_owned());
+            }
+            if let Some(elements) = tag.get("s").and_then(Json::as_array) {
+                return Some(if elements.is_empty() {
+                    "set()".to_owned()
+                } else {
+                    format!("{{{}}}", terms(elements)?)
+                });
+            }
+            let pairs = tag.get("o").and_then(Json::as_array)?;
+            let pair = |pair: &Json| match pair.as_array().map(Vec::as_slice) {
+                Some([key, value]) => Some(format!("{}: {}", term(key)?, term(value)?)),
+                _ => None,
+            };
+            Some(format!("{{{}}}", pairs.iter().map(pair).collect::<Option<Vec<_>>>()?.join(", ")))
+        }
+    }
+}
+
+fn terms(elements: &[Json]) -> Option<String> {
+    Some(elements.iter().map(term).collect::<Option<Vec<_>>>()?.join(", "))
+}

@@ -14,17 +14,13 @@
     reason = "a test says no by panicking"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use conformance::admission::{self, Policies, Review, Subject};
+use conformance::admission::{self, Policies, Review, asked};
 use conformance::random::Random;
-use conformance::{Judge, scale};
-use constraint_framework::api::Constraint;
-use constraint_framework::driver::Budget;
-use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
-use constraint_framework::review::{self, Document, EnforcementPoint, ReviewSource, Violation};
-use constraint_framework::target::AdmissionTarget;
+use conformance::{Judge, reviews, scale};
+use constraint_framework::policyset::PolicySet;
 use serde_json::{Value as Json, json};
 
 /// Reviews in all, on an ordinary day.
@@ -65,13 +61,14 @@ impl Round {
 
     fn play(mut self, judge: &mut Judge, tally: &mut Tally) {
         let ours = self.fill(judge, tally);
-        let questions: Vec<_> = self.reviews.iter().map(|review| question(review).to_string()).collect();
+        let questions: Vec<_> =
+            self.reviews.iter().map(|review| asked(&review.question()).to_string()).collect();
         let mut answers = Vec::new();
         judge.ask_all(questions.into_iter(), |_, answer| answers.push(answer)).expect("answers");
         for (review, theirs) in self.reviews.iter().zip(answers) {
             tally.count("reviews", 1);
-            let ours = answer(&ours, review);
-            let theirs = judged(&theirs);
+            let ours = reviews::answer(&ours, &review.question());
+            let theirs = reviews::of_judge(&theirs);
             tally.count("violations", ours.as_ref().map_or(0, |violations| violations.len()));
             if let Some(difference) = difference(&ours, &theirs) {
                 let of = |manifest: &&Json| {
@@ -90,14 +87,9 @@ impl Round {
 
     /// Fills both sides with what both accept.
     fn fill(&mut self, judge: &mut Judge, tally: &mut Tally) -> Arc<PolicySet> {
-        let refused = judge.ask(&self.client()).expect("an answer")["refused"].clone();
-        let mut builder = PolicySetBuilder::new(Compiler::default());
-        for template in &self.policies.templates {
-            builder.put_template(template).expect("a template");
-        }
-        for object in &self.policies.inventory {
-            builder.put_object(&AdmissionTarget, Document::from_value(object).unwrap()).expect("an object");
-        }
+        let refused = judge.ask(&self.policies.client()).expect("an answer")["refused"].clone();
+        let Policies { templates, inventory, .. } = &self.policies;
+        let mut builder = reviews::builder(templates, &[], inventory).expect("policies");
         let mut both = Vec::new();
         for manifest in std::mem::take(&mut self.policies.constraints) {
             let id = format!(
@@ -105,9 +97,7 @@ impl Round {
                 manifest["kind"].as_str().unwrap(),
                 manifest["metadata"]["name"].as_str().unwrap()
             );
-            let ours = Constraint::from_value(&manifest)
-                .map_err(|errors| errors.to_string())
-                .and_then(|constraint| builder.put_constraint(constraint).map_err(|error| error.to_string()));
+            let ours = reviews::put(&mut builder, &manifest);
             match (ours, refused.get(&id)) {
                 (Ok(()), None) => both.push(manifest),
                 (Err(_), Some(_)) => tally.count("refused by both", 1),
@@ -133,13 +123,8 @@ impl Round {
         }
         tally.count("constraints", both.len());
         self.policies.constraints = both;
-        judge.ask(&self.client()).expect("an answer");
+        judge.ask(&self.policies.client()).expect("an answer");
         builder.build()
-    }
-
-    fn client(&self) -> Json {
-        json!({"op": "client", "key": "k", "templates": self.policies.templates,
-            "constraints": self.policies.constraints, "inventory": self.policies.inventory})
     }
 }
 
@@ -153,108 +138,16 @@ fn is_theirs_to_refuse(why: &str) -> bool {
     why.contains(r#"Invalid value: "null""#)
 }
 
-fn question(review: &Review) -> Json {
-    let mut question = json!({"op": "review", "key": "k", "namespace": review.namespace, "source": review.source,
-        "point": review.point});
-    match &review.subject {
-        Subject::Request(request) => question["request"] = request.clone(),
-        Subject::Object(object) => question["object"] = object.clone(),
-    }
-    question
-}
-
-/// A violation in a form in which two sides can be compared.
-type Line = (String, String, String, BTreeSet<String>);
-
-fn judged(answer: &Json) -> Result<Vec<Line>, String> {
-    let Some(results) = answer["results"].as_array() else {
-        return Err(answer["error"]["message"].to_string());
-    };
-    let mut lines: Vec<_> = results.iter().map(judged_line).collect();
-    lines.sort();
-    Ok(lines)
-}
-
-fn judged_line(result: &Json) -> Line {
-    let text = |field: &str| result[field].as_str().unwrap_or_default().to_owned();
-    let scoped = result["scoped"].as_array().into_iter().flatten().filter_map(Json::as_str);
-    let actions: BTreeSet<String> = match text("action").as_str() {
-        "scoped" => scoped.map(str::to_owned).collect(),
-        action => BTreeSet::from([action.to_owned()]),
-    };
-    (format!("{}/{}", text("kind"), text("name")), text("msg"), details(result.get("details")), actions)
-}
-
-/// The details as text; empty where there are none at all.
-fn details(details: Option<&Json>) -> String {
-    details.map_or_else(String::new, |details| rounded(details.clone()).to_string())
-}
-
-/// Gatekeeper reads the numbers of a review as 64-bit floating point numbers; ours stay as they are written.
-fn rounded(value: Json) -> Json {
-    match value {
-        Json::Number(number) => json!(number.as_f64()),
-        Json::Array(items) => items.into_iter().map(rounded).collect(),
-        Json::Object(fields) => fields.into_iter().map(|(key, value)| (key, rounded(value))).collect(),
-        other => other,
-    }
-}
-
-fn answer(policies: &PolicySet, review: &Review) -> Result<Vec<Line>, String> {
-    let points =
-        [EnforcementPoint::WEBHOOK, EnforcementPoint::AUDIT, EnforcementPoint::GATOR, EnforcementPoint::VAP];
-    let point = points.into_iter().find(|point| point.name() == review.point).expect("a point");
-    let verdict = policies.review(&ours(policies, review)?, point, &Budget::default());
-    let mut lines: Vec<_> = verdict.violations().iter().map(line).collect();
-    lines.sort();
-    Ok(lines)
-}
-
-fn line(violation: &Violation) -> Line {
-    let actions = violation.actions.iter().map(|action| action.name().to_owned()).collect();
-    (
-        violation.constraint.to_string(),
-        violation.message.clone(),
-        details(violation.details.as_ref()),
-        actions,
-    )
-}
-
-/// The review as an enforcement point builds it. The Namespace comes from whoever asks, or from the inventory.
-fn ours(policies: &PolicySet, review: &Review) -> Result<review::Review, String> {
-    let mut built = match &review.subject {
-        Subject::Request(request) => {
-            AdmissionTarget.request(&request.to_string()).map_err(|error| error.to_string())?
-        }
-        Subject::Object(object) => {
-            AdmissionTarget.object(Document::from_value(object).map_err(|error| error.to_string())?, None)
-        }
-    };
-    built.source = match review.source {
-        "Original" => Some(ReviewSource::Original),
-        "Generated" => Some(ReviewSource::Generated),
-        _ => None,
-    };
-    built.namespace_object = match &review.namespace {
-        Some(namespace) => Some(Document::from_value(namespace).expect("a namespace")),
-        None => {
-            let name = built.attributes.get("namespace").and_then(Json::as_str).unwrap_or_default();
-            policies.inventory(&AdmissionTarget).get(&["cluster", "v1", "Namespace", name].map(str::to_owned))
-        }
-    };
-    Ok(built)
-}
-
-fn difference(ours: &Result<Vec<Line>, String>, theirs: &Result<Vec<Line>, String>) -> Option<String> {
+fn difference(ours: &Result<Vec<Json>, String>, theirs: &Result<Vec<Json>, String>) -> Option<String> {
     match (ours, theirs) {
         (Ok(ours), Ok(theirs)) if ours == theirs => None,
         (Err(_), Err(_)) => None,
         (Ok(ours), Ok(theirs)) => {
-            let only = |these: &[Line], those: &[Line]| {
+            let only = |these: &[Json], those: &[Json]| {
                 these
                     .iter()
                     .filter(|line| !those.contains(line))
-                    .map(|line| format!("  {line:?}\n"))
+                    .map(|line| format!("  {line}\n"))
                     .collect::<String>()
             };
             Some(format!("only ours:\n{}only theirs:\n{}", only(ours, theirs), only(theirs, ours)))

@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::Component;
 
 /// Everything that can go wrong between a clone of the repository and a ready API server.
-#[derive(Debug, thiserror::Error)]
+/// `Debug` prints the message, because a test that unwraps it shows `Debug`.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// `go` is not on the `PATH`, and no ready-made binaries were named.
@@ -122,6 +123,13 @@ pub enum Error {
         /// How long it was given.
         after: Duration,
     },
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")?;
+        std::error::Error::source(self).map_or(Ok(()), |source| write!(f, ": {source}"))
+    }
 }
 
 impl Error {

@@ -13,16 +13,20 @@
 //! A finished program appears by a rename, under a name derived from its sources and pins, so a killed build leaves
 //! nothing half done and test programs that start together share one build. Versions are chosen by `go.mod` alone.
 
+pub mod recording;
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
 
-/// The reason why a program is not available.
-#[derive(Debug, thiserror::Error)]
+/// The reason why a program is not available. `Debug` prints the message, because a test that unwraps it shows `Debug`.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Go is not installed.
-    #[error("this test runs a Go program: install Go 1.26 or later and put `go` on the PATH")]
+    #[error(
+        "this test runs a Go program: install Go 1.26 or newer (https://go.dev/dl) and put `go` on the PATH ({0})"
+    )]
     GoMissing(#[source] std::io::Error),
     /// The Go compiler failed, or a pinned module could not be fetched.
     #[error("`go {command}` ended with {status}:\n{output}")]
@@ -43,6 +47,16 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")?;
+        match std::error::Error::source(self) {
+            Some(source) if !matches!(self, Self::GoMissing(_)) => write!(f, ": {source}"),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Error {

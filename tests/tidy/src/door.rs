@@ -9,6 +9,7 @@ use crate::{Edge, Finding, Rule, Source, edges};
 
 const FRAMEWORK: [&str; 3] = ["cel-compat", "rego-compat", "schema-merge"];
 const LANGUAGE: [&str; 2] = ["eval-budget", "go-compat"];
+const REGO_CLI: [&str; 2] = ["go-compat", "rego-compat"];
 const SCHEMA: [&str; 2] = ["cel-compat", "go-compat"];
 const DUCK: [&str; 1] = ["duck-types-derive"];
 
@@ -17,6 +18,7 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
     match package_folder {
         "crates/constraint-framework" => Some(&FRAMEWORK),
         "crates/cel-compat" | "crates/rego-compat" => Some(&LANGUAGE),
+        "crates/rego-cli" => Some(&REGO_CLI),
         "crates/schema-merge" => Some(&SCHEMA),
         "crates/duck-types" => Some(&DUCK),
         folder if folder.starts_with("crates/") => Some(&[]),

@@ -28,15 +28,17 @@ const FRAMEWORK: Doors = &[
 const OPERATOR: Doors = &[
     ("api", &[]),
     ("api_error", &[]),
-    ("audit", &["api", "api_error", "cli", "config", "enforce", "events", "handle", "yaml"]),
-    ("catalog", &["api", "api_error", "cli", "yaml"]),
-    ("cli", &["api", "enforce", "handle", "yaml"]),
+    ("audit", &["api", "api_error", "budget", "cli", "config", "enforce", "events", "handle"]),
+    ("budget", &[]),
+    ("catalog", &["api", "api_error", "cli"]),
+    ("cli", &["api", "budget", "enforce", "handle"]),
     ("config", &[]),
-    ("controller", &["api", "api_error", "config", "handle", "yaml"]),
+    ("controller", &["api", "api_error", "config", "handle"]),
+    ("declaration", &[]),
     ("enforce", &["api", "config", "events", "handle"]),
     ("events", &["api", "api_error"]),
     ("handle", &["api", "config"]),
-    ("migrate", &["api", "cli", "enforce"]),
+    ("migrate", &["api", "budget", "cli", "enforce"]),
     ("progress", &["api_error"]),
     (
         "runtime",
@@ -54,7 +56,6 @@ const OPERATOR: Doors = &[
             "progress",
         ],
     ),
-    ("yaml", &[]),
 ];
 
 /// What reaches a cluster: `cli` must do without.

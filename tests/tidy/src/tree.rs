@@ -8,8 +8,8 @@ use crate::{Finding, Rule};
 const CLUSTER: [&str; 4] = ["kube-client", "kube-runtime", "hyper", "tokio"];
 
 /// The crates that are judged. They know nothing about clients, so they build without one.
-pub(crate) const WITHOUT_A_CLUSTER: [&str; 4] =
-    ["constraint-framework", "duck-types", "rego-compat", "schema-merge"];
+pub(crate) const WITHOUT_A_CLUSTER: [&str; 5] =
+    ["constraint-framework", "controller-declaration", "duck-types", "rego-compat", "schema-merge"];
 
 /// What `tree`, the output of `cargo tree --prefix none` for a crate, holds and must not.
 #[must_use]

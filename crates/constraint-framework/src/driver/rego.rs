@@ -8,7 +8,7 @@ mod hook;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rego_compat::{Findings, Module, Program as Compiled, RegoVersion, Rules, Scope, Value as RegoValue};
+use rego_compat::{Diagnostics, Module, Program as Compiled, RegoVersion, Rules, Scope, Value as RegoValue};
 use serde_json::Value;
 
 use crate::api::RegoSource;
@@ -196,7 +196,7 @@ fn from_field(error: &crate::api::FieldError) -> CompileError {
     }
 }
 
-fn from_findings(findings: &Findings) -> Vec<CompileError> {
+fn from_findings(findings: &Diagnostics) -> Vec<CompileError> {
     let own = findings.iter().filter(|finding| !hook::is_of(finding));
     own.map(|finding| CompileError {
         code: finding.code.to_string(),

@@ -103,6 +103,12 @@ fn joined(position: usize, read: &JoinedRead, difference: &Difference) -> Depend
 }
 
 impl Reads {
+    /// Whether there is a read whose changes concern every input.
+    pub(crate) fn has_whole(&self) -> bool {
+        let unpicked = |read: &JoinedRead| read.joins.is_empty();
+        !self.whole().is_empty() || !self.narrowed.is_empty() || self.joined.iter().any(unpicked)
+    }
+
     /// The keys of an input.
     pub(crate) fn keys(&self, input: &RegoValue) -> Vec<DependencyKey> {
         let mut keys = Vec::new();

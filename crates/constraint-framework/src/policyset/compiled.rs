@@ -177,12 +177,12 @@ impl CompiledTemplate {
 
     /// Whether the review is one of this template's target.
     pub(super) fn is_about(&self, review: &Review) -> bool {
-        review.target.is_empty() || review.target == self.target()
+        review.target().is_empty() || review.target() == self.target()
     }
 
     /// The operations of a template hold only at the webhook; an audit has none to compare.
     pub(super) fn wants(&self, review: &Review, point: EnforcementPoint) -> bool {
-        point != EnforcementPoint::WEBHOOK || self.0.operations.include(&review.operation)
+        point != EnforcementPoint::WEBHOOK || self.0.operations.include(review.operation())
     }
 
     /// Checks a constraint against this template's schema and its target. Defaults of the schema are filled in, as
@@ -214,14 +214,13 @@ impl CompiledTemplate {
         let refused = verdict.errors.iter().map(|finding| {
             // The place of a finding is one step with all of its path.
             let path = finding.path.server("");
-            FieldError::new(
-                pointer(path.strip_prefix("<nil>").unwrap_or(&path), &object),
-                finding.to_string(),
-            )
+            let text = finding.to_string();
+            // The pointer says where.
+            let rule = text.strip_prefix(&format!("{path}: ")).unwrap_or(&text).to_owned();
+            FieldError::new(pointer(path.strip_prefix("<nil>").unwrap_or(&path), &object), rule)
         });
         let unknown = verdict.unknown_fields.iter().map(|field| {
-            let rule =
-                format!("{field}: unknown field: it is not in the schema of kind {}", constraint.id.kind);
+            let rule = format!("unknown field: it is not in the schema of kind {}", constraint.id.kind);
             FieldError::new(pointer(field, &object), rule)
         });
         FieldErrors::check(refused.chain(unknown).collect())?;

@@ -81,11 +81,9 @@ pub(super) fn object() -> impl Strategy<Value = Value> {
 pub(super) fn review() -> impl Strategy<Value = Review> {
     let source = prop::sample::select(vec![None, Some(ReviewSource::Original)]);
     let objects = (prop::option::of(object()), prop::option::of(object()), prop::option::of(object()));
-    (objects, source).prop_map(|((new, old, namespace), source)| Review {
-        object: new.as_ref().and_then(document),
-        old_object: old.as_ref().and_then(document),
-        namespace_object: namespace.as_ref().and_then(document),
-        source,
-        ..Review::default()
+    (objects, source).prop_map(|((new, old, namespace), source)| {
+        let read = |object: Option<Value>| object.as_ref().and_then(document);
+        let review = Review::builder("").object(read(new)).old_object(read(old));
+        review.namespace_object(read(namespace)).source(source).build()
     })
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::api::{ConstraintRef, ObjectMeta};
 use crate::driver::{Budget, Case, Program};
-use crate::inventory::{DependencyKey, Dependents};
+use crate::inventory::{DependencyKey, Dependents, Reads};
 use crate::review::{Action, Enforcement, EnforcementPoint, Review, Verdict};
 use crate::target::KindFilter;
 
 use super::PolicySet;
 use super::compiled::CompiledConstraint;
+use super::observe::ReviewObserver;
 
 /// A constraint in force, with the code that judges for it. Cloning shares it.
 #[derive(Clone, Debug)]
@@ -59,6 +60,12 @@ impl ConstraintInForce {
     pub fn reads_inventory(&self) -> bool {
         self.0.template.reads().next().is_some()
     }
+
+    /// Whether a change of the inventory can concern the verdict on every object ([`Dependents::All`]), because the policy
+    /// reads parts of it that nothing in its input picks out.
+    pub fn reads_whole_kinds(&self) -> bool {
+        self.0.template.reads().any(Reads::has_whole)
+    }
 }
 
 impl PolicySet {
@@ -73,15 +80,16 @@ impl PolicySet {
         self.constraints().get(at).cloned().map(ConstraintInForce)
     }
 
-    /// As [`PolicySet::review`], by those constraints alone that `wanted` accepts.
+    /// As [`PolicySet::review`], by those constraints alone that `wanted` accepts; `observer` receives what it costs.
     pub fn review_some(
         &self,
         review: &Review,
         point: EnforcementPoint,
         budget: &Budget,
         wanted: &dyn Fn(&ConstraintRef) -> bool,
+        observer: &mut dyn ReviewObserver,
     ) -> Verdict {
-        self.review_within(review, point, budget, None, wanted, &mut ())
+        self.review_within(review, point, budget, None, wanted, observer)
     }
 
     /// The verdicts of a constraint that differ, or may, between the inventories of `older` and of this set.

@@ -17,7 +17,7 @@ pub(crate) struct CelViews {
 
 impl CelViews {
     pub(super) fn of(review: &Review) -> Self {
-        let namespace = review.namespace_object.as_ref();
+        let namespace = review.namespace_object();
         let namespace = namespace.map(|namespace| namespace.body().parse().ok_or(Unreadable)).transpose();
         let view = |namespace: Option<serde_json::Value>| {
             namespace.filter(is_named).as_ref().map_or(Value::Null, namespace_view)
@@ -29,7 +29,7 @@ impl CelViews {
 /// The request as the API server's admission plugins show it: texts and lists without content are left out, and the
 /// fields about conversion between versions repeat the others, because a webhook has nothing to convert.
 fn request(review: &Review) -> Value {
-    let attribute = |name: &str| review.attributes.get(name);
+    let attribute = |name: &str| review.attributes().get(name);
     let names = |name: &str, fields: [&'static str; 3]| {
         let found = attribute(name);
         Value::object(fields.map(|field| {
@@ -39,7 +39,7 @@ fn request(review: &Review) -> Value {
     };
     let kind = names("kind", ["group", "version", "kind"]);
     let resource = names("resource", ["group", "version", "resource"]);
-    let operation = match review.operation.as_str() {
+    let operation = match review.operation() {
         known @ ("CREATE" | "UPDATE" | "DELETE" | "CONNECT") => known,
         _ => "",
     };

@@ -17,28 +17,136 @@ pub enum ReviewSource {
     Generated,
 }
 
-/// One thing to be judged. Build it with a target; it is never changed afterwards.
+/// One thing to be judged, immutable: built once, by a target or with [`Review::builder`], and shared by all constraints. What
+/// policies see of it is made when first asked for, and kept.
 #[derive(Debug, Default)]
 pub struct Review {
-    /// The name of the target that built it, whose constraints judge it; those of every target do where it is empty.
-    pub target: String,
-    /// The object after the change; on DELETE a target fills it from the old one.
-    pub object: Option<Document>,
-    /// The object before the change.
-    pub old_object: Option<Document>,
-    /// The Namespace object that holds the object.
-    pub namespace_object: Option<Document>,
-    /// The admission operation; empty where there is none, as in an audit.
-    pub operation: String,
-    /// Where the object came from; `None` when the enforcement point cannot know.
-    pub source: Option<ReviewSource>,
-    /// Every other field that policies see below `input.review`.
-    pub attributes: Map<String, Value>,
-    pub(crate) rego: OnceLock<Result<RegoValue, Unreadable>>,
-    pub(crate) cel: OnceLock<CelViews>,
+    content: Content,
+    rego: OnceLock<Result<RegoValue, Unreadable>>,
+    cel: OnceLock<CelViews>,
 }
 
+#[derive(Debug, Default)]
+struct Content {
+    target: String,
+    object: Option<Document>,
+    old_object: Option<Document>,
+    namespace_object: Option<Document>,
+    operation: String,
+    source: Option<ReviewSource>,
+    attributes: Map<String, Value>,
+}
+
+/// Builds a [`Review`]. What is not set is absent.
+///
+/// ```
+/// use constraint_framework::review::{Document, Review};
+/// use serde_json::json;
+///
+/// let letter = Document::from_value(&json!({"to": "Ann"}))?;
+/// let review = Review::builder("letters.example").object(letter).operation("SEND").build();
+/// assert_eq!((review.operation(), review.object().unwrap().json()["to"].as_str()), ("SEND", Some("Ann")));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct ReviewBuilder(Content);
+
+// === impl ReviewBuilder ===
+
+impl ReviewBuilder {
+    /// The object after the change; on DELETE a target takes the old one.
+    pub fn object(mut self, object: impl Into<Option<Document>>) -> Self {
+        self.0.object = object.into();
+        self
+    }
+
+    /// The object before the change.
+    pub fn old_object(mut self, object: impl Into<Option<Document>>) -> Self {
+        self.0.old_object = object.into();
+        self
+    }
+
+    /// The Namespace object that holds the object.
+    pub fn namespace_object(mut self, namespace: impl Into<Option<Document>>) -> Self {
+        self.0.namespace_object = namespace.into();
+        self
+    }
+
+    /// The admission operation; leave it out where there is none, as in an audit.
+    pub fn operation(mut self, operation: impl Into<String>) -> Self {
+        self.0.operation = operation.into();
+        self
+    }
+
+    /// Where the object came from; leave it out where the enforcement point cannot know.
+    pub fn source(mut self, source: impl Into<Option<ReviewSource>>) -> Self {
+        self.0.source = source.into();
+        self
+    }
+
+    /// Every other field that policies see below `input.review`.
+    pub fn attributes(mut self, attributes: Map<String, Value>) -> Self {
+        self.0.attributes = attributes;
+        self
+    }
+
+    /// The review.
+    #[must_use]
+    pub fn build(self) -> Review {
+        Review { content: self.0, ..Review::default() }
+    }
+}
+
+// === impl Review ===
+
 impl Review {
+    /// Begins a review for the constraints of a target, by its name; those of every target judge it where that is empty.
+    pub fn builder(target: impl Into<String>) -> ReviewBuilder {
+        ReviewBuilder(Content { target: target.into(), ..Content::default() })
+    }
+
+    /// Begins another review with the same content, to add what only the caller knows, such as the Namespace object. What
+    /// policies had seen of this one is forgotten.
+    pub fn into_builder(self) -> ReviewBuilder {
+        ReviewBuilder(self.content)
+    }
+
+    /// The name of the target whose constraints judge it; empty for those of every target.
+    pub fn target(&self) -> &str {
+        &self.content.target
+    }
+
+    /// The object after the change; on DELETE the old one.
+    pub fn object(&self) -> Option<&Document> {
+        self.content.object.as_ref()
+    }
+
+    /// The object before the change.
+    pub fn old_object(&self) -> Option<&Document> {
+        self.content.old_object.as_ref()
+    }
+
+    /// The Namespace object that holds the object.
+    pub fn namespace_object(&self) -> Option<&Document> {
+        self.content.namespace_object.as_ref()
+    }
+
+    /// The admission operation; empty where there is none, as in an audit.
+    pub fn operation(&self) -> &str {
+        &self.content.operation
+    }
+
+    /// Where the object came from; `None` when the enforcement point cannot know.
+    pub fn source(&self) -> Option<ReviewSource> {
+        self.content.source
+    }
+
+    /// Every other field that policies see below `input.review`.
+    pub fn attributes(&self) -> &Map<String, Value> {
+        &self.content.attributes
+    }
+
     /// Returns what policies see as `input.review`, built on the first call.
     ///
     /// Absent objects are `null`. A cluster-scoped object has no namespace object: `null`.
@@ -50,17 +158,17 @@ impl Review {
     }
 
     fn for_rego(&self) -> Result<RegoValue, Unreadable> {
-        let document = |document: &Option<Document>| {
-            document.as_ref().map_or(Ok(RegoValue::Null), |document| document.rego().cloned())
+        let document = |document: Option<&Document>| {
+            document.map_or(Ok(RegoValue::Null), |document| document.rego().cloned())
         };
         let mut fields = std::collections::BTreeMap::new();
-        for (key, value) in &self.attributes {
+        for (key, value) in self.attributes() {
             fields.insert(RegoValue::from(key.as_str()), RegoValue::from(value.clone()));
         }
-        fields.insert("operation".into(), self.operation.as_str().into());
-        fields.insert("object".into(), document(&self.object)?);
-        fields.insert("oldObject".into(), document(&self.old_object)?);
-        fields.insert("namespaceObject".into(), document(&self.namespace_object)?);
+        fields.insert("operation".into(), self.operation().into());
+        fields.insert("object".into(), document(self.object())?);
+        fields.insert("oldObject".into(), document(self.old_object())?);
+        fields.insert("namespaceObject".into(), document(self.namespace_object())?);
         Ok(RegoValue::from(fields))
     }
 
@@ -70,7 +178,7 @@ impl Review {
     }
 
     fn documents(&self) -> impl Iterator<Item = &Document> {
-        self.objects().chain(&self.namespace_object)
+        self.objects().chain(self.namespace_object())
     }
 
     /// The namespace that namespace lists are compared with: a Namespace's own name, or the one the object is in;
@@ -79,7 +187,7 @@ impl Review {
         if object.is_namespace() {
             return Some(object.name());
         }
-        match &self.namespace_object {
+        match self.namespace_object() {
             Some(namespace) => Some(namespace.name()),
             None => Some(object.namespace()).filter(|name| !name.is_empty()),
         }
@@ -92,6 +200,31 @@ impl Review {
 
     /// The objects that matching looks at: new, then old.
     pub fn objects(&self) -> impl Iterator<Item = &Document> {
-        self.object.iter().chain(&self.old_object)
+        self.object().into_iter().chain(self.old_object())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Once a policy had been asked, a Namespace that was set later was not seen: fields were public and the views were kept.
+    #[test]
+    fn a_review_that_is_built_anew_shows_policies_what_was_added() {
+        let pod =
+            Document::from_value(&json!({"kind": "Pod", "metadata": {"name": "a", "namespace": "shop"}}))
+                .unwrap();
+        let review = Review::builder("").object(pod).build();
+        let seen = |review: &Review| -> Value {
+            let input = review.rego().unwrap().to_json_str();
+            serde_json::from_str::<Value>(&input).unwrap()["namespaceObject"].clone()
+        };
+        assert_eq!(seen(&review), Value::Null);
+        let shop = Document::from_value(&json!({"kind": "Namespace", "metadata": {"name": "shop"}})).unwrap();
+        let review = review.into_builder().namespace_object(shop).build();
+        assert_eq!(seen(&review)["metadata"]["name"], "shop");
+        assert_eq!(review.namespace_object().map(Document::name), Some("shop"));
     }
 }

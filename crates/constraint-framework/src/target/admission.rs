@@ -95,8 +95,8 @@ impl AdmissionTarget {
 
     /// Builds the review of an admission request from its JSON text.
     ///
-    /// The Namespace object is not part of a request: whoever has it sets [`Review::namespace_object`] before the
-    /// review is judged. On DELETE the object is the old one, and a Namespace is in no namespace, as in Gatekeeper.
+    /// The Namespace object is not part of a request: whoever has it adds it with
+    /// [`Review::into_builder`] before the review is judged. On DELETE the object is the old one, and a Namespace is in no namespace, as in Gatekeeper.
     /// Policies see the fields of an AdmissionRequest and no others, empty ones as Kubernetes' Go types write them.
     ///
     /// # Errors
@@ -118,8 +118,8 @@ impl AdmissionTarget {
         }
         let attributes = request.into_attributes();
         let source = Some(ReviewSource::Original);
-        let target = self.name().to_owned();
-        Ok(Review { target, object, old_object, operation, source, attributes, ..Review::default() })
+        let review = Review::builder(self.name()).object(object).old_object(old_object);
+        Ok(review.operation(operation).source(source).attributes(attributes).build())
     }
 
     /// Builds the review of an object that is not being admitted: an audit or the command line. Policies see no
@@ -138,8 +138,7 @@ impl AdmissionTarget {
                 attributes.insert(key.to_owned(), Value::from(value));
             }
         }
-        let target = self.name().to_owned();
-        Review { target, object: Some(object), source, attributes, ..Review::default() }
+        Review::builder(self.name()).object(object).source(source).attributes(attributes).build()
     }
 }
 
@@ -198,8 +197,8 @@ mod tests {
             "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}, "oldObject": null
         }))
         .unwrap();
-        assert_eq!(review.operation, "CREATE");
-        assert!(review.old_object.is_none());
+        assert_eq!(review.operation(), "CREATE");
+        assert!(review.old_object().is_none());
         let input = review.rego().unwrap().to_json_str();
         let input: Value = serde_json::from_str(&input).unwrap();
         assert_eq!(input["userInfo"]["username"], "ann");
@@ -211,7 +210,7 @@ mod tests {
     fn a_delete_is_judged_by_the_old_object() {
         let old = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}});
         let review = request(&json!({"operation": "DELETE", "oldObject": old})).unwrap();
-        assert_eq!(review.object.unwrap().name(), "a");
+        assert_eq!(review.object().unwrap().name(), "a");
         let error = request(&json!({"operation": "DELETE"})).unwrap_err();
         assert!(matches!(error, RequestError::DeleteWithoutOldObject));
     }
@@ -223,7 +222,7 @@ mod tests {
         let review =
             request(&json!({"operation": "CREATE", "namespace": "shop", "kind": kind, "object": object}))
                 .unwrap();
-        assert_eq!(review.attributes.get("namespace"), None);
+        assert_eq!(review.attributes().get("namespace"), None);
     }
 
     #[test]
@@ -235,7 +234,7 @@ mod tests {
             "uid": "", "kind": {"group": "", "version": "", "kind": "Pod"},
             "resource": {"group": "", "version": "", "resource": ""}, "userInfo": {}, "options": null
         });
-        assert_eq!(Value::from(review.unwrap().attributes), expected);
+        assert_eq!(Value::from(review.unwrap().attributes().clone()), expected);
     }
 
     #[test]

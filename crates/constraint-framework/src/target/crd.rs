@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use schema_merge::{
-    Fragment, Frame, MergeError, Merger, MetadataLimits, MountPath, ObjectVerdict, Sharing, TextLimits,
+    Errors, Fragment, Frame, MergeError, Merger, MetadataLimits, MountPath, ObjectVerdict, Sharing,
+    TextLimits,
 };
 use serde_json::{Map, Value, json};
 
@@ -165,7 +166,7 @@ impl ConstraintCrds {
     }
 }
 
-fn settled<T>(mut errors: Vec<CrdError>, schema: Result<T, Vec<MergeError>>) -> Result<T, Vec<CrdError>> {
+fn settled<T>(mut errors: Vec<CrdError>, schema: Result<T, Errors<MergeError>>) -> Result<T, Vec<CrdError>> {
     match schema {
         Ok(schema) if errors.is_empty() => return Ok(schema),
         Ok(_) => {}

@@ -188,14 +188,14 @@ impl Matcher for KubernetesMatcher {
 
 impl KubernetesMatcher {
     fn matches_object(&self, object: &Document, review: &Review) -> Result<bool, MatchError> {
-        let namespace = review.namespace_object.as_ref();
+        let namespace = review.namespace_object();
         Ok(self.matches_kind(object)
             && self.matches_scope(object, namespace)
             && self.matches_namespaces(review.namespace_of(object))
             && self.label_selector.matches(object)
             && self.matches_namespace_selector(object, namespace)?
             && self.matches_name(object)
-            && self.matches_source(object, review.source)?)
+            && self.matches_source(object, review.source())?)
     }
 
     fn matches_kind(&self, object: &Document) -> bool {

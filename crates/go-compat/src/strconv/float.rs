@@ -102,6 +102,9 @@ fn general_of(text: &str, layout: char, wanted: Option<usize>) -> String {
     let (mantissa, exponent) = split_exponent(text);
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     let digits = digits.trim_end_matches('0');
+    if digits.is_empty() {
+        return "0".to_owned();
+    }
     let limit = match wanted {
         None => 6,
         Some(wanted) => integral_limit(wanted, digits.len(), exponent),
@@ -117,15 +120,11 @@ fn general_of(text: &str, layout: char, wanted: Option<usize>) -> String {
 /// before the point.
 fn integral_limit(wanted: usize, digits: usize, exponent: i32) -> i64 {
     let (wanted, digits) = (wanted as i64, digits as i64);
-    // A zero has no digits and its point stands before them.
-    let point = if digits == 0 { 0 } else { i64::from(exponent).saturating_add(1) };
+    let point = i64::from(exponent).saturating_add(1);
     if wanted > digits && digits >= point { digits } else { wanted }
 }
 
 fn without_exponent(digits: &str, exponent: i32) -> String {
-    if digits.is_empty() {
-        return "0".to_owned();
-    }
     match usize::try_from(exponent) {
         Ok(exponent) => {
             let before = exponent.saturating_add(1);

@@ -7,8 +7,10 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use super::*;
+use crate::missing::MissingSemantics;
 use crate::parent::ParentRef;
-use crate::report::PodError;
+use crate::readiness::Failure;
+use crate::rollout::{Deadline, Rollout};
 
 fn shape(enforced_field: Option<&str>) -> Shape {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy"));
@@ -232,8 +234,7 @@ proptest! {
 fn a_constraint_as_gatekeeper_shows_it() {
     let webhook = member("webhook-1", "i0", &["webhook", "mutation-webhook"]);
     let audit = member("audit-1", "i0", &["status", "audit"]);
-    let broken =
-        PodError { code: "ingest_error".into(), message: "no".into(), location: Some("/spec".into()) };
+    let broken = PodError::new("ingest_error", "no").at("/spec");
     let entry = |errors: Vec<PodError>| {
         Entry::new(key("u0"), 2).detail(json!({"enforced": errors.is_empty()})).errors(errors)
     };
@@ -264,6 +265,33 @@ fn a_constraint_as_gatekeeper_shows_it() {
     let ingested = condition(&status, "Ingested");
     assert_eq!((ingested.status.as_str(), ingested.reason.as_str()), ("False", "IngestError"));
     assert_eq!(ingested.message, "see status.byPod of audit-1");
+}
+
+#[test]
+fn an_error_that_a_pod_retries_is_not_final_and_its_class_is_not_shown() {
+    let error = |class| PodError::new("create_error", "no answer").class(class);
+    let reason = |errors: [Vec<PodError>; 2]| {
+        let [a, b] = ["a", "b"].map(|id| member(id, "i0", &["webhook"]));
+        let reported = [&a, &b].into_iter().zip(errors);
+        let reported = reported.map(|(member, errors)| Reported {
+            member: member.clone(),
+            entry: Entry::new(key("u0"), 2).errors(errors),
+        });
+        let input = Input {
+            reported: reported.collect(),
+            members: vec![a.clone(), b.clone()],
+            parent: Parent::new(key("u0"), 2),
+            enforced_field: false,
+        };
+        let status = input.status(&Value::Null);
+        assert!(!status["byPod"].to_string().contains("class"), "{status:?}");
+        (condition(&status, "Ingested").reason, condition(&status, "Enforced").reason)
+    };
+    let (retried, failed) = (error(Failure::Transient), error(Failure::Permanent));
+    let both = |reason: &str| (reason.to_owned(), reason.to_owned());
+    assert_eq!(reason([vec![retried.clone()], vec![]]), both("IngestRetried"));
+    assert_eq!(reason([vec![retried.clone()], vec![failed.clone()]]), both("IngestError"));
+    assert_eq!(reason([vec![retried, failed], vec![]]), both("IngestError"));
 }
 
 #[test]
@@ -432,29 +460,68 @@ fn beyond_the_limit_pods_that_fail_or_are_behind_are_listed_first() {
     assert_eq!(ids, ["p0", "p1", "p5", "p7"]);
 }
 
+/// The activation and the reason of `Enforced`, where pod `a` has ingested generation 2, and `b` only if it is `ready`.
+fn activation(deadline: Deadline, ready: bool, parent: &Parent) -> (Value, String) {
+    let members = [member("a", "i0", &["webhook"]), member("b", "i0", &["webhook"])];
+    let entry = |generation| Entry::new(key("u0"), generation);
+    let b = if ready { 2 } else { 1 };
+    let reported = [Reported::new(members[0].clone(), entry(2)), Reported::new(members[1].clone(), entry(b))];
+    let shape = shape(None).rollout(Rollout::Coordinated { deadline }).missing(MissingSemantics::Looser);
+    let Decision::Write(status) = aggregate(&shape, parent, &members, &reported, &at(1)) else {
+        panic!("nothing was stored before")
+    };
+    let parent = parent.clone().with_status(Value::Object(status.clone()));
+    let again = aggregate(&shape, &parent, &members, &reported, &at(2));
+    assert_eq!(again, Decision::Unchanged, "what is stored says the same");
+    (status.get("activation").cloned().unwrap_or_default(), condition(&status, "Enforced").reason)
+}
+
+fn waiting(seconds: u64, previous: Value) -> Parent {
+    let parent = Parent::new(key("u0"), 2).with_status(previous);
+    Parent { waited: Duration::from_secs(seconds), ..parent }
+}
+
 #[test]
 fn a_generation_is_activated_when_all_have_ingested_it_or_its_time_is_over() {
-    let deadline = Some(Duration::from_secs(60));
-    let decide = |ready: bool, waited: u64, previous: Value| {
-        let members = [member("a", "i0", &["webhook"]), member("b", "i0", &["webhook"])];
-        let b = if ready { 2 } else { 1 };
-        let entry = |generation| Entry::new(key("u0"), generation);
-        let reported =
-            [Reported::new(members[0].clone(), entry(2)), Reported::new(members[1].clone(), entry(b))];
-        let mut parent = Parent::new(key("u0"), 2).with_status(previous);
-        parent.waited = Duration::from_secs(waited);
-        let shape = shape(None).rollout(Rollout::Coordinated { deadline });
-        let Decision::Write(status) = aggregate(&shape, &parent, &members, &reported, &at(1)) else {
-            panic!("nothing was stored before")
-        };
-        let reason = condition(&status, "Enforced").reason;
-        (status.get("activation").map(|activation| activation["generation"].clone()), reason)
+    let decide = |ready, seconds, previous| {
+        let (activation, reason) = activation(Deadline::default(), ready, &waiting(seconds, previous));
+        (activation["generation"].clone(), activation["reason"].clone(), reason)
     };
     let activated = json!({"activation": {"uid": "u0", "generation": 1}});
-    assert_eq!(decide(false, 0, Value::Null), (None, "WaitingForPods".into()));
-    assert_eq!(decide(false, 0, activated.clone()), (Some(json!(1)), "WaitingForPods".into()));
-    assert_eq!(decide(false, 60, activated.clone()), (Some(json!(2)), "WaitingForPods".into()));
-    assert_eq!(decide(true, 0, activated), (Some(json!(2)), "Activating".into()));
+    let none = Value::Null;
+    assert_eq!(decide(false, 0, Value::Null), (none.clone(), none.clone(), "WaitingForPods".into()));
+    assert_eq!(decide(false, 59, activated.clone()), (json!(1), none.clone(), "WaitingForPods".into()));
+    let late = (json!(2), json!("DeadlineActivated"), "DeadlineActivated".into());
+    assert_eq!(decide(false, 60, activated.clone()), late);
+    assert_eq!(decide(true, 0, activated), (json!(2), none.clone(), "Activating".into()));
     let other = json!({"activation": {"uid": "u1", "generation": 9}});
-    assert_eq!(decide(false, 0, other), (None, "WaitingForPods".into()), "the activation of a predecessor");
+    assert_eq!(decide(false, 0, other), (none.clone(), none, "WaitingForPods".into()), "a predecessor's");
+    let overdue = json!({"activation": {"uid": "u0", "generation": 2, "reason": "DeadlineActivated"}});
+    assert_eq!(decide(false, 0, overdue.clone()), late, "also after a failover");
+    assert_eq!(decide(true, 0, overdue).2, "Activating", "the pod has caught up");
+}
+
+#[test]
+fn a_generation_that_is_held_is_activated_by_no_deadline() {
+    let hold = Deadline::Hold(Duration::from_secs(60));
+    let (activated, reason) = activation(hold, false, &waiting(70, Value::Null));
+    let waited = json!({"uid": "u0", "waiting": {"generation": 2, "seconds": 60}});
+    assert_eq!((activated, reason.as_str()), (waited, "DeadlineExceeded"));
+    assert_eq!(activation(hold, true, &waiting(70, Value::Null)).1, "Activating");
+    assert_eq!(activation(Deadline::Never, false, &waiting(70, Value::Null)).1, "WaitingForPods");
+}
+
+#[test]
+fn the_time_waited_is_stored_in_quarters_of_the_deadline() {
+    let stored = |seconds| activation(Deadline::default(), false, &waiting(seconds, Value::Null)).0;
+    assert_eq!(stored(14), Value::Null);
+    assert_eq!(stored(44)["waiting"], json!({"generation": 2, "seconds": 30}));
+}
+
+#[test]
+fn a_generation_that_loosens_is_activated_at_once() {
+    let loosened = Parent { at_once: true, ..waiting(0, Value::Null) };
+    let (activated, reason) = activation(Deadline::default(), false, &loosened);
+    assert_eq!(activated, json!({"uid": "u0", "generation": 2}));
+    assert_eq!(reason, "WaitingForPods", "it is enforced when every pod has it");
 }

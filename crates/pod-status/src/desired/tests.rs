@@ -254,14 +254,14 @@ fn a_late_outcome_of_a_predecessor_does_not_replace_its_successor() {
     // The predecessor was never reported before: nothing tells which of the two exists, so both are kept.
     desired.ingested(&new, 1, Ok(()), &());
     desired.ingested(&old, 7, Ok(()), &());
-    let entries = |desired: &DesiredReports| {
+    let entries = |desired: &mut DesiredReports| {
         desired.write(1).report.unwrap().entries.into_iter().map(|e| e.parent).collect()
     };
-    let kept: BTreeSet<ParentKey> = entries(&desired);
+    let kept: BTreeSet<ParentKey> = entries(&mut desired);
     assert_eq!(kept, [old.clone(), new.clone()].into());
     desired.removed(&old);
     assert!(!desired.ingested(&old, 8, Ok(()), &()), "it was removed");
-    let kept: BTreeSet<ParentKey> = entries(&desired);
+    let kept: BTreeSet<ParentKey> = entries(&mut desired);
     assert_eq!(kept, [new].into());
 }
 

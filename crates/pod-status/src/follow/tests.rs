@@ -1,6 +1,7 @@
-//! The follower against a server that answers by script, on a paused clock.
+//! Requests of this crate's own against a server that answers by script, and the streams of a host, on a paused clock.
 
-use std::sync::{Arc, Mutex};
+use std::collections::VecDeque;
+use std::sync::Mutex;
 
 use futures::FutureExt;
 use http::{Request, Response};
@@ -8,10 +9,12 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
 use kube::client::Body;
-use metrics_exporter_prometheus::PrometheusBuilder;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use super::*;
 
@@ -36,6 +39,10 @@ impl Server {
     }
 
     fn follow(&self) -> BoxStream<'static, String> {
+        self.follow_by(None)
+    }
+
+    fn follow_by(&self, host: Option<Arc<dyn Follow>>) -> BoxStream<'static, String> {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let query = request.uri().query().unwrap_or_default().to_owned();
@@ -49,8 +56,8 @@ impl Server {
                 }
             }
         });
-        let api: Api<ConfigMap> = Api::namespaced(kube::Client::new(service, "n"), "n");
-        follow("ConfigMap", api, ListParams::default()).map(|event| text(&event)).boxed()
+        let changes = Changes::new(kube::Client::new(service, "n"), host);
+        changes.follow(&config_maps()).map(|step| text(&step)).boxed()
     }
 
     /// The versions from which watches were opened.
@@ -81,14 +88,33 @@ fn respond(
     Response::builder().status(code).body(body.boxed_unsync())
 }
 
-fn text(event: &Event<ConfigMap>) -> String {
-    match event {
-        Event::Begin => "begin".to_owned(),
-        Event::Found(object) => format!("found {}", object.name_any()),
-        Event::End => "end".to_owned(),
-        Event::Applied(object) => format!("applied {}", object.name_any()),
-        Event::Deleted(object) => format!("deleted {}", object.name_any()),
+fn config_maps() -> Selection {
+    Selection::new(ApiResource::erase::<ConfigMap>(&()), "n")
+}
+
+fn text(step: &Followed) -> String {
+    match step {
+        Followed::Begin => "begin".to_owned(),
+        Followed::Found(object) => format!("found {}", object.name_any()),
+        Followed::End => "end".to_owned(),
+        Followed::Applied(object) => format!("applied {}", object.name_any()),
+        Followed::Deleted(object) => format!("deleted {}", object.name_any()),
+        Followed::Alive => "alive".to_owned(),
     }
+}
+
+/// A recorder of metrics, and how it shows the age of the copy.
+fn recorder() -> (PrometheusRecorder, impl Fn() -> f64) {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let age = move || {
+        let rendered = handle.render();
+        let line =
+            rendered.lines().find(|line| line.starts_with("pod_status_watch_staleness_seconds{")).unwrap();
+        assert!(line.contains(r#"kind="ConfigMap""#), "{line}");
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    (recorder, age)
 }
 
 fn object(name: &str, version: u32) -> Value {
@@ -155,16 +181,8 @@ async fn a_list_that_breaks_off_begins_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_watch_is_opened_again_where_it_ended_and_its_age_is_measured() {
-    let recorder = PrometheusBuilder::new().build_recorder();
-    let handle = recorder.handle();
+    let (recorder, age) = recorder();
     let _guard = metrics::set_default_local_recorder(&recorder);
-    let age = || {
-        let rendered = handle.render();
-        let line =
-            rendered.lines().find(|line| line.starts_with("pod_status_watch_staleness_seconds{")).unwrap();
-        assert!(line.contains(r#"kind="ConfigMap""#), "{line}");
-        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
-    };
     let server = Server::new([
         page(&[], 7, ""),
         Answer::Watch(vec![event("ADDED", object("a", 8))], None),
@@ -193,4 +211,49 @@ async fn a_server_that_fails_is_asked_more_and_more_rarely() {
         let requests = server.seen.lock().unwrap().len();
         assert!((10..=35).contains(&requests), "{requests} requests in ten minutes");
     }
+}
+
+/// A host whose stream says what the test sends, and what it was asked for.
+#[derive(Debug)]
+struct Host {
+    steps: Mutex<Option<mpsc::UnboundedReceiver<Followed>>>,
+    asked: Mutex<Vec<Selection>>,
+}
+
+impl Follow for Host {
+    fn follow(&self, selection: &Selection) -> BoxStream<'static, Followed> {
+        self.asked.lock().unwrap().push(selection.clone());
+        let steps = self.steps.lock().unwrap().take().unwrap();
+        stream::unfold(steps, |mut steps| async { Some((steps.recv().await?, steps)) }).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_watches_takes_the_place_of_requests_and_the_age_is_measured_all_the_same() {
+    let (recorder, age) = recorder();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let (send, steps) = mpsc::unbounded_channel();
+    let host = Arc::new(Host { steps: Mutex::new(Some(steps)), asked: Mutex::default() });
+    let server = Server::new([]);
+    let mut events = server.follow_by(Some(host.clone()));
+    let object = || serde_json::from_value(object("a", 1)).unwrap();
+    for step in [Followed::Begin, Followed::Found(object()), Followed::End, Followed::Alive] {
+        send.send(step).unwrap();
+    }
+    assert_eq!(take(&mut events, 3).await, ["begin", "found a", "end"]);
+    let quiet = async |events: &mut BoxStream<'static, String>, seconds| {
+        assert!(timeout(Duration::from_secs(seconds), events.next()).await.is_err());
+    };
+    quiet(&mut events, 60).await;
+    assert!((54.0..=60.0).contains(&age()), "{}", age());
+    send.send(Followed::Alive).unwrap();
+    quiet(&mut events, 4).await;
+    assert!(age() < 1.0, "{}", age());
+
+    // A stream that ends makes nothing young.
+    drop(send);
+    quiet(&mut events, 300).await;
+    assert!((290.0..=310.0).contains(&age()), "{}", age());
+    assert_eq!(*host.asked.lock().unwrap(), [config_maps()]);
+    assert!(server.seen.lock().unwrap().is_empty(), "requests beside the host's watch");
 }

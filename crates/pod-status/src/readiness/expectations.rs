@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Failure, Missing, OnError, Policy};
+use crate::missing::MissingSemantics;
 use crate::parent::{ParentKey, ParentRef};
 
 /// Numbers a source. Numbers are not used again, so a handle of a source that is gone does nothing.
@@ -15,13 +16,16 @@ pub(super) struct Expectations {
     next_id: SourceId,
     sealed: bool,
     ready: bool,
-    /// Expectations that were given up when the tracker became ready.
+    /// Sources of which a pod may lack objects are not waited for any more.
+    gave_up: bool,
+    /// Expectations that were given up by [`Expectations::give_up`], or before the tracker became ready.
     given_up: Vec<Missing>,
 }
 
 #[derive(Debug)]
 struct Source {
     name: String,
+    missing: MissingSemantics,
     /// The object to which the source belongs; nothing for a root.
     owner: Option<(SourceId, ParentKey)>,
     /// What the list in progress contains.
@@ -55,6 +59,7 @@ impl Source {
     fn new(name: String, owner: Option<(SourceId, ParentKey)>) -> Self {
         Self {
             name,
+            missing: MissingSemantics::default(),
             owner,
             listing: None,
             populated: false,
@@ -142,6 +147,7 @@ impl Expectations {
             next_id: 0,
             sealed: false,
             ready: false,
+            gave_up: false,
             given_up: Vec::new(),
         }
     }
@@ -157,6 +163,12 @@ impl Expectations {
             self.sources.insert(id, source);
         }
         id
+    }
+
+    pub(super) fn set_missing(&mut self, id: SourceId, missing: MissingSemantics) {
+        if let Some(source) = self.sources.get_mut(&id) {
+            source.missing = missing;
+        }
     }
 
     pub(super) fn seal(&mut self) {
@@ -210,7 +222,8 @@ impl Expectations {
         failure: Failure,
         reason: String,
     ) {
-        if failure == Failure::Permanent && self.policy.permanent == OnError::GiveUp {
+        let may_give_up = self.sources.get(&id).is_some_and(|source| source.missing.is_looser());
+        if may_give_up && failure == Failure::Permanent && self.policy.permanent == OnError::GiveUp {
             return self.conclude(id, object, generation, Some(reason));
         }
         let pending = self.sources.get_mut(&id).and_then(|source| source.pending.get_mut(&object.reference));
@@ -276,8 +289,14 @@ impl Expectations {
 
     /// As an empty [`Expectations::explain`], without building the explanation on every event.
     fn is_settled(&self) -> bool {
-        let is_waiting = |source: &Source| !source.pending.is_empty() || self.awaits_list(source);
+        let is_waiting = |source: &Source| {
+            !self.is_waived(source) && (!source.pending.is_empty() || self.awaits_list(source))
+        };
         self.sealed && !self.sources.values().any(|source| is_waiting(source) && self.is_relevant(source))
+    }
+
+    fn is_waived(&self, source: &Source) -> bool {
+        self.gave_up && source.missing.is_looser()
     }
 
     fn awaits_list(&self, source: &Source) -> bool {
@@ -286,7 +305,8 @@ impl Expectations {
 
     fn is_list_given_up(&self, source: &Source) -> bool {
         let is_permanent = matches!(source.unlistable, Some((Failure::Permanent, _)));
-        !source.populated && is_permanent && self.policy.unlistable == OnError::GiveUp
+        let may_give_up = source.missing.is_looser() && self.policy.unlistable == OnError::GiveUp;
+        !source.populated && is_permanent && may_give_up
     }
 
     pub(super) fn explain(&self) -> Vec<Missing> {
@@ -294,18 +314,19 @@ impl Expectations {
     }
 
     pub(super) fn give_up(&mut self) -> Vec<Missing> {
-        let missing = self.explain();
-        if !self.ready {
-            self.given_up = self.given_up().into_iter().chain(missing.iter().cloned()).collect();
-        }
-        self.sealed = true;
-        self.sources.clear();
+        let is_given_up = |source: &&Source| source.missing.is_looser() && self.is_relevant(source);
+        let given_up: Vec<&Source> = self.sources.values().filter(is_given_up).collect();
+        let missing: Vec<Missing> = given_up.iter().flat_map(|source| self.missing_in(source)).collect();
+        // With what was given up before.
+        self.given_up = self.given_up().into_iter().chain(missing.iter().cloned()).collect();
+        self.gave_up = true;
         missing
     }
 
     /// The expectations that do not block although they are not met.
     pub(super) fn given_up(&self) -> Vec<Missing> {
-        let relevant = self.sources.values().filter(|source| self.is_relevant(source));
+        let is_present = |source: &&Source| !self.is_waived(source) && self.is_relevant(source);
+        let relevant = self.sources.values().filter(is_present);
         let present = relevant.flat_map(|source| {
             let list = self.is_list_given_up(source).then(|| self.missing_list(source));
             let objects = source.settled.iter().filter_map(|(reference, outcome)| {
@@ -333,8 +354,9 @@ impl Expectations {
     }
 
     fn missing_in(&self, source: &Source) -> impl Iterator<Item = Missing> {
-        let list = self.awaits_list(source).then(|| self.missing_list(source));
-        let objects = source.pending.iter().map(|(reference, pending)| Missing::Object {
+        let list = (!self.is_waived(source) && self.awaits_list(source)).then(|| self.missing_list(source));
+        let pending = source.pending.iter().filter(|_| !self.is_waived(source));
+        let objects = pending.map(|(reference, pending)| Missing::Object {
             source: self.path(source),
             object: ParentKey { reference: reference.clone(), uid: pending.uid.clone() },
             generation: pending.generation,

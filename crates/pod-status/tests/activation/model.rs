@@ -2,11 +2,13 @@
 
 use pod_status::{Activation, may_activate};
 
+use crate::explore::World;
+
+mod reduce;
+
 /// Two generations after the first: enough for one that is superseded while it is activated.
 pub const LAST: i64 = 2;
 const PODS: usize = 3;
-/// Versions of the parent: each update and each activation makes one.
-const VERSIONS: usize = 7;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Members {
@@ -30,14 +32,24 @@ pub enum Bootstrap {
     Loose,
 }
 
+/// The version of the parent over which an activation is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Precondition {
+    /// The version that was decided on.
+    Decided,
+    /// The newest that the aggregator knows, which it may have read after the decision.
+    Fresher,
+    /// Any.
+    Nothing,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     pub members: Members,
     pub bootstrap: Bootstrap,
     /// The first list may show an older state.
     pub stale_list: bool,
-    /// An activation is only written over the version that was decided on.
-    pub precondition: bool,
+    pub precondition: Precondition,
     pub aggregators: usize,
     pub partitions: u8,
     /// A partitioned pod stops serving, and then it is not waited for.
@@ -62,7 +74,7 @@ pub enum Property {
     C,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Phase {
     Absent,
     Starting,
@@ -77,8 +89,8 @@ enum Phase {
 struct Pod {
     phase: Phase,
     registered: bool,
-    /// The version in the first list.
-    listed: Option<usize>,
+    /// The generation and the activation in the first list.
+    listed: Option<(i64, i64)>,
     /// The version up to which its watch has come.
     version: usize,
     slots: Activation,
@@ -88,6 +100,11 @@ struct Pod {
 }
 
 impl Pod {
+    fn new(phase: Phase) -> Self {
+        let slots = Activation::default();
+        Self { phase, registered: false, listed: None, version: 0, slots, forced: 0, reported: (0, 0) }
+    }
+
     fn active(&self) -> i64 {
         self.slots.enforcing().unwrap_or_default().max(self.forced)
     }
@@ -102,7 +119,7 @@ impl Pod {
 }
 
 /// What an aggregator has read: the members at that time, and what it is about to record about them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Plan {
     Activate { generation: i64, members: [bool; PODS], version: usize },
     Enforced { generation: i64, members: [bool; PODS] },
@@ -116,7 +133,7 @@ struct Aggregator {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    /// Every version of the parent: its generation and its activation.
+    /// The versions of the parent that a watch may still show: its generation and its activation.
     history: Vec<(i64, i64)>,
     /// The generation recorded as enforced.
     enforced: i64,
@@ -130,44 +147,19 @@ pub struct State {
 /// Receives a step's name and the change that it makes.
 type Emit<'a> = &'a mut dyn FnMut(&str, &dyn Fn(&mut State));
 
-impl State {
-    pub fn first(variant: Variant) -> Self {
-        let absent = Pod {
-            phase: Phase::Absent,
-            registered: false,
-            listed: None,
-            version: 0,
-            slots: Activation::default(),
-            forced: 0,
-            reported: (0, 0),
-        };
-        let ready = Pod { phase: Phase::Ready, registered: true, listed: Some(0), ..absent };
-        let mut pods = [Pod { phase: Phase::Gone, ..absent }; PODS];
-        pods[..variant.serving].fill(ready);
-        pods[PODS - 1] = absent;
-        let mut state = Self {
-            history: vec![(0, 0)],
-            enforced: 0,
-            pods,
-            aggregators: vec![Aggregator { version: 0, plan: None }; variant.aggregators],
-            cache: [false; PODS],
-            deaths: variant.deaths,
-            partitions: variant.partitions,
-        };
-        state.cache = state.members(variant);
-        state
-    }
+impl World for State {
+    type Rules = Variant;
+    type Property = Property;
 
-    pub fn is_goal(&self) -> bool {
+    fn is_goal(&self) -> bool {
         self.now() == (LAST, LAST) && self.enforced == LAST
     }
 
-    /// Whether a pod serves that can still follow.
-    pub fn is_alive(&self) -> bool {
+    fn is_alive(&self) -> bool {
         self.pods.iter().any(|pod| pod.phase == Phase::Ready)
     }
 
-    pub fn violation(&self) -> Option<Property> {
+    fn violation(&self, _: &Variant) -> Option<Property> {
         let serving = || self.pods.iter().filter(|pod| pod.serves());
         let newest = serving().map(Pod::active).max().unwrap_or_default();
         if serving().any(|pod| pod.staged() < newest) {
@@ -180,7 +172,15 @@ impl State {
         goes_back.then_some(Property::C)
     }
 
-    pub fn steps(&self, variant: Variant) -> Vec<(String, Self)> {
+    fn steps(&self, rules: &Variant) -> Vec<(String, Self)> {
+        let steps = self.unreduced_steps(*rules).into_iter();
+        steps.map(|(name, state)| (name, state.reduced(*rules))).collect()
+    }
+}
+
+impl State {
+    /// Every next state, as the step leaves it.
+    pub fn unreduced_steps(&self, variant: Variant) -> Vec<(String, Self)> {
         let mut steps = Vec::new();
         let (generation, activated) = self.now();
         if generation < LAST {
@@ -197,8 +197,25 @@ impl State {
         for index in 0..self.aggregators.len() {
             self.aggregator_steps(index, variant, &mut steps);
         }
-        steps.retain(|(_, state)| state.history.len() <= VERSIONS);
         steps
+    }
+
+    pub fn first(variant: Variant) -> Self {
+        let ready = Pod { registered: true, listed: Some((0, 0)), ..Pod::new(Phase::Ready) };
+        let mut pods = [Pod::new(Phase::Gone); PODS];
+        pods[..variant.serving].fill(ready);
+        pods[PODS - 1] = Pod::new(Phase::Absent);
+        let mut state = Self {
+            history: vec![(0, 0)],
+            enforced: 0,
+            pods,
+            aggregators: vec![Aggregator { version: 0, plan: None }; variant.aggregators],
+            cache: [false; PODS],
+            deaths: variant.deaths,
+            partitions: variant.partitions,
+        };
+        state.cache = state.members(variant);
+        state
     }
 
     fn now(&self) -> (i64, i64) {
@@ -269,9 +286,9 @@ impl State {
             let oldest = if variant.stale_list { 0 } else { newest };
             for version in oldest..=newest {
                 step(&format!("lists version {version}"), &|state| {
-                    let (_, activated) = state.history[version];
+                    let (generation, activated) = state.history[version];
                     let pod = &mut state.pods[index];
-                    (pod.listed, pod.version) = (Some(version), version);
+                    (pod.listed, pod.version) = (Some((generation, activated)), version);
                     pod.slots.listed(Some(activated).filter(|activated| *activated > 0));
                 });
             }
@@ -290,7 +307,7 @@ impl State {
         if pod.staged() != generation {
             step("ingests", &|state| {
                 let pod = &mut state.pods[index];
-                let bootstrap = pod.listed.map_or(0, |version| state.history[version].1);
+                let bootstrap = pod.listed.map_or(0, |(_, activated)| activated);
                 if pod.phase == Phase::Starting && variant.bootstrap == Bootstrap::Early && bootstrap > 0 {
                     pod.forced = generation;
                 }
@@ -305,7 +322,7 @@ impl State {
         if pod.reported != facts {
             step("reports", &|state| state.pods[index].reported = facts);
         }
-        let (listed, _) = pod.listed.map_or((0, 0), |version| self.history[version]);
+        let (listed, _) = pod.listed.unwrap_or_default();
         let may_serve = variant.bootstrap == Bootstrap::Loose || pod.slots.may_serve() || pod.forced > 0;
         if pod.phase == Phase::Starting && pod.staged() >= listed && may_serve {
             step("is ready", &|state| state.pods[index].phase = Phase::Ready);
@@ -333,7 +350,11 @@ impl State {
         }
         match known.plan {
             Some(Plan::Activate { generation, members, version }) => {
-                let is_current = !variant.precondition || version + 1 == self.history.len();
+                let is_current = match variant.precondition {
+                    Precondition::Decided => version + 1 == self.history.len(),
+                    Precondition::Fresher => known.version + 1 == self.history.len(),
+                    Precondition::Nothing => true,
+                };
                 let reports = self.reports(members, variant, |reported| reported.0);
                 if is_current && self.now().1 != generation && may_activate(generation, reports) {
                     step("activates", &|state| {

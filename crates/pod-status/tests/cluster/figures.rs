@@ -1,5 +1,7 @@
 //! The number of writes that one change of a policy costs, as the API server's audit log has it.
 
+use std::time::Duration;
+
 use control_plane::ControlPlane;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -29,7 +31,7 @@ async fn a_change_costs_one_write_per_pod_and_a_few_of_the_status() {
     for (place, pods) in PLACES.into_iter().flat_map(|place| [(place, 3), (place, 10)]) {
         let name = format!("writes-{place}-{pods}");
         let stage = Stage::at(plane, place, &name).await;
-        stage.aggregate();
+        stage.aggregate_after(Duration::from_millis(300));
         let mut reporters = Vec::new();
         for number in 0..pods {
             let identity = stage.scene.pod(&format!("pod-{number}"), &["webhook"]).await;
@@ -57,7 +59,8 @@ async fn a_change_costs_one_write_per_pod_and_a_few_of_the_status() {
             "{place}, {pods} pods: {reports} writes by the pods and {statuses} by the aggregator for one change"
         );
         assert!((1..=pods).contains(&reports), "{place}: {reports} writes by {pods} pods");
-        assert!(statuses >= 1, "{place}: {statuses} writes of the status");
+        // Two if the machine is not so busy that reports come one by one: then it is one for each, and one for the change.
+        assert!((1..=pods + 1).contains(&statuses), "{place}: {statuses} writes of the status");
 
         let object = format!("k8srequiredlabels.constraints.gatekeeper.sh/{name}");
         let wait = ["wait", "--for=condition=Enforced", "--timeout=60s", &object];

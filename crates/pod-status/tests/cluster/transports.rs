@@ -122,11 +122,16 @@ impl Stage {
     }
 
     pub fn aggregate(&self) {
+        self.aggregate_after(Duration::from_millis(20));
+    }
+
+    /// With another debounce than the other tests, which have no time to lose.
+    pub fn aggregate_after(&self, debounce: Duration) {
         let is_direct = self.is_direct;
         let shape = move |parent: &ParentRef| (parent.group == GROUP).then(|| shape(is_direct));
         let identity = PodIdentity::detached(&self.scene.namespace, "one", ["status"]);
         let claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
-        let config = AggregatorConfig::new(&identity, shape).claim(claim).debounce(Duration::from_millis(20));
+        let config = AggregatorConfig::new(&identity, shape).claim(claim).debounce(debounce);
         let config = config.per_parent(self.per_parent.iter().copied());
         let aggregator = Aggregator::new(self.scene.client.clone(), config);
         let changes = aggregator.parent_changes();

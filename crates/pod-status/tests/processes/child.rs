@@ -2,7 +2,8 @@
 //!
 //! A line of the log is `IN time uid generation` when a generation is compiled, or `BY time uid=generation …` when a
 //! request was judged by these policies. Requests come from a loop of the process itself and from clients of a
-//! socket, one byte each, and are answered with the same line, or with an empty one while the pod must not answer.
+//! socket, one byte each, and are answered with the same line, or with an empty one while the pod must not answer. In a
+//! strict rollout `ST from to uid=generation …` says between which times these policies were found to be in force.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -16,8 +17,8 @@ use futures::StreamExt;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams, WatchEvent, WatchParams};
 use pod_status::{
-    Activation, Aggregator, AggregatorConfig, Claim, ParentChanges, ParentKey, Permit, PodIdentity,
-    ReporterConfig, StatusReporter,
+    Activation, Aggregator, AggregatorConfig, Claim, Compiled, ParentChanges, ParentKey, Permit, PodIdentity,
+    ReporterConfig, Schedule, StatusReporter,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -40,6 +41,9 @@ fn is_set(variable: &str) -> bool {
 #[derive(Clone)]
 struct Webhook {
     in_force: Arc<Mutex<BTreeMap<String, i64>>>,
+    /// In a strict rollout, what may be in force, and what is.
+    programs: Arc<Mutex<BTreeMap<ParentKey, Compiled<i64>>>>,
+    schedule: Option<Schedule>,
     ready: Arc<AtomicBool>,
     permit: Permit,
     log: Arc<Mutex<File>>,
@@ -49,16 +53,53 @@ impl Webhook {
     /// Judges as a webhook does: by what is in force, and asks for the permit after that.
     fn judge(&self) -> String {
         let time = now();
-        let policies = self.in_force.lock().unwrap().clone();
+        let Some(policies) = self.policies() else { return "\n".to_owned() };
         let may_answer = self.ready.load(Ordering::SeqCst) && self.permit.check().is_ok();
         if !may_answer && !is_set("POD_STATUS_LIAR") {
             return "\n".to_owned();
         }
         let policies: Vec<String> =
             policies.iter().map(|(uid, generation)| format!("{uid}={generation}")).collect();
+        if self.schedule.is_some() {
+            self.write(&format!("ST {time} {} {}\n", now(), policies.join(" ")));
+        }
         let line = format!("BY {time} {}\n", policies.join(" "));
         self.write(&line);
         line
+    }
+
+    /// What is in force, by uid; nothing while that is undecided.
+    fn policies(&self) -> Option<BTreeMap<String, i64>> {
+        if self.schedule.is_none() {
+            return Some(self.in_force.lock().unwrap().clone());
+        }
+        let strict =
+            self.strict().into_iter().map(|(key, by)| Some((key.uid, by?))).collect::<Option<Vec<_>>>();
+        Some(strict?.into_iter().filter_map(|(uid, by)| Some((uid, by?))).collect())
+    }
+
+    /// For each policy the generation in force, if it is decided; none if none was ever activated.
+    fn strict(&self) -> Vec<(ParentKey, Option<Option<i64>>)> {
+        let Some(schedule) = &self.schedule else { return Vec::new() };
+        let mut programs = self.programs.lock().unwrap();
+        let decided = |(key, programs): (&ParentKey, &mut Compiled<i64>)| {
+            let by = schedule.in_force(&key.uid).and_then(|by| Ok(programs.in_force(by)?.copied()));
+            (key.clone(), by.ok())
+        };
+        programs.iter_mut().map(decided).collect()
+    }
+
+    /// Reports what is in force.
+    async fn follow(self, reporter: StatusReporter) {
+        let Some(schedule) = self.schedule.clone() else { return };
+        loop {
+            schedule.changed().await;
+            for (key, by) in self.strict() {
+                if let Some(generation) = by.flatten() {
+                    reporter.enforcing(&key, generation);
+                }
+            }
+        }
     }
 
     fn write(&self, line: &str) {
@@ -104,16 +145,21 @@ pub fn run(log: &std::ffi::OsStr) {
         let client = kube::Client::try_from(kube::Config::infer().await.unwrap()).unwrap();
         let identity = PodIdentity::from_downward_api(["webhook"]).unwrap();
         let config = ReporterConfig::default().debounce(Duration::from_millis(20)).fence(FENCE);
+        let is_strict = is_set("POD_STATUS_STRICT");
+        let config = if is_strict { config.strict(Duration::from_millis(200)) } else { config };
         let (reporter, driver) = StatusReporter::new(client.clone(), identity.clone(), config);
         tokio::spawn(driver);
         let log = OpenOptions::new().append(true).open(log).unwrap();
         let webhook = Webhook {
             in_force: Arc::default(),
+            programs: Arc::default(),
+            schedule: is_strict.then(|| reporter.schedule()),
             ready: Arc::default(),
             permit: reporter.permit(),
             log: Arc::new(Mutex::new(log)),
         };
         webhook.serve();
+        let following = tokio::spawn(webhook.clone().follow(reporter.clone()));
 
         let claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
         let config =
@@ -136,6 +182,7 @@ pub fn run(log: &std::ffi::OsStr) {
         webhook.ready.store(false, Ordering::SeqCst);
         reporter.shutdown().await;
         aggregating.abort();
+        following.abort();
     });
 }
 
@@ -236,6 +283,7 @@ impl Ingester {
     fn delete(&mut self, key: &ParentKey) {
         self.changes.removed(&key.reference);
         self.webhook.in_force.lock().unwrap().remove(&key.uid);
+        self.webhook.programs.lock().unwrap().remove(key);
         self.slots.remove(key);
         self.reporter.removed(key);
     }
@@ -256,6 +304,10 @@ impl Ingester {
             let longer = if is_set("POD_STATUS_LIAR") { 1000 } else { 0 };
             tokio::time::sleep(Duration::from_millis(20 + longer + now() % 60)).await;
             self.webhook.write(&format!("IN {} {} {generation}\n", now(), key.uid));
+        }
+        if is_new {
+            let mut programs = self.webhook.programs.lock().unwrap();
+            programs.entry(key.clone()).or_default().insert(generation, generation);
         }
         let staged = is_new.then(|| slots.staged(generation)).flatten();
         let switched = activated.and_then(|generation| slots.activated(generation)).or(staged);

@@ -9,24 +9,27 @@ use std::time::Duration;
 use control_plane::{ControlPlane, Options};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::{await_condition, conditions};
-use pod_status::{Aggregator, AggregatorConfig, Claim, ParentRef, PodIdentity, ReportKind, Rollout, Shape};
+use pod_status::{
+    Aggregator, AggregatorConfig, Claim, Deadline, ParentRef, PodIdentity, ReportKind, Rollout, Shape,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::child::now;
+use crate::hangs::Hangs;
 use crate::judgement::{self, Log, Revision};
 use crate::proxy::Proxy;
+use crate::revisions::Recorder;
 
-/// Longer than anything here takes on a busy machine.
-const LONG: Duration = Duration::from_secs(90);
+/// Longer than anything here takes on a busy machine: an unanswered request alone costs half a minute.
+const LONG: Duration = Duration::from_secs(300);
 
 /// Every write of a policy, with the object that it made.
 const AUDIT: &str = r#"{
@@ -44,10 +47,13 @@ pub fn policies() -> ApiResource {
 /// The layout of the statuses; coordinated if the environment says so.
 pub fn shapes() -> impl Fn(&ParentRef) -> Option<Shape> + Send + Sync + 'static {
     let is_coordinated = std::env::var_os("POD_STATUS_COORDINATED").is_some();
+    let is_strict = std::env::var_os("POD_STATUS_STRICT").is_some();
     move |parent| {
         let shape = Shape::new(policies(), "policyUID").enforced_by(["webhook"]).enforced_field("enforced");
-        let rollout = Rollout::Coordinated { deadline: None };
+        let rollout = Rollout::Coordinated { deadline: Deadline::Never };
         let shape = if is_coordinated { shape.rollout(rollout) } else { shape };
+        let rollout = Rollout::Strict { deadline: Deadline::Never };
+        let shape = if is_strict { shape.rollout(rollout) } else { shape };
         (parent.kind == "Policy").then_some(shape)
     }
 }
@@ -72,6 +78,9 @@ pub struct Cluster {
     folder: tempfile::TempDir,
     updates: Mutex<Vec<Update>>,
     deleted: Mutex<BTreeMap<String, u64>>,
+    recorder: Recorder,
+    /// Of all processes.
+    pub hangs: Hangs,
 }
 
 pub struct Process {
@@ -107,6 +116,11 @@ impl Process {
     /// Cuts the process off from the API server, or connects it again.
     pub fn cut(&self, is_cut: bool) {
         self.proxy.cut(is_cut);
+    }
+
+    /// The log, as it was written.
+    pub fn lines(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
     }
 
     /// What it did so far.
@@ -167,14 +181,18 @@ impl Cluster {
                 }],
             },
         });
-        for crd in [policy, json!(ReportKind::default().crd())] {
+        let kind = ReportKind::default();
+        for crd in [policy, json!(kind.crd()), json!(kind.epoch_crd())] {
             let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
             let name = crd["metadata"]["name"].as_str().unwrap();
             crds.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(&crd)).await.unwrap();
             timeout(LONG, await_condition(crds, name, is_crd_established())).await.unwrap().unwrap();
         }
+        let policies = Api::all_with(client.clone(), &policies());
         Self {
-            policies: Api::all_with(client.clone(), &policies()),
+            recorder: Recorder::start(policies.clone()).await,
+            hangs: Hangs::default(),
+            policies,
             pods: Api::namespaced(client.clone(), &namespace),
             client,
             namespace,
@@ -208,7 +226,7 @@ impl Cluster {
         let file = |kind: &str| self.folder.path().join(format!("{id}-{number}.{kind}"));
         let (log, port) = (file("log"), file("port"));
         std::fs::write(&log, "").unwrap();
-        let proxy = Proxy::start(self.client.clone(), file("kubeconfig"), faults).await;
+        let proxy = Proxy::start(self.client.clone(), file("kubeconfig"), faults, self.hangs.clone()).await;
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "child_process", "--nocapture"])
             .env("KUBECONFIG", &proxy.kubeconfig)
@@ -302,10 +320,11 @@ impl Cluster {
         }
     }
 
-    /// The revisions of all statuses, and the lies among them.
-    pub fn judge(&self, plane: &ControlPlane, logs: &[Log]) -> (Vec<Revision>, Vec<judgement::Lie>) {
-        let offset = i128::from(now()) - Timestamp::now().as_nanosecond();
-        let revisions = judgement::revisions(&plane.audit_log().unwrap(), offset);
+    /// All revisions of all policies, and the lies among them.
+    pub async fn judge(&self, plane: &ControlPlane, logs: &[Log]) -> (Vec<Revision>, Vec<judgement::Lie>) {
+        timeout(LONG, self.recorder.catch_up(&self.policies)).await.unwrap();
+        let (revisions, missing) = self.recorder.revisions(&plane.audit_log().unwrap());
+        println!("{} revisions, {missing} of them without an audit event", revisions.len());
         let lies = judgement::lies(&revisions, logs, &self.deleted.lock().unwrap());
         (revisions, lies)
     }

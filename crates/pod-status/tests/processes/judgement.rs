@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use kube::ResourceExt;
+use kube::api::DynamicObject;
 use serde_json::Value;
 
 /// One line of a process's log.
@@ -51,42 +53,36 @@ impl Log {
     }
 }
 
-/// A revision of a policy with a status, by the API server's own log: nothing is missed or merged.
+/// A revision of a policy, whoever has written it.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// When the write was answered.
+    /// What it states was decided before this moment. See [`crate::revisions`].
     pub time: u64,
+    /// The write was answered.
+    pub answered: u64,
     pub uid: String,
     pub enforced: Option<i64>,
     /// Pod and generation of each entry that claims to enforce.
     pub by_pod: Vec<(String, i64)>,
 }
 
-/// Every revision that a write of a status has made. `offset` turns a wall-clock time into one of [`crate::child::now`].
-pub fn revisions(audit_log: &[Value], offset: i128) -> Vec<Revision> {
-    let written = audit_log.iter().filter(|event| {
-        event["objectRef"]["subresource"] == "status" && event["responseStatus"]["code"] == 200
-    });
-    written.map(|event| revision(event, offset)).collect()
-}
-
-fn revision(event: &Value, offset: i128) -> Revision {
-    let time: k8s_openapi::jiff::Timestamp = event["stageTimestamp"].as_str().unwrap().parse().unwrap();
-    let (policy, none) = (&event["responseObject"], Vec::new());
-    let status = &policy["status"];
-    let conditions = status["conditions"].as_array().unwrap_or(&none);
-    let enforced = conditions.iter().find(|c| c["type"] == "Enforced" && c["status"] == "True");
-    let entries = status["byPod"].as_array().unwrap_or(&none);
-    Revision {
-        time: u64::try_from(time.as_nanosecond() + offset).unwrap(),
-        uid: policy["metadata"]["uid"].as_str().unwrap().to_owned(),
-        enforced: enforced.map(|condition| condition["observedGeneration"].as_i64().unwrap()),
-        by_pod: entries
-            .iter()
-            .map(|entry| {
-                (entry["id"].as_str().unwrap().to_owned(), entry["observedGeneration"].as_i64().unwrap())
-            })
-            .collect(),
+impl Revision {
+    pub fn of(policy: &DynamicObject, time: u64, answered: u64) -> Self {
+        let (none, empty) = (Value::Null, Vec::new());
+        let status = policy.data.get("status").unwrap_or(&none);
+        let conditions = status["conditions"].as_array().unwrap_or(&empty);
+        let enforced = conditions.iter().find(|c| c["type"] == "Enforced" && c["status"] == "True");
+        let entries = status["byPod"].as_array().unwrap_or(&empty);
+        let entry = |entry: &Value| {
+            (entry["id"].as_str().unwrap().to_owned(), entry["observedGeneration"].as_i64().unwrap())
+        };
+        Self {
+            time,
+            answered,
+            uid: policy.uid().unwrap(),
+            enforced: enforced.map(|condition| condition["observedGeneration"].as_i64().unwrap()),
+            by_pod: entries.iter().map(entry).collect(),
+        }
     }
 }
 
@@ -131,8 +127,13 @@ pub fn lies(revisions: &[Revision], logs: &[Log], deleted: &BTreeMap<String, u64
 
 #[test]
 fn lies_are_found() {
-    let revision =
-        |time| Revision { time, uid: "u".into(), enforced: Some(2), by_pod: vec![("a".into(), 2)] };
+    let revision = |time| Revision {
+        time,
+        answered: time + 5,
+        uid: "u".into(),
+        enforced: Some(2),
+        by_pod: vec![("a".into(), 2)],
+    };
     let log = |lines: &[&str], ingested| Log {
         id: "a".into(),
         judged: lines.iter().map(|line| Judged::parse(line).unwrap()).collect(),

@@ -1,8 +1,8 @@
 //! Reporter processes on a real API server, with faults: what they judged by against every revision of every status.
 //!
 //! Each process (`child`) logs every judgement; it reaches the API server through a proxy of its own (`proxy`) that
-//! refuses requests, leaves them unanswered, and cuts the process off. The API server's audit log has every revision
-//! of every status. `judgement` compares the two: after a revision with `Enforced=True` for a generation no process
+//! refuses requests, leaves them unanswered, and cuts the process off. `revisions` has every revision of every policy,
+//! by a watch and the API server's audit log. `judgement` compares the two: after a revision with `Enforced=True` for a generation no process
 //! judges by an older one, and no entry of `byPod` is ahead of its pod.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 // In an integration test every module is private to the binary.
@@ -10,11 +10,15 @@
 
 mod child;
 mod cluster;
+mod hangs;
 mod judgement;
+mod prediction;
 mod prober;
 mod proxy;
+mod revisions;
 mod rolling;
 mod rollout;
+mod strict;
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +69,12 @@ async fn statuses_tell_the_truth_while_processes_and_requests_fail() {
     .await;
 
     let logs: Vec<Log> = processes.iter().map(Process::log).collect();
-    let (revisions, lies) = cluster.judge(&plane, &logs);
+    let (revisions, lies) = cluster.judge(&plane, &logs).await;
+    let unanswered = cluster.hangs.kinds();
+    println!("one of each was not answered: {unanswered:?}");
+    for kind in ["LIST podreports", "WATCH podreports", "GET policies", "PATCH policies/status"] {
+        assert!(unanswered.iter().any(|known| known == kind), "{kind}: {unanswered:?}");
+    }
     let judged: usize = logs.iter().map(|log| log.judged.len()).sum();
     let claims = revisions.iter().filter(|revision| revision.enforced.is_some()).count();
     println!("{judged} judgements, {} revisions, {claims} with Enforced=True", revisions.len());
@@ -103,7 +112,7 @@ async fn the_statuses_of_policies_whose_reporters_have_all_vanished_say_so() {
         cluster.enforced(name, generation, &["d"]).await;
     }
     let logs: Vec<Log> = processes.iter().map(Process::log).collect();
-    let (_, lies) = cluster.judge(&plane, &logs);
+    let (_, lies) = cluster.judge(&plane, &logs).await;
     assert!(lies.is_empty(), "{} lies, such as {:#?}", lies.len(), lies.first());
 }
 
@@ -122,7 +131,7 @@ async fn a_process_that_ignores_its_fence_is_found_out() {
     let before = liar.log().judged.len();
     liar.thaw();
     liar.until(|log| log.judged.len() > before).await;
-    let (_, lies) = cluster.judge(&plane, &[honest.log(), liar.log()]);
+    let (_, lies) = cluster.judge(&plane, &[honest.log(), liar.log()]).await;
     assert!(lies.iter().any(|lie| lie.revision.enforced == Some(generation)), "{lies:?}");
     assert!(lies.iter().all(|lie| lie.pod == "b"), "{lies:?}");
 }

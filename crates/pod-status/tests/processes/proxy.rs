@@ -17,6 +17,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use crate::hangs::{self, Hangs};
+
 type Answer = UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// The proxy of one process.
@@ -40,11 +42,12 @@ struct Script {
     /// Every so many requests one fails; 0 is never.
     every: u64,
     count: Arc<AtomicU64>,
+    hangs: Hangs,
 }
 
 impl Proxy {
-    /// A proxy that lets one of `every` requests fail.
-    pub async fn start(client: kube::Client, kubeconfig: PathBuf, every: u64) -> Self {
+    /// A proxy that lets one of `every` requests fail, and leaves those unanswered that `hangs` takes.
+    pub async fn start(client: kube::Client, kubeconfig: PathBuf, every: u64, hangs: Hangs) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
         let config = json!({
@@ -55,7 +58,7 @@ impl Proxy {
         });
         std::fs::write(&kubeconfig, config.to_string()).unwrap();
         let (cut, is_cut) = watch::channel(false);
-        let script = Script { client, cut: is_cut, every, count: Arc::default() };
+        let script = Script { client, cut: is_cut, every, count: Arc::default(), hangs };
         let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let script = script.clone();
@@ -79,22 +82,22 @@ impl Script {
         let (parts, body) = request.into_parts();
         let bytes = body.collect().await.map_err(std::io::Error::other)?.to_bytes();
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
-        let is_write = parts.method != Method::GET;
-        // An answer that is lost costs up to the caller's deadline: 30 s for a status, so those are spared here.
-        let may_hang =
-            is_write && (parts.uri.path().contains("reports") || parts.uri.path().contains("leases"));
+        let (is_write, kind) = (parts.method != Method::GET, hangs::kind(&parts));
+        // Their callers wait for 30 s, so that one of each kind must do. All others wait for a few seconds.
+        let is_patient = ["LIST podreports", "WATCH podreports", "LIST pods", "WATCH pods", "GET pods"]
+            .into_iter()
+            .chain(["GET policies", "PATCH policies/status", "DELETE podreports"])
+            .any(|patient| patient == kind);
+        let is_taken = self.every > 0 && is_patient && self.hangs.takes(&kind);
         let round = number.checked_div(self.every).unwrap_or_default();
         let fault = (number.checked_rem(self.every) == Some(0)).then_some(round % 4);
         let forward = self.client.send(Request::from_parts(parts, Body::from(bytes.to_vec())));
         match fault {
+            _ if is_taken => return unanswered(forward, number).await,
             Some(0) => return Ok(refusal(429)),
             Some(1) => return Ok(refusal(504)),
-            Some(2) if is_write => return Ok(refusal(409)),
-            Some(3) if may_hang => {
-                // Carried out, but not answered.
-                let _ = forward.await;
-                return std::future::pending().await;
-            }
+            Some(2) => return Ok(refusal(if is_write { 409 } else { 500 })),
+            Some(3) if !is_patient => return unanswered(forward, round / 4).await,
             _ => {}
         }
         let Ok(answer) = forward.await else { return Ok(refusal(503)) };
@@ -113,6 +116,17 @@ impl Script {
     async fn connected(&self) {
         let _ = self.cut.clone().wait_for(|is_cut| !is_cut).await;
     }
+}
+
+/// Half of these are carried out, and half never arrive. None is answered.
+async fn unanswered(
+    forward: impl Future<Output = kube::Result<Response<Body>>>,
+    number: u64,
+) -> Result<Response<Answer>, std::io::Error> {
+    if number.is_multiple_of(2) {
+        let _ = forward.await;
+    }
+    std::future::pending().await
 }
 
 fn refusal(code: u16) -> Response<Answer> {

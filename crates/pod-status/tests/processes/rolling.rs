@@ -65,7 +65,7 @@ async fn a_rolling_update_while_policies_change_makes_no_status_a_lie() {
         }
     }
     let logs: Vec<Log> = rollout.serving.iter().chain(&rollout.ended).map(Process::log).collect();
-    let (revisions, lies) = rollout.cluster.judge(&plane, &logs);
+    let (revisions, lies) = rollout.cluster.judge(&plane, &logs).await;
     let claims = revisions.iter().filter(|revision| revision.enforced.is_some()).count();
     println!("{} revisions, {claims} with Enforced=True", revisions.len());
     assert!(claims >= 7 && lies.is_empty(), "{} lies, such as {:#?}", lies.len(), lies.first());

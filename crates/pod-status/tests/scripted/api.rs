@@ -1,6 +1,7 @@
 //! An API server in memory: objects by path, resource versions, and faults by script.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -62,8 +63,8 @@ struct State {
     /// Requests to paths that contain a part are not answered.
     unanswered: Vec<String>,
     latency: Option<Duration>,
-    /// Four of five requests are refused.
-    is_overloaded: bool,
+    /// Four of five requests are refused, by the throws of a die with this seed.
+    overload: Option<u64>,
     watches: Vec<Watch>,
     /// Every change: its version, its path, the object, and the event.
     log: Vec<(u64, String, Value, Vec<u8>)>,
@@ -194,8 +195,9 @@ impl Server {
         self.state.lock().unwrap().unanswered.push(part.to_owned());
     }
 
-    pub fn refuse_four_of_five(&self) {
-        self.state.lock().unwrap().is_overloaded = true;
+    /// Refuses four of five requests, with the advice to wait a second.
+    pub fn refuse_four_of_five(&self, seed: u64) {
+        self.state.lock().unwrap().overload = Some(seed);
     }
 
     /// Each answer takes this long.
@@ -275,9 +277,7 @@ impl State {
         if self.cut_off.iter().any(|name| name == client) {
             return Fault::Vanish;
         }
-        // Not every fifth: several clients that take turns would each meet the same fate again and again.
-        if self.is_overloaded && !self.seen.len().wrapping_mul(0x9e37_79b9).wrapping_shr(7).is_multiple_of(5)
-        {
+        if self.overload.is_some_and(|seed| !throw(seed, self.seen.len()).is_multiple_of(5)) {
             return Fault::Refuse(429, 1);
         }
         let matches = |part: &&String| path.contains(part.as_str());
@@ -414,4 +414,12 @@ fn refusal(code: u16, seconds: u32) -> Value {
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
         "message": "by script", "reason": reason, "details": {"retryAfterSeconds": seconds},
     })
+}
+
+/// The throw for a request. A pattern with a period would be wrong: clients that take turns would each meet the same
+/// fate again and again.
+fn throw(seed: u64, number: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, number).hash(&mut hasher);
+    hasher.finish()
 }

@@ -6,7 +6,7 @@ use http::Method;
 use pod_status::{Fenced, ParentKey, ParentRef, PodIdentity, ReporterConfig, StatusReporter};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::api::{Fault, Server};
 
@@ -201,5 +201,36 @@ async fn a_server_that_asks_to_wait_longer_than_the_fence_does_not_end_the_permi
             assert!(renewals(&server) <= 40, "{name}: {} renewals in five minutes", renewals(&server));
             assert!(has_entries() || !reports, "{name}");
         }
+    }
+}
+
+/// The aggregator waits for the fence, a tenth of it and a second since the heartbeat has become another number. Whenever the
+/// pod is cut off, it must not answer longer, also after a renewal that was carried out and whose answer was lost.
+#[tokio::test(start_paused = true)]
+async fn a_pod_does_not_answer_longer_than_an_aggregator_waits_for_it() {
+    let step = Duration::from_millis(250);
+    for seconds in 0..45 {
+        let server = Server::default();
+        let (reporter, _driver) = start(&server, Some(FENCE)).await;
+        let permit = reporter.permit();
+        server.script([Fault::LoseAnswer]);
+        let heartbeat = || {
+            let reports = server.objects("podreports");
+            reports.iter().find(|report| report["shard"] == 0).unwrap()["pod"]["heartbeat"].clone()
+        };
+        let (began, mut last) = (Instant::now(), (heartbeat(), Instant::now()));
+        while permit.check().is_ok() {
+            if began.elapsed() >= Duration::from_secs(seconds) {
+                server.cut_off("pod", true);
+            }
+            sleep(step).await;
+            let now = heartbeat();
+            last = if now == last.0 { last } else { (now, Instant::now()) };
+        }
+        let answered = last.1.elapsed();
+        assert!(
+            answered <= FENCE + FENCE / 10 + Duration::from_secs(1),
+            "cut off after {seconds} s: {answered:?}"
+        );
     }
 }

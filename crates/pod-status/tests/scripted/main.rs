@@ -1,14 +1,20 @@
 //! The writer and the Lease against an API server in memory that fails by script, in paused time.
 //!
 //! What the real API server does with these requests is tested in `tests/cluster`.
-#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::panic)]
 // In an integration test every module is private to the binary.
 #![allow(unreachable_pub)]
 
 mod aggregator;
 mod api;
+mod census;
+mod deadline;
 mod direct;
 mod fence;
 mod lease;
+mod marks;
 mod metrics;
 mod reporter;
+mod serving;
+mod spans;
+mod strict;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kube::core::{ApiResource, GroupVersionKind};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use pod_status::{
-    Aggregator, AggregatorConfig, ParentKey, ParentRef, PodIdentity, ReadinessTracker, ReporterConfig,
-    Rollout, Shape, StatusReporter, readiness,
+    Aggregator, AggregatorConfig, Deadline, ParentKey, ParentRef, PodIdentity, ReadinessTracker,
+    ReporterConfig, Rollout, Shape, StatusReporter, readiness,
 };
 use tokio::time::{Instant, advance, sleep};
 use tokio_util::sync::CancellationToken;
@@ -20,9 +20,9 @@ fn number(handle: &PrometheusHandle, name: &str) -> f64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-fn coordinated(_: &ParentRef) -> Option<Shape> {
+pub fn coordinated(_: &ParentRef) -> Option<Shape> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("test", "v1", "Policy"));
-    let rollout = Rollout::Coordinated { deadline: None };
+    let rollout = Rollout::Coordinated { deadline: Deadline::Never };
     Some(Shape::new(resource, "policyUID").enforced_by(["webhook"]).rollout(rollout))
 }
 
@@ -62,10 +62,10 @@ async fn the_skew_of_a_switch_is_the_time_between_the_first_and_the_last_pod() {
     assert!(number(&handle, r#"pod_status_watch_staleness_seconds{kind="PodReport"}"#) < 41.0);
 }
 
-/// The metrics of the guide's table: `name{label,label}` gives the name and its labels.
-fn documented() -> Vec<(String, Vec<String>)> {
-    let guide = include_str!("../../README.md");
-    let section = guide.split("\n## ").find(|section| section.starts_with("Metrics\n")).unwrap();
+/// The first column of the table in a section of the guide: `name{label,label}` gives the name and its labels.
+pub fn rows(section: &str) -> Vec<(String, Vec<String>)> {
+    let (guide, heading) = (include_str!("../../README.md"), format!("{section}\n"));
+    let section = guide.split("\n## ").find(|section| section.starts_with(&heading)).unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| `"));
     let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
     let parts = |text: &str| {
@@ -113,7 +113,7 @@ async fn every_metric_of_the_guide_is_recorded_with_its_labels() {
     sleep(Duration::from_secs(60)).await;
     reporter.permit().check().unwrap_err();
     let rendered = handle.render();
-    let names = documented();
+    let names = rows("Metrics");
     assert!(names.len() >= 12, "{names:?}");
     for (name, labels) in names {
         let is_there = |line: &str| {

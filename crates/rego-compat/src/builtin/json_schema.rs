@@ -8,7 +8,7 @@
 mod canonical;
 mod compile;
 mod decimal;
-mod finding;
+mod diagnostic;
 mod format;
 mod node;
 mod pool;
@@ -19,7 +19,7 @@ use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::{Array, Object, Value};
 
-use self::finding::Finding;
+use self::diagnostic::Diagnostic;
 use self::node::Schema;
 use super::{Answer, answer};
 
@@ -57,26 +57,26 @@ pub(super) fn verify_schema(args: &[&Value], meter: &Meter) -> Answer {
 
 pub(super) fn match_schema(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(document), Some(schema)) = (args.first(), args.get(1)) else { return Ok(None) };
-    let findings =
+    let diagnostics =
         document_of(document, meter).and_then(|document| compiled(schema, meter)?.validate(&document, meter));
-    match findings {
-        Ok(findings) => {
-            let matches = findings.is_empty();
-            let findings: Array = findings.into_iter().map(described).collect();
-            answer(vec![Value::Bool(matches), findings.into_value()])
+    match diagnostics {
+        Ok(diagnostics) => {
+            let matches = diagnostics.is_empty();
+            let diagnostics: Array = diagnostics.into_iter().map(described).collect();
+            answer(vec![Value::Bool(matches), diagnostics.into_value()])
         }
         Err(Stop::Fault(_)) => Ok(None),
         Err(Stop::Limit(limit)) => Err(limit),
     }
 }
 
-fn described(finding: Finding) -> Value {
-    let error = format!("{}: {}", finding.field, finding.description);
+fn described(diagnostic: Diagnostic) -> Value {
+    let error = format!("{}: {}", diagnostic.field, diagnostic.description);
     let pairs = [
         ("error", error),
-        ("type", finding.kind.to_owned()),
-        ("field", finding.field),
-        ("desc", finding.description),
+        ("type", diagnostic.kind.to_owned()),
+        ("field", diagnostic.field),
+        ("desc", diagnostic.description),
     ];
     pairs
         .into_iter()

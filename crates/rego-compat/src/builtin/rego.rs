@@ -12,8 +12,8 @@ mod term;
 
 use crate::ast::{Import, Name};
 use crate::check::is_well_written;
+use crate::diagnostic::{Code, Source};
 use crate::error::EvalError;
-use crate::finding::{Code, Source};
 use crate::lexer::lex;
 use crate::meter::Meter;
 use crate::module::{Module, RegoVersion};
@@ -41,7 +41,7 @@ pub(super) fn parse(args: &[&Value], meter: &Meter) -> Answer {
             Writer { source: &module.source, meter }.module(&module).map(Some)
         }
         // OPA has no such bound: what it would answer is not known.
-        Err(findings) if findings.iter().any(|finding| finding.code == Code::Bound) => {
+        Err(diagnostics) if diagnostics.iter().any(|diagnostic| diagnostic.code == Code::Bound) => {
             Err(EvalError::Budget(Limit::Memory))
         }
         _ => Ok(None),

@@ -12,6 +12,8 @@ pub(crate) enum Spec {
     Tuple(&'static [Spec]),
     Set(&'static Spec),
     Object(&'static Spec, &'static Spec),
+    /// An object with the types of some keys, and the types of the other keys and their values.
+    Declared(&'static [(&'static str, Spec)], &'static (Spec, Spec)),
     Or(&'static [Spec]),
 }
 
@@ -41,6 +43,10 @@ pub(super) const CIDRS: Spec = Spec::Or(&[
     Spec::Set(&Spec::Or(&[STR, LIST])),
 ]);
 pub(super) const GRAPH: Spec = Spec::Object(&ANY, &SEQUENCE);
+/// An operation of `json.patch`.
+pub(super) const PATCH: Spec = Spec::Declared(&[("op", STR), ("path", ANY)], &(ANY, ANY));
+pub(super) const MARSHAL_OPTIONS: Spec =
+    Spec::Declared(&[("indent", STR), ("prefix", STR), ("pretty", BOOL)], &(STR, ANY));
 pub(super) const RECORDS: Spec = Spec::Array(&RECORD);
 pub(super) const TEXTS: Spec = Spec::Array(&STR);
 pub(super) const SETS: Spec = Spec::Set(&SET);

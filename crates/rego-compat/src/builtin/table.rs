@@ -237,14 +237,14 @@ pub(super) static TABLE: [Builtin; 203] = [
     call("json.filter", &[OBJ, PATHS], OBJ, plain(json::path::filter)),
     call("json.is_valid", &[STR], BOOL, plain(json::json_is_valid)),
     call("json.marshal", &[ANY], STR, plain(json::json_marshal)),
-    call("json.marshal_with_options", &[ANY, OBJ], STR, plain(json::json_marshal_with_options)),
+    call("json.marshal_with_options", &[ANY, MARSHAL_OPTIONS], STR, plain(json::json_marshal_with_options)),
     impure(
         "json.match_schema",
         &[TEXT_OR_OBJ, TEXT_OR_OBJ],
         Spec::Tuple(&[BOOL, Spec::Array(&OBJ)]),
         in_feature!("json-schema", metered(json_schema::match_schema)),
     ),
-    call("json.patch", &[ANY, Spec::Array(&OBJ)], ANY, priced(json::patch::patch, price::patch)),
+    call("json.patch", &[ANY, Spec::Array(&PATCH)], ANY, priced(json::patch::patch, price::patch)),
     call("json.remove", &[OBJ, PATHS], OBJ, plain(json::path::remove)),
     call("json.unmarshal", &[STR], ANY, priced(json::json_unmarshal, price::document)),
     impure(

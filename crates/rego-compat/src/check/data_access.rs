@@ -1,16 +1,16 @@
 //! `data` only through the roots the host names: no bare `data`, no `data[variable]`.
 
 use crate::ast::{Node, Term};
-use crate::finding::{Code, Finding};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::module::Module;
 use crate::rules::Rules;
 use crate::walk::{Visit, walk_rule};
 
-pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagnostic>) {
     if !rules.restricts_data() {
         return;
     }
-    let mut access = Access { module, rules, findings };
+    let mut access = Access { module, rules, diagnostics };
     for rule in &module.tree.rules {
         walk_rule(rule, &mut access);
     }
@@ -24,11 +24,11 @@ pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>)
 struct Access<'a> {
     module: &'a Module,
     rules: &'a Rules,
-    findings: &'a mut Vec<Finding>,
+    diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Access<'_> {
-    fn judge(&mut self, root: Option<&str>, at: crate::finding::Pos) {
+    fn judge(&mut self, root: Option<&str>, at: crate::diagnostic::Pos) {
         if root.is_some_and(|root| self.rules.allows_data_root(root)) {
             return;
         }
@@ -38,7 +38,7 @@ impl Access<'_> {
             None => "data may only be accessed through a named root".to_owned(),
         };
         let help = format!("allowed: {}", allowed.join(", "));
-        self.findings.push(self.module.source.finding(at, Code::Refused, message, &help));
+        self.diagnostics.push(self.module.source.diagnostic(at, Code::Refused, message, &help));
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
         module
             .check(&rules)
             .err()
-            .map_or_else(Vec::new, |all| all.iter().map(|finding| finding.line).collect())
+            .map_or_else(Vec::new, |all| all.iter().map(|diagnostic| diagnostic.line).collect())
     }
 
     #[test]

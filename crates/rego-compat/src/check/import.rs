@@ -2,25 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use crate::finding::{Code, Finding};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::module::Module;
 use crate::rules::Rules;
 
-pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagnostic>) {
     let mut names = BTreeMap::new();
     for import in &module.tree.imports {
         if !rules.allows_import(&import.path) {
             let allowed: Vec<String> = rules.import_roots().collect();
             let help = format!("only these may be imported: {}", allowed.join(", "));
             let message = format!("bad import: {}", import.path.join("."));
-            findings.push(module.source.finding(import.at, Code::Refused, message, &help));
+            diagnostics.push(module.source.diagnostic(import.at, Code::Refused, message, &help));
         }
         let Some(name) = import.name().filter(|_| import.is_document()) else {
             continue;
         };
         if names.insert(name.clone(), import.at).is_some() && module.tree.strict {
             let message = format!("import must not shadow import {}", import.path.join("."));
-            findings.push(module.source.finding(
+            diagnostics.push(module.source.diagnostic(
                 import.at,
                 Code::Compile,
                 message,
@@ -34,7 +34,7 @@ pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>)
 mod tests {
     use crate::{Module, RegoVersion, Rules};
 
-    fn findings(text: &str, rules: &Rules, version: RegoVersion) -> Vec<String> {
+    fn diagnostics(text: &str, rules: &Rules, version: RegoVersion) -> Vec<String> {
         let module = Module::parse("t.rego", text, version).unwrap();
         module.check(rules).err().map_or_else(Vec::new, |all| all.iter().map(ToString::to_string).collect())
     }
@@ -45,19 +45,19 @@ mod tests {
         let text =
             "package t\nimport data.lib.x\nimport data.inventory\nimport input.a\nimport future.keywords.in";
         assert_eq!(
-            findings(text, &rules, RegoVersion::V0),
+            diagnostics(text, &rules, RegoVersion::V0),
             [
                 "t.rego:3:8: rego_refused_error: bad import: data.inventory (only these may be imported: data.lib, future)",
                 "t.rego:4:8: rego_refused_error: bad import: input.a (only these may be imported: data.lib, future)",
             ]
         );
-        assert!(findings(text, &Rules::default(), RegoVersion::V0).is_empty());
+        assert!(diagnostics(text, &Rules::default(), RegoVersion::V0).is_empty());
     }
 
     #[test]
     fn an_import_may_not_hide_another_in_v1() {
         let text = "package t\nimport data.a.x\nimport data.b.x";
-        assert_eq!(findings(text, &Rules::default(), RegoVersion::V1).len(), 1);
-        assert!(findings(text, &Rules::default(), RegoVersion::V0).is_empty());
+        assert_eq!(diagnostics(text, &Rules::default(), RegoVersion::V1).len(), 1);
+        assert!(diagnostics(text, &Rules::default(), RegoVersion::V0).is_empty());
     }
 }

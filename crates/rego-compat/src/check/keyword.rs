@@ -1,15 +1,15 @@
 //! What Rego v1 wants written in front of bodies and elements. The rules of OPA's `CheckRegoV1`.
 
 use crate::ast::{HeadValue, Written};
-use crate::finding::{Code, Finding, Pos};
+use crate::diagnostic::{Code, Diagnostic, Pos};
 use crate::module::Module;
 
-pub(super) fn check(module: &Module, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &Module, diagnostics: &mut Vec<Diagnostic>) {
     if !module.tree.strict {
         return;
     }
     let mut report = |at: Pos, message: String, help: &str| {
-        findings.push(module.source.finding(at, Code::Parse, message, help));
+        diagnostics.push(module.source.diagnostic(at, Code::Parse, message, help));
     };
     for rule in module.tree.rules.iter().filter(|rule| !rule.default) {
         let what = if rule.head.args.is_some() { "function" } else { "rule" };

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use crate::ast::Name;
-use crate::finding::{Code, Finding};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{
     Action, Callee, Collect, CollectKind, Group, GroupId, Node, Operand, Reference, Root, Rulebook,
     Statement, Target,
@@ -15,7 +15,7 @@ use crate::ir::{
 pub(super) fn check(
     book: &Rulebook,
     dependencies: &Dependencies,
-    findings: &mut Vec<Finding>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<GroupId> {
     let edges = &dependencies.edges;
     let components = components(edges);
@@ -25,7 +25,7 @@ pub(super) fn check(
             _ => true,
         };
         if recursive {
-            report(book, component, edges, findings);
+            report(book, component, edges, diagnostics);
         }
     }
     components.into_iter().flatten().collect()
@@ -35,7 +35,7 @@ pub(super) fn check(
 const MOST_REPORTS: usize = 100;
 const MOST_NAMES: usize = 20;
 
-fn report(book: &Rulebook, component: &[GroupId], edges: &[Vec<GroupId>], findings: &mut Vec<Finding>) {
+fn report(book: &Rulebook, component: &[GroupId], edges: &[Vec<GroupId>], diagnostics: &mut Vec<Diagnostic>) {
     for id in component.iter().take(MOST_REPORTS) {
         let Some(group) = book.groups.get(*id) else {
             continue;
@@ -51,7 +51,7 @@ fn report(book: &Rulebook, component: &[GroupId], edges: &[Vec<GroupId>], findin
             cycle.splice(from..from.saturating_add(dropped), ["...".to_owned()]);
         }
         let message = format!("rule {} is recursive: {}", group.name(), cycle.join(" -> "));
-        findings.push(rule.source.finding(rule.at, Code::Recursion, message, "break the cycle"));
+        diagnostics.push(rule.source.diagnostic(rule.at, Code::Recursion, message, "break the cycle"));
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Dependencies {
 
 impl Dependencies {
     /// Follows every reference; those that lead to more rules than anybody can keep apart are reported.
-    pub(super) fn of(book: &Rulebook, findings: &mut Vec<Finding>) -> Self {
+    pub(super) fn of(book: &Rulebook, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut visits = MOST_VISITS;
         let edges = (0..book.groups.len()).map(|group| dependencies(book, group, &mut visits)).collect();
         if visits == 0
@@ -100,7 +100,7 @@ impl Dependencies {
         {
             let message = "references that may lead to any rule are too many".to_owned();
             let help = "name the rules they lead to";
-            findings.push(rule.source.finding(rule.at, Code::Bound, message, help));
+            diagnostics.push(rule.source.diagnostic(rule.at, Code::Bound, message, help));
         }
         Self { edges }
     }
@@ -358,28 +358,29 @@ mod tests {
     use super::*;
     use crate::{Module, RegoVersion, Rules, compile};
 
-    fn findings(text: &str) -> Vec<String> {
+    fn diagnostics(text: &str) -> Vec<String> {
         let module = Module::parse("t.rego", &format!("package t\n{text}"), RegoVersion::V0).unwrap();
-        let findings = compile(&[module], "data.t.p", &Rules::default()).err();
-        findings.map_or_else(Vec::new, |all| all.iter().map(|finding| finding.message.clone()).collect())
+        let diagnostics = compile(&[module], "data.t.p", &Rules::default()).err();
+        diagnostics
+            .map_or_else(Vec::new, |all| all.iter().map(|diagnostic| diagnostic.message.clone()).collect())
     }
 
     #[test]
     fn every_form_of_recursion_is_found() {
-        assert_eq!(findings("p { p }"), ["rule data.t.p is recursive: data.t.p -> data.t.p"]);
-        assert_eq!(findings("p { q }\nq { not p }").len(), 2);
-        assert_eq!(findings("f(x) = y { y = f(x) }\np { f(1) }").len(), 1);
-        assert_eq!(findings("p[x] { p[y]; x = y }").len(), 1);
-        assert_eq!(findings("p = [x | x = q[_]]\nq[x] { x = p }").len(), 2);
-        assert_eq!(findings("p { data.t[x] }\nq = 1").len(), 1);
-        assert_eq!(findings("p { x := data.t; x.q }\nq = 1").len(), 1);
-        assert_eq!(findings("p { every_q }\nevery_q { input with input as p }").len(), 2);
+        assert_eq!(diagnostics("p { p }"), ["rule data.t.p is recursive: data.t.p -> data.t.p"]);
+        assert_eq!(diagnostics("p { q }\nq { not p }").len(), 2);
+        assert_eq!(diagnostics("f(x) = y { y = f(x) }\np { f(1) }").len(), 1);
+        assert_eq!(diagnostics("p[x] { p[y]; x = y }").len(), 1);
+        assert_eq!(diagnostics("p = [x | x = q[_]]\nq[x] { x = p }").len(), 2);
+        assert_eq!(diagnostics("p { data.t[x] }\nq = 1").len(), 1);
+        assert_eq!(diagnostics("p { x := data.t; x.q }\nq = 1").len(), 1);
+        assert_eq!(diagnostics("p { every_q }\nevery_q { input with input as p }").len(), 2);
     }
 
     #[test]
     fn a_diamond_is_no_cycle() {
-        assert!(findings("p { q; r }\nq { s }\nr { s }\ns = 1").is_empty());
-        assert!(findings("p { data.other[x] }").is_empty());
+        assert!(diagnostics("p { q; r }\nq { s }\nr { s }\ns = 1").is_empty());
+        assert!(diagnostics("p { data.other[x] }").is_empty());
     }
 
     #[test]

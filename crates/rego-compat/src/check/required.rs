@@ -1,15 +1,15 @@
 //! Rules the host cannot do without.
 
-use crate::finding::{Code, Finding};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::module::Module;
 use crate::rules::Rules;
 
-pub(super) fn check(module: &Module, rules: &Rules, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagnostic>) {
     for name in rules.required_rules() {
         if !module.rule_names().any(|rule| rule == name) {
             let message = format!("missing required rule: {name}");
             let help = format!("add a rule named {name} to package {}", module.package().join("."));
-            findings.push(module.source.finding(module.tree.package_at, Code::Refused, message, &help));
+            diagnostics.push(module.source.diagnostic(module.tree.package_at, Code::Refused, message, &help));
         }
     }
 }
@@ -19,12 +19,12 @@ mod tests {
     use crate::{Module, RegoVersion, Rules};
 
     #[test]
-    fn each_missing_rule_is_a_finding() {
+    fn each_missing_rule_is_a_diagnostic() {
         let module = Module::parse("t.rego", "package t\nviolation[x] { x = 1 }", RegoVersion::V0).unwrap();
         assert!(module.check(&Rules::default().with_required_rules(["violation"])).is_ok());
-        let findings =
+        let diagnostics =
             module.check(&Rules::default().with_required_rules(["violation", "a", "b"])).unwrap_err();
-        assert_eq!(findings.len(), 2);
-        assert!(findings.to_string().contains("missing required rule: a"));
+        assert_eq!(diagnostics.len(), 2);
+        assert!(diagnostics.to_string().contains("missing required rule: a"));
     }
 }

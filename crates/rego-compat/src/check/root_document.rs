@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 
 use crate::ast::{Literal, LiteralKind, Name, Node, Rule, Term};
-use crate::finding::{Code, Finding, Pos};
+use crate::diagnostic::{Code, Diagnostic, Pos};
 use crate::module::Module;
 use crate::walk::{Visit, walk_rule};
 
-pub(super) fn check(module: &Module, findings: &mut Vec<Finding>) {
-    let mut shadows = Shadows { module, findings };
+pub(super) fn check(module: &Module, diagnostics: &mut Vec<Diagnostic>) {
+    let mut shadows = Shadows { module, diagnostics };
     for rule in &module.tree.rules {
         shadows.arguments(rule);
         if !module.tree.strict {
@@ -42,13 +42,13 @@ fn root(term: &Term) -> Option<&Name> {
 
 struct Shadows<'a> {
     module: &'a Module,
-    findings: &'a mut Vec<Finding>,
+    diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Shadows<'_> {
     fn report(&mut self, at: Pos, what: &str, name: &str, help: &str) {
         let message = format!("{what} must not shadow {name} ({help})");
-        self.findings.push(self.module.source.finding(at, Code::Compile, message, ""));
+        self.diagnostics.push(self.module.source.diagnostic(at, Code::Compile, message, ""));
     }
 
     fn arguments(&mut self, rule: &Rule) {
@@ -68,7 +68,12 @@ impl Shadows<'_> {
                 } else if let Some(name) = foreign_head(part, &variables) {
                     let message = format!("var {name} is unsafe");
                     let help = "compare with it in the body";
-                    self.findings.push(self.module.source.finding(part.at, Code::UnsafeVar, message, help));
+                    self.diagnostics.push(self.module.source.diagnostic(
+                        part.at,
+                        Code::UnsafeVar,
+                        message,
+                        help,
+                    ));
                 }
             })
         });

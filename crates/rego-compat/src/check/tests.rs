@@ -1,6 +1,6 @@
 //! Calls and stand-ins that the compiler refuses.
 
-use crate::{Findings, Module, RegoVersion, Rules, compile};
+use crate::{Diagnostics, Module, RegoVersion, Rules, compile};
 
 /// What the check of a single module has against a rule.
 pub(super) fn refusals(rule: &str, version: RegoVersion) -> Vec<String> {
@@ -8,8 +8,8 @@ pub(super) fn refusals(rule: &str, version: RegoVersion) -> Vec<String> {
     messages(module.check(&Rules::default()).err())
 }
 
-fn messages(found: Option<Findings>) -> Vec<String> {
-    found.map_or_else(Vec::new, |all| all.iter().map(|finding| finding.message.clone()).collect())
+fn messages(found: Option<Diagnostics>) -> Vec<String> {
+    found.map_or_else(Vec::new, |all| all.iter().map(|diagnostic| diagnostic.message.clone()).collect())
 }
 
 fn wrong(body: &str) -> Vec<String> {

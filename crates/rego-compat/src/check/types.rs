@@ -75,6 +75,10 @@ impl Type {
                 Vec::new(),
                 Some(Box::new((Some(Self::of_spec(key)), Some(Self::of_spec(value))))),
             ),
+            Spec::Declared(keys, (key, value)) => Self::object(
+                keys.iter().map(|(key, of)| (Value::from(*key), Some(Self::of_spec(of)))).collect(),
+                Some(Box::new((Some(Self::of_spec(key)), Some(Self::of_spec(value))))),
+            ),
             Spec::Or(of) => Self::Any(of.iter().map(Self::of_spec).collect()),
         }
     }

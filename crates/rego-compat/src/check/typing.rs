@@ -10,7 +10,7 @@ mod vars;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::finding::{Code, Finding, Pos};
+use crate::diagnostic::{Code, Diagnostic, Pos};
 use crate::ir::{
     Action, Callee, Collect, CollectKind, Definition, Group, GroupId, Kind, Leaf, Operand, Rulebook,
     Statement, Target,
@@ -20,7 +20,7 @@ use super::types::{ANY, Type, is_nil, or, unifies};
 use vars::Vars;
 
 /// Types every rule; `order` names rules before those that use them.
-pub(super) fn check(book: &Rulebook, order: &[GroupId], findings: &mut Vec<Finding>) {
+pub(super) fn check(book: &Rulebook, order: &[GroupId], diagnostics: &mut Vec<Diagnostic>) {
     let mut groups: Vec<Option<Type>> = vec![None; book.groups.len()];
     for id in order {
         let Some(group) = book.groups.get(*id) else {
@@ -36,7 +36,7 @@ pub(super) fn check(book: &Rulebook, order: &[GroupId], findings: &mut Vec<Findi
                     made = Some(ANY);
                 }
                 for (at, message) in std::mem::take(&mut checker.errors) {
-                    findings.push(rule.source.finding(at, Code::Type, message, ""));
+                    diagnostics.push(rule.source.diagnostic(at, Code::Type, message, ""));
                 }
                 if let Some(place) = groups.get_mut(*id) {
                     *place = merge(place.take(), made);

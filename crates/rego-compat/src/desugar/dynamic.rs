@@ -97,7 +97,7 @@ impl Hoister<'_, '_> {
                 let at = match &operand {
                     Operand::Ref(reference) => reference.at,
                     Operand::Collect(collect) => collect.at,
-                    _ => crate::finding::Pos::default(),
+                    _ => crate::diagnostic::Pos::default(),
                 };
                 let value = self.shallow(operand);
                 let slot = Operand::Var(self.lowering.temporary());

@@ -6,7 +6,7 @@ use crate::annotation::Place;
 use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
 use crate::check::default_faults;
 use crate::desugar::dynamic;
-use crate::finding::{Code, Finding, Pos};
+use crate::diagnostic::{Code, Diagnostic, Pos};
 use crate::ir::{Definition, Leaf, Operand, Rule, Rulebook, Statement};
 use crate::module::Module;
 use crate::rules::Rules;
@@ -23,10 +23,10 @@ pub(super) fn lower(
     globals: &BTreeMap<Name, Vec<Name>>,
     book: &Rulebook,
     rules: &Rules,
-    findings: &mut Vec<Finding>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     let written = module.tree.rules.get(place.rule)?;
-    let mut lowering = Lowering::new(module, globals, book, rules, findings, written.at);
+    let mut lowering = Lowering::new(module, globals, book, rules, diagnostics, written.at);
     let asking = Place { module: place.module, rule: place.rule, otherwise: false };
     lowering.place = Some(asking);
     let (args, checks) = lowering.arguments(written);

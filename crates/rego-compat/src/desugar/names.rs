@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{Head, HeadValue, Name, Rule, Term};
-use crate::finding::{Code, Finding};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Group, GroupId, Kind, Node, Rulebook};
 use crate::module::Module;
 use crate::rules::Rules;
@@ -30,7 +30,7 @@ struct Candidate {
 pub(super) fn collect(
     modules: &[Module],
     rules: &Rules,
-    findings: &mut Vec<Finding>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> (Rulebook, Vec<Placed>) {
     let mut candidates = Vec::new();
     for (index, module) in modules.iter().enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn collect(
             }
         }
     }
-    check_count(modules, rules, candidates.len(), findings);
+    check_count(modules, rules, candidates.len(), diagnostics);
     absorb(&mut candidates);
     let mut book =
         Rulebook { externals: rules.externals().map(str::to_owned).collect(), ..Rulebook::default() };
@@ -49,25 +49,25 @@ pub(super) fn collect(
         let group = insert(&mut book, candidate);
         let conflicting = book.groups.get(group).is_some_and(|known| known.kind != candidate.kind);
         if conflicting {
-            report_conflict(modules, candidate, findings);
+            report_conflict(modules, candidate, diagnostics);
         }
         placed.push(Placed { module: candidate.module, rule: candidate.rule, group, fixed: candidate.fixed });
     }
     for module in modules {
         add_package(&mut book.tree, &module.tree.package);
     }
-    check_extents(modules, &book, &placed, findings);
-    check_defaults(modules, &book, &placed, findings);
+    check_extents(modules, &book, &placed, diagnostics);
+    check_defaults(modules, &book, &placed, diagnostics);
     (book, placed)
 }
 
-fn check_count(modules: &[Module], rules: &Rules, count: usize, findings: &mut Vec<Finding>) {
+fn check_count(modules: &[Module], rules: &Rules, count: usize, diagnostics: &mut Vec<Diagnostic>) {
     if count > rules.bounds().rules
         && let Some(module) = modules.first()
     {
         let message = format!("{count} rules, the bound is {}", rules.bounds().rules);
         let at = module.tree.package_at;
-        findings.push(module.source.finding(at, Code::Bound, message, "split the program"));
+        diagnostics.push(module.source.diagnostic(at, Code::Bound, message, "split the program"));
     }
 }
 
@@ -131,7 +131,7 @@ fn add_package(tree: &mut Node, path: &[Name]) {
     }
 }
 
-fn report_conflict(modules: &[Module], candidate: &Candidate, findings: &mut Vec<Finding>) {
+fn report_conflict(modules: &[Module], candidate: &Candidate, diagnostics: &mut Vec<Diagnostic>) {
     let Some(module) = modules.get(candidate.module) else {
         return;
     };
@@ -140,14 +140,14 @@ fn report_conflict(modules: &[Module], candidate: &Candidate, findings: &mut Vec
     };
     let message = format!("conflicting rules data.{} found", candidate.path.join("."));
     let help = "all rules of one name must be of one kind and, for functions, of one arity";
-    findings.push(module.source.finding(rule.at, Code::Type, message, help));
+    diagnostics.push(module.source.diagnostic(rule.at, Code::Type, message, help));
 }
 
-/// The names a finding lists.
+/// The names a diagnostic lists.
 const MOST_NAMES: usize = 20;
 
 /// A rule with a value of its own cannot have other rules below it.
-fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], findings: &mut Vec<Finding>) {
+fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], diagnostics: &mut Vec<Diagnostic>) {
     for place in placed {
         let Some(group) = book.groups.get(place.group) else {
             continue;
@@ -169,11 +169,11 @@ fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], finding
             continue;
         };
         let message = format!("rule {} conflicts with [{}]", group.name(), names.join(" "));
-        findings.push(module.source.finding(rule.at, Code::Type, message, "rename one of them"));
+        diagnostics.push(module.source.diagnostic(rule.at, Code::Type, message, "rename one of them"));
     }
 }
 
-fn check_defaults(modules: &[Module], book: &Rulebook, placed: &[Placed], findings: &mut Vec<Finding>) {
+fn check_defaults(modules: &[Module], book: &Rulebook, placed: &[Placed], diagnostics: &mut Vec<Diagnostic>) {
     let mut seen = BTreeSet::new();
     for place in placed {
         let Some(module) = modules.get(place.module) else {
@@ -185,7 +185,7 @@ fn check_defaults(modules: &[Module], book: &Rulebook, placed: &[Placed], findin
         if !seen.insert(place.group) {
             let name = book.groups.get(place.group).map(Group::name).unwrap_or_default();
             let message = format!("multiple default rules {name} found");
-            findings.push(module.source.finding(rule.at, Code::Type, message, "keep one of them"));
+            diagnostics.push(module.source.diagnostic(rule.at, Code::Type, message, "keep one of them"));
         }
     }
 }

@@ -15,7 +15,7 @@ mod output;
 mod slots;
 mod vars;
 
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::ir::{Action, Branch, Collect, CollectKind, Operand, Slot, Statement};
 
 pub(crate) use slots::SlotSet;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::ast::{Body, Literal, LiteralKind, Name, Node, Term};
 use crate::builtin;
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::ir::{Action, Definition, Group, GroupId, Kind, Leaf, Operand, Rule, Rulebook, Slot, Statement};
 use crate::module::Module;
 use crate::rules::Rules;
@@ -18,7 +18,7 @@ use super::order::{SlotSet, all_vars, visible_vars};
 use super::scope::{Lowering, declarations};
 use super::statement::printing;
 use super::term::unify;
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 
 /// Name of the group, and of slots that hold the value of an expression. OPA calls such a variable `_` in messages.
 const HIDDEN: &str = "$query";
@@ -40,10 +40,10 @@ pub(crate) fn add_query(
     body: &Body,
     modules: &[Module],
     rules: &Rules,
-    findings: &mut Vec<Finding>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Asked {
     let globals = names::globals(module, &names::packages(modules));
-    let (rule, expressions, variables) = lower(module, body, &globals, book, rules, findings);
+    let (rule, expressions, variables) = lower(module, body, &globals, book, rules, diagnostics);
     let group = book.groups.len();
     book.groups.push(Group { path: vec![HIDDEN.into()], kind: Kind::Set, rules: vec![rule] });
     Asked { group, expressions, variables }
@@ -55,10 +55,10 @@ fn lower(
     globals: &BTreeMap<Name, Vec<Name>>,
     book: &Rulebook,
     rules: &Rules,
-    findings: &mut Vec<Finding>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> (Rule, Vec<Pos>, Vec<Name>) {
     let has_to_hold = body.len() > 1 || iterates(body, globals);
-    let mut lowering = Lowering::new(module, globals, book, rules, findings, Pos::default());
+    let mut lowering = Lowering::new(module, globals, book, rules, diagnostics, Pos::default());
     lowering.announce(declarations(body));
     let (mut statements, mut checks, mut values, mut places) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());

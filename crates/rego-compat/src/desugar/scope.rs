@@ -7,7 +7,7 @@ use crate::value::Value;
 
 use crate::annotation::Place;
 use crate::ast::{Body, LiteralKind, Name, Node, Term};
-use crate::finding::{Code, Finding, Pos};
+use crate::diagnostic::{Code, Diagnostic, Pos};
 use crate::ir::{Rulebook, Slot};
 use crate::module::Module;
 use crate::rules::Rules;
@@ -49,7 +49,7 @@ pub(crate) struct Lowering<'a> {
     pub(super) globals: &'a BTreeMap<Name, Vec<Name>>,
     pub(super) book: &'a Rulebook,
     pub(super) rules: &'a Rules,
-    pub(super) findings: &'a mut Vec<Finding>,
+    pub(super) diagnostics: &'a mut Vec<Diagnostic>,
     slots: Vec<Name>,
     /// Slots some term mentions.
     mentioned: SlotSet,
@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
         globals: &'a BTreeMap<Name, Vec<Name>>,
         book: &'a Rulebook,
         rules: &'a Rules,
-        findings: &'a mut Vec<Finding>,
+        diagnostics: &'a mut Vec<Diagnostic>,
         at: Pos,
     ) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl<'a> Lowering<'a> {
             globals,
             book,
             rules,
-            findings,
+            diagnostics,
             slots: Vec::new(),
             mentioned: SlotSet::default(),
             plain: BTreeMap::new(),
@@ -123,7 +123,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn report(&mut self, at: Pos, code: Code, message: impl Into<String>, help: &str) {
-        self.findings.push(self.module.source.finding(at, code, message.into(), help));
+        self.diagnostics.push(self.module.source.diagnostic(at, code, message.into(), help));
     }
 
     /// A slot nobody else uses.

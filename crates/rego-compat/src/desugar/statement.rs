@@ -1,7 +1,7 @@
 //! Bodies: every literal becomes one statement and those that compute its parts.
 
 use crate::ast::{Body, Call, Every, Literal, LiteralKind, Name, Node, Operand as Side, Term};
-use crate::finding::{Code, Pos};
+use crate::diagnostic::{Code, Pos};
 use crate::ir::{Action, Branch, Callee, Collect, CollectKind, Hook, Operand, Reference, Root, Statement};
 
 use super::scope::{Lowering, Origin, declarations, pattern_names};

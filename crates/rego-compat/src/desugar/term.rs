@@ -7,7 +7,7 @@ use crate::value::{Object, Set};
 
 use crate::ast::{Call, Chain, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
 use crate::builtin::{self, Builtin};
-use crate::finding::{Code, Pos};
+use crate::diagnostic::{Code, Pos};
 use crate::ir::{Action, Callee, Collect, CollectKind, Kind, Operand, Reference, Root, Statement};
 
 use super::names::rule_on;
@@ -233,8 +233,12 @@ impl Lowering<'_> {
         let found = self.find_callee(&path);
         match found {
             Callee::Unknown => {
-                let message = format!("undefined function {}", path.join("."));
-                self.report(at, Code::Type, message, "define it, or mend its name");
+                let name = path.join(".");
+                let help = match builtin::similar(&name) {
+                    Some(similar) => format!("define it, or correct its name: did you mean {similar}?"),
+                    None => "define it, or correct its name".to_owned(),
+                };
+                self.report(at, Code::Type, format!("undefined function {name}"), &help);
             }
             Callee::Builtin(builtin) => self.check_builtin(builtin, at),
             Callee::Function(_) | Callee::External(_) | Callee::Hook(_) => {}

@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 use crate::ast::{Name, Node, Term, With};
-use crate::finding::Code;
+use crate::diagnostic::Code;
 use crate::ir::{Callee, Operand, Override, Statement, Target};
 
 use super::scope::Lowering;

@@ -1,7 +1,7 @@
 //! Bodies and the statements in them.
 
 use crate::ast::{Body, Every, Literal, LiteralKind, Node, Term, With};
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::token::Kind;
 
 use super::{Parsed, Parser};

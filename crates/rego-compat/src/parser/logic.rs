@@ -1,7 +1,7 @@
 //! `and` and `or` between statements, under `future.keywords`. `or` binds loosest; braces and parentheses group.
 
 use crate::ast::{Literal, LiteralKind, Operand};
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::token::Kind;
 
 use super::{Parsed, Parser};

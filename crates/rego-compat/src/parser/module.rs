@@ -1,7 +1,7 @@
 //! Package, imports, and the sequence of rules.
 
 use crate::ast::{Import, Name, Node, Term, Tree};
-use crate::finding::{Code, Pos};
+use crate::diagnostic::{Code, Pos};
 use crate::token::Kind;
 
 use super::{Parsed, Parser, SyntaxError};

@@ -1,7 +1,7 @@
 //! Infix operators: `in`, relations, `|`, `&`, sums and products, each binding tighter than the one before.
 
 use crate::ast::{Call, Link, Name, Node, Term};
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::token::Kind;
 
 use super::{Parsed, Parser};

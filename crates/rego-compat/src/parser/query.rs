@@ -1,7 +1,7 @@
 //! Queries: the literals of a body without braces, under the keywords that the query's imports bring.
 
 use crate::ast::{Body, Tree};
-use crate::finding::{Code, Findings, Source};
+use crate::diagnostic::{Code, Diagnostics, Source};
 use crate::module::RegoVersion;
 use crate::rules::Bounds;
 use crate::token::Kind;
@@ -14,7 +14,7 @@ pub(crate) fn parse_query(
     header: &Source,
     version: RegoVersion,
     bounds: Bounds,
-) -> Result<(Tree, Body), Findings> {
+) -> Result<(Tree, Body), Diagnostics> {
     let mut keywords = None;
     let tree = parse_with(header, version, bounds, |parser| {
         let tree = parser.module()?;

@@ -1,7 +1,7 @@
 //! Rules: heads, bodies, chained bodies and `else`.
 
 use crate::ast::{Else, Head, HeadValue, Literal, Node, Rule, Term, Written};
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::token::Kind;
 
 use super::{Parsed, Parser};

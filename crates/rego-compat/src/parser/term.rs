@@ -1,7 +1,7 @@
 //! Terms: scalars, variables, references and calls.
 
 use crate::ast::{Call, Name, Node, Term};
-use crate::finding::Code;
+use crate::diagnostic::Code;
 use crate::token::Kind;
 
 use super::operator::call;
@@ -154,7 +154,7 @@ impl Parser<'_> {
     }
 
     /// `(args)` behind a dotted name. `set()` is the empty set.
-    fn call(&mut self, operator: Vec<Term>, at: crate::finding::Pos) -> Parsed<Term> {
+    fn call(&mut self, operator: Vec<Term>, at: crate::diagnostic::Pos) -> Parsed<Term> {
         let names: Option<Vec<Name>> = operator
             .iter()
             .map(|term| match &term.node {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ast::{ComprehensionKind, HeadValue, LiteralKind, Node, Rule, Term};
 
-fn tree(text: &str, version: RegoVersion) -> Result<Tree, Findings> {
+fn tree(text: &str, version: RegoVersion) -> Result<Tree, Diagnostics> {
     parse(&Source::new("t.rego", text), version, Bounds::default())
 }
 
@@ -117,8 +117,8 @@ fn template_strings_hold_expressions() {
 fn depth_is_bounded_for_brackets_but_not_for_chains() {
     for text in ["[".repeat(1 << 16), "(".repeat(1 << 16), "1 + (".repeat(1 << 12), "{\"a\":".repeat(1 << 12)]
     {
-        let findings = tree(&format!("package t\np {{ x := {text} }}"), RegoVersion::V0).unwrap_err();
-        assert_eq!(findings.iter().next().unwrap().code, Code::Bound, "{findings}");
+        let diagnostics = tree(&format!("package t\np {{ x := {text} }}"), RegoVersion::V0).unwrap_err();
+        assert_eq!(diagnostics.iter().next().unwrap().code, Code::Bound, "{diagnostics}");
     }
     let nested = format!("package t\np {{ x := {}1{} }}", "[".repeat(20), "]".repeat(20));
     assert!(tree(&nested, RegoVersion::V0).is_ok());
@@ -129,8 +129,8 @@ fn depth_is_bounded_for_brackets_but_not_for_chains() {
 #[test]
 fn ambiguous_text_costs_linear_time() {
     let text = format!("package t\np {{ x := {}a{} }}", "[a | ".repeat(30), ", 1]".repeat(30));
-    let findings = tree(&text, RegoVersion::V0);
-    assert!(findings.is_err() || findings.is_ok(), "returns instead of running for 2^30 steps");
+    let diagnostics = tree(&text, RegoVersion::V0);
+    assert!(diagnostics.is_err() || diagnostics.is_ok(), "returns instead of running for 2^30 steps");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::ast::Name;
 use crate::desugar::SlotSet;
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::ir::{self, Kind, Operand, Reference, Root, Rulebook, Slot};
 
 use super::{BuiltinCall, Call, Callee, Expr, Get, Hop, Mark, SlotIndex, Step};
@@ -15,14 +15,14 @@ pub(super) struct Binder<'a> {
     pub(super) bound: SlotSet,
     pub(super) slots: usize,
     /// The module of the rule.
-    pub(super) source: Option<&'a crate::finding::Source>,
+    pub(super) source: Option<&'a crate::diagnostic::Source>,
     /// Where marks go, if the plan is traced.
     pub(super) marks: Option<Marks<'a>>,
 }
 
 /// The marks of a plan, for a rule of one source.
 pub(super) struct Marks<'a> {
-    pub(super) source: std::sync::Arc<crate::finding::Source>,
+    pub(super) source: std::sync::Arc<crate::diagnostic::Source>,
     pub(super) made: &'a mut Vec<Mark>,
 }
 

@@ -6,7 +6,7 @@ use crate::value::Value;
 
 use crate::ast::Name;
 use crate::desugar::SlotSet;
-use crate::finding::{Pos, Source};
+use crate::diagnostic::{Pos, Source};
 use crate::ir::{self, Action, Leaf, Operand, Reference, Root, Rulebook, Statement};
 
 use super::binding::{Binder, Marks, index};
@@ -24,7 +24,7 @@ pub(crate) fn plan(book: &Rulebook, query: &[Name]) -> Plan {
     let binder =
         Binder { book, nodes: &nodes, bound: SlotSet::default(), slots: 0, source: None, marks: None };
     let path = query.iter().map(|name| Operand::Const(Value::from(&**name))).collect();
-    let reference = Reference { root: Root::Data, path, at: crate::finding::Pos::default() };
+    let reference = Reference { root: Root::Data, path, at: crate::diagnostic::Pos::default() };
     plan.query = Some(binder.expr(&Operand::Ref(Box::new(reference))));
     number(&mut plan);
     plan

@@ -6,7 +6,7 @@
 use crate::value::Value;
 
 use crate::desugar::{SlotSet, all_vars, bound_by};
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::ir::{Action, Callee, Definition, Group, Hook, Operand, Statement};
 use crate::value::literal;
 

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{HeadValue, Literal, LiteralKind, Rule, Term};
+use crate::diagnostic::{Pos, Source};
 use crate::eval::Witness;
-use crate::finding::{Pos, Source};
 use crate::module::Module;
 use crate::plan::Plan;
 use crate::walk::{Visit, walk_rule};

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::compile::{Program, program};
 use super::declare::Declared;
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::keyword::{EMBEDDED, LIST_MAP_KEYS, LIST_TYPE};
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -26,11 +26,11 @@ pub(super) fn check(
     at: &SchemaPath,
     report: &mut Report,
 ) {
-    let before = report.findings.len();
+    let before = report.diagnostics.len();
     for old in [Some(default), None] {
         let mut walk = Walk { declared, report };
         walk.node(node, default, old, is_resource, &mut at.clone());
-        if report.findings.len() > before {
+        if report.diagnostics.len() > before {
             return;
         }
     }
@@ -177,17 +177,17 @@ impl Walk<'_> {
         } else {
             Some(crate::object::go_value(value))
         };
-        let (problem, value, detail) = match text("reason") {
-            "FieldValueForbidden" => (Problem::Forbidden, None, detail),
-            "FieldValueRequired" => (Problem::Required, None, detail),
-            "FieldValueDuplicate" => (Problem::Duplicate, shown, String::new()),
-            _ => (Problem::Invalid, shown, detail),
+        let (kind, value, detail) = match text("reason") {
+            "FieldValueForbidden" => (DiagnosticKind::Forbidden, None, detail),
+            "FieldValueRequired" => (DiagnosticKind::Required, None, detail),
+            "FieldValueDuplicate" => (DiagnosticKind::Duplicate, shown, String::new()),
+            _ => (DiagnosticKind::Invalid, shown, detail),
         };
-        self.report.push(Severity::Error, problem, "default-rule", &place, value, detail);
+        self.report.push(Severity::Error, kind, "default-rule", &place, value, detail);
     }
 
     fn invalid(&mut self, at: &SchemaPath, value: Option<String>, detail: String) {
-        self.report.push(Severity::Error, Problem::Invalid, "default-rule", at, value, detail);
+        self.report.push(Severity::Error, DiagnosticKind::Invalid, "default-rule", at, value, detail);
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{at, text};
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::label;
 use crate::path::SchemaPath;
 use crate::structural::{Report, go_quoted};
@@ -90,7 +90,7 @@ fn name(metadata: &Map<String, Value>, expected: &str, report: &mut Report) {
     let (name, path) = (text(metadata, "name"), at(&["metadata", "name"]));
     if name.is_empty() {
         let detail = "name or generateName is required".to_owned();
-        return report.push(Severity::Error, Problem::Required, "name", &path, None, detail);
+        return report.push(Severity::Error, DiagnosticKind::Required, "name", &path, None, detail);
     }
     let mut errors = label::subdomain(name);
     if name != expected {
@@ -114,7 +114,14 @@ fn approval(metadata: &Map<String, Value>, group: &str, report: &mut Report) {
     let approval = annotations.map_or("", |annotations| text(annotations, APPROVAL));
     let path = at(&["metadata", "annotations"]).key(APPROVAL);
     if approval.is_empty() {
-        report.push(Severity::Error, Problem::Required, "approval", &path, None, UNAPPROVED.to_owned());
+        report.push(
+            Severity::Error,
+            DiagnosticKind::Required,
+            "approval",
+            &path,
+            None,
+            UNAPPROVED.to_owned(),
+        );
     } else if !approval.starts_with("unapproved") && !approval.contains("://") {
         let detail = "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a \
                       reason starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111";
@@ -123,9 +130,9 @@ fn approval(metadata: &Map<String, Value>, group: &str, report: &mut Report) {
 }
 
 fn required(path: &SchemaPath, report: &mut Report) {
-    report.push(Severity::Error, Problem::Required, "name", path, None, String::new());
+    report.push(Severity::Error, DiagnosticKind::Required, "name", path, None, String::new());
 }
 
 fn invalid(path: &SchemaPath, value: String, detail: String, report: &mut Report) {
-    report.push(Severity::Error, Problem::Invalid, "name", path, Some(value), detail);
+    report.push(Severity::Error, DiagnosticKind::Invalid, "name", path, Some(value), detail);
 }

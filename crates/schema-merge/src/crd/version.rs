@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{at, go_json, go_quoted, number, schema_of, text};
 use crate::decode::decode;
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::label;
 use crate::path::SchemaPath;
 use crate::structural::{Report, field_type, go_schema};
@@ -96,7 +96,7 @@ fn columns(version: &Value, path: &SchemaPath, report: &mut Report) {
 }
 
 fn missing_in_column(path: &SchemaPath, detail: &str, report: &mut Report) {
-    report.push(Severity::Error, Problem::Required, "printer-column", path, None, detail.to_owned());
+    report.push(Severity::Error, DiagnosticKind::Required, "printer-column", path, None, detail.to_owned());
 }
 
 /// Fields by which objects can be selected: scalars outside of metadata, eight at most.
@@ -110,7 +110,7 @@ fn selectable(version: &Value, path: &SchemaPath, report: &mut Report) {
         let json_path = field.get("jsonPath").and_then(Value::as_str).unwrap_or_default();
         let path = path.clone().child("selectableFields").index(index).child("jsonPath");
         if json_path.is_empty() {
-            report.push(Severity::Error, Problem::Required, "selectable-field", &path, None, String::new());
+            unselectable(DiagnosticKind::Required, &path, None, report);
             continue;
         }
         let kind = match field_type(json_path, &node) {
@@ -128,21 +128,18 @@ fn selectable(version: &Value, path: &SchemaPath, report: &mut Report) {
             invalid(&path, go_quoted(json_path), detail.to_owned(), report);
         }
         if !known.insert(json_path) {
-            report.push(
-                Severity::Error,
-                Problem::Duplicate,
-                "selectable-field",
-                &path,
-                Some(go_quoted(json_path)),
-                String::new(),
-            );
+            unselectable(DiagnosticKind::Duplicate, &path, Some(go_quoted(json_path)), report);
         }
     }
     if known.len() > 8 {
         let path = path.clone().child("selectableFields");
         let (count, detail) = (known.len().to_string(), "must have at most 8 items".to_owned());
-        report.push(Severity::Error, Problem::TooMany, "selectable-field", &path, Some(count), detail);
+        report.push(Severity::Error, DiagnosticKind::TooMany, "selectable-field", &path, Some(count), detail);
     }
+}
+
+fn unselectable(kind: DiagnosticKind, path: &SchemaPath, value: Option<String>, report: &mut Report) {
+    report.push(Severity::Error, kind, "selectable-field", path, value, String::new());
 }
 
 fn is_set(version: &Value, name: &str) -> bool {
@@ -219,5 +216,5 @@ fn columns_dump(columns: &Value) -> String {
 }
 
 fn invalid(path: &SchemaPath, value: String, detail: String, report: &mut Report) {
-    report.push(Severity::Error, Problem::Invalid, "version", path, Some(value), detail);
+    report.push(Severity::Error, DiagnosticKind::Invalid, "version", path, Some(value), detail);
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Merger, boundary, join, options, sorted};
 use crate::error::MergeError;
+use crate::errors::Errors;
 use crate::fragment::{Fragment, MountDefault, RequiredPropagation, Sharing};
 use crate::keyword::RULES;
 use crate::merged::Merged;
@@ -64,7 +65,7 @@ impl Frame {
     ///
     /// # Errors
     /// Those of [`Merger::build`] with this fragment mounted.
-    pub fn check(&self, fragment: Option<&Fragment>) -> Result<(), Vec<MergeError>> {
+    pub fn check(&self, fragment: Option<&Fragment>) -> Result<(), Errors<MergeError>> {
         match self.fitting(fragment) {
             Some(_) => Ok(()),
             None => self.whole(fragment).map(drop),
@@ -75,7 +76,7 @@ impl Frame {
     ///
     /// # Errors
     /// Those of [`Merger::build`] with this fragment mounted.
-    pub fn build(&self, fragment: Option<&Fragment>) -> Result<Value, Vec<MergeError>> {
+    pub fn build(&self, fragment: Option<&Fragment>) -> Result<Value, Errors<MergeError>> {
         match (self.fitting(fragment), fragment) {
             (None, _) => self.whole(fragment).map(Merged::into_schema),
             (Some(around), None) => Ok(around.closed.clone()),
@@ -105,7 +106,7 @@ impl Frame {
         })
     }
 
-    fn whole(&self, fragment: Option<&Fragment>) -> Result<Merged, Vec<MergeError>> {
+    fn whole(&self, fragment: Option<&Fragment>) -> Result<Merged, Errors<MergeError>> {
         fragment.cloned().into_iter().fold(self.merger.clone(), Merger::mount).build()
     }
 
@@ -148,20 +149,20 @@ impl Around {
 
     /// Whether nothing at all is to be said about `schema` in the open place.
     fn is_sound(&self, at: &MountPath, schema: &Value) -> bool {
-        let (node, findings) = crate::decode::decode(schema, "", "");
+        let (node, diagnostics) = crate::decode::decode(schema, "", "");
         let below = |node, (parent, name)| {
             let mut above = Node::new(parent);
             above.properties.insert(name, node);
             above
         };
         let way = self.parents.iter().zip(at.names().iter().map(String::as_str));
-        findings.is_empty() && !is_refused(&way.rev().fold(node, below), &self.options)
+        diagnostics.is_empty() && !is_refused(&way.rev().fold(node, below), &self.options)
     }
 
     /// The whole, decoded, with `schema` in the open place.
-    fn node<'a>(&'a self, at: &'a MountPath, schema: &'a Value) -> (Node<'a>, Vec<crate::Finding>) {
+    fn node<'a>(&'a self, at: &'a MountPath, schema: &'a Value) -> (Node<'a>, Vec<crate::Diagnostic>) {
         let (mut root, _) = crate::decode::decode(&self.open, "", "");
-        let (own, findings) = crate::decode::decode(schema, "", "");
+        let (own, diagnostics) = crate::decode::decode(schema, "", "");
         let mut above = Some(&mut root);
         if let Some((last, way)) = at.names().split_last() {
             for name in way {
@@ -171,7 +172,7 @@ impl Around {
                 node.properties.insert(last, own);
             }
         }
-        (root, findings)
+        (root, diagnostics)
     }
 }
 

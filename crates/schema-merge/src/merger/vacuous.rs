@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::merged::Merged;
 use crate::path::SchemaPath;
 use crate::structural::Report;
 
 /// One lint for each mount whose schema requires something although the mount, or a parent of it, is optional.
-pub(super) fn check(merged: &Merged) -> Vec<Finding> {
+pub(super) fn check(merged: &Merged) -> Vec<Diagnostic> {
     let mut report = Report::new("spec.validation.openAPIV3Schema");
     for fragment in merged.fragments() {
         let requires =
@@ -22,7 +22,7 @@ pub(super) fn check(merged: &Merged) -> Vec<Finding> {
             report.lint(&optional, "vacuous-required", detail);
         }
     }
-    report.findings
+    report.diagnostics
 }
 
 /// The first property on the way that need not be there.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::validate::{Violation, go_value};
-use crate::finding::Problem;
+use crate::diagnostic::DiagnosticKind;
 use crate::keyword::EMBEDDED;
 use crate::label;
 use crate::node::Node;
@@ -68,26 +68,26 @@ fn walk<F: FnMut(&Map<String, Value>, &str)>(
 }
 
 fn resource_meta(map: &Map<String, Value>, path: &str, violations: &mut Vec<Violation>) {
-    let mut push = |name: &str, problem: Problem, value: Option<String>, detail: String| {
-        violations.push(Violation::plain(&format!("{path}.{name}"), problem, value, detail));
+    let mut push = |name: &str, kind: DiagnosticKind, value: Option<String>, detail: String| {
+        violations.push(Violation::plain(&format!("{path}.{name}"), kind, value, detail));
     };
     for name in ["apiVersion", "kind"] {
         match map.get(name) {
-            None => push(name, Problem::Required, None, String::new()),
+            None => push(name, DiagnosticKind::Required, None, String::new()),
             Some(Value::String(text)) if text.is_empty() => {
-                push(name, Problem::Invalid, Some(go_quoted(text)), "must not be empty".to_owned());
+                push(name, DiagnosticKind::Invalid, Some(go_quoted(text)), "must not be empty".to_owned());
             }
             Some(Value::String(text)) if name == "kind" => {
                 let errors = label::dns1035(&text.to_lowercase());
                 if !errors.is_empty() {
                     let detail =
                         format!("may have mixed case, but should otherwise match: {}", errors.join(","));
-                    push(name, Problem::Invalid, Some(go_quoted(text)), detail);
+                    push(name, DiagnosticKind::Invalid, Some(go_quoted(text)), detail);
                 }
             }
             Some(Value::String(text)) if text.matches('/').count() > 1 => {
                 let detail = format!("unexpected GroupVersion string: {text}");
-                push(name, Problem::Invalid, Some(go_quoted(text)), detail);
+                push(name, DiagnosticKind::Invalid, Some(go_quoted(text)), detail);
             }
             // Refused on decoding.
             Some(_) => {}
@@ -106,7 +106,7 @@ fn decode(map: &Map<String, Value>, path: &str) -> Vec<Violation> {
         if let Some(other) = map.get(name).filter(|value| !value.is_string()) {
             let name = format!("{path}.{name}");
             let detail = "must be a string".to_owned();
-            violations.push(Violation::plain(&name, Problem::Invalid, Some(go_value(other)), detail));
+            violations.push(Violation::plain(&name, DiagnosticKind::Invalid, Some(go_value(other)), detail));
         }
     }
     let Some(metadata) = map.get("metadata") else {
@@ -115,7 +115,7 @@ fn decode(map: &Map<String, Value>, path: &str) -> Vec<Violation> {
     let mut refuse = |found: &Value, target: String| {
         let detail = format!("json: cannot unmarshal {} into Go {target}", go_kind(found));
         let name = format!("{path}.metadata");
-        violations.push(Violation::plain(&name, Problem::Invalid, Some(go_value(metadata)), detail));
+        violations.push(Violation::plain(&name, DiagnosticKind::Invalid, Some(go_value(metadata)), detail));
     };
     match metadata {
         Value::Object(fields) => {

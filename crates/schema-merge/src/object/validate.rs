@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{array, junctor, kind, map, numeric, text};
-use crate::finding::{Finding, Problem, Severity};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
 use crate::node::Node;
 use crate::path::{SchemaPath, Step};
 use crate::structural::{go_json, go_quoted};
@@ -34,7 +34,7 @@ pub(crate) struct Validator {
 pub(crate) struct Violation {
     /// Where, in kube-openapi's form: `spec.a[0]`, `.a` below a root, empty for the root.
     name: String,
-    problem: Problem,
+    kind: DiagnosticKind,
     value: Option<String>,
     detail: String,
     /// The text by which kube-openapi tells repetitions.
@@ -122,7 +122,7 @@ fn enumeration(node: &Node<'_>, value: &Value, path: &str) -> Outcome {
     let message = format!("{path} in body should be one of {texts:?}");
     Outcome::of(Violation {
         name: path.to_owned(),
-        problem: Problem::Unsupported,
+        kind: DiagnosticKind::Unsupported,
         value: Some(value),
         detail,
         message: message.into(),
@@ -208,7 +208,7 @@ impl Violation {
     pub(super) fn worded(path: &str, value: String, message: String) -> Self {
         Self {
             name: path.to_owned(),
-            problem: Problem::Invalid,
+            kind: DiagnosticKind::Invalid,
             value: Some(value),
             detail: message.clone(),
             message: message.into(),
@@ -220,7 +220,7 @@ impl Violation {
         let value = Some("\"\"".to_owned());
         Self {
             name: String::new(),
-            problem: Problem::Invalid,
+            kind: DiagnosticKind::Invalid,
             value,
             detail: message.clone(),
             message: message.into(),
@@ -231,7 +231,7 @@ impl Violation {
         let message = format!("{path} in body is required");
         Self {
             name: path.to_owned(),
-            problem: Problem::Required,
+            kind: DiagnosticKind::Required,
             value: None,
             detail: String::new(),
             message: message.into(),
@@ -248,7 +248,7 @@ impl Violation {
         let message = format!("{path} in body should be at most {max} chars long");
         Self {
             name: path.to_owned(),
-            problem: Problem::TooLong,
+            kind: DiagnosticKind::TooLong,
             value: None,
             detail,
             message: message.into(),
@@ -262,7 +262,7 @@ impl Violation {
         let message = format!("{path} in body should have at most {max} {what}");
         Self {
             name: path.to_owned(),
-            problem: Problem::TooMany,
+            kind: DiagnosticKind::TooMany,
             value: Some(actual.to_string()),
             detail,
             message: message.into(),
@@ -270,33 +270,33 @@ impl Violation {
     }
 
     /// A violation that is not kube-openapi's, at a place below the value.
-    pub(super) fn plain(name: &str, problem: Problem, value: Option<String>, detail: String) -> Self {
+    pub(super) fn plain(name: &str, kind: DiagnosticKind, value: Option<String>, detail: String) -> Self {
         let message = format!("{name} {detail}");
-        Self { name: name.to_owned(), problem, value, detail, message: message.into() }
+        Self { name: name.to_owned(), kind, value, detail, message: message.into() }
     }
 
-    /// The finding for a whole object.
-    pub(crate) fn at_root(self) -> Finding {
+    /// The diagnostic for a whole object.
+    pub(crate) fn at_root(self) -> Diagnostic {
         let name = self.name.trim_start_matches('.').to_owned();
         // Go prints a path of nothing like this.
         let name = if name.is_empty() { "<nil>".to_owned() } else { name };
         let empty: Arc<str> = Arc::from("");
-        self.finding(SchemaPath::from_steps(vec![Step::Child(name.into())]), &empty, &empty)
+        self.diagnostic(SchemaPath::from_steps(vec![Step::Child(name.into())]), &empty, &empty)
     }
 
-    /// The finding for a default that stands at `at`.
-    pub(crate) fn below(self, at: &SchemaPath, prefix: &Arc<str>, base: &Arc<str>) -> Finding {
+    /// The diagnostic for a default that stands at `at`.
+    pub(crate) fn below(self, at: &SchemaPath, prefix: &Arc<str>, base: &Arc<str>) -> Diagnostic {
         let mut path = at.clone();
         if !self.name.is_empty() && self.name != "." {
             let name = self.name.strip_prefix('.').unwrap_or(&self.name).to_owned();
             path.push_child(name);
         }
-        self.finding(path, prefix, base)
+        self.diagnostic(path, prefix, base)
     }
 
-    fn finding(self, path: SchemaPath, prefix: &Arc<str>, base: &Arc<str>) -> Finding {
-        let Self { problem, value, detail, .. } = self;
+    fn diagnostic(self, path: SchemaPath, prefix: &Arc<str>, base: &Arc<str>) -> Diagnostic {
+        let Self { kind, value, detail, .. } = self;
         let (prefix, base) = (Arc::clone(prefix), Arc::clone(base));
-        Finding { severity: Severity::Error, problem, rule: "value", path, value, detail, prefix, base }
+        Diagnostic { severity: Severity::Error, kind, rule: "value", path, value, detail, prefix, base }
     }
 }

@@ -3,7 +3,7 @@
 //! The server checks the junctors of the root only. Further down, `lint.rs` uses the same walk.
 
 use super::report::Report;
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::node::Node;
 use crate::path::SchemaPath;
 
@@ -16,7 +16,7 @@ pub(super) struct Gap {
 pub(super) fn check(node: &Node<'_>, report: &mut Report) {
     for gap in gaps(node, &SchemaPath::root()) {
         let detail = format!("because it is defined in {}", gap.mentioned.server(report.prefix()));
-        report.push(Severity::Error, Problem::Required, "completeness", &gap.declared, None, detail);
+        report.push(Severity::Error, DiagnosticKind::Required, "completeness", &gap.declared, None, detail);
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::dump::go_json;
 use super::report::Report;
 use crate::cel::Rules;
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::keyword::EMBEDDED;
 use crate::node::Node;
 use crate::object::{
@@ -105,14 +105,14 @@ impl Walk<'_> {
         }
         let (prefix, base) = self.report.origin();
         self.report
-            .findings
+            .diagnostics
             .extend(violations.into_iter().map(|violation| violation.below(at, &prefix, &base)));
     }
 
     fn invalid(&mut self, default: &Value, detail: String, at: &SchemaPath) {
         let value =
             if default.is_object() || default.is_array() { go_json(default) } else { go_value(default) };
-        self.report.push(Severity::Error, Problem::Invalid, "default", at, Some(value), detail);
+        self.report.push(Severity::Error, DiagnosticKind::Invalid, "default", at, Some(value), detail);
     }
 }
 
@@ -132,7 +132,7 @@ fn implausible(default: &Value, meta: &Meta<'_>) -> Option<String> {
     let texts: Vec<String> = resource_violations(&resource)
         .into_iter()
         .map(Violation::at_root)
-        .map(|finding| finding.to_string())
+        .map(|diagnostic| diagnostic.to_string())
         .collect();
     match &*texts {
         [] => None,

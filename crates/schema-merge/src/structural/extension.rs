@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::dump::go_items;
 use super::report::Report;
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::keyword::{LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE};
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -129,7 +129,7 @@ fn no_single_item(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     };
     let path = at.clone().child("items");
     let detail = "must only have a single schema if x-kubernetes-list-type is map".to_owned();
-    report.push(Severity::Error, Problem::Invalid, "map-items", &path, Some(go_items(items)), detail);
+    report.push(Severity::Error, DiagnosticKind::Invalid, "map-items", &path, Some(go_items(items)), detail);
 }
 
 /// The items of sets and maps cannot be null, and neither can the keys of a map, which must not be absent either.

@@ -122,7 +122,7 @@ fn metadata(node: &Node<'_>, embedded: bool, level: Level, at: &SchemaPath, repo
         let path = at.clone();
         report.push(
             crate::Severity::Error,
-            crate::Problem::Forbidden,
+            crate::DiagnosticKind::Forbidden,
             "object-meta",
             &path,
             None,

@@ -83,6 +83,6 @@ fn nested(node: &Node<'_>, skip_any: bool, at: &mut SchemaPath, report: &mut Rep
     if node.properties.contains_key("metadata") {
         let path = at.clone().child("properties").key("metadata");
         let detail = "must not be specified in a nested context".to_owned();
-        report.push(crate::Severity::Error, crate::Problem::Forbidden, "junctor", &path, None, detail);
+        report.push(crate::Severity::Error, crate::DiagnosticKind::Forbidden, "junctor", &path, None, detail);
     }
 }

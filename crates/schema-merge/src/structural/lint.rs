@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 
 use super::completeness;
 use super::report::Report;
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::keyword::{EMBEDDED, INT_OR_STRING, PRESERVE};
 use crate::node::{Additional, Node};
 use crate::number::{self, ByValue};
@@ -274,6 +274,6 @@ fn format(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     let format = node.text("format");
     if !format.is_empty() && !is_supported(node.kind(), format) {
         let detail = format!("unrecognized format {format:?}");
-        report.push(Severity::Warning, Problem::Plain, "format", at, None, detail);
+        report.push(Severity::Warning, DiagnosticKind::Plain, "format", at, None, detail);
     }
 }

@@ -50,10 +50,10 @@ pub(super) fn check(node: &Node<'_>, rules: bool, report: &mut Report) {
         Visit { report, placement: &mut placement, costs: &mut costs, compiler: Rules::default() };
     visit.node(node, &scope, &mut SchemaPath::root());
     costs.settle(&mut placement);
-    report.findings.append(&mut placement.findings);
+    report.diagnostics.append(&mut placement.diagnostics);
 }
 
-/// Findings about rules are kept apart, because any other finding below a node silences those about its rules.
+/// Diagnostics about rules are kept apart, because any other diagnostic below a node silences those about its rules.
 struct Visit<'r> {
     report: &'r mut Report,
     placement: &'r mut Report,
@@ -63,7 +63,7 @@ struct Visit<'r> {
 
 impl Visit<'_> {
     fn node(&mut self, node: &Node<'_>, scope: &Scope, at: &mut SchemaPath) {
-        let before = self.report.findings.len();
+        let before = self.report.diagnostics.len();
         kind(node, at, self.report);
         refused_keywords(node, scope, at, self.report);
         self.additional(node, scope, at);
@@ -82,7 +82,7 @@ impl Visit<'_> {
         self.refused(node, &detached, at);
         extension::check(node, at, self.report);
         rule::check(node, at, self.report);
-        if !scope.detached && self.report.findings.len() == before {
+        if !scope.detached && self.report.diagnostics.len() == before {
             rule::expressions(node, scope, at, self.placement, self.costs, &mut self.compiler);
         }
     }

@@ -1,4 +1,4 @@
-//! Collects findings in the shapes the API server's `field` package has.
+//! Collects diagnostics in the shapes the API server's `field` package has.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::dump::go_json;
 use super::go_quoted;
-use crate::finding::{Finding, Problem, Severity};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
 use crate::path::SchemaPath;
 
 pub(crate) struct Report {
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     prefix: Arc<str>,
     base: Arc<str>,
 }
@@ -22,12 +22,12 @@ impl Report {
 
     /// A report on a schema that stands at the JSON pointer `base`.
     pub(crate) fn based(prefix: &str, base: &str) -> Self {
-        Self { findings: Vec::new(), prefix: prefix.into(), base: base.into() }
+        Self { diagnostics: Vec::new(), prefix: prefix.into(), base: base.into() }
     }
 
     /// An empty report on the same schema.
     pub(crate) fn fresh(&self) -> Self {
-        Self { findings: Vec::new(), prefix: Arc::clone(&self.prefix), base: Arc::clone(&self.base) }
+        Self { diagnostics: Vec::new(), prefix: Arc::clone(&self.prefix), base: Arc::clone(&self.base) }
     }
 
     /// The prefix of all paths.
@@ -35,7 +35,7 @@ impl Report {
         &self.prefix
     }
 
-    /// The prefix of all paths and the pointer to the schema, for findings made elsewhere.
+    /// The prefix of all paths and the pointer to the schema, for diagnostics made elsewhere.
     pub(crate) fn origin(&self) -> (Arc<str>, Arc<str>) {
         (Arc::clone(&self.prefix), Arc::clone(&self.base))
     }
@@ -48,7 +48,7 @@ impl Report {
         detail: &str,
     ) {
         let path = at.clone().child(keyword);
-        self.push(Severity::Error, Problem::Required, rule, &path, None, detail.to_owned());
+        self.push(Severity::Error, DiagnosticKind::Required, rule, &path, None, detail.to_owned());
     }
 
     pub(crate) fn forbidden(
@@ -59,7 +59,7 @@ impl Report {
         detail: &str,
     ) {
         let path = at.clone().child(keyword);
-        self.push(Severity::Error, Problem::Forbidden, rule, &path, None, detail.to_owned());
+        self.push(Severity::Error, DiagnosticKind::Forbidden, rule, &path, None, detail.to_owned());
     }
 
     pub(crate) fn invalid(
@@ -71,7 +71,14 @@ impl Report {
         detail: &str,
     ) {
         let path = at.clone().child(keyword);
-        self.push(Severity::Error, Problem::Invalid, rule, &path, Some(go_json(value)), detail.to_owned());
+        self.push(
+            Severity::Error,
+            DiagnosticKind::Invalid,
+            rule,
+            &path,
+            Some(go_json(value)),
+            detail.to_owned(),
+        );
     }
 
     pub(crate) fn invalid_text(
@@ -83,7 +90,14 @@ impl Report {
         detail: &str,
     ) {
         let path = at.clone().child(keyword);
-        self.push(Severity::Error, Problem::Invalid, rule, &path, Some(go_quoted(value)), detail.to_owned());
+        self.push(
+            Severity::Error,
+            DiagnosticKind::Invalid,
+            rule,
+            &path,
+            Some(go_quoted(value)),
+            detail.to_owned(),
+        );
     }
 
     pub(crate) fn unsupported(
@@ -97,23 +111,23 @@ impl Report {
         let known: Vec<_> = known.iter().map(|known| go_quoted(known)).collect();
         let detail = format!("supported values: {}", known.join(", "));
         let path = at.clone().child(keyword);
-        self.push(Severity::Error, Problem::Unsupported, rule, &path, Some(go_quoted(value)), detail);
+        self.push(Severity::Error, DiagnosticKind::Unsupported, rule, &path, Some(go_quoted(value)), detail);
     }
 
     pub(crate) fn lint(&mut self, at: &SchemaPath, rule: &'static str, detail: String) {
-        self.push(Severity::Lint, Problem::Plain, rule, at, None, detail);
+        self.push(Severity::Lint, DiagnosticKind::Plain, rule, at, None, detail);
     }
 
     pub(crate) fn push(
         &mut self,
         severity: Severity,
-        problem: Problem,
+        kind: DiagnosticKind,
         rule: &'static str,
         path: &SchemaPath,
         value: Option<String>,
         detail: String,
     ) {
         let (path, prefix, base) = (path.clone(), Arc::clone(&self.prefix), Arc::clone(&self.base));
-        self.findings.push(Finding { severity, problem, rule, path, value, detail, prefix, base });
+        self.diagnostics.push(Diagnostic { severity, kind, rule, path, value, detail, prefix, base });
     }
 }

@@ -5,7 +5,7 @@
 
 use super::dump::go_schema;
 use super::report::Report;
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::keyword::{EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE, RULES};
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -79,7 +79,7 @@ pub(super) fn check(node: &Node<'_>, status_subresource: bool, report: &mut Repo
                 let dump = Some(go_schema(node));
                 report.push(
                     Severity::Error,
-                    Problem::Invalid,
+                    DiagnosticKind::Invalid,
                     "status-subresource",
                     &root,
                     dump,

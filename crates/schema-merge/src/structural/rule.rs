@@ -11,7 +11,7 @@ use super::report::Report;
 use super::rule_cost::Costs;
 use super::unsupported;
 use crate::cel::{self, Compiled, Rules};
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::keyword::{EMBEDDED, RULES};
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -88,7 +88,14 @@ pub(super) fn expressions(
         let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to \
                       convert structural schema to CEL declarations";
         let path = at.clone().child(RULES);
-        return report.push(Severity::Error, Problem::Internal, "rule-type", &path, None, detail.to_owned());
+        return report.push(
+            Severity::Error,
+            DiagnosticKind::Internal,
+            "rule-type",
+            &path,
+            None,
+            detail.to_owned(),
+        );
     }
     let Some(compiled) = rules.compile(node, is_resource) else {
         return;
@@ -114,7 +121,7 @@ fn refused(rule: &Value, compiled: &Compiled, place: &SchemaPath, report: &mut R
         if let Some(error) = error {
             let (path, value) = (place.clone().child(field), Some(go_rule(rule)));
             let detail = error.clone();
-            report.push(Severity::Error, Problem::Invalid, "rule-compile", &path, value, detail);
+            report.push(Severity::Error, DiagnosticKind::Invalid, "rule-compile", &path, value, detail);
         }
     }
 }
@@ -131,7 +138,14 @@ fn old_self(rule: &Value, is_used: bool, scope: &Scope, place: &SchemaPath, repo
     } else if let Some(Value::Bool(optional)) = rule.get("optionalOldSelf") {
         let detail = "may not be set if oldSelf is not used in rule".to_owned();
         let path = place.clone().child("optionalOldSelf");
-        report.push(Severity::Error, Problem::Invalid, "old-self", &path, Some(optional.to_string()), detail);
+        report.push(
+            Severity::Error,
+            DiagnosticKind::Invalid,
+            "old-self",
+            &path,
+            Some(optional.to_string()),
+            detail,
+        );
     }
 }
 

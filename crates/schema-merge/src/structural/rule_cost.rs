@@ -1,7 +1,7 @@
 //! The server's budget for validation rules: one for each rule, one for all rules of a schema.
 
 use super::report::Report;
-use crate::finding::{Problem, Severity};
+use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::path::SchemaPath;
 
 const RULE_LIMIT: u64 = 10_000_000;
@@ -22,7 +22,7 @@ impl Costs {
     pub(super) fn observe(&mut self, path: SchemaPath, what: &str, cost: u64, report: &mut Report) {
         if cost > RULE_LIMIT {
             let detail = exceeded(&format!("estimated {what} cost"), cost, RULE_LIMIT);
-            report.push(Severity::Error, Problem::Forbidden, "rule-cost", &path, None, detail);
+            report.push(Severity::Error, DiagnosticKind::Forbidden, "rule-cost", &path, None, detail);
         }
         self.total = self.total.saturating_add(cost);
         if cost >= WORTH_NAMING {
@@ -39,11 +39,25 @@ impl Costs {
         for (_, path) in self.expensive.iter().take(NAMED) {
             let detail =
                 "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-            report.push(Severity::Error, Problem::Forbidden, "rule-cost", path, None, detail.to_owned());
+            report.push(
+                Severity::Error,
+                DiagnosticKind::Forbidden,
+                "rule-cost",
+                path,
+                None,
+                detail.to_owned(),
+            );
         }
         let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
         let detail = exceeded(what, self.total, SCHEMA_LIMIT);
-        report.push(Severity::Error, Problem::Forbidden, "rule-cost", &SchemaPath::root(), None, detail);
+        report.push(
+            Severity::Error,
+            DiagnosticKind::Forbidden,
+            "rule-cost",
+            &SchemaPath::root(),
+            None,
+            detail,
+        );
     }
 }
 

@@ -132,13 +132,17 @@ impl Backlog {
         }
     }
 
-    /// Queues the end of the snapshot, once.
+    /// Queues the end of a complete list: of the snapshot only, unless the backlog is ordered.
     pub(crate) fn offer_synced(&mut self, slot: usize, epoch: Epoch, since: Instant) {
-        let next = self.next();
-        let Some(kind) = self.staying(slot, epoch).filter(|kind| !kind.synced) else { return };
+        let (next, every) = (self.next(), self.ordered.is_some());
+        let Some(kind) = self.staying(slot, epoch).filter(|kind| every || !kind.synced) else { return };
         kind.synced = true;
-        kind.synced_at = Some(next);
+        let former = kind.synced_at.replace(next);
         self.items.push_back(Item { since, content: Content::Synced(slot) });
+        if let Some(at) = former {
+            self.cancel(at);
+            self.compact();
+        }
     }
 
     /// The kind is no longer served: the next complete list is a new snapshot.

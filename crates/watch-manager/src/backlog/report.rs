@@ -18,6 +18,9 @@ pub struct Replaced {
     pub rescoped: Vec<GroupVersionKind>,
     /// Kinds that are not affected.
     pub kept: Vec<GroupVersionKind>,
+    /// Kinds that were given more than once: the last interest in each is the one that counts. They are also in one of the
+    /// other lists.
+    pub repeated: Vec<GroupVersionKind>,
 }
 
 /// The size of a registrar's backlog.
@@ -48,7 +51,9 @@ impl Replaced {
     }
 
     pub(super) fn sort(&mut self) {
-        for list in [&mut self.added, &mut self.removed, &mut self.rescoped, &mut self.kept] {
+        for list in
+            [&mut self.added, &mut self.removed, &mut self.rescoped, &mut self.kept, &mut self.repeated]
+        {
             list.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         }
     }

@@ -40,6 +40,10 @@ impl Backlog {
         text
     }
 
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.ordered.is_some()
+    }
+
     /// Panics when an item lacks its place in the index, or the index leads to another item.
     pub(crate) fn check(&self) {
         let holes = self.items.iter().filter(|item| matches!(item.content, Content::Hole)).count();
@@ -168,6 +172,22 @@ fn synced_follows_the_snapshot_and_is_said_once() {
     backlog.offer(slot, epoch, now, &added(2, 2, 2));
     backlog.offer(slot, epoch, now, &updated(1, 1, 3));
     assert_eq!(drain(&mut backlog), ["apply 1/3", "synced", "apply 2/2"]);
+}
+
+#[test]
+fn an_ordered_backlog_says_the_end_of_each_list_behind_its_objects_and_takes_no_consumption_back() {
+    let (kind, now) = (gvk("A"), Instant::now());
+    let (mut backlog, slot, epoch) = wanting_in(Backlog::ordered(9), &kind);
+    backlog.offer(slot, epoch, now, &added(1, 1, 1));
+    backlog.offer_synced(slot, epoch, now);
+    backlog.offer(slot, epoch, now, &added(2, 2, 2));
+    backlog.offer_synced(slot, epoch, now);
+    backlog.check();
+    assert_eq!(drain(&mut backlog), ["apply 1/1", "apply 2/2", "synced"]);
+    assert!(backlog.acknowledge() && backlog.is_consumed(&kind));
+    backlog.offer_synced(slot, epoch, now);
+    assert_eq!(drain(&mut backlog), ["synced"]);
+    assert!(backlog.is_consumed(&kind), "the snapshot is the first list");
 }
 
 #[test]

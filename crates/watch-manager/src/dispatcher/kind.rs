@@ -1,17 +1,19 @@
-//! One kind: its store, its watches (one, or one per namespace), and the registrars that joined it.
+//! One kind, or what a field selector selects of it: its store, its watches (one, or one per namespace), and the
+//! registrars that joined it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::watch::{Region, Update, Watch};
 use super::{Effect, Incarnation, Step, WatchId};
-use crate::event::GvkStatus;
-use crate::intents::{Epoch, Gvk, RegistrarId, Stay};
-use crate::interest::{Filter, Part, Scope, Selection};
+use crate::event::{GvkStatus, Verb};
+use crate::intents::{Epoch, RegistrarId, Stay, StoreKey};
+use crate::interest::{Filter, Part, Scope};
 use crate::object::WatchedObject;
 use crate::queue::EventQueue;
-use crate::store::{Change, Pass, StoreHandle, is_in};
+use crate::store::{Change, StoreHandle};
 
 #[derive(Debug)]
 pub(crate) struct Kind {
@@ -21,18 +23,8 @@ pub(crate) struct Kind {
     pub(super) subscribers: Vec<Subscriber>,
     /// Set while the kind has no registrars and lingers.
     pub(super) idle: Option<Incarnation>,
-}
-
-/// One watch of the kind.
-#[derive(Debug, Clone)]
-pub(super) struct Watch {
-    pub(super) incarnation: Incarnation,
-    pub(super) selection: Selection,
-    status: GvkStatus,
-    attempts: u32,
-    pass: Pass,
-    /// A list of this incarnation is complete and none is under way.
-    complete: bool,
+    /// The watch of all namespaces is forbidden, and was not ready since.
+    pub(super) refused: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -44,24 +36,13 @@ pub(super) struct Subscriber {
     scope: Scope,
     /// `None` if the scope is all objects.
     filter: Option<Filter>,
-    /// It was given the snapshot.
-    joined: bool,
-}
-
-/// The consequences of one step.
-#[derive(Debug, Default)]
-struct Update {
-    changes: Vec<Change>,
-    status: bool,
-    /// A list is complete, or the kind is not served any more.
-    synced: Option<bool>,
 }
 
 // === impl Kind: registrars and watches ===
 
 impl Kind {
     pub(super) fn new(store: StoreHandle) -> Self {
-        Self { store, watches: BTreeMap::new(), subscribers: Vec::new(), idle: None }
+        Self { store, watches: BTreeMap::new(), subscribers: Vec::new(), idle: None, refused: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -79,14 +60,15 @@ impl Kind {
     pub(super) fn join(&mut self, id: RegistrarId, queue: Arc<EventQueue>, stay: Stay) {
         self.idle = None;
         let Stay { epoch, slot, scope } = stay;
-        self.subscribers.push(Subscriber { id, epoch, slot, queue, scope, filter: None, joined: false });
+        let filter = scope.filter();
+        self.subscribers.push(Subscriber { id, epoch, slot, queue, scope, filter });
     }
 
     /// Makes the watches the union of the scopes. A watch whose selection changes starts again, on the same store.
-    pub(super) fn reconcile(&mut self, now: Instant, gvk: &Gvk, counter: &mut u64) -> Vec<Effect> {
-        let union = Scope::union(self.subscribers.iter().map(|subscriber| &subscriber.scope));
-        self.refilter(now, &union);
-        let id = |part: &Part| WatchId { gvk: Arc::clone(gvk), part: part.clone() };
+    pub(super) fn reconcile(&mut self, key: &StoreKey, counter: &mut u64) -> Vec<Effect> {
+        let union = Scope::union(self.subscribers.iter().map(|subscriber| &subscriber.scope), self.refused);
+        self.refused &= union.contains_key(&None);
+        let id = |part: &Part| WatchId::new(key, part.clone());
         let mut effects = Vec::new();
         self.watches.retain(|part, watch| {
             let current = union.get(part) == Some(&watch.selection);
@@ -95,6 +77,13 @@ impl Kind {
             }
             current
         });
+        // The watch of all namespaces did not follow those that had their own.
+        if !effects.is_empty()
+            && let Some(watch) = self.watches.get_mut(&None)
+        {
+            (watch.outdated, watch.complete) = (true, false);
+            effects.push(Effect::StartOver(id(&None)));
+        }
         for (part, selection) in union {
             if let Entry::Vacant(vacant) = self.watches.entry(part) {
                 *counter = counter.wrapping_add(1);
@@ -112,62 +101,11 @@ impl Kind {
         effects
     }
 
-    /// Prepares for other watches. The server applies a field selector of which the client can only test the text, so
-    /// objects that were stored under another one are removed unless they pass that test: the list adds what the test
-    /// wrongly refused. A registrar is told of the end of what it holds and will not see any more.
-    ///
-    /// Worked example: registrars want `node=1` and `node=2`, so all objects are stored. The second leaves. What is not
-    /// on node 1 goes, and the first, which tested by itself so far, is not told.
-    fn refilter(&mut self, now: Instant, union: &BTreeMap<Part, Selection>) {
-        let tests = self.new_tests(union);
-        let stays = |object: &WatchedObject| {
-            tests.iter().all(|(part, test)| !is_in(object, part) || test.accepts(object))
-        };
-        let store = self.store.read();
-        for subscriber in &mut self.subscribers {
-            let filter = subscriber.scope.filter(union);
-            if !subscriber.joined || tests.is_empty() && filter == subscriber.filter {
-                subscriber.filter = filter;
-                continue;
-            }
-            let held = store.snapshot().filter(|(_, object)| subscriber.accepts(object));
-            let mut held: Vec<_> = held.collect();
-            subscriber.filter = filter;
-            held.retain(|(_, object)| !stays(object) || !subscriber.accepts(object));
-            subscriber.queue.deliver(|backlog| {
-                for (id, object) in held {
-                    backlog.offer(subscriber.slot, subscriber.epoch, now, &Change::deleted(id, object));
-                }
-            });
-        }
-        drop(store);
-        if !tests.is_empty() {
-            self.store.write().keep(stays);
-        }
-    }
-
-    /// The field selectors that have to be tested once, for the parts in which another one, or none, applied before.
-    fn new_tests(&self, union: &BTreeMap<Part, Selection>) -> Vec<(Part, Filter)> {
-        let is_new = |part: &Part, selection: &Selection| {
-            let meeting =
-                self.watches.iter().filter(|(other, _)| *other == part || other.is_none() || part.is_none());
-            meeting.into_iter().any(|(_, watch)| watch.selection.fields() != selection.fields())
-        };
-        let parts = union.iter().filter(|(part, selection)| is_new(part, selection));
-        parts
-            .filter_map(|(part, selection)| Some((part.clone(), Filter::fields(selection.fields()?))))
-            .collect()
-    }
-
     /// Queues the state so far for a registrar that joins. What follows reaches it like the others: the caller
     /// holds the dispatcher, so nothing comes in between.
     pub(super) fn replay(&mut self, now: Instant, id: RegistrarId) {
         let watches = &self.watches;
-        let Some(subscriber) = self.subscribers.iter_mut().find(|subscriber| subscriber.id == id) else {
-            return;
-        };
-        subscriber.joined = true;
-        let subscriber = &*subscriber;
+        let Some(subscriber) = self.subscribers.iter().find(|subscriber| subscriber.id == id) else { return };
         let synced = subscriber.is_covered(watches);
         let status = subscriber.status(watches);
         let store = self.store.read();
@@ -192,17 +130,43 @@ impl Kind {
 
 impl Kind {
     /// Brings the store up to date and queues the consequences for every registrar.
-    pub(super) fn step(&mut self, now: Instant, part: &Part, incarnation: Incarnation, step: Step) {
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        id: &WatchId,
+        incarnation: Incarnation,
+        step: Step,
+        counter: &mut u64,
+    ) -> Vec<Effect> {
+        let part = &id.part;
+        let region = Region::new(part, &self.watches);
         let Some(watch) = self.watches.get_mut(part).filter(|watch| watch.incarnation == incarnation) else {
-            return;
+            return Vec::new();
         };
-        let update = watch.apply(&self.store, now, part, step);
+        let update = watch.step(&mut self.store.write(), now, &region, step);
+        let effects = if update.status { self.follow_access(&id.store(), counter) } else { Vec::new() };
         if update.status || update.synced.is_some() {
             self.update_store(now);
         }
         for subscriber in &self.subscribers {
             subscriber.offer(now, part, &self.watches, &update);
         }
+        effects
+    }
+
+    /// While the watch of all namespaces is forbidden, those that were asked for by name have watches of their own: access
+    /// to them may suffice for the registrars that want no more. They end when the watch of all is ready.
+    fn follow_access(&mut self, key: &StoreKey, counter: &mut u64) -> Vec<Effect> {
+        let refused = match self.watches.get(&None).map(|watch| &watch.status) {
+            Some(GvkStatus::Ready) => false,
+            Some(GvkStatus::Forbidden { verb: Verb::List | Verb::Watch, .. }) => true,
+            _ => self.refused,
+        };
+        if refused == self.refused || self.subscribers.is_empty() {
+            return Vec::new();
+        }
+        self.refused = refused;
+        self.reconcile(key, counter)
     }
 
     /// Brings the state of the store up to date with its watches.
@@ -216,64 +180,21 @@ impl Kind {
     }
 }
 
-// === impl Watch ===
-
-impl Watch {
-    fn new(incarnation: Incarnation, selection: Selection) -> Self {
-        let (status, pass) = (GvkStatus::Pending, Pass::default());
-        Self { incarnation, selection, status, attempts: 0, pass, complete: false }
-    }
-
-    fn apply(&mut self, handle: &StoreHandle, now: Instant, part: &Part, step: Step) -> Update {
-        let mut store = handle.write();
-        if !matches!(step, Step::Status(..) | Step::Gone | Step::ListStarted) {
-            store.contact(now);
-        }
-        match step {
-            Step::Status(status, attempts) => {
-                self.attempts = attempts;
-                self.status = status;
-                Update { status: true, ..Update::default() }
-            }
-            Step::Contact => Update::default(),
-            Step::ListStarted => {
-                self.pass = store.begin_list();
-                self.complete = false;
-                store.set_synced(false);
-                Update::default()
-            }
-            Step::Listed(objects) => {
-                let changes = objects.into_iter().flat_map(|object| store.apply(object, self.pass));
-                Update::of(changes.collect())
-            }
-            Step::ListDone => {
-                self.complete = true;
-                Update { synced: Some(true), ..Update::of(store.finish_list(part, self.pass)) }
-            }
-            Step::Applied(object) => Update::of(store.apply(object, self.pass)),
-            Step::Deleted(object) => Update::of(store.delete(object).into_iter().collect()),
-            Step::Undecodable => {
-                store.count_undecodable();
-                Update::default()
-            }
-            Step::Gone => {
-                self.complete = false;
-                Update { synced: Some(false), ..Update::of(store.clear(part)) }
-            }
-        }
-    }
-}
-
 // === impl Subscriber ===
 
 impl Subscriber {
     /// Whether every watch that serves the scope is complete.
     fn is_covered(&self, watches: &BTreeMap<Part, Watch>) -> bool {
-        watches.iter().all(|(part, watch)| watch.complete || !self.scope.uses(part))
+        watches.iter().all(|(part, watch)| watch.complete || !self.uses(part, watches))
+    }
+
+    fn uses(&self, part: &Part, watches: &BTreeMap<Part, Watch>) -> bool {
+        // Others than that of all namespaces are beside it only while it is refused.
+        self.scope.uses(part, watches.len() > 1)
     }
 
     fn status(&self, watches: &BTreeMap<Part, Watch>) -> GvkStatus {
-        let mine = watches.iter().filter(|(part, _)| self.scope.uses(part));
+        let mine = watches.iter().filter(|(part, _)| self.uses(part, watches));
         GvkStatus::worst(mine.map(|(_, watch)| &watch.status))
     }
 
@@ -286,7 +207,7 @@ impl Subscriber {
 
     /// Changes first: the end of a snapshot follows its objects.
     fn offer(&self, now: Instant, part: &Part, watches: &BTreeMap<Part, Watch>, update: &Update) {
-        if !self.scope.uses(part) {
+        if !self.uses(part, watches) {
             return;
         }
         let covered = update.synced == Some(true) && self.is_covered(watches);
@@ -312,14 +233,6 @@ impl Subscriber {
         if update.synced.is_some() || status.is_some() {
             self.queue.announce();
         }
-    }
-}
-
-// === impl Update ===
-
-impl Update {
-    fn of(changes: Vec<Change>) -> Self {
-        Self { changes, ..Self::default() }
     }
 }
 

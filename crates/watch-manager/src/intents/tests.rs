@@ -12,8 +12,8 @@ struct Joined(HashMap<RegistrarId, HashMap<Gvk, Stay>>);
 impl Joined {
     fn apply(&mut self, id: RegistrarId, difference: Difference) {
         let kinds = self.0.entry(id).or_default();
-        for gvk in difference.left {
-            assert!(kinds.remove(&gvk).is_some(), "left without having joined");
+        for store in difference.left {
+            assert!(kinds.remove(&store.gvk).is_some(), "left without having joined");
         }
         for (gvk, stay) in difference.joined {
             assert_eq!(kinds.insert(gvk, stay), None, "joined twice");
@@ -46,7 +46,7 @@ fn a_kind_removed_and_added_again_leaves_and_joins() {
     let mut state = Intents::default();
     state.assign(RegistrarId(1), intents(&[(0, 1), (1, 2)]));
     let difference = state.assign(RegistrarId(1), intents(&[(0, 3), (1, 2)]));
-    assert_eq!(difference.left, [gvk("A")]);
+    assert_eq!(difference.left, [StoreKey::new(&gvk("A"), &Scope::default())]);
     assert_eq!(
         difference.joined.iter().map(|(gvk, stay)| (gvk, stay.epoch)).collect::<Vec<_>>(),
         [(&gvk("A"), Epoch(3))]

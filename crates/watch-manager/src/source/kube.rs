@@ -184,16 +184,7 @@ fn cut_off(what: &str, cause: &(dyn std::error::Error + 'static)) -> SourceError
 }
 
 fn sort_status(status: &Status) -> SourceError {
-    match status.code {
-        403 => SourceError::Forbidden(status.message.clone()),
-        404 => SourceError::NotServed,
-        410 => SourceError::Expired,
-        429 => SourceError::Busy {
-            message: format!("{} (HTTP 429)", status.message),
-            retry_after: retry_after(status),
-        },
-        code => SourceError::Unavailable(format!("{} (HTTP {code})", status.message)),
-    }
+    SourceError::of_status(status.code, &status.message, retry_after(status))
 }
 
 /// The seconds are in the body, beside the header of the same name.

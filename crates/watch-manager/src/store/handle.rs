@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use kube::core::GroupVersionKind;
+use kube::core::{GroupVersionKind, Selector};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Store;
 use crate::error::Error;
 use crate::event::{GvkStatus, KindStatus};
-use crate::intents::Gvk;
+use crate::intents::StoreKey;
 use crate::object::{ObjectKey, WatchedObject};
 
 /// Reads the objects of one kind. A handle keeps no watch alive and starts none: when the last registrar
-/// leaves the kind, it is empty and [closed](Self::is_closed), for ever.
+/// leaves the kind, or the driver ends, it is empty and [closed](Self::is_closed), for ever.
 ///
 /// It has the methods of `kube::runtime::reflector::Store`. It contains the union of what the registrars of the
 /// kind asked for, see [`Scope`](crate::Scope).
@@ -33,7 +33,14 @@ struct Shared {
 /// The stores of all kinds that are asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
-    by_kind: Mutex<HashMap<Gvk, StoreHandle>>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    by_key: HashMap<StoreKey, StoreHandle>,
+    /// The driver has ended: a store that is asked for now is closed.
+    ended: bool,
 }
 
 // === impl StoreHandle ===
@@ -73,6 +80,12 @@ impl StoreHandle {
     /// The objects that satisfy the predicate.
     pub fn state_filter(&self, predicate: impl Fn(&WatchedObject) -> bool) -> Vec<Arc<WatchedObject>> {
         self.read().objects().filter(|object| predicate(object)).map(Arc::clone).collect()
+    }
+
+    /// The objects whose labels match the selector.
+    pub fn state_filter_selector(&self, selector: &Selector) -> Vec<Arc<WatchedObject>> {
+        let requirements: Vec<_> = selector.clone().into_iter().collect();
+        self.state_filter(|object| object.satisfies(&requirements))
     }
 
     /// All objects at this moment; the same as [`state`](Self::state).
@@ -124,7 +137,7 @@ impl StoreHandle {
         }
     }
 
-    /// Whether the last registrar has left the kind. A later registrar's objects are in another store: ask
+    /// Whether the last registrar has left the kind, or the driver has ended. A later registrar's objects are in another store: ask
     /// the manager again.
     pub fn is_closed(&self) -> bool {
         self.read().closed
@@ -169,38 +182,59 @@ impl StoreHandle {
 // === impl Stores ===
 
 impl Stores {
-    /// The store of a kind, made on first use.
-    pub(crate) fn open(&self, gvk: &Gvk) -> StoreHandle {
-        let mut stores = self.lock();
-        if let Some(store) = stores.get(gvk) {
+    /// The store of a kind, made on first use; closed when the driver has ended.
+    pub(crate) fn open(&self, key: &StoreKey) -> StoreHandle {
+        let mut open = self.lock();
+        if let Some(store) = open.by_key.get(key) {
             return store.clone();
         }
-        stores.entry(Arc::clone(gvk)).or_insert_with(StoreHandle::new).clone()
+        let store = StoreHandle::new();
+        if open.ended {
+            close(&store);
+        } else {
+            open.by_key.insert(key.clone(), store.clone());
+        }
+        store
     }
 
-    pub(crate) fn get(&self, gvk: &GroupVersionKind) -> Option<StoreHandle> {
-        self.lock().get(gvk).cloned()
+    pub(crate) fn get(&self, key: &StoreKey) -> Option<StoreHandle> {
+        self.lock().by_key.get(key).cloned()
     }
 
-    pub(crate) fn close(&self, gvk: &GroupVersionKind) {
-        let store = self.lock().remove(gvk);
+    /// The stores of a kind: first that of all objects, then those of field selectors, in their order.
+    pub(crate) fn of_kind(&self, gvk: &GroupVersionKind) -> Vec<StoreHandle> {
+        let open = self.lock();
+        let mut stores: Vec<_> = open.by_key.iter().filter(|(key, _)| *key.gvk == *gvk).collect();
+        stores.sort_by(|(a, _), (b, _)| a.fields.cmp(&b.fields));
+        stores.into_iter().map(|(_, store)| store.clone()).collect()
+    }
+
+    pub(crate) fn close(&self, key: &StoreKey) {
+        let store = self.lock().by_key.remove(key);
         store.iter().for_each(close);
     }
 
     /// Closes the stores of kinds that are not kept.
-    pub(crate) fn retain(&self, keep: impl Fn(&Gvk) -> bool) {
-        let closed: Vec<_> = self.lock().extract_if(|gvk, _| !keep(gvk)).collect();
+    pub(crate) fn retain(&self, keep: impl Fn(&StoreKey) -> bool) {
+        let closed: Vec<_> = self.lock().by_key.extract_if(|key, _| !keep(key)).collect();
         closed.iter().for_each(|(_, store)| close(store));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Gvk, StoreHandle>> {
-        self.by_kind.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Closes all stores, and those that are asked for from now on.
+    pub(crate) fn end(&self) {
+        self.lock().ended = true;
+        self.retain(|_| false);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
     pub(crate) fn fork(&self) -> Self {
-        let copies = self.lock().iter().map(|(gvk, store)| (Arc::clone(gvk), store.fork())).collect();
-        Self { by_kind: Mutex::new(copies) }
+        let open = self.lock();
+        let copies = open.by_key.iter().map(|(key, store)| (key.clone(), store.fork())).collect();
+        Self { open: Mutex::new(Open { by_key: copies, ended: open.ended }) }
     }
 }
 

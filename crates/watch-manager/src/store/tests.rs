@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fixture::{gvk, object};
+use crate::intents::StoreKey;
 
 fn empty() -> Store {
     Store::new(Instant::now())
@@ -24,7 +25,7 @@ fn listed(store: &mut Store, names: &[&str], version: u64) -> Vec<Change> {
     let kind = gvk("A");
     let mut changes: Vec<_> =
         names.iter().flat_map(|name| store.apply(object(&kind, name, 1, version), pass)).collect();
-    changes.extend(store.finish_list(&None, pass));
+    changes.extend(store.finish_list(|_| true, pass));
     changes
 }
 
@@ -101,10 +102,10 @@ fn lists_of_two_namespaces_do_not_delete_each_others_objects() {
     let (pass_a, pass_b) = (store.begin_list(), store.begin_list());
     store.apply(in_namespace("a", "x"), pass_a);
     store.apply(in_namespace("b", "y"), pass_b);
-    assert_eq!(store.finish_list(&b, pass_b), []);
-    assert_eq!(store.finish_list(&a, pass_a), []);
+    assert_eq!(store.finish_list(|object| is_in(object, &b), pass_b), []);
+    assert_eq!(store.finish_list(|object| is_in(object, &a), pass_a), []);
     let pass = store.begin_list();
-    assert_eq!(store.finish_list(&a, pass).len(), 1);
+    assert_eq!(store.finish_list(|object| is_in(object, &a), pass).len(), 1);
     assert_eq!(names(&store), ["y"]);
     assert_eq!(store.retain([&a].into_iter()).len(), 1);
 }
@@ -124,14 +125,15 @@ fn a_status_of_the_same_kind_keeps_its_time() {
 #[test]
 fn a_closed_store_is_empty_and_says_so() {
     let stores = Stores::default();
-    let handle = stores.open(&gvk("A"));
+    let key = |kind| StoreKey { gvk: gvk(kind), fields: None };
+    let handle = stores.open(&key("A"));
     listed(&mut handle.write(), &["a"], 1);
     assert_eq!(handle.get(None, "a").unwrap().name(), "a");
     assert_eq!((handle.len(), handle.is_closed()), (1, false));
-    stores.close(&gvk("A"));
+    stores.close(&key("A"));
     assert_eq!((handle.len(), handle.is_closed()), (0, true));
     assert_eq!(handle.get(None, "a"), None);
-    assert!(!stores.open(&gvk("A")).is_closed(), "another store");
+    assert!(!stores.open(&key("A")).is_closed(), "another store");
 }
 
 #[derive(Debug, Clone)]
@@ -223,7 +225,7 @@ proptest! {
                         for (name, (uid, version)) in rest.into_iter().rev() {
                             changes.extend(store.apply(object(&kind, &name, uid, version), pass));
                         }
-                        changes.extend(store.finish_list(&None, pass));
+                        changes.extend(store.finish_list(|_| true, pass));
                     }
                 }
                 // The server does not change under a list here: a list shows one moment.
@@ -245,7 +247,7 @@ proptest! {
                 }
                 Action::Clear => {
                     listing = None;
-                    changes.extend(store.clear(&None));
+                    changes.extend(store.clear(|_| true));
                 }
             }
             for change in &changes {
@@ -257,7 +259,7 @@ proptest! {
         for (name, (uid, version)) in &server {
             store.apply(object(&kind, name, *uid, *version), pass);
         }
-        store.finish_list(&None, pass);
+        store.finish_list(|_| true, pass);
         let truth = server.into_iter().map(|(name, (uid, version))| (name, (uid.to_string(), version.to_string())));
         prop_assert_eq!(Reader::of(&store), Reader(truth.collect()));
     }

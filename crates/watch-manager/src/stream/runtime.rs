@@ -10,49 +10,91 @@ use serde::de::DeserializeOwned;
 use super::read;
 use crate::error::OtherShape;
 use crate::event::{EventKind, WatchEvent};
-use crate::intents::Gvk;
 use crate::object::{ObjectKey, WatchedObject};
 
 /// The events of a registrar with one kind as `Init`, `InitApply`, `InitDone`, `Apply` and `Delete`: for a
 /// `reflector`, a readiness tracker, or any consumer of `kube::runtime::watcher`.
 ///
-/// `Init` comes once, first; `InitDone` after the last object of the snapshot. An object that is deleted in between
-/// is deleted after `InitDone`, because consumers replace their state then. Changes of state are not passed on. An
-/// object that does not have the shape of `K` is an error that names it, after which the stream goes on.
+/// `Init` comes first, and again when the kind is removed and added, asked for in another scope, or replaced by another:
+/// its objects follow, and what the consumer held besides is gone. `InitDone` comes after the last object of the
+/// snapshot. An object that is deleted in between is deleted after `InitDone`, because consumers replace their state then.
+/// Changes of state are not passed on. An object that does not have the shape of `K` is an error that names it, after
+/// which the stream goes on.
 pub fn watcher_events<K: DeserializeOwned>(
     events: impl Stream<Item = WatchEvent>,
 ) -> impl Stream<Item = Result<Event<K>, OtherShape>> {
-    let mut init = Some(HashMap::new());
-    let rest = events.flat_map(move |event| stream::iter(convert(&mut init, &event.gvk, event.kind)));
+    let mut translator = Translator::default();
+    let rest = events.flat_map(move |event| {
+        let gvk = Arc::clone(&event.gvk);
+        let events = translator.translate(event).into_iter();
+        stream::iter(events.map(move |event| parse(event, |object, deleted| read(&gvk, object, deleted))))
+    });
     stream::iter([Ok(Event::Init)]).chain(rest)
 }
 
-/// Objects that were deleted while the snapshot is delivered; `None` after it.
-type Deleted = Option<HashMap<ObjectKey, Arc<WatchedObject>>>;
+/// Makes kube-runtime's events of a registrar's. The first `Init` is the caller's.
+#[derive(Default)]
+pub(crate) struct Translator {
+    /// The epoch of the kind; `None` before its first event.
+    epoch: Option<u64>,
+    phase: Phase,
+}
 
-fn convert<K: DeserializeOwned>(
-    init: &mut Deleted,
-    gvk: &Gvk,
-    event: EventKind,
-) -> Vec<Result<Event<K>, OtherShape>> {
-    match (event, &mut *init) {
-        (EventKind::Applied(object), Some(deleted)) => {
-            deleted.remove(object.key());
-            vec![read(gvk, &object, false).map(Event::InitApply)]
-        }
-        (EventKind::Deleted(object), Some(deleted)) => {
-            deleted.insert(object.key().clone(), object);
-            Vec::new()
-        }
-        (EventKind::Synced, Some(_)) => {
-            let deleted = init.take().unwrap_or_default().into_values();
-            let deleted = deleted.map(|object| read(gvk, &object, true).map(Event::Delete));
-            std::iter::once(Ok(Event::InitDone)).chain(deleted).collect()
-        }
-        (EventKind::Applied(object), None) => vec![read(gvk, &object, false).map(Event::Apply)],
-        (EventKind::Deleted(object), None) => vec![read(gvk, &object, true).map(Event::Delete)],
-        (EventKind::Synced, None) | (EventKind::Status(_) | EventKind::Lagged, _) => Vec::new(),
+enum Phase {
+    /// The snapshot is delivered; these objects were deleted meanwhile.
+    Init(HashMap<ObjectKey, Arc<WatchedObject>>),
+    Done,
+}
+
+impl Default for Phase {
+    fn default() -> Self {
+        Self::Init(HashMap::new())
     }
+}
+
+// === impl Translator ===
+
+impl Translator {
+    pub(crate) fn translate(&mut self, event: WatchEvent) -> Vec<Event<Arc<WatchedObject>>> {
+        let restarts = self.epoch.replace(event.epoch).is_some_and(|epoch| epoch != event.epoch);
+        let mut events = Vec::new();
+        if restarts {
+            self.phase = Phase::default();
+            events.push(Event::Init);
+        }
+        match (event.kind, &mut self.phase) {
+            (EventKind::Applied(object), Phase::Init(deleted)) => {
+                deleted.remove(object.key());
+                events.push(Event::InitApply(object));
+            }
+            (EventKind::Deleted(object), Phase::Init(deleted)) => {
+                deleted.insert(object.key().clone(), object);
+            }
+            (EventKind::Synced, Phase::Init(deleted)) => {
+                events.push(Event::InitDone);
+                events.extend(deleted.drain().map(|(_, object)| Event::Delete(object)));
+                self.phase = Phase::Done;
+            }
+            (EventKind::Applied(object), Phase::Done) => events.push(Event::Apply(object)),
+            (EventKind::Deleted(object), Phase::Done) => events.push(Event::Delete(object)),
+            (EventKind::Synced, Phase::Done) | (EventKind::Status(_) | EventKind::Lagged, _) => {}
+        }
+        events
+    }
+}
+
+/// The event with its object read; `true` stands for a deleted one.
+pub(crate) fn parse<T, K, E>(
+    event: Event<Arc<T>>,
+    read: impl FnOnce(&Arc<T>, bool) -> Result<K, E>,
+) -> Result<Event<K>, E> {
+    Ok(match event {
+        Event::Init => Event::Init,
+        Event::InitApply(object) => Event::InitApply(read(&object, false)?),
+        Event::InitDone => Event::InitDone,
+        Event::Apply(object) => Event::Apply(read(&object, false)?),
+        Event::Delete(object) => Event::Delete(read(&object, true)?),
+    })
 }
 
 #[cfg(test)]

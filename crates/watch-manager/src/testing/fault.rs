@@ -86,18 +86,12 @@ impl Fault {
 
 impl From<Fault> for SourceError {
     fn from(fault: Fault) -> Self {
+        let retry_after = match fault {
+            Fault::TooManyRequests { retry_after } => Duration::from_secs(retry_after.into()),
+            _ => Duration::ZERO,
+        };
         match fault.code() {
-            Some(403) => Self::Forbidden("no access, by order of the test".to_owned()),
-            Some(404) => Self::NotServed,
-            Some(410) => Self::Expired,
-            Some(429) => {
-                let Fault::TooManyRequests { retry_after } = fault else {
-                    return Self::Busy { message: "HTTP 429".to_owned(), retry_after: Duration::ZERO };
-                };
-                let retry_after = Duration::from_secs(retry_after.into());
-                Self::Busy { message: "too many requests, by order of the test".to_owned(), retry_after }
-            }
-            Some(code) => Self::Unavailable(format!("HTTP {code}, by order of the test")),
+            Some(code) => Self::of_status(code, "by order of the test", retry_after),
             None => Self::Unavailable("unavailable, by order of the test".to_owned()),
         }
     }

@@ -241,7 +241,7 @@ fn status_of(error: SourceError) -> (u16, String) {
         SourceError::Forbidden(_) => 403,
         SourceError::Expired => 410,
         SourceError::Busy { .. } => 429,
-        SourceError::Undecodable(_) => 500,
+        SourceError::Undecodable(_) | SourceError::Rejected(_) => 500,
         SourceError::Unavailable(_) => 503,
     };
     (code, error.to_string())

@@ -19,6 +19,10 @@ pub(super) struct Kind {
     pub(super) versions: Vec<String>,
     pub(super) namespaced: bool,
     pub(super) missing: Option<Verb>,
+    /// The only namespaces to which there is access; `None` for all.
+    pub(super) allowed: Option<Vec<String>>,
+    /// The objects to which there is access in any case.
+    pub(super) allowed_names: Vec<String>,
     /// The version at which it was served: a kind that comes back is another one.
     born: u64,
     objects: BTreeMap<ObjectKey, Arc<Value>>,
@@ -69,6 +73,8 @@ impl Kind {
             resource,
             namespaced: true,
             missing,
+            allowed: None,
+            allowed_names: Vec::new(),
             born,
             objects: BTreeMap::new(),
             log: BTreeMap::new(),
@@ -150,6 +156,7 @@ impl Kind {
     }
 
     pub(super) fn list(&mut self, target: &Target, page: &Page, version: u64) -> Result<Listed, SourceError> {
+        self.check_access(target)?;
         let mut pending = match &page.continue_token {
             Some(token) => self.pages.remove(token).ok_or(SourceError::Expired)?,
             None => {
@@ -169,7 +176,20 @@ impl Kind {
         Ok(Listed { items, resource_version: version.to_string(), continue_token })
     }
 
+    fn check_access(&self, target: &Target) -> Result<(), SourceError> {
+        let namespace = target.namespace.as_deref();
+        let is_allowed = |allowed: &Vec<String>| allowed.iter().any(|it| Some(it.as_str()) == namespace);
+        let fields = target.selection.fields.as_deref().unwrap_or_default();
+        let names = fields.split(',').filter_map(|term| term.strip_prefix("metadata.name="));
+        let is_named = names.into_iter().any(|name| self.allowed_names.iter().any(|it| it == name));
+        match is_named || self.allowed.as_ref().is_none_or(is_allowed) {
+            true => Ok(()),
+            false => Err(SourceError::Forbidden("no access, by order of the test".to_owned())),
+        }
+    }
+
     pub(super) fn watch(&self, target: &Target, version: &str) -> Result<Position, SourceError> {
+        self.check_access(target)?;
         let seen: u64 = version.parse().map_err(|_| SourceError::Unavailable("bad version".to_owned()))?;
         if seen < self.compacted {
             return Err(SourceError::Expired);

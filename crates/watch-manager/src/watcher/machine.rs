@@ -6,21 +6,28 @@
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes> and client-go's
 //! reflector. `kube::runtime::watcher` is not used: see `docs/upstream` for its defects.
 //!
-//! Failures and delays are in `machine/failure.rs`. Two things limit the requests. Delays grow with each failure, and start over only when a watch has lived for
-//! ten seconds. Below them, a [`Pacer`] that knows nothing of answers bounds the rate.
+//! Failures and delays are in `machine/failure.rs`, the recovery of others in `machine/recovery.rs`, the version that the
+//! server prefers in `machine/preferred.rs`. Two things limit the requests. Delays grow with each failure, and start over
+//! only when a watch has lived for ten seconds. Below them, a [`Pacer`] that knows nothing of answers bounds the rate.
 
 mod failure;
+mod preferred;
+mod recovery;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::pace::Pacer;
-use super::phase::{Action, Following, Listing, Phase};
+use kube::core::ApiResource;
 use serde_json::value::RawValue;
 
+use super::pace::Pacer;
+use super::phase::{Action, Following, Listing, Phase};
+
+use self::preferred::Looks;
+use self::recovery::Recovery;
 use crate::backoff::Backoff;
-use crate::config::Config;
+use crate::config::{Config, Delays};
 use crate::dispatcher::Step;
 use crate::event::{GvkStatus, Verb};
 use crate::interest::{Part, Selection};
@@ -33,9 +40,8 @@ const SHORT_WATCH: Duration = Duration::from_secs(1);
 const HEALTHY_WATCH: Duration = Duration::from_secs(10);
 /// After so many expired pages the list is requested in one piece.
 const EXPIRED_PAGES: u32 = 2;
-/// When the server is back, waiting kinds return within this time.
-const RECOVERY: Duration = Duration::from_secs(1);
-
+/// The longest delay before a list that follows a refused watch, before the random part. client-go has the same.
+const RELIST: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     config: Arc<Config>,
@@ -49,11 +55,16 @@ pub(crate) struct Machine {
     attempts: u32,
     /// A list was completed since the kind was last served.
     complete: bool,
-    /// A list has begun since the kind was last served, so the store may hold objects.
+    /// A list has begun since the kind was last served, or none was requested yet and a former watch may have left objects:
+    /// the store may hold some.
     listed: bool,
-    recovered: bool,
+    recovery: Recovery,
+    /// Since when it counts as ready without an open watch.
+    unwatched: Option<Instant>,
+    looks: Looks,
     discovering: Backoff,
     retrying: Backoff,
+    relisting: Backoff,
     refused: Backoff,
     requests: Pacer,
     pages: Pacer,
@@ -66,7 +77,9 @@ impl Machine {
         let backoff = |delays| Backoff::new(delays, config.jitter_seed);
         Self {
             discovering: backoff(config.discovery),
+            looks: Looks::new(&config, &decoder),
             retrying: backoff(config.retry),
+            relisting: backoff(Delays::new(config.retry.min, config.retry.max.max(RELIST))),
             refused: backoff(config.refused),
             requests: Pacer::new(config.requests),
             pages: Pacer::new(config.pages),
@@ -78,8 +91,9 @@ impl Machine {
             reported: GvkStatus::Pending,
             attempts: 0,
             complete: false,
-            listed: false,
-            recovered: false,
+            listed: true,
+            recovery: Recovery::default(),
+            unwatched: None,
             config,
         }
     }
@@ -92,11 +106,6 @@ impl Machine {
         matches!(self.phase, Phase::Follow(_))
     }
 
-    /// Whether a failing watch has become ready since the last call.
-    pub(crate) fn take_recovered(&mut self) -> bool {
-        std::mem::take(&mut self.recovered)
-    }
-
     /// The next action. A request that is returned counts as sent.
     pub(crate) fn next_action(&mut self, now: Instant) -> Action {
         if let Phase::Wait { until, then, .. } = &mut self.phase {
@@ -107,6 +116,8 @@ impl Machine {
             let then = std::mem::replace(&mut **then, Phase::start(Freshness::Recent));
             self.phase = then;
         }
+        self.look_first(now);
+        self.note_absence(now);
         let further = matches!(&self.phase, Phase::List(listing) if listing.page.continue_token.is_some());
         let action = match &self.phase {
             Phase::Discover { freshness, .. } => Action::Discover(*freshness),
@@ -130,30 +141,39 @@ impl Machine {
     /// The kind may be served, or in another way, or access granted: ends a wait, and the next waits are short,
     /// because the change may not have reached every part of the server.
     pub(crate) fn on_hint(&mut self, now: Instant) {
-        match &mut self.phase {
-            Phase::Wait { until, then, .. } => {
-                *until = now;
-                if let Phase::Discover { freshness, .. } = &mut **then {
-                    *freshness = Freshness::Now;
-                }
-                self.discovering.reset();
-                self.refused.reset();
+        self.looks.hasten(now);
+        if let Phase::Wait { until, then, .. } = &mut self.phase {
+            *until = now;
+            if let Phase::Discover { freshness, .. } = &mut **then {
+                *freshness = Freshness::Now;
             }
-            // The preferred version may have changed.
-            Phase::Follow(following) if self.decoder.follows_preferred() => {
-                let resume = Some((following.target.clone(), following.version.clone()));
-                self.phase = Phase::Discover { freshness: Freshness::Now, resume };
-            }
-            _ => {}
+            self.discovering.reset();
+            self.refused.reset();
         }
     }
 
-    /// Another watch of this manager has recovered: the server is back. `spread` is this watch's share of the
-    /// time over which all return.
-    pub(crate) fn on_recovery(&mut self, now: Instant, spread: f64) {
-        if let Phase::Wait { until, recoverable: true, .. } = &mut self.phase {
-            let soon = now.checked_add(RECOVERY.mul_f64(spread.clamp(0.0, 1.0))).unwrap_or(now);
-            *until = (*until).min(soon);
+    /// Lists again, and forgets what was not taken yet: it may be older than what others have told since. The pace and
+    /// the delays stay.
+    pub(crate) fn start_over(&mut self) {
+        self.steps.retain(|step| !matches!(step, Step::ListStarted) && !step.tells_of_objects());
+        let phase = std::mem::replace(&mut self.phase, Phase::start(Freshness::Recent));
+        self.phase = match phase {
+            Phase::Wait { until, recovers, then } => {
+                Phase::Wait { until, recovers, then: Box::new(self.anew(*then)) }
+            }
+            phase => self.anew(phase),
+        };
+    }
+
+    fn anew(&self, phase: Phase) -> Phase {
+        match phase {
+            Phase::Discover { freshness, resume } => {
+                Phase::Discover { freshness, resume: resume.map(|phase| Box::new(self.anew(*phase))) }
+            }
+            Phase::List(Listing { target, .. })
+            | Phase::Connect { target, .. }
+            | Phase::Follow(Following { target, .. }) => Phase::List(self.listing(target)),
+            Phase::Wait { .. } => phase,
         }
     }
 }
@@ -166,25 +186,29 @@ impl Machine {
             Phase::Discover { resume, .. } => resume.take(),
             _ => None,
         };
+        self.looks.schedule(now);
         match answer {
             Ok(Served { missing: Some(verb), .. }) => self.refuse(now, GvkStatus::Unwatchable { verb }),
             Ok(Served { namespaced: false, .. }) if self.part.is_some() => {
+                self.forget();
                 self.refuse(now, GvkStatus::NotNamespaced);
             }
-            Ok(Served { resource, .. }) => {
-                self.decoder.set_resource(&resource);
-                let target =
-                    Target { resource, namespace: self.part.clone(), selection: self.selection.clone() };
-                match resume {
-                    Some((former, version)) if former == target => {
-                        self.phase = Phase::Connect { target, version };
-                    }
-                    _ => self.begin_list(target),
-                }
-            }
+            Ok(Served { resource, .. }) => match resume {
+                Some(phase) if phase.is_of(&resource) => self.phase = *phase,
+                _ => self.follow_as(resource),
+            },
+            // As `on_looked`.
+            Err(_) if let Some(phase) = resume => self.phase = *phase,
             Err(SourceError::NotServed) => self.on_absent(now),
             Err(error) => self.fail(now, Verb::Discover, &error, Phase::start(Freshness::Recent)),
         }
+    }
+
+    /// Lists the kind as it is served now.
+    fn follow_as(&mut self, resource: ApiResource) {
+        self.decoder.set_resource(&resource);
+        let target = Target { resource, namespace: self.part.clone(), selection: self.selection.clone() };
+        self.begin_list(target);
     }
 
     pub(crate) fn on_listed(&mut self, now: Instant, answer: Result<Listed, SourceError>) {
@@ -233,8 +257,8 @@ impl Machine {
         };
         match answer {
             Ok(()) => {
-                self.recovered |= self.attempts > 0;
-                self.attempts = 0;
+                self.recovery.on_ready(self.attempts);
+                (self.attempts, self.unwatched) = (0, None);
                 self.report(GvkStatus::Ready);
                 self.steps.push_back(Step::Contact);
                 self.phase = Phase::Follow(Following { target, version, since: now });
@@ -285,9 +309,7 @@ impl Machine {
         let Following { target, version, since } = following;
         let lived = now.saturating_duration_since(since);
         if lived >= HEALTHY_WATCH {
-            self.retrying.reset();
-            self.refused.reset();
-            self.discovering.reset();
+            self.on_healthy();
         }
         match error {
             Some(error) => self.disconnect(now, target, version, error),
@@ -305,6 +327,13 @@ impl Machine {
 impl Phase {
     fn start(freshness: Freshness) -> Self {
         Self::Discover { freshness, resume: None }
+    }
+
+    fn is_of(&self, resource: &ApiResource) -> bool {
+        match self {
+            Self::Connect { target, .. } | Self::List(Listing { target, .. }) => target.resource == *resource,
+            _ => false,
+        }
     }
 }
 

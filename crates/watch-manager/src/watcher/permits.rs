@@ -1,24 +1,35 @@
 //! Limits the requests in flight, such that requests that hang do not delay others.
+//!
+//! A request waits until others are answered. One that is not answered soon gives its place to the next in line, and
+//! continues without a place. Most places go to the request that has waited longest, so that each has its turn. Some go to
+//! the newest request and are given on sooner: a kind that is asked for beside any number of kinds whose requests hang waits
+//! for one of these places, not for all kinds before it.
 
+use std::collections::VecDeque;
 use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-/// A request that takes longer gives its permit to the next in line and goes on without.
+/// The time for which a request that is not answered keeps its place.
 const HOLD: Duration = Duration::from_secs(5);
-/// Permits for watches whose last request timed out.
+/// The same for places that go to the newest, and for those of suspects.
+const SHORT_HOLD: Duration = Duration::from_secs(1);
+/// One place in so many goes to the newest.
+const NEWEST: usize = 8;
+/// Places for watches whose last request timed out.
 const SUSPECTS: usize = 4;
 
-/// The permits of a manager. The semaphores are fair: first come, first served.
+/// The places of a manager.
 pub(crate) struct Permits {
-    starts: Semaphore,
-    watches: Semaphore,
-    suspects: Semaphore,
+    starts: Arc<Lane>,
+    watches: Arc<Lane>,
+    suspects: Arc<Lane>,
 }
 
-/// The kind of a request. Each has its own permits: a list of a new kind cannot delay the watch of another.
+/// The kind of a request. Each has its own places: a list of a new kind cannot delay the watch of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Discovery and lists.
@@ -29,32 +40,163 @@ pub(crate) enum Class {
     Suspect,
 }
 
+/// The places of one class, and those who wait for one.
+struct Lane {
+    state: Mutex<State>,
+    hold: Duration,
+}
+
+struct State {
+    free: usize,
+    /// Free places that go to the newest.
+    free_for_newest: usize,
+    /// The oldest first.
+    waiting: VecDeque<oneshot::Sender<Place>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Oldest,
+    Newest,
+}
+
+/// A place that is taken. Dropping it gives it to the next.
+struct Permit {
+    lane: Arc<Lane>,
+    place: Place,
+}
+
+/// One that waits. Dropping it gives up the wait, and the place that may just have been granted.
+struct Waiting {
+    granted: oneshot::Receiver<Place>,
+    lane: Arc<Lane>,
+}
+
 // === impl Permits ===
 
 impl Permits {
     pub(crate) fn new(limit: usize) -> Self {
         let limit = limit.max(1);
+        let newest = if limit == 1 { 0 } else { limit.div_ceil(NEWEST) };
         Self {
-            starts: Semaphore::new(limit),
-            watches: Semaphore::new(limit),
-            suspects: Semaphore::new(SUSPECTS),
+            starts: Lane::new(limit.saturating_sub(newest), newest, HOLD),
+            watches: Lane::new(limit.saturating_sub(newest), newest, HOLD),
+            suspects: Lane::new(SUSPECTS, 0, SHORT_HOLD),
         }
     }
 
-    /// Waits for a permit, then for the request.
+    /// Waits for a place, then for the request.
     pub(crate) async fn run<T>(&self, class: Class, request: impl Future<Output = T>) -> T {
-        let semaphore = match class {
+        let lane = match class {
             Class::Start => &self.starts,
             Class::Watch => &self.watches,
             Class::Suspect => &self.suspects,
         };
-        // An error would mean that the semaphore is closed, which does not happen.
-        let permit = semaphore.acquire().await;
+        let permit = lane.acquire().await;
         let mut request = pin!(request);
         tokio::select! {
             answer = &mut request => return answer,
-            () = sleep(HOLD) => drop(permit),
+            () = sleep(permit.hold()) => drop(permit),
         }
         request.await
     }
 }
+
+// === impl Lane ===
+
+impl Lane {
+    fn new(free: usize, free_for_newest: usize, hold: Duration) -> Arc<Self> {
+        let state = State { free, free_for_newest, waiting: VecDeque::new() };
+        Arc::new(Self { state: Mutex::new(state), hold })
+    }
+
+    /// Waits for a place. Cancel-safe, but the place in the line is lost.
+    async fn acquire(self: &Arc<Self>) -> Permit {
+        let granted = {
+            let mut state = self.lock();
+            if let Some(place) = state.take_free() {
+                return Permit { lane: Arc::clone(self), place };
+            }
+            let (grant, granted) = oneshot::channel();
+            state.waiting.push_back(grant);
+            granted
+        };
+        let mut waiting = Waiting { granted, lane: Arc::clone(self) };
+        // The other end is dropped only when it has granted a place.
+        let place = (&mut waiting.granted).await.unwrap_or(Place::Oldest);
+        Permit { lane: Arc::clone(self), place }
+    }
+
+    /// Gives a place to the next in line that still waits.
+    fn release(&self, place: Place) {
+        let mut state = self.lock();
+        loop {
+            let next = match place {
+                Place::Oldest => state.waiting.pop_front(),
+                Place::Newest => state.waiting.pop_back(),
+            };
+            match next.map(|next| next.send(place)) {
+                Some(Ok(())) => return,
+                Some(Err(_)) => {}
+                None => return state.put_back(place),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn take_free(&mut self) -> Option<Place> {
+        let (free, place) = match self.free {
+            0 => (&mut self.free_for_newest, Place::Newest),
+            _ => (&mut self.free, Place::Oldest),
+        };
+        *free = free.checked_sub(1)?;
+        Some(place)
+    }
+
+    fn put_back(&mut self, place: Place) {
+        let free = match place {
+            Place::Oldest => &mut self.free,
+            Place::Newest => &mut self.free_for_newest,
+        };
+        *free = free.saturating_add(1);
+    }
+}
+
+// === impl Permit ===
+
+impl Permit {
+    fn hold(&self) -> Duration {
+        match self.place {
+            Place::Oldest => self.lane.hold,
+            Place::Newest => SHORT_HOLD,
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.lane.release(self.place);
+    }
+}
+
+// === impl Waiting ===
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.granted.close();
+        match self.granted.try_recv() {
+            Ok(place) => self.lane.release(place),
+            Err(_) => self.lane.lock().waiting.retain(|waiting| !waiting.is_closed()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

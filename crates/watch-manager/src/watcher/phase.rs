@@ -7,10 +7,10 @@ use crate::source::{Freshness, Page, Target};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Phase {
-    /// `resume` is the watch to continue if the kind is still served in the same way.
+    /// `resume` is what follows if the kind is still served in the same way, or discovery fails.
     Discover {
         freshness: Freshness,
-        resume: Option<(Target, String)>,
+        resume: Option<Box<Phase>>,
     },
     List(Listing),
     Connect {
@@ -18,10 +18,10 @@ pub(super) enum Phase {
         version: String,
     },
     Follow(Following),
-    /// `recoverable` if the wait ends early when the server is seen to be back.
+    /// With `recovers`, the wait ends early when the server is seen to be back, but once in this time.
     Wait {
         until: Instant,
-        recoverable: bool,
+        recovers: Option<Duration>,
         then: Box<Phase>,
     },
 }

@@ -1,5 +1,6 @@
 //! Versions that expire, access that is revoked, and versions that are withdrawn, on a real API server.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use control_plane::{ControlPlane, Options};
@@ -253,6 +254,38 @@ async fn a_version_that_is_withdrawn_takes_its_objects_and_the_preferred_one_is_
     assert_eq!(back, ["apply lamp", "apply stove"]);
 }
 
+/// Two dozen definitions get a version that is preferred: the event of a definition, discovery and the watch that the server
+/// closes come in the order in which they come.
+#[tokio::test]
+async fn a_preferred_version_that_is_added_is_followed_in_every_round() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let (manager, _driver) = manage(plane.client().unwrap(), Config::default());
+    let mut registrar = manager.registrar("r").unwrap();
+    let mut all = Vec::new();
+    for number in 0..24 {
+        let gadgets = Gadgets::new(plane.client().unwrap(), format!("preferred{number}.example.com"));
+        gadgets.define("gadgets").await;
+        gadgets.create("gadgets", "lamp").await;
+        let _ = registrar.add(GroupVersionKind::gvk(&gadgets.group, "", "Gadget"));
+        all.push(gadgets);
+    }
+    for version in ["v1", "v2"] {
+        let mut missing: BTreeSet<_> = all.iter().map(|gadgets| gadgets.group.clone()).collect();
+        while !missing.is_empty() {
+            let EventKind::Applied(object) = next_change(&mut registrar).await else { panic!("a delete") };
+            assert_eq!(object.name(), "lamp");
+            if object.gvk().version == version {
+                missing.remove(&object.gvk().group);
+            }
+        }
+        if version == "v1" {
+            for gadgets in &all {
+                serve(gadgets, true).await;
+            }
+        }
+    }
+}
+
 /// Serves version v2 of the definition, beside v1, or not.
 async fn serve(gadgets: &Gadgets, second: bool) {
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
@@ -261,7 +294,7 @@ async fn serve(gadgets: &Gadgets, second: bool) {
         {"name": "v2", "served": second, "storage": false, "schema": schema},
     ]);
     let patch = Patch::Merge(json!({"spec": {"versions": versions}}));
-    let name = "gadgets.withdrawn.example.com";
-    let patched = gadgets.definitions().patch(name, &PatchParams::default(), &patch).await.unwrap();
+    let name = format!("gadgets.{}", gadgets.group);
+    let patched = gadgets.definitions().patch(&name, &PatchParams::default(), &patch).await.unwrap();
     assert_eq!(patched.name_any(), name);
 }

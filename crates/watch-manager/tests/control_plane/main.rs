@@ -9,6 +9,7 @@
 )]
 
 mod failures;
+mod selectors;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use control_plane::{Component, ControlPlane};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::core::{ApiResource, Expression, GroupVersionKind};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -212,6 +213,50 @@ async fn a_role_of_one_namespace_suffices_for_it_and_another_namespace_takes_not
     assert!(one.status(&kind).unwrap().is_ready());
 }
 
+/// A Role opens one namespace, another registrar wants all, and gets them later.
+#[tokio::test]
+async fn whoever_may_not_watch_all_namespaces_takes_nothing_from_those_that_want_theirs() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let admin = plane.client().unwrap();
+    let open = "watch-manager-theirs";
+    apply::<Namespace>(&Api::all(admin.clone()), namespace(open)).await;
+    for object in may_watch_maps(open, "neighbour") {
+        let gvk = GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", object["kind"].as_str().unwrap());
+        let roles = Api::namespaced_with(admin.clone(), open, &ApiResource::from_gvk(&gvk));
+        apply::<DynamicObject>(&roles, object).await;
+    }
+    let maps: Api<ConfigMap> = Api::namespaced(admin.clone(), open);
+    let map = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"theirs": "yes"}}})
+    };
+    apply(&maps, map("first")).await;
+
+    let kind = GroupVersionKind::gvk("", "v1", "ConfigMap");
+    let labelled = || Interest::new(kind.clone()).labels(Expression::Exists("theirs".to_owned()));
+    let mut config = Config::default();
+    config.refused = Delays::new(Duration::from_millis(200), Duration::from_millis(200));
+    let (manager, _driver) = manage(plane.client_as("neighbour", &[]).unwrap(), config);
+    let mut all = manager.registrar("all").unwrap();
+    let _ = all.add(labelled());
+    let refused = status(&mut all, GvkStatus::is_stuck).await;
+    assert!(refused.to_string().contains("at the cluster scope"), "{refused}");
+    let mut one = manager.registrar("one").unwrap();
+    one.add(labelled().namespaces([open])).ready_within(PATIENCE).await.unwrap();
+    assert_eq!(next_object(&mut one).await, "apply first");
+    apply(&maps, map("second")).await;
+    assert_eq!(next_object(&mut one).await, "apply second");
+    assert!(one.status(&kind).unwrap().is_ready());
+    assert!(all.status(&kind).unwrap().is_stuck() && !all.readiness().is_ready());
+
+    allow(&admin, "neighbour", "configmaps", &["list", "watch"]).await;
+    status(&mut all, GvkStatus::is_ready).await;
+    timeout(PATIENCE, all.wait_until(Readiness::is_ready)).await.unwrap().unwrap();
+    apply(&maps, map("third")).await;
+    assert_eq!(next_object(&mut one).await, "apply third", "nothing was said twice");
+    while next_object(&mut all).await != "apply third" {}
+}
+
 // --- The server goes away.
 
 #[tokio::test]
@@ -325,16 +370,16 @@ async fn allow(admin: &Client, user: &str, resource: &str, verbs: &[&str]) {
 /// A custom kind of the test's own group.
 struct Gadgets {
     client: Client,
-    group: &'static str,
+    group: String,
 }
 
 impl Gadgets {
-    fn new(client: Client, group: &'static str) -> Self {
-        Self { client, group }
+    fn new(client: Client, group: impl Into<String>) -> Self {
+        Self { client, group: group.into() }
     }
 
     fn gvk(&self) -> GroupVersionKind {
-        GroupVersionKind::gvk(self.group, "v1", "Gadget")
+        GroupVersionKind::gvk(&self.group, "v1", "Gadget")
     }
 
     fn definitions(&self) -> Api<CustomResourceDefinition> {

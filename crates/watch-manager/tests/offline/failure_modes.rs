@@ -369,42 +369,6 @@ async fn what_is_no_object_is_counted_and_skipped() {
 // --- One kind must not affect another.
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_hang_delay_no_other_kind() {
-    let bench = Bench::new();
-    let mut ready = bench.synced("Ready", &["a"]).await;
-    let hanging = bench.registrar("hanging");
-    for number in 0..40 {
-        let kind = gvk(&format!("Hanging{number}"));
-        bench.api.serve(&kind, "things");
-        bench.api.fail_always(&kind, Verb::List, Fault::Hang);
-        let _ = hanging.add(kind);
-    }
-    tokio::time::advance(Duration::from_secs(1)).await;
-
-    // A kind that is watched reconnects at once.
-    bench.api.interrupt(&gvk("Ready"), None);
-    bench.api.apply(&gvk("Ready"), object("b")).unwrap();
-    let begun = Instant::now();
-    assert_eq!(next(&mut ready).await, "apply b");
-    assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
-
-    // A new kind waits for those before it, five seconds for each sixteen.
-    bench.api.serve(&gvk("New"), "news");
-    let begun = Instant::now();
-    ready.add(gvk("New")).ready().await.unwrap();
-    assert!(begun.elapsed() <= Duration::from_secs(16), "{:?}", begun.elapsed());
-
-    // Later the hanging kinds are known, and a new kind does not wait at all.
-    during(&mut ready, 5 * MINUTE).await;
-    bench.api.serve(&gvk("Newer"), "newers");
-    let begun = Instant::now();
-    ready.add(gvk("Newer")).ready().await.unwrap();
-    assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
-    let status = hanging.status(&gvk("Hanging0")).unwrap();
-    assert!(status.to_string().contains("no answer to list within 30 s"), "{status}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn discovery_and_watches_that_hang_have_a_deadline() {
     for verb in [Verb::Discover, Verb::Watch] {
         let bench = Bench::new();

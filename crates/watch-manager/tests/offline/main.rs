@@ -9,15 +9,19 @@
     reason = "a panic is how a test says no"
 )]
 
+#[cfg(feature = "controller")]
+mod adapters;
 mod bench;
 mod client;
 mod concurrency;
 #[cfg(feature = "controller")]
 mod controller;
 mod failure_modes;
+mod isolation;
 mod performance;
 mod reconcile;
 mod registrar;
 mod scopes;
+mod shutdown;
 #[cfg(feature = "metrics")]
 mod telemetry;

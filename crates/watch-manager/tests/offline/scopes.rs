@@ -9,7 +9,7 @@ use kube::core::Expression;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use watch_manager::testing::Fault;
-use watch_manager::{EventKind, Interest, Registrar, Verb, WatchEvent};
+use watch_manager::{EventKind, GroupVersionKind, Interest, Registrar, Verb, WatchEvent};
 
 use crate::bench::{Bench, during, gvk, next, until};
 
@@ -29,7 +29,8 @@ fn things() -> Interest {
 
 /// Without the states of the watch.
 fn changes(said: Vec<String>) -> Vec<String> {
-    let mut said: Vec<_> = said.into_iter().filter(|line| line.contains(' ')).collect();
+    let is_change = |line: &String| line.starts_with("apply ") || line.starts_with("delete ");
+    let mut said: Vec<_> = said.into_iter().filter(is_change).collect();
     said.sort();
     said
 }
@@ -65,24 +66,177 @@ async fn whoever_wants_complete_objects_gets_them_where_metadata_sufficed_before
 }
 
 #[tokio::test(start_paused = true)]
-async fn field_selectors_that_part_again_delete_nothing_that_was_not_there() {
+async fn a_store_is_searched_as_a_reflectors() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Thing"), "things");
+    for (name, app) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        bench.api.apply(&gvk("Thing"), thing(name, "n", app, "one")).unwrap();
+    }
+    let registrar = bench.registrar("r");
+    let handle = registrar.add(things());
+    handle.ready().await.unwrap();
+    let names = |objects: Vec<std::sync::Arc<watch_manager::WatchedObject>>| {
+        let mut names: Vec<_> = objects.iter().map(|object| object.name().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let store = handle.store();
+    let selector = Expression::NotEqual("app".to_owned(), "y".to_owned()).into();
+    assert_eq!(names(store.state_filter_selector(&selector)), ["a", "c"]);
+    assert_eq!(names(store.state_filter_selector(&kube::core::Selector::default())), ["a", "b", "c"]);
+    assert_eq!(names(store.state_filter(|object| object.name() > "a")), ["b", "c"]);
+    assert_eq!(store.find(|object| object.name() == "b").unwrap().name(), "b");
+    assert!(store.find(|object| object.name() == "d").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_field_selector_has_a_watch_and_a_store_of_its_own() {
     let bench = Bench::new();
     bench.api.serve(&gvk("Thing"), "things");
     for (name, node) in [("a", "one"), ("b", "two")] {
         bench.api.apply(&gvk("Thing"), thing(name, "n", "x", node)).unwrap();
     }
     let mut one = bench.registrar("one");
-    let _ = one.add(things().fields("spec.node=one"));
+    let handle = one.add(things().fields("spec.node=one"));
     assert_eq!(changes(until(&mut one, "ready").await), ["apply a"]);
-    let other = bench.registrar("other");
-    other.add(things().fields("spec.node=two")).ready().await.unwrap();
-    assert_eq!(bench.names("Thing"), ["a", "b"]);
+    let (other, same, all) = (bench.registrar("other"), bench.registrar("same"), bench.registrar("all"));
+    let second = other.add(things().fields("spec.node=two"));
+    second.ready().await.unwrap();
+    same.add(things().fields("spec.node=one")).ready().await.unwrap();
+    assert_eq!(bench.api.open_watches(), 2, "those with the same selector share one");
+    let third = all.add(things());
+    third.ready().await.unwrap();
+    assert_eq!(bench.api.open_watches(), 3);
+    assert_eq!([&handle, &second, &third].map(|handle| handle.store().len()), [1, 1, 2]);
+    assert_eq!(bench.names("Thing"), ["a", "b"], "the manager's is that of all objects");
+    bench.manager.wait_until_ready([gvk("Thing")]).await.unwrap();
 
-    drop(other);
+    drop((other, same, all));
     assert_eq!(changes(during(&mut one, MINUTE).await), Vec::<String>::new());
-    assert_eq!(bench.names("Thing"), ["a"]);
+    assert!(second.store().is_closed() && third.store().is_closed() && !handle.store().is_closed());
+    assert_eq!((bench.names("Thing"), bench.api.open_watches()), (vec!["a".to_owned()], 1));
     bench.api.delete(&gvk("Thing"), Some("n"), "a");
     assert_eq!(next(&mut one).await, "delete a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registrar_of_one_object_is_served_although_another_may_not_have_them_all() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Thing"), "things");
+    bench.api.restrict(&gvk("Thing"), Some(&[]));
+    bench.api.allow_names(&gvk("Thing"), &["a"]);
+    bench.api.apply(&gvk("Thing"), thing("a", "n", "x", "one")).unwrap();
+    bench.api.apply(&gvk("Thing"), thing("b", "n", "x", "one")).unwrap();
+    let (mut one, mut all) = (bench.registrar("one"), bench.registrar("all"));
+    let _ = one.add(things().namespaces(["n"]).fields("metadata.name=a"));
+    assert_eq!(changes(until(&mut one, "ready").await), ["apply a"]);
+    let _ = all.add(things().namespaces(["n"]));
+    assert_eq!(changes(until(&mut all, "forbidden list").await), Vec::<String>::new());
+    bench.api.apply(&gvk("Thing"), thing("a", "n", "y", "one")).unwrap();
+    assert_eq!(during(&mut one, MINUTE).await, ["apply a"], "and no change of its state");
+    assert_eq!(changes(during(&mut all, MINUTE).await), Vec::<String>::new());
+}
+
+/// The manager watches definitions itself, as soon as a kind is not served.
+#[tokio::test(start_paused = true)]
+async fn the_managers_own_interest_in_definitions_affects_nobody_who_wants_one_of_them() {
+    for may_have_all in [true, false] {
+        let bench = Bench::new();
+        let definitions = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        bench.api.serve(&definitions, "customresourcedefinitions");
+        bench.api.set_cluster_scoped(&definitions);
+        let put = |name: &str| {
+            let object = json!({"metadata": {"name": name}, "spec": {"x": "y"}});
+            bench.api.apply(&definitions, object).unwrap();
+        };
+        (0..9).for_each(|n| put(&format!("k{n}.example.org")));
+        put("things.example.com");
+        if !may_have_all {
+            bench.api.restrict(&definitions, Some(&[]));
+            bench.api.allow_names(&definitions, &["things.example.com"]);
+        }
+        let (mut one, other) = (bench.registrar("one"), bench.registrar("other"));
+        let handle = one.add(Interest::new(definitions.clone()).fields("metadata.name=things.example.com"));
+        assert_eq!(changes(until(&mut one, "ready").await), ["apply things.example.com"]);
+        let _ = other.add(gvk("NotServed"));
+        assert_eq!(during(&mut one, MINUTE).await, Vec::<String>::new());
+        assert_eq!(handle.store().len(), 1);
+        put("things.example.com");
+        assert_eq!(during(&mut one, MINUTE).await, ["apply things.example.com"]);
+        assert!(handle.status().unwrap().is_ready());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registrar_that_may_not_watch_all_namespaces_takes_nothing_from_those_that_want_some() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Thing"), "things");
+    let put = |name: &str, namespace: &str| {
+        bench.api.apply(&gvk("Thing"), thing(name, namespace, "x", "one")).unwrap();
+    };
+    put("a", "n");
+    put("b", "m");
+    let restrict = |namespaces: Option<&[&str]>| {
+        bench.api.restrict(&gvk("Thing"), namespaces);
+        bench.api.interrupt(&gvk("Thing"), None);
+    };
+    restrict(Some(&["n"]));
+    let (mut all, mut some) = (bench.registrar("all"), bench.registrar("some"));
+    let _ = all.add(things());
+    assert_eq!(changes(until(&mut all, "forbidden list").await), Vec::<String>::new());
+    some.add(things().namespaces(["n"])).ready().await.unwrap();
+    assert_eq!(changes(until(&mut some, "ready").await), ["apply a"]);
+    put("c", "n");
+    put("d", "m");
+    assert_eq!(changes(during(&mut some, MINUTE).await), ["apply c"]);
+    assert_eq!(changes(during(&mut all, MINUTE).await), ["apply a", "apply c"], "what may be known");
+    let state = |registrar: &Registrar| registrar.status(&gvk("Thing")).unwrap();
+    assert!(state(&some).is_ready() && state(&all).is_stuck() && bench.store("Thing").status().is_stuck());
+    assert!(!all.readiness().is_ready(), "a part is not all");
+    assert_eq!(bench.api.open_watches(), 1);
+
+    // Granted: one watch of all again, which knows what its predecessors did not.
+    restrict(None);
+    assert_eq!(changes(until(&mut all, "ready").await), ["apply b", "apply d"]);
+    assert_eq!(changes(during(&mut all, MINUTE).await), Vec::<String>::new());
+    assert!(all.readiness().is_ready());
+    assert_eq!(bench.api.open_watches(), 1);
+    bench.api.delete(&gvk("Thing"), Some("n"), "a");
+    assert_eq!(changes(during(&mut some, MINUTE).await), ["delete a"]);
+
+    // Revoked, and a change that only the watch of the namespace sees.
+    restrict(Some(&["n"]));
+    assert_eq!(changes(until(&mut all, "forbidden watch").await), ["delete a"]);
+    put("c", "n");
+    bench.api.delete(&gvk("Thing"), Some("m"), "d");
+    assert_eq!(changes(during(&mut some, MINUTE).await), ["apply c"]);
+    assert!(state(&some).is_ready() && state(&all).is_stuck());
+    assert_eq!(bench.names("Thing"), ["b", "c", "d"], "a store keeps what it had");
+    assert_eq!(changes(during(&mut all, MINUTE).await), ["apply c"]);
+
+    drop(all);
+    put("e", "n");
+    assert_eq!(changes(during(&mut some, MINUTE).await), ["apply e"]);
+    assert_eq!(bench.names("Thing"), ["c", "e"]);
+}
+
+/// Two API servers that disagree on rights: each grant starts a list, each refusal watches of namespaces.
+#[tokio::test(start_paused = true)]
+async fn access_that_comes_and_goes_all_the_time_is_asked_for_at_a_bounded_rate() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Thing"), "things");
+    let (all, some) = (bench.registrar("all"), bench.registrar("some"));
+    let _ = all.add(things());
+    let _ = some.add(things().namespaces(["n"]));
+    let minutes = 10;
+    for round in 0..minutes * 60 * 5 {
+        bench.api.restrict(&gvk("Thing"), (round % 2 == 0).then_some(&["n"][..]));
+        bench.api.interrupt(&gvk("Thing"), None);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let requests = bench.api.calls(&gvk("Thing"), Verb::List) + bench.api.calls(&gvk("Thing"), Verb::Watch);
+    let limit = 2 * (20 + minutes * 60);
+    assert!(requests <= limit, "{requests} requests in {minutes} minutes");
 }
 
 /// An action on the server, or a call of one of two registrars.
@@ -97,6 +251,8 @@ enum Act {
     Break(Option<Fault>),
     /// The next request of the verb fails.
     Fail(Verb, Fault),
+    /// Access to these namespaces only, or to all; open watches end.
+    Allow(Option<&'static [&'static str]>),
     /// Everything comes to rest.
     Rest,
 }
@@ -104,6 +260,9 @@ enum Act {
 const NAMES: [&str; 3] = ["a", "b", "c"];
 /// The interests in metadata.
 const METADATA: [usize; 2] = [1, 3];
+
+/// What the client may be allowed.
+const ACCESS: [Option<&[&str]>; 4] = [None, None, Some(&["n"]), Some(&["n", "m"])];
 
 /// Whether an object is in an interest.
 type IsIn = fn(&Value) -> bool;
@@ -124,7 +283,24 @@ fn interests() -> Vec<(Interest, IsIn)> {
         (things().fields("spec.node=two").namespaces(["n"]), |it| {
             it["spec"]["node"] == "two" && it["metadata"]["namespace"] == "n"
         }),
+        (things().fields("metadata.name=a"), |it| it["metadata"]["name"] == "a"),
+        (labelled().fields("metadata.name=a").namespaces(["m"]), |it| {
+            let metadata = &it["metadata"];
+            metadata["name"] == "a" && metadata["labels"]["app"] == "x" && metadata["namespace"] == "m"
+        }),
     ]
+}
+
+/// The namespaces to which an interest needs access; `*` for all of them.
+fn namespaces(interest: usize) -> &'static [&'static str] {
+    match interest {
+        2 | 7 => &["n"],
+        3 => &["n", "m"],
+        5 => &["m"],
+        // A right to the one object, which the client never loses.
+        8 | 9 => &[],
+        _ => &["*"],
+    }
 }
 
 fn failures() -> Vec<(Verb, Fault)> {
@@ -151,6 +327,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..2usize).prop_map(Act::Read),
         1 => prop::sample::select(vec![None, Some(Fault::Expired), Some(Fault::Unavailable)]).prop_map(Act::Break),
         1 => prop::sample::select(failures()).prop_map(|(verb, fault)| Act::Fail(verb, fault)),
+        2 => prop::sample::select(ACCESS.to_vec()).prop_map(Act::Allow),
         3 => Just(Act::Rest),
     ]
 }
@@ -173,8 +350,9 @@ impl Reader {
                 assert!(asked || whole, "only metadata of {}", object.key());
                 assert!(!whole || is_in(&value), "{} is none of this registrar's", object.key());
                 let before = self.held.insert(object.key().to_string(), value.clone());
-                let version = |it: &Value| it["metadata"]["resourceVersion"].clone();
-                assert_ne!(before.as_ref().map(version), Some(version(&value)), "{} again", object.key());
+                let version = |it: &Value| it["metadata"]["resourceVersion"].as_str()?.parse::<u64>().ok();
+                let before = before.as_ref().and_then(version);
+                assert!(before < version(&value), "{} again, or older than before", object.key());
             }
             EventKind::Deleted(object) => {
                 assert!(
@@ -197,8 +375,11 @@ impl Reader {
 async fn play(acts: Vec<Act>, linger: bool) {
     let mut config = crate::bench::config();
     config.linger = if linger { MINUTE } else { Duration::ZERO };
+    config.refused.max = Duration::from_secs(30);
+    let mut access: Option<&[&str]> = None;
     let bench = Bench::with(config);
     bench.api.serve(&gvk("Thing"), "things");
+    bench.api.allow_names(&gvk("Thing"), &["a"]);
     let mut server: BTreeMap<&str, Value> = BTreeMap::new();
     let reader = |name| Reader { registrar: bench.registrar(name), interest: None, held: BTreeMap::new() };
     let mut readers = [reader("first"), reader("second")];
@@ -237,12 +418,21 @@ async fn play(acts: Vec<Act>, linger: bool) {
             }
             Act::Break(fault) => bench.api.interrupt(&gvk("Thing"), fault),
             Act::Fail(verb, fault) => bench.api.fail_next(&gvk("Thing"), verb, fault),
+            Act::Allow(namespaces) => {
+                access = namespaces;
+                bench.api.restrict(&gvk("Thing"), access);
+                bench.api.interrupt(&gvk("Thing"), None);
+            }
             Act::Rest => {
                 tokio::time::sleep(10 * MINUTE).await;
                 for reader in &mut readers {
                     reader.drain();
                     let Some(interest) = reader.interest else { continue };
                     let (_, is_in) = interests()[interest];
+                    let needed = namespaces(interest);
+                    if access.is_some_and(|allowed| !needed.iter().all(|it| allowed.contains(it))) {
+                        continue;
+                    }
                     let held: Vec<_> = reader.held.keys().cloned().collect();
                     let key = |(name, it): (&&str, &Value)| {
                         format!("{}/{name}", it["metadata"]["namespace"].as_str().unwrap())

@@ -64,7 +64,8 @@ pub(super) struct Auditor {
     /// The constraints of the policy set, each with the number of its revision.
     revisions: BTreeMap<ConstraintRef, (ConstraintInForce, u64)>,
     last_revision: u64,
-    served: Vec<ServedKind>,
+    /// What the API server serves, once that is known.
+    served: Option<Vec<ServedKind>>,
     kinds: HashMap<GroupVersionKind, (Kind, ServedKind)>,
     stays: u64,
     /// Watches what is audited.
@@ -84,6 +85,7 @@ pub(super) struct Auditor {
     events: Recorder,
     verify_at: Option<Instant>,
     refresh_at: Instant,
+    examine_at: Instant,
 }
 
 /// The watch manager of the audit, with what its source needs.
@@ -111,7 +113,7 @@ impl Auditor {
             judge: Judge { epoch: Epoch::default(), policies, keyed: Arc::default(), excluded },
             revisions: BTreeMap::new(),
             last_revision: 0,
-            served: Vec::new(),
+            served: None,
             kinds: HashMap::new(),
             stays: 0,
             watches: watches.registrar,
@@ -129,6 +131,7 @@ impl Auditor {
             events: context.events.clone(),
             verify_at: context.options.interval.and_then(|interval| now.checked_add(interval)),
             refresh_at: now,
+            examine_at: now,
         })
     }
 
@@ -169,6 +172,7 @@ impl Auditor {
             self.verify_at = self.options.interval.and_then(|interval| now.checked_add(interval));
         }
         self.start_lists(now);
+        self.examine_suspects(now);
         for news in self.ledger.take_news() {
             let constraint = self.revisions.get(&news.constraint);
             let action = constraint.map_or("", |(constraint, _)| constraint.enforcement_action());

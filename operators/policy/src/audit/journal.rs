@@ -7,6 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::AuditContext;
+use super::judge;
 use super::ledger::{Ledger, News, Pass};
 
 /// Metrics are computed at most this often.
@@ -30,6 +31,7 @@ impl Journal {
         // Registered before the first increment, so that an alert can distinguish 0 from absence.
         metrics::counter!("webtroller_audit_drift_total").increment(0);
         metrics::counter!("webtroller_audit_objects_judged_total").increment(0);
+        judge::announce();
         for change in ["new", "resolved"] {
             metrics::counter!("webtroller_audit_violation_changes_total", "change" => change).increment(0);
         }

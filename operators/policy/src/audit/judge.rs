@@ -3,14 +3,19 @@
 
 use std::sync::Arc;
 
-use constraint_framework::driver::Budget;
-use constraint_framework::policyset::{ConstraintInForce, PolicySet};
+use constraint_framework::driver::Limit;
+use constraint_framework::policyset::{
+    ConstraintInForce, Evaluation, EvaluationFailure, PolicySet, ReviewObserver,
+};
 use constraint_framework::review::{Document, EnforcementPoint, ReviewSource};
 use constraint_framework::target::AdmissionTarget;
 
 use super::ledger::{Epoch, Judged, Scope};
 use super::place::Place;
+use crate::budget::unhurried;
 use crate::config::{ExcludedNamespaces, Process};
+
+const EXHAUSTED: &str = "webtroller_audit_budget_exhausted_total";
 
 /// The policies at one moment.
 #[derive(Clone, Debug)]
@@ -21,6 +26,24 @@ pub(super) struct Judge {
     pub(super) keyed: Arc<Vec<ConstraintInForce>>,
     /// The Namespaces that the Config leaves out.
     pub(super) excluded: Arc<ExcludedNamespaces>,
+}
+
+/// Counts evaluations that ran out of a part of their budget.
+struct Exhausted;
+
+impl ReviewObserver for Exhausted {
+    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
+        if let Some(EvaluationFailure::Budget(limit)) = evaluation.failure {
+            metrics::counter!(EXHAUSTED, "limit" => limit.to_string()).increment(1);
+        }
+    }
+}
+
+/// Registers the counter of this module, so that an alert can distinguish 0 from absence.
+pub(super) fn announce() {
+    for limit in [Limit::Time, Limit::Instructions, Limit::Memory, Limit::Output, Limit::Depth] {
+        metrics::counter!(EXHAUSTED, "limit" => limit.to_string()).increment(0);
+    }
 }
 
 impl Judge {
@@ -38,11 +61,11 @@ impl Judge {
 
     /// Judges an object. Takes as long as the policies deserve: not for a thread that others wait for.
     pub(super) fn judge(&self, object: Document, namespace: Option<Document>, scope: Scope) -> Judged {
-        let mut review = AdmissionTarget.object(object, Some(ReviewSource::Original));
-        review.namespace_object = namespace;
+        let review = AdmissionTarget.object(object, Some(ReviewSource::Original));
+        let review = review.into_builder().namespace_object(namespace).build();
         let point = EnforcementPoint::AUDIT;
         let wanted = |id: &_| scope.includes(id);
-        let verdict = self.policies.review_some(&review, point, &Budget::default(), &wanted);
+        let verdict = self.policies.review_some(&review, point, &unhurried(), &wanted, &mut Exhausted);
         let violations = verdict.violations().iter();
         let findings =
             violations.map(|violation| (violation.constraint.clone(), violation.message.clone())).collect();
@@ -55,3 +78,6 @@ impl Judge {
         Judged { epoch: self.epoch, findings, keys, scope }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@
 mod books;
 mod passes;
 mod report;
+mod suspects;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +40,8 @@ use books::{ConstraintBook, Held, KindBook, Record, Slot};
 pub(super) use books::{Definition, Epoch};
 pub(super) use passes::{Pass, Scope};
 pub(super) use report::Report;
+use suspects::Suspects;
+pub(super) use suspects::Suspicion;
 
 /// Everything that the audit knows.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +55,8 @@ pub(super) struct Ledger {
     /// Namespaces in which a violation has come, gone, or changed its action.
     touched: BTreeSet<Box<str>>,
     drift: u64,
+    /// Objects that are not in the cluster as they are known, if the watch does not deliver them.
+    suspects: Suspects,
     /// Objects whose verdicts are outdated, and those of them that are being read.
     outdated: BTreeSet<Arc<Place>>,
     reading: BTreeSet<Arc<Place>>,
@@ -122,12 +127,6 @@ impl Ledger {
     /// Number of objects.
     pub(super) fn objects(&self) -> usize {
         self.kinds.values().map(|book| book.objects.len()).sum()
-    }
-
-    /// Whether every constraint is judged completely, as far as its kinds can be listed.
-    pub(super) fn is_settled(&self) -> bool {
-        let waits = |kind: &Kind| self.kinds.get(kind).is_some_and(|book| book.trouble.is_none());
-        !self.constraints.values().any(|book| book.waiting.iter().any(waits))
     }
 }
 
@@ -236,7 +235,7 @@ impl Ledger {
         std::mem::take(&mut self.touched)
     }
 
-    /// Verdicts that a verification found to differ from what was known, since the start.
+    /// Verdicts and objects that a verification found to differ from what was known, since the start.
     pub(super) fn drift(&self) -> u64 {
         self.drift
     }
@@ -254,9 +253,9 @@ impl Ledger {
     pub(super) fn observed(&mut self, place: &Place, version: Version, judged: &Judged) {
         let Some(kind) = self.kinds.get_mut(&place.kind) else { return };
         match kind.objects.get_mut(place) {
-            Some(record) => record.version = version,
+            Some(record) => (record.version, record.sweep) = (version, kind.sweep),
             None => {
-                kind.objects.insert(Arc::new(place.clone()), Record::new(version));
+                kind.objects.insert(Arc::new(place.clone()), Record::new(version, kind.sweep));
             }
         }
         self.take_verdict(place, judged);
@@ -265,6 +264,9 @@ impl Ledger {
     /// A list, or a read of one object, delivered this version, and it was judged. It counts only for the version that
     /// the watch delivered last. `verifies` says that no difference is expected.
     pub(super) fn confirmed(&mut self, place: &Place, version: Version, judged: &Judged, verifies: bool) {
+        if verifies {
+            self.seen(place, version);
+        }
         if self.version(place) != Some(version) {
             return;
         }

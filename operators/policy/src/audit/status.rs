@@ -72,17 +72,19 @@ fn verdict(report: &Report) -> (&'static str, &'static str, String) {
         let message = "the constraint names other enforcement points than audit.gatekeeper.sh";
         return ("False", "NotForAudit", message.to_owned());
     }
-    match report.definition.kinds.len() {
-        0 => (
-            "True",
-            "NothingToAudit",
-            "the API server serves no kind that the constraint can match".to_owned(),
-        ),
-        1 => ("True", "FollowsChanges", "the objects of 1 kind are judged when they change".to_owned()),
-        count => {
-            ("True", "FollowsChanges", format!("the objects of {count} kinds are judged when they change"))
+    let kinds = match report.definition.kinds.len() {
+        0 => {
+            let message = "the API server serves no kind that the constraint can match";
+            return ("True", "NothingToAudit", message.to_owned());
         }
-    }
+        1 => "1 kind".to_owned(),
+        count => format!("{count} kinds"),
+    };
+    let inventory = match report.definition.reads_whole_kinds {
+        true => ", and all of them when data.inventory does, at most every 10 s",
+        false => "",
+    };
+    ("True", "FollowsChanges", format!("the objects of {kinds} are judged when they change{inventory}"))
 }
 
 /// Whether a stored status says the same already.

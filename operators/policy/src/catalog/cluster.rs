@@ -18,6 +18,9 @@ const POLL: Duration = Duration::from_millis(500);
 /// Objects of a page.
 const PAGE: u32 = 500;
 
+/// Attempts at a write while others, such as pods with their reports, write the same object.
+const ATTEMPTS: u32 = 5;
+
 /// What kept something from being done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -30,6 +33,8 @@ pub(super) enum Failure {
     NotInstalled,
     #[error("{0}")]
     Refused(String),
+    #[error("others change it all the time; run the command again")]
+    Outdated,
     #[error("{kind} is not in force after {} s: {reason}; run the command again", after.as_secs())]
     Slow { kind: String, after: Duration, reason: String },
     #[error("the API server did not do it: {0}")]
@@ -90,22 +95,31 @@ impl Cluster {
     /// Applies a policy. Returns whether its template and its constraint were written: a template of the same version is
     /// left as it is.
     pub(super) async fn apply(&self, step: &Step, patience: Duration) -> Result<[bool; 2], Failure> {
-        let templates = self.templates();
-        let existing = managed(&templates, "ConstraintTemplate", &step.policy).await?;
-        let current = existing.as_ref().is_some_and(|object| annotation(object, VERSION) == step.version);
-        if !current {
-            write(&templates, &step.policy, step.template.clone(), existing.as_ref()).await?;
-        }
+        let wrote_template = latest(async || self.put_template(step).await).await?;
         let Some(constraint) = &step.constraint else {
-            return Ok([!current, false]);
+            return Ok([wrote_template, false]);
         };
         self.wait(step, patience).await?;
+        latest(async || self.put_constraint(step, constraint).await).await?;
+        Ok([wrote_template, true])
+    }
+
+    /// Returns whether it was written.
+    async fn put_template(&self, step: &Step) -> Result<bool, Failure> {
+        let templates = self.templates();
+        let existing = managed(&templates, "ConstraintTemplate", &step.policy).await?;
+        if existing.as_ref().is_some_and(|object| annotation(object, VERSION) == step.version) {
+            return Ok(false);
+        }
+        write(&templates, &step.policy, step.template.clone(), existing.as_ref()).await.map(|()| true)
+    }
+
+    async fn put_constraint(&self, step: &Step, constraint: &Value) -> Result<(), Failure> {
         let constraints = self.constraints(&step.kind);
         let name = constraint.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let existing = managed(&constraints, &step.kind, name).await?;
         let constraint = keep_action(constraint, existing.as_ref(), step.keeps_action)?;
-        write(&constraints, name, constraint, existing.as_ref()).await?;
-        Ok([!current, true])
+        write(&constraints, name, constraint, existing.as_ref()).await
     }
 
     /// Waits until every pod that reports has taken the template as it is now, and its kind is served.
@@ -145,6 +159,10 @@ impl Cluster {
 
     /// Removes a template; its constraints go with their kind. `false` where there is none.
     pub(super) async fn remove(&self, policy: &str) -> Result<bool, Failure> {
+        latest(async || self.remove_once(policy).await).await
+    }
+
+    async fn remove_once(&self, policy: &str) -> Result<bool, Failure> {
         let templates = self.templates();
         let Some(existing) = managed(&templates, "ConstraintTemplate", policy).await? else {
             return Ok(false);
@@ -158,9 +176,21 @@ impl Cluster {
         match templates.delete(policy, &params).await {
             Ok(_) => Ok(true),
             Err(error) if is_absent(&error) => Ok(false),
+            Err(kube::Error::Api(status)) if status.is_conflict() => Err(Failure::Outdated),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Tries again with what is stored by then, while that is another version than the one that was read.
+async fn latest<T>(mut attempt: impl AsyncFnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    for _ in 1..ATTEMPTS {
+        match attempt().await {
+            Err(Failure::Outdated) => {}
+            ended => return ended,
+        }
+    }
+    attempt().await
 }
 
 fn resource(group: &str, version: &str, kind: &str) -> ApiResource {
@@ -198,6 +228,7 @@ async fn write(
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) => Err(match status.code {
             404 if existing.is_none() => without_kind(kube::Error::Api(status)),
+            409 if existing.is_some() => Failure::Outdated,
             _ => Failure::Refused(status.message.clone()),
         }),
         Err(error) => Err(error.into()),
@@ -279,4 +310,26 @@ fn is_absent(error: &kube::Error) -> bool {
 
 fn without_kind(error: kube::Error) -> Failure {
     if is_absent(&error) { Failure::NotInstalled } else { error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_outdated_write_is_tried_again_a_few_times() {
+        let (mut tries, outdated) = (0, || Err::<u32, _>(Failure::Outdated));
+        let third = latest(async || {
+            tries += 1;
+            if tries < 3 { outdated() } else { Ok(tries) }
+        });
+        assert_eq!(third.await.unwrap(), 3);
+        let mut tries = 0;
+        let never = latest(async || {
+            tries += 1;
+            outdated()
+        });
+        assert!(matches!(never.await, Err(Failure::Outdated)));
+        assert_eq!(tries, ATTEMPTS);
+    }
 }

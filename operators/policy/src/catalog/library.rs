@@ -1,4 +1,4 @@
-//! A catalogue and the files that it names: a folder, or a folder with an OCI image layout. Nothing is downloaded.
+//! A catalogue and the files that it names: a folder, or an OCI image. Nothing else is downloaded.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::yaml;
+use go_compat::sigs_yaml;
 
 use super::cluster::{Cluster, Failure, Installed};
 use super::library::Library;
@@ -68,7 +68,7 @@ fn write_catalog(args: &GenerateArgs) -> Result<String, Vec<String>> {
         return Err(errors);
     }
     let json = serde_json::to_string(&catalog).map_err(|error| vec![error.to_string()])?;
-    let text = yaml::block(&json).map_err(|error| vec![error.to_string()])?;
+    let text = sigs_yaml::block(&json).map_err(|error| vec![error.to_string()])?;
     let text = format!("# Written by `webtroller policy generate-catalog`.\n{text}");
     let refused = |error| vec![format!("{}: cannot be written: {error}", args.output.display())];
     std::fs::write(&args.output, text).map_err(refused)?;
@@ -147,7 +147,7 @@ fn code_of(failure: &Failure) -> u8 {
     match failure {
         Failure::Conflict { .. } => CONFLICT,
         Failure::NotInstalled => NO_CLUSTER,
-        Failure::Refused(_) | Failure::Slow { .. } | Failure::Request(_) => PARTIAL,
+        Failure::Refused(_) | Failure::Outdated | Failure::Slow { .. } | Failure::Request(_) => PARTIAL,
     }
 }
 

@@ -3,7 +3,9 @@
 //!
 //! Knows nothing of verdicts; `judge.rs` asks for them.
 
+mod kinds;
 mod shape;
+mod subject;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,19 +17,21 @@ use constraint_framework::IngestError;
 use constraint_framework::api::{
     CONSTRAINTS_GROUP, Constraint, ConstraintRef, ConstraintTemplate, FieldError, TEMPLATES_GROUP,
 };
-use constraint_framework::expansion::{EXPANSION_GROUP, ExpansionTemplate, ExpansionTemplates, Resultant};
+use constraint_framework::expansion::{EXPANSION_GROUP, ExpansionTemplate, ExpansionTemplates};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
-use constraint_framework::review::Document;
+use constraint_framework::review::{Action, Document};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
 use super::enforcement::with_known_action;
 use super::load::Manifest;
 use super::mutator;
-use super::native::{NativePolicies, ReadPolicies, is_native_kind};
+use super::native::{NativePolicies, ReadPolicies};
+use super::resource::Resources;
 use super::snippet;
 
 use shape::malformed;
+pub(super) use subject::Subject;
 pub(super) use warnings::{Topic, Warning, thousands};
 
 /// Where an object stands.
@@ -42,17 +46,9 @@ pub(super) struct Place {
 
 /// What keeps a manifest from being used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct ManifestError {
     pub(super) place: Option<Place>,
     pub(super) message: String,
-}
-
-/// An object to judge, and what it generates.
-#[derive(Clone, Debug)]
-pub(super) struct Subject {
-    pub(super) place: Place,
-    pub(super) object: Document,
-    pub(super) resultants: Vec<Resultant>,
 }
 
 /// A constraint as its template completed it.
@@ -63,6 +59,8 @@ pub(super) struct LoadedConstraint {
     pub(super) constraint: Constraint,
     /// What its template says about itself; empty when it says nothing.
     pub(super) description: String,
+    /// How grave a violation is to those who read a scorecard, where the constraint says so.
+    pub(super) severity: Option<String>,
 }
 
 /// Everything that is in force, and everything to judge.
@@ -77,7 +75,9 @@ pub(super) struct Assembly {
     /// What is judged, and probably not as its author thinks.
     pub(super) warnings: Vec<Warning>,
     /// The templates by the kind of their constraints, as written.
-    pub(super) templates: BTreeMap<String, Value>,
+    pub(super) templates: BTreeMap<String, Manifest>,
+    /// The kinds of constraints whose code in force is in CEL.
+    pub(super) in_cel: BTreeSet<String>,
     builder: PolicySetBuilder,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Some(place) => write!(f, "{place}: {}", self.message),
@@ -100,22 +100,20 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Problem {
+impl ManifestError {
     /// A problem of one manifest.
     pub(super) fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
         Self { place: Some(place(manifest)), message: message.into() }
     }
 }
 
-impl Subject {
-    /// Whether it is an object, and not a policy of any kind.
-    pub(super) fn is_no_policy(&self) -> bool {
-        ![TEMPLATES_GROUP, CONSTRAINTS_GROUP, EXPANSION_GROUP].contains(&self.object.group())
-            && !is_native_kind(self.object.group(), self.object.kind())
-    }
-}
-
 impl LoadedConstraint {
+    /// `deny`, `warn`, `dryrun` or `scoped`, as it is written.
+    pub(super) fn enforcement_action(&self) -> &str {
+        let written = self.manifest.pointer("/spec/enforcementAction").and_then(Value::as_str);
+        written.unwrap_or(Action::Deny.name())
+    }
+
     /// Whether it matters to it which namespace an object lies in.
     pub(super) fn looks_at_namespaces(&self) -> bool {
         let block = self.manifest.pointer("/spec/match").and_then(Value::as_object);
@@ -125,6 +123,16 @@ impl LoadedConstraint {
 }
 
 impl Assembly {
+    /// Adds what is judged by policies for resources, and the severities of those.
+    pub(super) fn add(&mut self, resources: Resources) {
+        self.subjects.extend(resources.subjects);
+        for (id, severity) in resources.severities {
+            if let Some(constraint) = self.constraints.get_mut(&id) {
+                constraint.severity = Some(severity);
+            }
+        }
+    }
+
     /// The policy set with one constraint alone, and the same inventory.
     pub(super) fn only(&mut self, id: &ConstraintRef) -> Arc<PolicySet> {
         let others: Vec<_> = self.constraints.keys().filter(|other| *other != id).cloned().collect();
@@ -144,9 +152,30 @@ impl Assembly {
 ///
 /// # Errors
 /// Everything that cannot be used. Nothing is judged then: a policy that is missing would refuse nothing.
-pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Assembly, Vec<Problem>> {
+pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Assembly, Vec<ManifestError>> {
+    let mut draft = policies(manifests, compiler);
+    manifests.iter().for_each(|manifest| draft.put_object(manifest));
+    draft.finish()
+}
+
+/// As [`assemble`]; frees each manifest when its object is in: many objects are not in memory twice.
+///
+/// # Errors
+/// As [`assemble`].
+pub(super) fn assemble_all(
+    manifests: Vec<Manifest>,
+    compiler: Compiler,
+) -> Result<Assembly, Vec<ManifestError>> {
+    let mut draft = policies(&manifests, compiler);
+    manifests.into_iter().for_each(|manifest| draft.put_object(&manifest));
+    draft.finish()
+}
+
+/// Everything but the objects.
+fn policies(manifests: &[Manifest], compiler: Compiler) -> Draft {
     let builder = Builder(PolicySetBuilder::new(compiler));
-    let mut draft = Draft { builder, warnings: warnings::of(manifests), ..Draft::default() };
+    let warnings = warnings::of(manifests).into_iter().chain(kinds::warnings(manifests)).collect();
+    let mut draft = Draft { builder, warnings, ..Draft::default() };
     let (sound, refused): (Vec<_>, Vec<_>) =
         manifests.iter().partition(|manifest| malformed(manifest).is_none());
     draft.problems.extend(refused.into_iter().filter_map(malformed));
@@ -164,10 +193,7 @@ pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Ass
     }
     draft.take_native(ReadPolicies::of(&sound));
     draft.expand_with(of_kind(EXPANSION_GROUP, "ExpansionTemplate"));
-    for manifest in &sound {
-        draft.put_object(manifest);
-    }
-    draft.finish()
+    draft
 }
 
 #[derive(Default)]
@@ -175,14 +201,15 @@ struct Draft {
     builder: Builder,
     /// The constraint CRDs by kind, and what their templates say about themselves.
     templates: BTreeMap<String, (Value, String)>,
-    manifests: BTreeMap<String, Value>,
+    manifests: BTreeMap<String, Manifest>,
+    in_cel: BTreeSet<String>,
     /// The constraint kinds whose template cannot be used.
     refused: BTreeSet<String>,
     constraints: BTreeMap<ConstraintRef, LoadedConstraint>,
     expansion: ExpansionTemplates,
     native: NativePolicies,
     subjects: Vec<Subject>,
-    problems: Vec<Problem>,
+    problems: Vec<ManifestError>,
     warnings: Vec<Warning>,
 }
 
@@ -198,7 +225,11 @@ impl Draft {
     fn put_template(&mut self, manifest: &Manifest) {
         let template = match ConstraintTemplate::from_value(&manifest.object) {
             Ok(template) => template,
-            Err(errors) => return self.problems.push(Problem::at(manifest, errors.to_string())),
+            Err(errors) => {
+                // Its constraints have no other mistake.
+                self.refused.insert(text(&manifest.object, "/spec/crd/spec/names/kind").to_owned());
+                return self.problems.extend(snippet::field_problems(errors.iter(), manifest));
+            }
         };
         let compiled = self.builder.0.compiler().compile(&template);
         if compiled.is_err() {
@@ -209,22 +240,25 @@ impl Draft {
                 let warnings = compiled.warnings().map(ToString::to_string);
                 self.warnings.extend(warnings.map(|text| Warning::new(Topic::Template, manifest, text)));
                 let description = text(&manifest.object, "/metadata/annotations/description").to_owned();
-                self.manifests.insert(template.constraint_kind().to_owned(), manifest.object.clone());
+                self.manifests.insert(template.constraint_kind().to_owned(), manifest.clone());
                 self.templates
                     .insert(template.constraint_kind().to_owned(), (compiled.crd().clone(), description));
+                if compiled.is_in_cel() {
+                    self.in_cel.insert(template.constraint_kind().to_owned());
+                }
                 self.builder.0.install(compiled);
             }
             Err(IngestError::Compile(errors)) => {
-                self.problems.extend(errors.iter().map(|error| snippet::problem(error, manifest)));
+                self.problems.extend(snippet::problems(&errors, manifest));
             }
-            Err(error) => self.problems.push(Problem::at(manifest, error.to_string())),
+            Err(error) => self.problems.extend(refused(&error, manifest)),
         }
     }
 
     fn put_constraint(&mut self, manifest: &Manifest) {
         let constraint = match Constraint::from_value(&manifest.object) {
             Ok(constraint) => constraint,
-            Err(errors) => return self.problems.push(Problem::at(manifest, errors.to_string())),
+            Err(errors) => return self.problems.extend(snippet::field_problems(errors.iter(), manifest)),
         };
         let (constraint, warning) = with_known_action(constraint);
         self.warnings.extend(warning.map(|text| Warning::new(Topic::Action, manifest, text)));
@@ -233,11 +267,11 @@ impl Draft {
                 // Its template's mistake is reported already.
                 return;
             }
-            return self.problems.push(Problem::at(manifest, error.to_string()));
+            return self.problems.extend(refused(&error, manifest));
         }
         let (crd, description) = self.templates.get(&constraint.id.kind).cloned().unwrap_or_default();
         let completed = completed(&manifest.object, &crd);
-        let loaded = LoadedConstraint { manifest: completed, constraint, description };
+        let loaded = LoadedConstraint { manifest: completed, constraint, description, severity: None };
         self.constraints.insert(loaded.constraint.id.clone(), loaded);
     }
 
@@ -256,7 +290,7 @@ impl Draft {
             let text = format!("this {kind} has no effect: mutators are checked here, and not applied yet");
             self.warnings.push(Warning::new(Topic::Mutator, manifest, text));
         }
-        let refused = |error: &FieldError| Problem::at(manifest, format!("invalid {kind}: {error}"));
+        let refused = |error: &FieldError| ManifestError::at(manifest, format!("invalid {kind}: {error}"));
         self.problems.extend(errors.iter().map(refused));
     }
 
@@ -270,41 +304,49 @@ impl Draft {
                     templates.push(template);
                 }
                 Err(errors) => {
-                    self.problems.push(Problem::at(manifest, format!("invalid ExpansionTemplate: {errors}")));
+                    self.problems
+                        .push(ManifestError::at(manifest, format!("invalid ExpansionTemplate: {errors}")));
                 }
             }
         }
         self.expansion = ExpansionTemplates::new(templates);
         let cyclic = self.expansion.cyclic().filter_map(|name| places.get(name));
-        let problem = |manifest: &&Manifest| Problem::at(manifest, "template forms expansion cycle");
+        let problem = |manifest: &&Manifest| ManifestError::at(manifest, "template forms expansion cycle");
         self.problems.extend(cyclic.map(problem));
     }
 
+    /// Takes an object, unless it was refused for its shape.
     fn put_object(&mut self, manifest: &Manifest) {
+        if malformed(manifest).is_some() {
+            return;
+        }
         let object = match Document::from_value(&manifest.object) {
             Ok(object) => object,
             Err(error) => {
                 return self
                     .problems
-                    .push(Problem::at(manifest, format!("not a Kubernetes object: {error}")));
+                    .push(ManifestError::at(manifest, format!("not a Kubernetes object: {error}")));
             }
         };
         // What has no name cannot be referred to, and is judged all the same.
         if !object.name().is_empty()
             && let Err(error) = self.builder.0.put_object(&AdmissionTarget, object.clone())
         {
-            self.problems.push(Problem::at(manifest, error.to_string()));
+            self.problems.push(ManifestError::at(manifest, error.to_string()));
         }
         match self.expansion.expand(&object) {
-            Ok(resultants) => self.subjects.push(Subject { place: place(manifest), object, resultants }),
+            Ok(resultants) => {
+                let place = place(manifest);
+                self.subjects.push(Subject { place, object, resultants, resource: None });
+            }
             Err(error) => {
                 let message = format!("expanding resource {}: {error}", object.name());
-                self.problems.push(Problem::at(manifest, message));
+                self.problems.push(ManifestError::at(manifest, message));
             }
         }
     }
 
-    fn finish(self) -> Result<Assembly, Vec<Problem>> {
+    fn finish(self) -> Result<Assembly, Vec<ManifestError>> {
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
@@ -315,8 +357,19 @@ impl Draft {
             subjects: self.subjects,
             warnings: self.warnings,
             templates: self.manifests,
+            in_cel: self.in_cel,
             builder: self.builder.0,
         })
+    }
+}
+
+/// What keeps a manifest from being in force: an error for each field.
+fn refused(error: &IngestError, manifest: &Manifest) -> Vec<ManifestError> {
+    match error {
+        IngestError::Invalid(errors) | IngestError::Crd(errors) => {
+            snippet::field_problems(errors.iter(), manifest)
+        }
+        error => vec![ManifestError::at(manifest, error.to_string())],
     }
 }
 

@@ -20,9 +20,9 @@ use compare::{Comparison, Tolerance, compare};
 use measure::{Plan, measure};
 use record::Record;
 
-use super::assemble::{Assembly, Problem, Subject, assemble};
+use super::assemble::{Assembly, ManifestError, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
-use crate::yaml;
+use go_compat::sigs_yaml;
 
 /// Measured, and not slower.
 const FAST: u8 = 0;
@@ -77,8 +77,8 @@ pub struct BenchArgs {
     /// How many percent a median may grow.
     #[arg(long, default_value_t = 10.0, value_name = "PCT", value_parser = percent)]
     pub threshold: f64,
-    /// How much a median may grow, whatever that is in percent: a duration such as `50us` or `1.5ms`, or a number of
-    /// microseconds.
+    /// How much a median may grow, whatever that is in percent: a duration such as `50us`, `1.5ms` or `1h30m`, or a
+    /// number of microseconds.
     #[arg(long, default_value = "0", value_name = "DURATION", value_parser = duration)]
     pub min_threshold: Duration,
     /// Judge by the code for this engine only; templates without it are refused.
@@ -120,15 +120,12 @@ pub enum Format {
     Yaml,
 }
 
-/// A duration as Go writes them, with one unit; a bare number is one of microseconds.
+/// A duration as Go writes them; a bare number is one of microseconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let unit = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
-    let (number, seconds) = unit.unwrap_or((text, 1e-6));
-    match number.trim().parse::<f64>().map(|number| Duration::try_from_secs_f64(number * seconds)) {
-        Ok(Ok(duration)) => Ok(duration),
-        _ => Err("a duration such as 50us or 1.5ms, or a number of microseconds".to_owned()),
-    }
+    let bare = text.parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number / 1e6).ok());
+    let written = || go_compat::duration::parse(text).and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
+    bare.or_else(|| written().map(Duration::from_nanos))
+        .ok_or_else(|| "a duration such as 50us, 1.5ms or 1h30m, or a number of microseconds".to_owned())
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -165,7 +162,7 @@ fn run(
     let resident = memory::resident();
     let started = Instant::now();
     let mut assembly = assemble(&gathered.manifests, args.engine.compiler())
-        .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
+        .map_err(|problems| problems.iter().map(ManifestError::to_string).collect::<Vec<_>>())?;
     let set_up = started.elapsed();
     assembly.subjects.retain(Subject::is_no_policy);
     check(&assembly)?;
@@ -241,7 +238,7 @@ fn read(path: &Path) -> Result<Record, Vec<String>> {
     if !is_yaml(path) {
         return Record::from_json(&text).map_err(refused);
     }
-    let documents = yaml::documents(&text).map_err(|error| refused(error.to_string()))?;
+    let documents = sigs_yaml::documents(&text).map_err(|error| refused(error.to_string()))?;
     let value = documents.into_iter().next().map(|document| document.value).unwrap_or_default();
     Record::from_json(&value.to_string()).map_err(refused)
 }
@@ -257,7 +254,7 @@ fn is_yaml(path: &Path) -> bool {
 }
 
 fn in_yaml(record: &Record) -> Result<String, Vec<String>> {
-    yaml::block(&record.to_json()).map_err(|error| vec![error.to_string()])
+    sigs_yaml::block(&record.to_json()).map_err(|error| vec![error.to_string()])
 }
 
 #[cfg(test)]

@@ -38,7 +38,11 @@ impl Default for EngineArgs {
 impl EngineArgs {
     /// The compiler with the engines asked for.
     pub(super) fn compiler(&self) -> Compiler {
-        let all = Compiler::default();
+        self.of(Compiler::default())
+    }
+
+    /// A compiler with those of its engines that are asked for.
+    pub(super) fn of(&self, all: Compiler) -> Compiler {
         if self.enable_k8s_native_validation { all } else { all.only("Rego") }
     }
 

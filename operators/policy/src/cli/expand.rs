@@ -15,7 +15,7 @@ use serde_json::ser::PrettyFormatter;
 use super::assemble::{Assembly, Topic, Warning, assemble};
 use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::native::is_native;
-use crate::yaml;
+use go_compat::sigs_yaml;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,8 +38,9 @@ pub struct ExpandArgs {
     /// The same, as gator has it; repeat it for several. Standard input is read as well unless it is a terminal.
     #[arg(long = "filename", short = 'n', value_name = "PATH")]
     pub filenames: Vec<PathBuf>,
-    /// An OCI image: a folder with an image layout, and behind a colon the tag where it holds several.
-    #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
+    /// An OCI image: REGISTRY/NAME:TAG, REGISTRY/NAME@DIGEST, or a folder with an image layout, and behind a colon the tag
+    /// where it holds several.
+    #[arg(long = "image", short = 'i', value_name = "IMAGE")]
     pub images: Vec<String>,
     /// For command lines of gator.
     #[command(flatten)]
@@ -99,7 +100,9 @@ fn run(
     gathered.manifests.retain(|manifest| !is_policy(&manifest.object));
     let assembly = assemble(&gathered.manifests, Compiler::default())
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-    let about = |warning: &&Warning| matches!(warning.topic, Topic::Mutator | Topic::Key | Topic::Identity);
+    let about = |warning: &&Warning| {
+        matches!(warning.topic, Topic::Mutator | Topic::Kind | Topic::Key | Topic::Identity)
+    };
     let warnings: Vec<_> = assembly.warnings.iter().filter(about).cloned().collect();
     let _ = Warning::print(&warnings, "expand", false, err);
     let text = render(&assembly, args.format);
@@ -114,7 +117,8 @@ fn run(
     written.map_err(|message| vec![message])
 }
 
-fn is_policy(object: &Value) -> bool {
+/// Whether an object is a template, a constraint or one of Kubernetes' own policies.
+pub(super) fn is_policy(object: &Value) -> bool {
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
     [TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&group) || is_native(object)
@@ -133,7 +137,7 @@ fn render(assembly: &Assembly, format: Format) -> String {
 fn text(object: &Document, format: Format) -> String {
     let json = object.json();
     if format == Format::Yaml {
-        return yaml::block(&json.to_string()).unwrap_or_default();
+        return sigs_yaml::block(&json.to_string()).unwrap_or_default();
     }
     let mut bytes = Vec::new();
     let mut writer =
@@ -190,7 +194,7 @@ spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}
     fn what_is_generated_generates_in_turn() {
         let (code, out, err) = run(INPUT, Format::Yaml);
         assert_eq!((code, err.as_str()), (0, ""));
-        let documents = yaml::documents(&out).unwrap();
+        let documents = sigs_yaml::documents(&out).unwrap();
         let names: Vec<_> =
             documents.iter().map(|document| document.value["metadata"]["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["night-job", "night-job-pod"]);

@@ -9,15 +9,18 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use constraint_framework::api::ConstraintTemplate;
-use constraint_framework::driver::{Budget, ExpressionOutcome};
+use constraint_framework::driver::ExpressionOutcome;
 use constraint_framework::policyset::{Compiler, Explanation};
 use constraint_framework::review::{Document, ReviewSource};
 use serde_json::{Value, json};
 
-use super::assemble::{Assembly, LoadedConstraint, Problem, Subject, assemble};
+use super::assemble::{Assembly, LoadedConstraint, ManifestError, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
-use super::judge::{Unplaced, review_of};
+use super::judge::{Unplaced, review_of_subject};
 use super::native;
+use super::resource::compiler;
+use super::snippet::locate;
+use crate::budget::unhurried;
 
 pub(super) use text::{inner, one};
 
@@ -91,7 +94,7 @@ fn run(args: &ExplainArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> 
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     gathered.warn("explain", err);
     let assembly = assemble(&gathered.manifests, Compiler::default())
-        .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
+        .map_err(|problems| problems.iter().map(ManifestError::to_string).collect::<Vec<_>>())?;
     let of_template = |constraint: &&LoadedConstraint| constraint.constraint.id.kind != native::KIND;
     let constraints = assembly.constraints.values().filter(of_template);
     let constraints = constraints.filter(|constraint| args.wants_constraint(constraint));
@@ -159,16 +162,16 @@ pub(super) fn of<'a>(
     let id = &constraint.constraint.id;
     let manifest =
         assembly.templates.get(&id.kind).ok_or_else(|| format!("{id}: its template is missing"))?;
-    let template = ConstraintTemplate::from_value(manifest).map_err(|errors| errors.to_string())?;
+    let template = ConstraintTemplate::from_value(&manifest.object).map_err(|errors| errors.to_string())?;
     let spec = constraint.manifest.get("spec").cloned().unwrap_or_default();
     let own = std::iter::once((&subject.object, ReviewSource::Original));
     let implied = subject.resultants.iter().map(|resultant| (&resultant.object, ReviewSource::Generated));
     let explained = own.chain(implied).map(|(object, source)| {
-        let mut review = review_of(object.clone(), &assembly.policies, Unplaced::Nowhere);
-        review.source = Some(source);
-        let explanation = Compiler::default()
-            .explain(&template, &spec, &review, &assembly.policies, &Budget::default())
+        let review = review_of_subject(subject, object, source, &assembly.policies, Unplaced::Nowhere);
+        let mut explanation = compiler()
+            .explain(&template, &spec, &review, &assembly.policies, &unhurried())
             .map_err(|error| format!("{id}: {error}"))?;
+        locate(&mut explanation, manifest);
         Ok(Explained { subject, object, constraint, explanation })
     });
     explained.collect()

@@ -20,9 +20,9 @@ pub struct InputArgs {
     /// `-`.
     #[arg(long = "filename", short = 'f', value_name = "PATH")]
     pub filenames: Vec<PathBuf>,
-    /// An OCI image with templates, constraints and objects: a folder with an image layout, and behind a colon the tag
-    /// where it holds several; repeat it for several.
-    #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
+    /// An OCI image with templates, constraints and objects: REGISTRY/NAME:TAG, REGISTRY/NAME@DIGEST, or a folder with an
+    /// image layout, and behind a colon the tag where it holds several; repeat it for several.
+    #[arg(long = "image", short = 'i', value_name = "IMAGE")]
     pub images: Vec<String>,
     /// For command lines of gator.
     #[command(flatten)]

@@ -1,11 +1,13 @@
 //! Asks a policy set about objects, on all cores, and puts what it finds in the order of `gator test`.
 
+mod times;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use constraint_framework::api::ConstraintRef;
-use constraint_framework::driver::Budget;
 use constraint_framework::policyset::PolicySet;
 use constraint_framework::review::{
     Action, Document, EnforcementPoint, Review, ReviewSource, Verdict, Violation,
@@ -13,36 +15,70 @@ use constraint_framework::review::{
 use constraint_framework::target::AdmissionTarget;
 use serde_json::{Value, json};
 
-use super::assemble::{Assembly, LoadedConstraint, Problem, Subject, Topic, Warning};
+use super::assemble::{Assembly, LoadedConstraint, ManifestError, Subject, Topic, Warning};
+use super::native;
 use super::progress::Progress;
+use crate::budget::unhurried;
 
-/// One violation, and what it is a violation of.
+use times::ReviewTimes;
+pub(super) use times::{Cost, Times};
+
+/// The time for all constraints of one object: a bound that no policy set reaches within their own budgets.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// One violation, and what it is a violation of. Small: there may be hundreds of thousands.
 #[derive(Clone, Debug)]
-pub(super) struct Offence<'a> {
+pub(super) struct PlacedViolation<'a> {
     pub(super) subject: &'a Subject,
     pub(super) constraint: &'a LoadedConstraint,
-    pub(super) violation: Violation,
+    /// The policy's message.
+    pub(super) message: Box<str>,
+    /// The policy's details, as JSON.
+    pub(super) details: Option<Box<str>>,
+    /// The gravest action.
+    pub(super) gravity: Gravity,
     /// The action of the ExpansionTemplate that implies it, instead of the constraint's own.
     pub(super) overridden: Option<Action>,
 }
 
-impl Offence<'_> {
+/// The gravest action of a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gravity {
+    /// The command fails.
+    Deny,
+    /// A warning.
+    Warn,
+    /// A dry run, or nothing.
+    Quiet,
+}
+
+impl Gravity {
+    fn of(actions: &[Action]) -> Self {
+        match actions {
+            actions if actions.contains(&Action::Deny) => Self::Deny,
+            actions if actions.contains(&Action::Warn) => Self::Warn,
+            _ => Self::Quiet,
+        }
+    }
+}
+
+impl PlacedViolation<'_> {
+    /// The constraint that is violated.
+    pub(super) fn id(&self) -> &ConstraintRef {
+        &self.constraint.constraint.id
+    }
+
     /// `deny`, `warn`, `dryrun` or `scoped`, as the expansion template or the constraint has it.
     pub(super) fn enforcement_action(&self) -> &str {
         if let Some(action) = self.overridden {
             return action.name();
         }
-        self.written_action()
-    }
-
-    fn written_action(&self) -> &str {
-        let written = self.constraint.manifest.pointer("/spec/enforcementAction").and_then(Value::as_str);
-        written.unwrap_or(Action::Deny.name())
+        self.constraint.enforcement_action()
     }
 
     /// The actions of a scoped constraint on the command line, in the constraint's order.
     pub(super) fn scoped_actions(&self) -> Option<Vec<&str>> {
-        if self.written_action() != "scoped" {
+        if self.constraint.enforcement_action() != "scoped" {
             return None;
         }
         let entries =
@@ -65,7 +101,7 @@ impl Offence<'_> {
 
     /// Whether the command fails because of it.
     pub(super) fn denies(&self) -> bool {
-        self.violation.actions.contains(&Action::Deny)
+        self.gravity == Gravity::Deny
     }
 }
 
@@ -80,14 +116,21 @@ pub(super) enum Unplaced {
 
 /// How objects are judged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
+pub(super) struct JudgeOptions<'a> {
     pub(super) unplaced: Unplaced,
     /// One after the other, so that what policies print comes in the order of the inputs.
     pub(super) in_turn: bool,
+    /// Where the time that constraints take is noted.
+    pub(super) times: Option<&'a Times>,
 }
 
 /// The review of an object in a file, with its Namespace where that is in the inventory.
-pub(super) fn review_of(object: Document, policies: &PolicySet, unplaced: Unplaced) -> Review {
+pub(super) fn review_of(
+    object: Document,
+    source: ReviewSource,
+    policies: &PolicySet,
+    unplaced: Unplaced,
+) -> Review {
     let assumed = match (unplaced, object.namespace()) {
         (Unplaced::Nowhere, "") => Some(json!({})),
         (Unplaced::Nowhere, "default") => {
@@ -97,9 +140,24 @@ pub(super) fn review_of(object: Document, policies: &PolicySet, unplaced: Unplac
     };
     let assumed = || Document::from_value(&assumed?).ok();
     let namespace = namespace_called(object.namespace(), policies).or_else(assumed);
-    let mut review = AdmissionTarget.object(object, Some(ReviewSource::Original));
-    review.namespace_object = namespace;
-    review
+    let review = AdmissionTarget.object(object, Some(source));
+    review.into_builder().namespace_object(namespace).build()
+}
+
+/// As [`review_of`], of a subject's object or of one that it generates.
+pub(super) fn review_of_subject(
+    subject: &Subject,
+    object: &Document,
+    source: ReviewSource,
+    policies: &PolicySet,
+    unplaced: Unplaced,
+) -> Review {
+    // What is parsed for this review goes with it: there may be many objects.
+    let object = object.detached();
+    match &subject.resource {
+        Some(resource) => resource.review(object),
+        None => review_of(object, source, policies, unplaced),
+    }
 }
 
 /// The Namespace of that name, if the inventory has it.
@@ -110,7 +168,18 @@ pub(super) fn namespace_called(name: &str, policies: &PolicySet) -> Option<Docum
 
 /// What the command line makes of a review.
 pub(super) fn verdict(review: &Review, policies: &PolicySet) -> Verdict {
-    policies.review(review, EnforcementPoint::GATOR, &Budget::default())
+    policies.review(review, EnforcementPoint::GATOR, &unhurried())
+}
+
+fn timed_verdict(review: &Review, policies: &PolicySet, times: Option<&Times>) -> Verdict {
+    let (Some(times), Some(deadline)) = (times, Instant::now().checked_add(DAY)) else {
+        return verdict(review, policies);
+    };
+    let mut observer = ReviewTimes::default();
+    let budget = unhurried();
+    let verdict = policies.review_observed(review, EnforcementPoint::GATOR, &budget, deadline, &mut observer);
+    times.add(observer);
+    verdict
 }
 
 /// The constraints that look at namespaces or scope, and have nothing to say about an object for the only reason that
@@ -119,7 +188,9 @@ pub(super) fn overlooked(assembly: &Assembly) -> Vec<Warning> {
     if !assembly.constraints.values().any(LoadedConstraint::looks_at_namespaces) {
         return Vec::new();
     }
-    let unplaced = |subject: &&Subject| subject.is_no_policy() && subject.object.namespace().is_empty();
+    let unplaced = |subject: &&Subject| {
+        subject.resource.is_none() && subject.is_no_policy() && subject.object.namespace().is_empty()
+    };
     let subjects = assembly.subjects.iter().filter(unplaced);
     subjects.flat_map(|subject| overlooked_of(assembly, subject)).collect()
 }
@@ -128,7 +199,7 @@ pub(super) fn overlooked(assembly: &Assembly) -> Vec<Warning> {
 fn overlooked_of(assembly: &Assembly, subject: &Subject) -> Vec<Warning> {
     let policies = &assembly.policies;
     let [anywhere, nowhere] = [Unplaced::Anywhere, Unplaced::Nowhere].map(|unplaced| {
-        let review = review_of(subject.object.detached(), policies, unplaced);
+        let review = review_of(subject.object.detached(), ReviewSource::Original, policies, unplaced);
         let matching = policies.matching(&review, EnforcementPoint::GATOR);
         (matching.into_iter().collect::<BTreeSet<_>>(), review)
     });
@@ -143,16 +214,20 @@ fn overlooked_of(assembly: &Assembly, subject: &Subject) -> Vec<Warning> {
         let message = format!(
             "this {kind} names no namespace, so that {id} does not match it here, as in gator test, and may on a cluster"
         );
-        let problem = Problem { place: Some(subject.place.clone()), message };
+        let problem = ManifestError { place: Some(subject.place.clone()), message };
         Warning { topic: Topic::Unplaced(id.to_string()), problem }
     };
     violated.into_iter().filter(|id| missed.contains(*id)).map(|id| warning(&id)).collect()
 }
 
 /// Judges every object. Sorted by action and message, then by the order of the inputs and the constraint.
-pub(super) fn judge<'a>(assembly: &'a Assembly, manner: Manner, progress: &Progress) -> Vec<Offence<'a>> {
+pub(super) fn judge<'a>(
+    assembly: &'a Assembly,
+    options: JudgeOptions<'_>,
+    progress: &Progress,
+) -> Vec<PlacedViolation<'a>> {
     let cores = thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let cores = if manner.in_turn { 1 } else { cores };
+    let cores = if options.in_turn { 1 } else { cores };
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Vec::new();
@@ -161,7 +236,9 @@ pub(super) fn judge<'a>(assembly: &'a Assembly, manner: Manner, progress: &Progr
             let Some(subject) = assembly.subjects.get(position) else {
                 return found;
             };
-            found.extend(offences(assembly, subject, manner.unplaced).map(|offence| (position, offence)));
+            found.extend(
+                violations(assembly, subject, options).into_iter().map(|violation| (position, violation)),
+            );
             progress.advance();
         }
     };
@@ -173,47 +250,50 @@ pub(super) fn judge<'a>(assembly: &'a Assembly, manner: Manner, progress: &Progr
         joined.flatten().collect::<Vec<_>>()
     });
     found.sort_by(|(a, one), (b, other)| {
-        let key = |position: usize, offence: &Offence<'_>| {
-            (
-                offence.enforcement_action().to_owned(),
-                offence.violation.message.clone(),
-                position,
-                offence.violation.constraint.clone(),
-            )
-        };
-        key(*a, one).cmp(&key(*b, other))
+        let by_action = one.enforcement_action().cmp(other.enforcement_action());
+        let by_message = || one.message.cmp(&other.message);
+        by_action.then_with(by_message).then_with(|| a.cmp(b)).then_with(|| one.id().cmp(other.id()))
     });
-    found.into_iter().map(|(_, offence)| offence).collect()
+    found.into_iter().map(|(_, violation)| violation).collect()
 }
 
-fn offences<'a>(
+fn violations<'a>(
     assembly: &'a Assembly,
     subject: &'a Subject,
-    unplaced: Unplaced,
-) -> impl Iterator<Item = Offence<'a>> {
-    let judged = move |object: &Document, source| {
-        // What is parsed for this review goes with it: there may be many objects.
-        let mut review = review_of(object.detached(), &assembly.policies, unplaced);
-        review.source = Some(source);
-        let own = verdict(&review, &assembly.policies);
-        let native = assembly
-            .native
-            .violations(review.object.as_ref().unwrap_or(object), review.namespace_object.as_ref());
+    options: JudgeOptions<'_>,
+) -> Vec<PlacedViolation<'a>> {
+    let judged = |object: &Document, source| {
+        let review = review_of_subject(subject, object, source, &assembly.policies, options.unplaced);
+        let own = timed_verdict(&review, &assembly.policies, options.times);
+        if subject.resource.is_some() {
+            return own;
+        }
+        let native = assembly.native.violations(review.object().unwrap_or(object), review.namespace_object());
         if native.is_empty() {
             return own;
         }
         Verdict::new(own.violations().iter().cloned().chain(native).collect())
     };
     let own = judged(&subject.object, ReviewSource::Original);
-    let implied = subject.resultants.iter().map(move |resultant| {
+    let implied = subject.resultants.iter().map(|resultant| {
         let verdict = resultant.attribute(&judged(&resultant.object, ReviewSource::Generated));
         (verdict, resultant.enforcement_action)
     });
-    std::iter::once((own, None)).chain(implied).flat_map(move |(verdict, overridden)| {
-        let offence = move |violation: &Violation| {
+    let mut found = Vec::new();
+    for (verdict, overridden) in std::iter::once((own, None)).chain(implied) {
+        let violation = |violation: &Violation| {
             let constraint = assembly.constraints.get(&violation.constraint)?;
-            Some(Offence { subject, constraint, violation: violation.clone(), overridden })
+            let details = violation.details.as_ref().map(|details| details.to_string().into_boxed_str());
+            let (message, gravity) = (violation.message.as_str().into(), Gravity::of(&violation.actions));
+            // A binding that cannot be configured denies, whatever it does about violations.
+            let own = violation.actions.iter().min().filter(|_| violation.constraint.kind == native::KIND);
+            let overridden = overridden.or(own.copied());
+            Some(PlacedViolation { subject, constraint, message, details, gravity, overridden })
         };
-        verdict.violations().iter().filter_map(offence).collect::<Vec<_>>()
-    })
+        found.extend(verdict.violations().iter().filter_map(violation));
+    }
+    found
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,12 +17,12 @@ use serde_json::Value;
 use list::ResourceList;
 use result::FunctionResult;
 
-use super::assemble::{Problem, assemble};
+use super::assemble::{ManifestError, assemble};
 use super::input::{STANDARD_INPUT, StandardInput};
-use super::judge::{Manner, Unplaced, judge};
+use super::judge::{JudgeOptions, Unplaced, judge};
 use super::load::{Manifest, items, load};
 use super::progress::Progress;
-use crate::yaml::Placed;
+use go_compat::sigs_yaml::Placed;
 
 /// Validated: no result is an error.
 const VALID: u8 = 0;
@@ -60,7 +60,7 @@ pub fn function(
     let list = match list.and_then(|_| ResourceList::read(&text)) {
         Ok(list) => list,
         Err(reason) => {
-            let _ = writeln!(err, "webtroller fn: standard input is no ResourceList: {reason}");
+            let _ = writeln!(err, "webtroller fn: standard input is not a ResourceList: {reason}");
             return INVALID;
         }
     };
@@ -102,12 +102,18 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
     match assemble(&manifests, Compiler::default()) {
         Ok(assembly) => {
             let progress = Progress::new(assembly.subjects.len(), "objects");
-            let offences =
-                judge(&assembly, Manner { unplaced: Unplaced::Anywhere, in_turn: false }, &progress);
+            let violations = judge(
+                &assembly,
+                JudgeOptions { unplaced: Unplaced::Anywhere, in_turn: false, times: None },
+                &progress,
+            );
             let own = assembly.subjects.get(policies..).unwrap_or_default();
             let of_package = |subject| own.iter().any(|item| std::ptr::eq(item, subject));
             problems.extend(
-                offences.iter().filter(|offence| of_package(offence.subject)).map(FunctionResult::violation),
+                violations
+                    .iter()
+                    .filter(|violation| of_package(violation.subject))
+                    .map(FunctionResult::violation),
             );
         }
         Err(found) => {
@@ -130,7 +136,7 @@ fn is_policy(manifest: &Manifest) -> bool {
 }
 
 /// The item of the package that a problem is about.
-fn item_of<'a>(problem: &Problem, package: &'a [Manifest]) -> Option<&'a Value> {
+fn item_of<'a>(problem: &ManifestError, package: &'a [Manifest]) -> Option<&'a Value> {
     let place = problem.place.as_ref()?;
     let found = package.iter().find(|manifest| manifest.path == place.file && manifest.line == place.line)?;
     Some(&found.object)

@@ -3,6 +3,7 @@
 //! What is wrong outright is refused by every other command; these are policies that are accepted, and probably do
 //! something else than their author thinks, or cost more than they have to.
 
+mod fix;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -12,9 +13,11 @@ use clap::ValueEnum;
 use constraint_framework::policyset::Compiler;
 use serde_json::{Value, json};
 
-use super::assemble::{Place, Problem, assemble};
+use super::assemble::{ManifestError, Place, assemble};
 use super::color::{Color, Stream, paint};
+use super::expand::is_policy;
 use super::input::{InputArgs, StandardInput, gather};
+use super::load::Manifest;
 use super::sarif::{Log, Note};
 use super::snippet::caret;
 
@@ -22,6 +25,9 @@ const EXAMPLES: &str = "\
 Examples:
   # What would a reviewer say about these policies?
   webtroller lint policies/
+
+  # Rewrite policies in Rego before 1.0, in their files
+  webtroller lint policies/ --fix
 
   # For a code scanning service
   webtroller lint policies/ -o sarif > lint.sarif";
@@ -35,6 +41,10 @@ pub struct LintArgs {
     /// What to read: templates and constraints.
     #[command(flatten)]
     pub input: InputArgs,
+    /// Rewrite policies in Rego before 1.0, in the files they stand in; what cannot be rewritten with certainty stays as it
+    /// is, and is named.
+    #[arg(long)]
+    pub fix: bool,
     /// How to print what was found.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
@@ -62,40 +72,69 @@ struct Lint {
 
 /// Runs the command and gives the exit code.
 pub fn lint(args: &LintArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let lints = match run(args, standard, err) {
-        Ok(lints) => lints,
-        Err(problems) => {
-            for problem in &problems {
-                let _ = write!(err, "webtroller lint: {problem}\n{}", caret(problem));
-            }
-            return 1;
-        }
+    let (lints, problems) = match run(args, standard, err) {
+        Ok(lints) => (lints, Vec::new()),
+        Err(problems) => (Vec::new(), problems),
     };
+    for problem in &problems {
+        let _ = write!(err, "webtroller lint: {problem}\n{}", caret(problem));
+    }
     let text = match args.output {
         Format::Text => lints.iter().map(line).collect(),
+        // An empty list would say that all is well.
+        Format::Json if !problems.is_empty() => String::new(),
         Format::Json => format!("{:#}\n", Value::from(lints.iter().map(to_json).collect::<Vec<_>>())),
-        Format::Sarif => to_sarif(&lints),
+        Format::Sarif => to_sarif(&lints, &problems),
     };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let _ = writeln!(err, "webtroller lint: cannot write: {error}");
             1
         }
-        _ => u8::from(!lints.is_empty()),
+        _ => u8::from(!lints.is_empty() || !problems.is_empty()),
     }
 }
 
-fn run(args: &LintArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<Vec<Lint>, Vec<Problem>> {
-    let gathered = gather(&args.input, standard).map_err(|errors| {
-        errors.iter().map(|error| Problem { place: None, message: error.to_string() }).collect::<Vec<_>>()
+fn run(
+    args: &LintArgs,
+    standard: StandardInput<'_>,
+    err: &mut dyn Write,
+) -> Result<Vec<Lint>, Vec<ManifestError>> {
+    let mut gathered = gather(&args.input, standard).map_err(|errors| {
+        errors
+            .iter()
+            .map(|error| ManifestError { place: None, message: error.to_string() })
+            .collect::<Vec<_>>()
     })?;
     gathered.warn("lint", err);
+    // A folder of policies holds other files, too: samples, a kustomization.
+    gathered.manifests.retain(|manifest| is_policy(&manifest.object));
+    if gathered.manifests.is_empty() {
+        let message = "there is no template and no constraint among the inputs".to_owned();
+        return Err(vec![ManifestError { place: None, message }]);
+    }
     // What cannot be used is an error here as everywhere.
     assemble(&gathered.manifests, Compiler::default())?;
+    if args.fix {
+        fix(&mut gathered.manifests, err)?;
+    }
     let mut lints: Vec<_> = gathered.manifests.iter().flat_map(rules::of).collect();
     lints.sort();
     lints.dedup();
     Ok(lints)
+}
+
+/// Rewrites what can be, and says what became of each template.
+fn fix(manifests: &mut Vec<Manifest>, err: &mut dyn Write) -> Result<(), Vec<ManifestError>> {
+    let fixes = fix::apply(manifests);
+    let fixed = fixes.fixed.iter().map(|place| format!("{place}: rewritten in Rego v1"));
+    let refused = fixes.refused.iter().map(|(place, reason)| format!("{place}: not rewritten: {reason}"));
+    for line in fixed.chain(refused) {
+        // Ignore write errors: stderr is closed.
+        let _ = writeln!(err, "webtroller lint: {line}");
+    }
+    let problem = |message: String| ManifestError { place: None, message };
+    if fixes.errors.is_empty() { Ok(()) } else { Err(fixes.errors.into_iter().map(problem).collect()) }
 }
 
 fn line(lint: &Lint) -> String {
@@ -111,7 +150,7 @@ fn to_json(lint: &Lint) -> Value {
     })
 }
 
-fn to_sarif(lints: &[Lint]) -> String {
+fn to_sarif(lints: &[Lint], problems: &[ManifestError]) -> String {
     let note = |lint: &Lint| Note {
         rule: lint.rule.to_owned(),
         level: "warning",
@@ -123,7 +162,14 @@ fn to_sarif(lints: &[Lint]) -> String {
     let rules: BTreeMap<_, _> =
         rules::RULES.iter().map(|(rule, text)| ((*rule).to_owned(), (*text).to_owned())).collect();
     let results = lints.iter().map(note).collect();
-    Log { tool: "webtroller lint", rules, results, failures: Vec::new() }.render()
+    Log {
+        tool: "webtroller lint",
+        rules,
+        results,
+        failures: problems.iter().map(Note::from).collect(),
+        ..Log::default()
+    }
+    .render()
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use walkdir::WalkDir;
 
+use super::resource::is_asset;
 use super::snippet::hint;
-use crate::yaml::{self, DuplicateKey, Placed, YamlError};
+use go_compat::sigs_yaml::{self, DuplicateKey, Placed, YamlError};
 
 /// One object and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,7 +185,7 @@ pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manife
     file.read_to_end(&mut bytes).map_err(refused)?;
     let text =
         decoded(bytes).map_err(|reason| refused(io::Error::new(io::ErrorKind::InvalidData, reason)))?;
-    let documents = yaml::documents(&text).map_err(|source| LoadError::Syntax {
+    let documents = sigs_yaml::documents(&text).map_err(|source| LoadError::Syntax {
         path: path.to_owned(),
         source,
         hint: hint(&text, path),
@@ -216,9 +217,16 @@ fn decoded(bytes: Vec<u8>) -> Result<String, String> {
 /// The items of a list stand for themselves, and so do those of a list in a list.
 ///
 /// A list is what `kubectl` takes for one: a `List`, or an object of a kind such as `PodList` with `items`. The items of
-/// a typed list may leave out what its kind says: those of a `PodList` of `v1` are Pods of `v1`.
+/// a typed list may leave out what its kind says: those of a `PodList` of `v1` are Pods of `v1`. An array is no list, unless it is
+/// one of assets, as some tools export them.
 pub(super) fn items(document: Placed) -> Vec<(u64, Value)> {
     let Placed { line, mut value, item_lines, .. } = document;
+    if let Value::Array(assets) = &mut value
+        && assets.iter().any(is_asset)
+    {
+        let lines = item_lines.into_iter().chain(std::iter::repeat(line));
+        return lines.zip(std::mem::take(assets)).collect();
+    }
     let Some(item_kind) = item_kind(&value) else {
         return vec![(line, value)];
     };

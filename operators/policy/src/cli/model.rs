@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use pod_status::sim::{Law, Simulation, svg, table, unavailability};
+use pod_status::sim::{Exposure, Law, Simulation, svg, table};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,6 +40,12 @@ pub struct ModelArgs {
     /// Share of failures that take all pods down at once.
     #[arg(long, default_value_t = 0.05)]
     pub down_together: f64,
+    /// Pods that must be up.
+    #[arg(long, default_value_t = 1)]
+    pub needed: u32,
+    /// Requests that a client sends, or repeats, while one pod is behind.
+    #[arg(long, default_value_t = 3)]
+    pub requests: i32,
     /// Output format.
     #[arg(long, short, value_enum, default_value_t = ModelOutput::Table)]
     pub output: ModelOutput,
@@ -50,7 +56,7 @@ pub struct ModelArgs {
 pub enum ModelOutput {
     /// Lines for people.
     Table,
-    /// A plot of the share of changes that are enforced within a time.
+    /// Plots of the share of changes that are enforced within a time, and of the availability.
     Svg,
 }
 
@@ -69,20 +75,13 @@ pub fn model(args: &ModelArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
         simulation.common(args.common).samples(50_000).run()
     };
     let predictions: Vec<_> = args.pods.iter().map(predict).collect();
+    let exposure = Exposure::default().down(args.down, args.down_together);
+    let exposure = exposure.needed(args.needed).requests(args.requests);
     let text = match args.output {
-        ModelOutput::Svg => svg(&predictions),
-        ModelOutput::Table => format!("{}\n{}", table(&predictions), availability(args)),
+        ModelOutput::Svg => svg(&predictions, &exposure),
+        ModelOutput::Table => table(&predictions, &exposure),
     };
     u8::from(out.write_all(text.as_bytes()).is_err())
-}
-
-fn availability(args: &ModelArgs) -> String {
-    let line = |pods: &u32| {
-        let none = unavailability(args.down, args.down_together, *pods, 1);
-        format!("{pods:4}   {none:.1e}\n")
-    };
-    let lines: String = args.pods.iter().map(line).collect();
-    format!("pods   probability that none is up\n{lines}")
 }
 
 fn law(args: &ModelArgs) -> Result<Law, String> {
@@ -134,7 +133,10 @@ mod tests {
         assert_eq!(code, 0);
         let rows: Vec<&str> = out.lines().collect();
         assert!(rows[2].trim_start().starts_with("3   0.9"), "{out}");
-        assert!(out.contains("   1   1.0e-2\n   3   5.0e-4\n"), "{out}");
+        let numbers = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(numbers(rows[6]), ["3", "5.0e-4", "1.0e-6", "0.33", "0.70"], "{out}");
+        let (_, out, _) = run(&["--pods", "3", "--needed", "2", "--down-together", "0", "--requests", "1"]);
+        assert_eq!(numbers(out.lines().last().unwrap()), ["3", "3.0e-4", "3.0e-4", "0.33", "0.33"], "{out}");
         let (_, svg, _) = run(&["--pods", "3", "--delay", "0.98*exp:0.3+0.02*uniform:5,30", "-o", "svg"]);
         assert!(svg.starts_with("<svg"));
     }

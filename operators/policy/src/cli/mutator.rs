@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use path::{Node, Path, parse};
 
-const GROUP: &str = "mutations.gatekeeper.sh";
+/// The group of mutators.
+pub(super) const GROUP: &str = "mutations.gatekeeper.sh";
 /// The kinds, and the versions in which the API server serves them.
 const KINDS: [(&str, &[&str]); 4] = [
     ("Assign", &["v1", "v1beta1", "v1alpha1"]),

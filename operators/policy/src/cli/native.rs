@@ -2,24 +2,31 @@
 //!
 //! Each object is judged as if it were created. What a cluster knows and files do not is guessed: the plural of a kind
 //! (CRDs among the inputs say it), and that an object without a namespace may be of either scope.
-//! MutatingAdmissionPolicies are not applied.
+//! MutatingAdmissionPolicies are checked, and not applied.
 
+mod literal;
 mod matching;
+mod mutating;
+mod params;
+mod shape;
 
 use std::sync::Arc;
 
-use constraint_framework::api::{Constraint, ConstraintRef};
-use constraint_framework::driver::{Budget, Case, Driver, Program, ValidatingPolicyDriver};
+use constraint_framework::api::{Constraint, ConstraintRef, FieldError};
+use constraint_framework::driver::{Case, Driver, Program, ValidatingPolicyDriver};
 use constraint_framework::inventory::Inventory;
 use constraint_framework::review::{Action, Document, Json, Review, Violation};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::{Map, Value};
 
 use super::admission::admission_review;
-use super::assemble::{LoadedConstraint, Problem, Topic, Warning};
+use super::assemble::{LoadedConstraint, ManifestError, Topic, Warning};
 use super::load::Manifest;
+use super::snippet::field_problems;
+use crate::budget::unhurried;
 
 use matching::{MatchResources, Plurals};
+use params::Params;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 /// The kind under which violations name a binding.
@@ -40,17 +47,8 @@ struct BoundPolicy {
     matching: [MatchResources; 2],
     params: Params,
     actions: Vec<Action>,
-}
-
-/// What `params` stands for.
-#[derive(Debug)]
-enum Params {
-    /// The policy has none.
-    None,
-    /// These objects, each judged with on its own.
-    Objects(Vec<Document>),
-    /// There is none: a violation, or nothing to judge.
-    Missing { denies: bool },
+    /// `failurePolicy: Ignore`.
+    ignores_failures: bool,
 }
 
 /// What came of reading policies.
@@ -58,7 +56,7 @@ enum Params {
 pub(super) struct ReadPolicies {
     pub(super) policies: NativePolicies,
     pub(super) constraints: Vec<LoadedConstraint>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<ManifestError>,
     pub(super) warnings: Vec<Warning>,
 }
 
@@ -78,38 +76,61 @@ impl ReadPolicies {
     /// Reads the policies, bindings and parameters among manifests.
     pub(super) fn of(manifests: &[&Manifest]) -> Self {
         let mut read = Self::default();
-        let natives = || manifests.iter().copied().filter(|manifest| is_native(&manifest.object));
-        let of_kind =
-            |kind: &'static str| natives().filter(move |manifest| text(&manifest.object, "/kind") == kind);
         read.policies.plurals = Plurals::of(manifests.iter().map(|manifest| &manifest.object));
-        for policy in of_kind("MutatingAdmissionPolicy") {
-            let text = "MutatingAdmissionPolicies are not applied: this one has no effect";
-            read.warnings.push(Warning::new(Topic::Mutator, policy, text));
-        }
-        for policy in of_kind(KIND) {
+        read.check_mutating(manifests);
+        for policy in of_kind(manifests, KIND) {
+            let mistakes = shape::of_policy(&policy.object, &["validations", "auditAnnotations"]);
             let name = text(&policy.object, "/metadata/name");
-            let bindings = of_kind("ValidatingAdmissionPolicyBinding");
-            let own = bindings.filter(|binding| text(&binding.object, "/spec/policyName") == name);
-            let own: Vec<_> = own.collect();
+            let mut own = of_kind(manifests, "ValidatingAdmissionPolicyBinding");
+            own.retain(|binding| text(&binding.object, "/spec/policyName") == name);
             if own.is_empty() {
                 let text = "no ValidatingAdmissionPolicyBinding among the inputs binds this policy: it judges nothing";
                 read.warnings.push(Warning::new(Topic::Template, policy, text));
             }
+            if !mistakes.is_empty() {
+                read.problems.extend(field_problems(&mistakes, policy));
+                continue;
+            }
+            let is_sound = |binding: &&&Manifest| of_binding(binding).is_empty();
             match program(&policy.object) {
-                Ok(program) => own.iter().for_each(|binding| read.bind(policy, binding, &program, manifests)),
-                Err(message) => read.problems.push(Problem::at(policy, message)),
+                Ok(program) => {
+                    own.iter()
+                        .filter(is_sound)
+                        .for_each(|binding| read.bind(policy, binding, &program, manifests));
+                }
+                Err(message) => read.problems.push(ManifestError::at(policy, message)),
             }
         }
-        for binding in of_kind("ValidatingAdmissionPolicyBinding") {
+        for binding in of_kind(manifests, "ValidatingAdmissionPolicyBinding") {
+            read.problems.extend(field_problems(&of_binding(binding), binding));
             let wanted = text(&binding.object, "/spec/policyName");
-            if !of_kind(KIND).any(|policy| text(&policy.object, "/metadata/name") == wanted) {
+            let is_wanted = |policy: &&Manifest| text(&policy.object, "/metadata/name") == wanted;
+            if !wanted.is_empty() && !of_kind(manifests, KIND).iter().any(is_wanted) {
                 let message = format!(
                     "/spec/policyName: there is no ValidatingAdmissionPolicy {wanted:?} among the inputs"
                 );
-                read.problems.push(Problem::at(binding, message));
+                read.problems.push(ManifestError::at(binding, message));
             }
         }
         read
+    }
+
+    /// Checks MutatingAdmissionPolicies and their bindings, which have no effect.
+    fn check_mutating(&mut self, manifests: &[&Manifest]) {
+        for policy in of_kind(manifests, "MutatingAdmissionPolicy") {
+            let mistakes = shape::of_policy(&policy.object, &["mutations", "reinvocationPolicy"]);
+            let errors = mutating::check(&policy.object);
+            if errors.is_empty() && mistakes.is_empty() {
+                let text =
+                    "this MutatingAdmissionPolicy has no effect: they are checked here, and not applied";
+                self.warnings.push(Warning::new(Topic::Mutator, policy, text));
+            }
+            self.problems.extend(field_problems(&mistakes, policy));
+            self.problems.extend(errors.into_iter().map(|error| ManifestError::at(policy, error)));
+        }
+        for binding in of_kind(manifests, "MutatingAdmissionPolicyBinding") {
+            self.problems.extend(field_problems(&shape::of_binding(&binding.object, &[]), binding));
+        }
     }
 
     fn bind(&mut self, policy: &Manifest, binding: &Manifest, program: &Arc<dyn Program>, all: &[&Manifest]) {
@@ -126,12 +147,24 @@ impl ReadPolicies {
                     manifest: shown(&binding.object),
                     constraint,
                     description,
+                    severity: None,
                 });
                 self.policies.bound.push(bound);
             }
-            Err(message) => self.problems.push(Problem::at(binding, message)),
+            Err(message) => self.problems.push(ManifestError::at(binding, message)),
         }
     }
+}
+
+fn of_kind<'a>(manifests: &[&'a Manifest], kind: &str) -> Vec<&'a Manifest> {
+    let is_one =
+        |manifest: &&&Manifest| is_native(&manifest.object) && text(&manifest.object, "/kind") == kind;
+    manifests.iter().filter(is_one).copied().collect()
+}
+
+/// What is wrong with the fields of a ValidatingAdmissionPolicyBinding.
+fn of_binding(binding: &Manifest) -> Vec<FieldError> {
+    shape::of_binding(&binding.object, &["validationActions"])
 }
 
 /// The binding as output shows it: with the action where constraints have theirs.
@@ -186,6 +219,7 @@ impl BoundPolicy {
             ],
             params: Params::of(policy, binding, all)?,
             actions: actions(binding)?,
+            ignores_failures: text(policy, "/spec/failurePolicy") == "Ignore",
         })
     }
 
@@ -195,14 +229,15 @@ impl BoundPolicy {
         }
         match &self.params {
             Params::None => self.judge(review, &Value::Null),
-            Params::Objects(objects) => {
-                objects.iter().flat_map(|params| self.judge(review, params.json())).collect()
-            }
-            Params::Missing { denies: false } => Vec::new(),
-            Params::Missing { denies: true } => {
-                let text = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
-                vec![self.violation(text.to_owned())]
-            }
+            Params::Reference(reference) => match reference.objects(review) {
+                Ok(objects) => objects.iter().flat_map(|params| self.judge(review, params.json())).collect(),
+                Err(_) if self.ignores_failures => Vec::new(),
+                // Whatever the binding does about violations.
+                Err(reason) => {
+                    let message = format!("failed to configure binding: {reason}");
+                    vec![Violation { actions: vec![Action::Deny], ..self.violation(message) }]
+                }
+            },
         }
     }
 
@@ -213,7 +248,7 @@ impl BoundPolicy {
         };
         let inventory = Inventory::default();
         let case = Case { review, parameters: &parameters, inventory: &inventory };
-        match self.program.evaluate(&case, &Budget::default()) {
+        match self.program.evaluate(&case, &unhurried()) {
             Ok(findings) => findings.into_iter().map(|finding| self.violation(finding.message)).collect(),
             Err(error) => vec![self.violation(error.to_string())],
         }
@@ -221,34 +256,6 @@ impl BoundPolicy {
 
     fn violation(&self, message: String) -> Violation {
         Violation { constraint: self.binding.clone(), message, details: None, actions: self.actions.clone() }
-    }
-}
-
-impl Params {
-    fn of(policy: &Value, binding: &Value, all: &[&Manifest]) -> Result<Self, String> {
-        let (Some(kind), Some(reference)) =
-            (policy.pointer("/spec/paramKind"), binding.pointer("/spec/paramRef"))
-        else {
-            return Ok(Self::None);
-        };
-        let of_kind = all.iter().map(|manifest| &manifest.object).filter(|object| {
-            text(object, "/kind") == text(kind, "/kind")
-                && text(object, "/apiVersion") == text(kind, "/apiVersion")
-        });
-        let (name, namespace) = (text(reference, "/name"), text(reference, "/namespace"));
-        let placed =
-            of_kind.filter(|object| namespace.is_empty() || text(object, "/metadata/namespace") == namespace);
-        let selector = reference.get("selector").map(matching::selector).transpose()?;
-        let mut found = Vec::new();
-        for object in placed {
-            let document = Document::from_value(object).map_err(|error| error.to_string())?;
-            let selected = selector.as_ref().is_none_or(|selector| selector.matches(&document));
-            if selected && (name.is_empty() || document.name() == name) {
-                found.push(document);
-            }
-        }
-        let denies = text(reference, "/parameterNotFoundAction") != "Allow";
-        Ok(if found.is_empty() { Self::Missing { denies } } else { Self::Objects(found) })
     }
 }
 
@@ -261,9 +268,8 @@ impl NativePolicies {
         let request = admission_review(object.json());
         let request = request.get("request").map(Value::to_string).unwrap_or_default();
         match AdmissionTarget.request(&request) {
-            Ok(mut review) if review.object.is_some() => {
-                review.namespace_object = namespace.cloned();
-                self.violations_of(&review)
+            Ok(review) if review.object().is_some() => {
+                self.violations_of(&review.into_builder().namespace_object(namespace.cloned()).build())
             }
             // A policy must not pass because its object cannot be read.
             outcome => {
@@ -289,8 +295,14 @@ fn actions(binding: &Value) -> Result<Vec<Action>, String> {
         _ => Err(format!("/spec/validationActions: must hold Deny, Warn or Audit, not {word}")),
     };
     let mut actions = words.into_iter().flatten().map(action).collect::<Result<Vec<_>, _>>()?;
+    let count = actions.len();
     actions.sort();
     actions.dedup();
+    if actions.len() < count || actions.contains(&Action::Deny) && actions.contains(&Action::Warn) {
+        return Err(
+            "/spec/validationActions: must hold no action twice, and not both Deny and Warn".to_owned()
+        );
+    }
     if actions.is_empty() {
         return Err("/spec/validationActions: must hold at least one of Deny, Warn and Audit".to_owned());
     }

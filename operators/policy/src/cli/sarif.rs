@@ -1,21 +1,28 @@
 //! SARIF 2.1.0, which code scanning services read: the document, for whoever has something to say about files.
 
+mod range;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
+
+use super::assemble::ManifestError;
+use range::Files;
 
 /// Everything one run of a command has to say.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// The command, such as `webtroller test`.
     pub(crate) tool: &'static str,
-    /// What the rules are about, by identifier; empty where nothing is said.
+    /// What the rules are about, by identifier; empty where the identifier says it all.
     pub(crate) rules: BTreeMap<String, String>,
     /// What was found.
     pub(crate) results: Vec<Note>,
     /// What kept the command from doing its work.
     pub(crate) failures: Vec<Note>,
+    /// What else is said about the run, for whom that concerns.
+    pub(crate) properties: Option<Value>,
 }
 
 /// One thing to say, about one place.
@@ -34,6 +41,21 @@ pub(crate) struct Note {
     pub(crate) about: String,
 }
 
+impl From<&ManifestError> for Note {
+    /// A failure.
+    fn from(problem: &ManifestError) -> Self {
+        let place = problem.place.as_ref();
+        Self {
+            rule: String::new(),
+            level: "error",
+            message: problem.message.clone(),
+            place: place.map(|place| (place.file.display().to_string(), place.line)),
+            column: place.map_or(0, |place| place.column),
+            about: String::new(),
+        }
+    }
+}
+
 impl Log {
     /// The document, with a newline at its end.
     pub(crate) fn render(&self) -> String {
@@ -41,51 +63,53 @@ impl Log {
         let driver = json!({
             "name": self.tool, "version": env!("CARGO_PKG_VERSION"), "rules": rules,
         });
-        let failures: Vec<Value> = self.failures.iter().map(notification).collect();
+        let mut files = Files::default();
+        let failures: Vec<Value> = self.failures.iter().map(|note| notification(note, &mut files)).collect();
+        let results: Vec<Value> = self.results.iter().map(|note| result(note, &mut files)).collect();
+        let mut run = json!({
+            "tool": {"driver": driver},
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{
+                "executionSuccessful": self.failures.is_empty(), "toolExecutionNotifications": failures,
+            }],
+            "results": results,
+        });
+        if let (Some(properties), Some(fields)) = (&self.properties, run.as_object_mut()) {
+            fields.insert("properties".to_owned(), properties.clone());
+        }
         let sarif = json!({
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
-            "runs": [{
-                "tool": {"driver": driver},
-                "columnKind": "unicodeCodePoints",
-                "invocations": [{
-                    "executionSuccessful": self.failures.is_empty(), "toolExecutionNotifications": failures,
-                }],
-                "results": self.results.iter().map(result).collect::<Vec<_>>(),
-            }],
+            "runs": [run],
         });
         format!("{sarif:#}\n")
     }
 }
 
+/// The description of a rule. Viewers show nothing else of it, so that one without a text has its name in words.
 fn rule(id: &str, text: &str) -> Value {
-    match text {
-        "" => json!({ "id": id }),
-        text => {
-            let first = text.split_once(". ").map_or(text, |(first, _)| first);
-            json!({"id": id, "shortDescription": {"text": first}, "fullDescription": {"text": text}})
-        }
-    }
+    let words = id.replace(['-', '_'], " ");
+    let text = if text.is_empty() { words.as_str() } else { text };
+    let first = text.split_once(". ").map_or(text, |(first, _)| first);
+    json!({"id": id, "shortDescription": {"text": first}, "fullDescription": {"text": text}})
 }
 
-fn result(note: &Note) -> Value {
+fn result(note: &Note, files: &mut Files) -> Value {
     json!({
-        "ruleId": note.rule, "level": note.level, "message": {"text": note.message}, "locations": locations(note),
+        "ruleId": note.rule, "level": note.level, "message": {"text": note.message},
+        "locations": locations(note, files),
     })
 }
 
-fn notification(note: &Note) -> Value {
-    json!({"level": note.level, "message": {"text": note.message}, "locations": locations(note)})
+fn notification(note: &Note, files: &mut Files) -> Value {
+    json!({"level": note.level, "message": {"text": note.message}, "locations": locations(note, files)})
 }
 
-fn locations(note: &Note) -> Vec<Value> {
+fn locations(note: &Note, files: &mut Files) -> Vec<Value> {
     let Some((file, line)) = &note.place else {
         return Vec::new();
     };
-    let mut region = json!({"startLine": line.max(&1)});
-    if let Some(fields) = region.as_object_mut().filter(|_| note.column > 0) {
-        fields.insert("startColumn".to_owned(), note.column.into());
-    }
+    let region = files.region(file, *line, note.column);
     let mut location =
         json!({"physicalLocation": {"artifactLocation": {"uri": uri(file)}, "region": region}});
     if let Some(fields) = location.as_object_mut().filter(|_| !note.about.is_empty()) {

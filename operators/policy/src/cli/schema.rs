@@ -61,6 +61,10 @@ pub enum ContractCommand {
 
 /// What to check against a contract.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Do these CRDs keep the versions of a contract that their labels claim?
+  webtroller schema contract check contract.yaml crds/web.yaml crds/db.yaml")]
 pub struct ContractCheckArgs {
     /// The contract, as YAML or JSON.
     pub contract: PathBuf,
@@ -110,6 +114,13 @@ pub enum Format {
 
 /// What to check.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # What would an API server say, and what would users regret?
+  webtroller schema check crds/web.yaml
+
+  # Only what would be refused, of all CRDs of a chart
+  helm template my-chart | webtroller schema check --errors-only -")]
 pub struct CheckArgs {
     /// CRDs and bare JSON schemas, as YAML or JSON; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -127,6 +138,10 @@ pub struct CheckArgs {
 
 /// What to merge.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # One schema out of a root and a fragment that another team owns
+  webtroller schema merge root.yaml /spec/match=match.yaml")]
 pub struct MergeArgs {
     /// Fragments, as `/spec/match=FILE`; without a path the fragment is mounted at the root. `-` is standard input.
     #[arg(required = true, value_name = "[PATH=]FILE")]
@@ -162,6 +177,10 @@ pub enum Shared {
 
 /// What to compare.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Do stored objects and clients survive a change?
+  webtroller schema diff old.yaml new.yaml")]
 pub struct DiffArgs {
     /// The CRD or schema that is in force.
     pub old: PathBuf,
@@ -234,13 +253,7 @@ fn print(report: &Report, format: Format, out: &mut dyn Write) -> Result<u8, Sou
 
 /// Says which input has no part in the report.
 fn mention(report: &Report, err: &mut dyn Write) -> std::io::Result<()> {
-    for error in &report.unread {
-        writeln!(err, "webtroller schema: {error}")?;
-    }
-    for skipped in &report.skipped {
-        writeln!(err, "webtroller schema: skipped: {skipped}")?;
-    }
-    Ok(())
+    report.absent().iter().try_for_each(|line| writeln!(err, "webtroller schema: {line}"))
 }
 
 fn write_schema(schema: &serde_json::Value, out: &mut dyn Write) -> Result<(), SourceError> {

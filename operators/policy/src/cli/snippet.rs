@@ -6,27 +6,116 @@
 //!       |                              ^
 //! ```
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use constraint_framework::api::{ConstraintTemplate, RegoSource};
+use constraint_framework::api::{ConstraintTemplate, FieldError, RegoSource};
 use constraint_framework::driver::CompileError;
+use constraint_framework::policyset::Explanation;
+use go_compat::yaml::{self, Kind, Node, Options, Version};
 use serde_json::Value;
 
-use super::assemble::{Place, Problem};
+use super::assemble::{ManifestError, Place};
 use super::color::{Color, Stream, paint};
 use super::load::Manifest;
 
+/// The problems that the errors of a template's code are, one for each cause.
+///
+/// `x := inpt.a` makes `x` unsafe because of `inpt`, and with it every later use of `x`: only `inpt` is named.
+pub(super) fn problems(errors: &[CompileError], manifest: &Manifest) -> Vec<ManifestError> {
+    let unsafe_var = |error: &CompileError| {
+        let (name, _) = error.message.strip_prefix("var ")?.split_once(" is unsafe")?;
+        Some(name.to_owned())
+    };
+    let names: BTreeSet<String> = errors.iter().filter_map(unsafe_var).collect();
+    let follows = |error: &CompileError| {
+        let name = unsafe_var(error)?;
+        let line = line_of(error, manifest)?;
+        let value = line.trim_start().strip_prefix(&format!("{name} :="))?;
+        let mut words = value.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        words.any(|word| word != name && names.contains(word)).then_some(name)
+    };
+    let following: BTreeSet<String> = errors.iter().filter_map(follows).collect();
+    let is_cause = |error: &&CompileError| unsafe_var(error).is_none_or(|name| !following.contains(&name));
+    let causes: Vec<_> = errors.iter().filter(is_cause).map(|error| problem(error, manifest)).collect();
+    // Two that follow from each other have no other cause.
+    if causes.is_empty() { errors.iter().map(|error| problem(error, manifest)).collect() } else { causes }
+}
+
+/// The problems that errors about fields are, each at the line of its field, or of what would hold it.
+pub(super) fn field_problems<'a>(
+    errors: impl IntoIterator<Item = &'a FieldError>,
+    manifest: &Manifest,
+) -> Vec<ManifestError> {
+    let file = std::fs::read_to_string(&manifest.path).unwrap_or_default();
+    let options = Options { version: Version::V2, max_depth: 100 };
+    let documents = yaml::documents(&file, &options).unwrap_or_default();
+    let object = documents.iter().find_map(|document| object_at(document, manifest.line));
+    let problem = |error: &FieldError| {
+        let line = object.map_or(manifest.line, |object| field_line(object, &error.pointer));
+        let place = Place { file: manifest.path.clone(), line, column: 0 };
+        ManifestError { place: Some(place), message: error.to_string() }
+    };
+    errors.into_iter().map(problem).collect()
+}
+
+/// The mapping that begins in a line: a document, or an item of a list in it.
+fn object_at(node: &Node, line: u64) -> Option<&Node> {
+    match &node.bare().kind {
+        Kind::Mapping(_) if node.line == line => Some(node),
+        Kind::Mapping(pairs) => {
+            let items = pairs.iter().filter(|(key, _)| is_key(key, "items"));
+            items.filter_map(|(_, value)| object_at(value, line)).next()
+        }
+        Kind::Sequence(items) => items.iter().find_map(|item| object_at(item, line)),
+        _ => None,
+    }
+}
+
+/// The line of the last field of a pointer that is there.
+fn field_line(object: &Node, pointer: &str) -> u64 {
+    let (mut node, mut line) = (object, object.line);
+    for part in pointer.split('/').skip(1) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        let found = match &node.bare().kind {
+            Kind::Mapping(pairs) => {
+                pairs.iter().rfind(|(key, _)| is_key(key, &part)).map(|(key, value)| (value, key.line))
+            }
+            Kind::Sequence(items) => part
+                .parse()
+                .ok()
+                .and_then(|position: usize| items.get(position))
+                .map(|item| (item, item.line)),
+            _ => None,
+        };
+        let Some(found) = found else { return line };
+        (node, line) = found;
+    }
+    line
+}
+
+fn is_key(key: &Node, name: &str) -> bool {
+    matches!(&key.bare().kind, Kind::Scalar(scalar) if scalar.text == name)
+}
+
+/// The line of the code that an error is about.
+fn line_of(error: &CompileError, manifest: &Manifest) -> Option<String> {
+    let mut parts = error.location.rsplitn(3, ':');
+    let line = parts.nth(1)?.parse().ok()?;
+    nth(&source(parts.next()?, &manifest.object)?, line).map(str::to_owned)
+}
+
 /// The problem that an error of a template's code is, at its place in the file where that can be found.
-pub(super) fn problem(error: &CompileError, manifest: &Manifest) -> Problem {
+fn problem(error: &CompileError, manifest: &Manifest) -> ManifestError {
     match place_of(&error.location, manifest) {
-        Some(place) => Problem { place: Some(place), message: error.message.clone() },
-        None => Problem::at(manifest, error.to_string()),
+        Some(place) => ManifestError { place: Some(place), message: error.message.clone() },
+        None => ManifestError::at(manifest, error.to_string()),
     }
 }
 
 /// The line of a problem with a caret below its column; empty where the file cannot be read again.
-pub(super) fn caret(problem: &Problem) -> String {
+pub(super) fn caret(problem: &ManifestError) -> String {
     let Some(place) = problem.place.as_ref().filter(|place| place.column > 0) else {
         return String::new();
     };
@@ -53,6 +142,22 @@ pub(super) fn place_of(location: &str, manifest: &Manifest) -> Option<Place> {
     let file = std::fs::read_to_string(&manifest.path).ok()?;
     let (line, column) = find(&file, manifest.line, &source, line, column)?;
     Some(Place { file: manifest.path.clone(), line, column })
+}
+
+/// As [`place_of`], as text: a place in the code stays what it is where the file does not have it. Of a validation in CEL it is
+/// the place of its expression.
+pub(super) fn in_file(place: &str, manifest: &Manifest) -> String {
+    let found = place_of(place, manifest);
+    let found = found.or_else(|| place_of(&format!("{place}/expression:1:1"), manifest));
+    found.map_or_else(|| place.to_owned(), |found| found.to_string())
+}
+
+/// Puts places in the file of the template for those in its code.
+pub(super) fn locate(explanation: &mut Explanation, manifest: &Manifest) {
+    for body in &mut explanation.bodies {
+        body.place = in_file(&body.place, manifest);
+        body.steps.iter_mut().for_each(|step| step.place = in_file(&step.place, manifest));
+    }
 }
 
 /// The text of a module or an expression: `template`, `libs[0]`, `source/validations/0/expression`.
@@ -137,11 +242,36 @@ mod tests {
     }
 
     #[test]
+    fn fields_have_their_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        let text = "a: 1\n---\nkind: List\nitems:\n- kind: A\n- kind: B\n  spec:\n    match:\n      kinds:\n      - a\n      - {b/c: 1,\n         d: 2}\n";
+        std::fs::write(&path, text).unwrap();
+        let manifest = Manifest { path, line: 6, object: Value::Null, duplicate: None };
+        let line = |pointer: &str| {
+            let errors = [FieldError::new(pointer, "wrong")];
+            field_problems(&errors, &manifest)[0].place.as_ref().unwrap().line
+        };
+        for (pointer, expected) in [
+            ("", 6),
+            ("/kind", 6),
+            ("/spec/match/kinds", 9),
+            ("/spec/match/kinds/1/b~1c", 11),
+            ("/spec/match/kinds/1/d", 12),
+            ("/spec/match/kinds/2", 9),
+            ("/spec/other", 7),
+        ] {
+            assert_eq!(line(pointer), expected, "{pointer}");
+        }
+    }
+
+    #[test]
     fn a_caret_stands_below_the_column() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.yaml");
         std::fs::write(&file, FILE).unwrap();
-        let problem = Problem { place: Some(Place { file, line: 7, column: 7 }), message: String::new() };
+        let problem =
+            ManifestError { place: Some(Place { file, line: 7, column: 7 }), message: String::new() };
         assert_eq!(caret(&problem), "  7 |       x := 1\n    |       ^\n");
     }
 

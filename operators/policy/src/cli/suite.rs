@@ -5,7 +5,7 @@ use regex::Regex;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
-use crate::yaml::{self, Words};
+use go_compat::sigs_yaml::{self, Words};
 
 const GROUP: &str = "test.gatekeeper.sh/";
 
@@ -92,7 +92,7 @@ impl Suite {
     /// # Errors
     /// Where the text is no suite.
     pub(super) fn read(text: &str) -> Result<Self, String> {
-        let documents = yaml::documents_with(text, Words::Yaml12).map_err(|error| error.to_string())?;
+        let documents = sigs_yaml::documents_with(text, Words::Yaml12).map_err(|error| error.to_string())?;
         let suite = documents.into_iter().find(|document| Self::is(&document.value));
         let suite = suite.ok_or_else(|| "no Suite in the file".to_owned())?;
         if let Some(duplicate) = suite.duplicate {
@@ -185,7 +185,7 @@ mod tests {
     use constraint_framework::review::{Action, Violation};
     use serde_json::json;
 
-    use crate::yaml::documents_with;
+    use go_compat::sigs_yaml::documents_with;
 
     use super::*;
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use requirement::{Gvk, Requirement};
 
-use super::assemble::{Place, Problem};
+use super::assemble::{ManifestError, Place};
 use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::load::Manifest;
 
@@ -53,8 +53,9 @@ pub struct SyncTestArgs {
     /// The same, as gator has it; repeat it for several. Standard input is read as well unless it is a terminal.
     #[arg(long = "filename", short = 'n', value_name = "PATH")]
     pub filenames: Vec<PathBuf>,
-    /// An OCI image: a folder with an image layout, and behind a colon the tag where it holds several.
-    #[arg(long = "image", short = 'i', value_name = "LAYOUT[:TAG]")]
+    /// An OCI image: REGISTRY/NAME:TAG, REGISTRY/NAME@DIGEST, or a folder with an image layout, and behind a colon the tag
+    /// where it holds several.
+    #[arg(long = "image", short = 'i', value_name = "IMAGE")]
     pub images: Vec<String>,
     /// For command lines of gator.
     #[command(flatten)]
@@ -92,7 +93,7 @@ fn run(args: &SyncTestArgs, standard: StandardInput<'_>, err: &mut dyn Write) ->
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     gathered.warn("sync test", err);
     let resources = Resources::read(&gathered.manifests, args.force_omit_gvk_manifest)
-        .map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())?;
+        .map_err(|problems| problems.iter().map(ManifestError::to_string).collect::<Vec<_>>())?;
     let missing = resources.missing();
     if missing.is_empty() { Ok(resources.required.len()) } else { Err(missing) }
 }
@@ -108,7 +109,7 @@ struct Resources {
 }
 
 impl Resources {
-    fn read(manifests: &[Manifest], omit: bool) -> Result<Self, Vec<Problem>> {
+    fn read(manifests: &[Manifest], omit: bool) -> Result<Self, Vec<ManifestError>> {
         let mut resources = Self::default();
         let mut problems = Vec::new();
         let mut singletons = BTreeSet::new();
@@ -126,14 +127,14 @@ impl Resources {
             let is_singleton =
                 ["Config", "GVKManifest"].contains(&kind.1) && group.ends_with("gatekeeper.sh");
             if is_singleton && !singletons.insert(kind.1) {
-                problems.push(Problem::at(manifest, format!("there must be one {} only", kind.1)));
+                problems.push(ManifestError::at(manifest, format!("there must be one {} only", kind.1)));
             }
-            problems.extend(read.err().map(|message| Problem::at(manifest, message)));
+            problems.extend(read.err().map(|message| ManifestError::at(manifest, message)));
         }
         if resources.supported.is_none() && !omit {
             let message = "no GVK manifest found; please provide a manifest enumerating the GVKs supported by the \
                            cluster, or assume all of them with --force-omit-gvk-manifest";
-            problems.push(Problem { place: None, message: message.to_owned() });
+            problems.push(ManifestError { place: None, message: message.to_owned() });
         }
         if omit {
             resources.supported = None;

@@ -5,11 +5,14 @@
 
 mod record;
 mod scan;
+mod scorecard;
+mod stats;
 mod summary;
 mod text;
 mod trace;
 
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,14 +20,17 @@ use clap::ValueEnum;
 use constraint_framework::driver::Listener;
 use constraint_framework::policyset::Compiler;
 
-use super::assemble::{Assembly, Place, Problem, Subject, Topic, Warning, assemble};
+use super::assemble::{Assembly, ManifestError, Place, Subject, Topic, Warning, assemble_all};
 use super::engine_args::EngineArgs;
 use super::input::{Gathered, InputArgs, InputError, StandardInput, gather};
-use super::judge::{Manner, Offence, Unplaced, judge, overlooked};
+use super::judge::{JudgeOptions, PlacedViolation, Times, Unplaced, judge, overlooked};
 use super::prints::Prints;
 use super::progress::Progress;
+use super::resource::{self, Resources};
 use super::snippet::caret;
 
+use record::Beside;
+use scorecard::Scorecard;
 use trace::Traces;
 
 /// Nothing is denied.
@@ -39,6 +45,9 @@ Examples:
 
   # What a chart would install, before it is installed
   helm template my-chart | webtroller test policies/
+
+  # How do the assets and the plan of an organization stand?
+  webtroller test --scorecard --library policy-library/lib policies/ assets.json plan.json
 
   # For a code scanning service, or for a program
   webtroller test policies/ my-manifests/ -o sarif > violations.sarif
@@ -66,6 +75,16 @@ pub struct TestArgs {
     /// Print behind each violation how its constraint came to it, as `webtroller explain` does.
     #[arg(long, short)]
     pub trace: bool,
+    /// Print how long each policy took: in JSON and YAML beside the violations, otherwise on standard error.
+    #[arg(long)]
+    pub stats: bool,
+    /// Print counts: the violations of each constraint, and the objects of each type that violate one. In JSON and YAML beside
+    /// the violations, in SARIF as a property of the run.
+    #[arg(long)]
+    pub scorecard: bool,
+    /// A folder with the Rego that templates of Config Validator import as data.validator.
+    #[arg(long, value_name = "DIR")]
+    pub library: Option<PathBuf>,
     /// Print no summary.
     #[arg(long, short)]
     pub quiet: bool,
@@ -99,7 +118,7 @@ pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
                 let _ = write!(err, "webtroller test: {problem}\n{}", caret(problem));
             }
             let report =
-                if args.output == Format::Sarif { scan::render(&[], &problems) } else { String::new() };
+                if args.output == Format::Sarif { scan::render(&[], &problems, None) } else { String::new() };
             (REFUSED, out.write_all(report.as_bytes()))
         }
         Err(Failure::Write(code, error)) => (code, Err(error)),
@@ -116,7 +135,7 @@ pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
 }
 
 enum Failure {
-    Problems(Vec<Problem>),
+    Problems(Vec<ManifestError>),
     /// With the exit code that the verdicts lead to.
     Write(u8, io::Error),
 }
@@ -132,43 +151,68 @@ fn run(
         .map_err(|errors| Failure::Problems(errors.iter().map(problem).collect()))?;
     args.engine.apply(&mut gathered.manifests);
     let prints = Arc::new(Prints::default());
-    let assembly = assemble(&gathered.manifests, compiler(args, &prints)).map_err(Failure::Problems)?;
+    let mut manifests = std::mem::take(&mut gathered.manifests);
+    let resources = Resources::take(&mut manifests, args.library.as_deref()).map_err(Failure::Problems)?;
+    let mut assembly = assemble_all(manifests, compiler(args, &prints)).map_err(Failure::Problems)?;
+    assembly.add(resources);
     let _ = Warning::print(&warnings(args, &gathered, &assembly), "test", args.verbose, err);
     drop(gathered);
     let progress = Progress::new(assembly.subjects.len(), "objects");
     // What they printed when they were asked for the warnings is not what anybody asked for.
     prints.take();
-    let manner = Manner { unplaced: Unplaced::Nowhere, in_turn: args.verbose };
-    let offences = judge(&assembly, manner, &progress);
+    let times = args.stats.then(Times::default);
+    let options = JudgeOptions { unplaced: Unplaced::Nowhere, in_turn: args.verbose, times: times.as_ref() };
+    let violations = judge(&assembly, options, &progress);
     drop(progress);
-    let code = if offences.iter().any(Offence::denies) { REFUSED } else { ACCEPTED };
-    let summary = summary::of(&assembly, &offences, started.elapsed());
-    let shown: Vec<_> = offences.into_iter().filter(|offence| !args.deny_only || offence.denies()).collect();
-    let written = write_report(args, &assembly, &shown, &prints, out, err);
+    let code = if violations.iter().any(PlacedViolation::denies) { REFUSED } else { ACCEPTED };
+    let summary = summary::of(&assembly, &violations, started.elapsed());
+    let scorecard = args.scorecard.then(|| Scorecard::of(&assembly, &violations));
+    let shown: Vec<_> =
+        violations.into_iter().filter(|violation| !args.deny_only || violation.denies()).collect();
+    let report = Report { assembly: &assembly, shown: &shown, times: times.as_ref(), scorecard };
+    let written = write_report(args, &report, &prints, out, err);
     if args.output == Format::Text && !args.quiet {
         let _ = writeln!(err, "{summary}");
+    }
+    if let Some(times) = times.filter(|_| !matches!(args.output, Format::Json | Format::Yaml)) {
+        // Ignore write errors: stderr is closed.
+        let _ = stats::table(&times, err);
     }
     written.map_err(|error| Failure::Write(code, error))?;
     Ok(code)
 }
 
+/// What a run is about and what came of it.
+struct Report<'a> {
+    assembly: &'a Assembly,
+    shown: &'a [PlacedViolation<'a>],
+    times: Option<&'a Times>,
+    scorecard: Option<Scorecard>,
+}
+
 /// Writes violations, and what policies printed behind them.
 fn write_report(
     args: &TestArgs,
-    assembly: &Assembly,
-    shown: &[Offence<'_>],
+    report: &Report<'_>,
     prints: &Prints,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<()> {
+    let Report { assembly, shown, times, scorecard } = report;
+    let scorecard = scorecard.as_ref();
     let traces = if args.trace { trace::of(assembly, shown) } else { Traces::default() };
+    let stats = times.map(|times| stats::entries(assembly, times));
+    let beside = Beside { stats: stats.as_deref(), scorecard };
     let out = &mut BufWriter::new(out);
     match args.output {
         Format::Text => text::write(shown, true, &traces, out)?,
         Format::Default => text::write(shown, false, &traces, out)?,
-        Format::Json => record::json(shown, &traces, out)?,
-        Format::Yaml => out.write_all(record::yaml(shown, &traces).as_bytes())?,
-        Format::Sarif => out.write_all(scan::render(shown, &[]).as_bytes())?,
+        Format::Json => record::json(shown, &traces, beside, out)?,
+        Format::Yaml => out.write_all(record::yaml(shown, &traces, beside).as_bytes())?,
+        Format::Sarif => out.write_all(scan::render(shown, &[], scorecard).as_bytes())?,
+    }
+    if let (Some(scorecard), Format::Text | Format::Default) = (scorecard, args.output) {
+        scorecard.write(out)?;
     }
     let printed = prints.take();
     match args.output {
@@ -193,16 +237,16 @@ fn warnings(args: &TestArgs, gathered: &Gathered, assembly: &Assembly) -> Vec<Wa
 
 fn compiler(args: &TestArgs, prints: &Arc<Prints>) -> Compiler {
     let listener: Arc<dyn Listener> = prints.clone();
-    let compiler = args.engine.compiler();
+    let compiler = args.engine.of(resource::compiler());
     if args.verbose { compiler.with_print_listener(&listener) } else { compiler }
 }
 
-fn problem(error: &InputError) -> Problem {
+fn problem(error: &InputError) -> ManifestError {
     // The message begins with the file.
     let place = error.file().map(|file| Place { file: file.to_owned(), ..Place::default() });
     let text = error.to_string();
     let message = place.as_ref().and_then(|place| text.strip_prefix(&format!("{}: ", place.file.display())));
-    Problem { message: message.unwrap_or(&text).to_owned(), place }
+    ManifestError { message: message.unwrap_or(&text).to_owned(), place }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `webtroller verify`: runs test suites and prints what came of them as `gator verify` does.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ pub enum Format {
 }
 
 /// What is run, by which engine, and who hears what policies print.
-struct Manner<'a> {
+struct RunOptions<'a> {
     filter: &'a Filter,
     engine: Option<EngineChoice>,
     cel: &'a EngineArgs,
@@ -96,7 +96,7 @@ struct Manner<'a> {
     coverage: Option<&'a coverage::Coverage>,
 }
 
-impl Manner<'_> {
+impl RunOptions<'_> {
     /// The same compiler, heard where somebody listens.
     fn listening(&self, compiler: Compiler) -> Compiler {
         let Some(prints) = &self.prints else { return compiler };
@@ -126,7 +126,7 @@ pub fn verify(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8
 fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bool, String> {
     let filter = Filter::new(args.run.as_deref())?;
     let prints = args.verbose.then(|| Arc::new(Prints::default()));
-    let manner = Manner {
+    let options = RunOptions {
         filter: &filter,
         engine: args.engine,
         cel: &args.cel,
@@ -138,13 +138,13 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
     let progress = Progress::new(files.len(), "suites");
     let mut reports = Vec::new();
     for file in &files {
-        let report = run_suite(file, &manner);
+        let report = run_suite(file, &options);
         for (test, warning) in report.warnings() {
             let warning = format!("webtroller verify: warning: {}: {test}: {warning}", file.path.display());
             progress.aside(|| writeln!(err, "{warning}")).map_err(|error| error.to_string())?;
         }
         if args.output == Format::Text {
-            progress.aside(|| report.print(out, args.verbose)).map_err(|error| error.to_string())?;
+            unless_closed(progress.aside(|| report.print(out, args.verbose)))?;
         }
         progress.advance();
         reports.push(report);
@@ -156,11 +156,26 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
         Format::Json => export::json(&reports),
         Format::Junit => export::junit(&reports)?,
     };
-    out.write_all(report.as_bytes()).map_err(|error| error.to_string())?;
+    unless_closed(out.write_all(report.as_bytes()).and_then(|()| out.flush()))?;
     if args.output == Format::Text {
         let _ = writeln!(err, "{}", summary(&reports));
+        let has_failed = |report: &SuiteReport| {
+            report.tests.iter().flat_map(|test| &test.cases).any(|case| case.error.is_some())
+        };
+        if reports.iter().any(has_failed) && !(args.verbose && args.trace) {
+            let hint = "-v --trace shows what was found in a case that failed, and why";
+            let _ = writeln!(err, "webtroller verify: {hint}");
+        }
     }
     Ok(passed)
+}
+
+/// A reader that has seen enough does not change the verdict.
+fn unless_closed(written: io::Result<()>) -> Result<(), String> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write: {error}")),
+        _ => Ok(()),
+    }
 }
 
 /// The suites of all paths. A path without one, and what may be one and was not read, are warned of.
@@ -182,10 +197,7 @@ fn find_all(paths: &[PathBuf], command: &str, err: &mut dyn Write) -> Result<Vec
 
 /// `PASS` or `FAIL`; neither where nothing ran.
 fn last_line(reports: &[SuiteReport]) -> String {
-    let ran = reports.iter().any(|report| {
-        let [passed, failed, _] = report.counts();
-        passed.saturating_add(failed) > 0
-    });
+    let ran = reports.iter().any(SuiteReport::ran);
     match (reports.iter().all(SuiteReport::passed), ran) {
         (false, _) => paint("FAIL", Color::Red, Stream::Out),
         (true, true) => paint("PASS", Color::Green, Stream::Out),
@@ -211,7 +223,7 @@ fn summary(reports: &[SuiteReport]) -> String {
     )
 }
 
-fn run_suite(file: &SuiteFile, manner: &Manner<'_>) -> SuiteReport {
+fn run_suite(file: &SuiteFile, options: &RunOptions<'_>) -> SuiteReport {
     let started = Instant::now();
     let mut report = SuiteReport::new(&file.path);
     match read_suite(file) {
@@ -219,11 +231,11 @@ fn run_suite(file: &SuiteFile, manner: &Manner<'_>) -> SuiteReport {
         Ok(suite) => {
             let folder = file.path.parent().unwrap_or(Path::new("."));
             for test in &suite.tests {
-                let skipped = suite.skip || test.skip || !manner.filter.selects_test(test);
+                let skipped = suite.skip || test.skip || !options.filter.selects_test(test);
                 report.tests.push(if skipped {
                     Outcome::skipped(&test.name)
                 } else {
-                    case::run_test(folder, test, manner)
+                    case::run_test(folder, test, options)
                 });
             }
         }

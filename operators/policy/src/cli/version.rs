@@ -15,6 +15,11 @@ const COMPATIBLE: [(&str, &str); 4] = [
 
 /// Print the version, and the versions of what it is compatible with.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # For a bug report, and for a program
+  webtroller version
+  webtroller version -o json")]
 pub struct VersionArgs {
     /// How to print them.
     #[arg(long, short, value_enum, default_value_t)]

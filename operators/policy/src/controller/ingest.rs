@@ -20,7 +20,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, FuturesUnordered};
 use pod_status::readiness::ReadinessSource;
-use pod_status::{ParentChanges, ParentRef, ReadinessTracker, StatusReporter};
+use pod_status::{MissingSemantics, ParentChanges, ParentRef, ReadinessTracker, StatusReporter};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -150,9 +150,12 @@ impl Ingest {
             parents: wiring.parents,
             namespace: wiring.namespace,
             registration: wiring.registration,
-            templates: templates::Templates::new(tracker.source("templates")),
+            templates: templates::Templates::new(
+                tracker.source("templates").missing(MissingSemantics::Looser),
+            ),
             constraints: constraints::Constraints::default(),
-            sync: sources::Synced::new(tracker.source("sync sources")),
+            // One that cannot be read is given up as in Gatekeeper: every pod goes without it alike.
+            sync: sources::Synced::new(tracker.source("sync sources").missing(MissingSemantics::Looser)),
             suspensions: break_glass::Suspensions::new(tracker.source("break glass")),
             namespaces,
             crds: ConstraintCrds::default(),

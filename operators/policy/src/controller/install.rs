@@ -73,7 +73,7 @@ impl OwnCrds {
     pub fn new(more: impl IntoIterator<Item = Value>) -> Result<Self, InstallError> {
         let mut manifests = Vec::new();
         for manifest in MANIFESTS {
-            let documents = crate::yaml::documents(manifest)
+            let documents = go_compat::sigs_yaml::documents(manifest)
                 .map_err(|error| InstallError::Manifest(error.to_string()))?;
             manifests.extend(documents.into_iter().map(|document| document.value));
         }

@@ -1,6 +1,7 @@
 //! The kinds that the controllers watch.
 
 use kube::core::{ApiResource, GroupVersionKind};
+use pod_status::ParentKind;
 use std::sync::LazyLock;
 
 /// Constraint templates, in the version they are stored in.
@@ -25,6 +26,11 @@ const CONSTRAINT_VERSION: &str = "v1beta1";
 /// The watch key of a constraint kind.
 pub(super) fn constraint(kind: &str) -> GroupVersionKind {
     GroupVersionKind::gvk(constraint_framework::api::CONSTRAINTS_GROUP, CONSTRAINT_VERSION, kind)
+}
+
+/// A kind as reports name it: in whatever version.
+pub(super) fn parent_kind(gvk: &GroupVersionKind) -> ParentKind {
+    ParentKind::new(&gvk.group, &gvk.kind)
 }
 
 /// The resource of a constraint kind: its CRD's plural is the kind in lower case.

@@ -1,14 +1,14 @@
 //! Watches of single objects of the operator, each by a manager of its own.
 //!
-//! The manager of the policies would watch the union of all that is asked for: where a `SyncSet` names Secrets, the watch
-//! of one Secret would become one of all, and fail for want of rights.
+//! The manager of the policies would watch the union of all that is asked for: where a `SyncSet` names CRDs, the watch of
+//! the constraint CRDs would become one of all. And its watches are renewed every five minutes, these every minute.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
 use kube::core::GroupVersionKind;
 use watch_manager::{
     Config, EventKind, GvkStatus, Interest, KubeSource, ObjectKey, WatchEvent, WatchManager, WatchedObject,
@@ -58,10 +58,16 @@ impl OwnWatches {
         let mut config = Config::default();
         (config.watch_timeout, config.refused.max, config.page_size) = (WATCH, REFUSED, PAGE);
         config.watch_definitions = false;
-        let events = WatchManager::builder_with_source(self.0.clone()).config(config).watch(interest);
-        let mut fold = Fold::default();
-        events.flat_map(move |event| stream::iter(fold.apply(event))).boxed()
+        folded(WatchManager::builder_with_source(self.0.clone()).config(config).watch(interest))
     }
+}
+
+/// Changes that the events of one kind of an ordered registrar describe.
+pub(crate) fn folded(
+    events: impl Stream<Item = WatchEvent> + Send + 'static,
+) -> BoxStream<'static, OwnEvent> {
+    let mut fold = Fold::default();
+    events.flat_map(move |event| stream::iter(fold.apply(event))).boxed()
 }
 
 impl Fold {

@@ -20,6 +20,7 @@ use watch_manager::{Interest, WatchedObject};
 
 use super::crds::fingerprint;
 use super::own_watch::{OwnEvent, OwnWatches};
+use super::reachability::Reachability;
 use super::repairs;
 use super::upkeep::Pace;
 use super::{FIELD_MANAGER, UNINSTALLED, WebhookConfiguration};
@@ -31,6 +32,9 @@ const DIGEST: &str = "webtroller.dev/registration-digest";
 const ABANDONED: Duration = Duration::from_secs(10);
 /// The wait after a write that failed.
 const RETRY: Duration = Duration::from_secs(1);
+/// The wait before the next look for a pod behind the address.
+const LOOK: Duration = Duration::from_millis(500);
+const RESTORED: &str = "does not send requests here as it should; it is being restored";
 
 /// Keeps the webhook registered.
 #[derive(Debug)]
@@ -74,13 +78,17 @@ impl Registration {
         (Self { api: Api::all_with(client, &resource), configuration, state }, receiver)
     }
 
-    /// Runs until `shutdown`. Nothing is written before `ready`: a pod must be able to answer what it asks for.
+    /// Runs until `shutdown`. Nothing is written before `ready`, and nothing is registered anew before a pod is ready
+    /// behind the address: what is asked for must be answered.
     pub async fn run(self, ready: watch::Receiver<bool>, shutdown: CancellationToken) {
         let name = self.configuration.borrow().name.clone();
         let interest = Interest::new(kind()).fields(format!("metadata.name={name}"));
-        let events = OwnWatches::new(self.api.clone().into_client()).watch(interest);
+        let client = self.api.clone().into_client();
+        let events = OwnWatches::new(client.clone()).watch(interest);
         let keeper = Keeper {
             registration: self,
+            reachability: Reachability::new(client),
+            waits_for: None,
             ready,
             live: None,
             mine: None,
@@ -98,6 +106,9 @@ impl Registration {
 
 struct Keeper {
     registration: Registration,
+    reachability: Reachability,
+    /// Why nothing is registered yet.
+    waits_for: Option<String>,
     ready: watch::Receiver<bool>,
     live: Option<Live>,
     /// The epoch of what this pod has written or agreed to.
@@ -164,10 +175,7 @@ impl Keeper {
                 }
             }
             Verdict::Write(_) => {
-                self.publish_trouble(
-                    &configuration.name,
-                    "does not send requests here as it should; it is being restored",
-                );
+                self.publish_trouble(&configuration.name, self.waits_for.as_deref().unwrap_or(RESTORED));
                 if *self.ready.borrow() && self.due.is_none() {
                     if self.mine.is_some() {
                         repairs::note("webhook configuration", &configuration.name);
@@ -177,10 +185,7 @@ impl Keeper {
                 }
             }
             Verdict::Wait => {
-                self.publish_trouble(
-                    &configuration.name,
-                    "does not send requests here as it should; it is being restored",
-                );
+                self.publish_trouble(&configuration.name, RESTORED);
                 if self.due.is_none() {
                     self.due = Instant::now().checked_add(ABANDONED);
                 }
@@ -201,6 +206,17 @@ impl Keeper {
     async fn write(&mut self) {
         self.due = None;
         let configuration = self.registration.configuration.borrow().clone();
+        if self.live.is_none() {
+            let wait = self.reachability.wait_reason(&configuration).await;
+            if let (Some(reason), None) = (&wait, &self.waits_for) {
+                tracing::info!(reason, "webhook not registered yet");
+            }
+            self.waits_for = wait.map(|reason| format!("is not written yet: {reason}"));
+            if self.waits_for.is_some() {
+                self.due = Instant::now().checked_add(LOOK);
+                return;
+            }
+        }
         let epoch = match (&self.live, self.mine) {
             (None, mine) => mine.unwrap_or(1),
             (Some(live), Some(mine)) if live.epoch <= mine => mine,

@@ -44,22 +44,19 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// Reports it, and only then counts it for readiness: a pod does not serve before its failures are stored.
     pub(super) fn report(self, reporter: &StatusReporter) {
         let Self { parent, generation, source, failure, detail } = self;
-        let outcome = match failure {
-            None => {
-                source.observe(&parent, generation);
-                Ok(())
-            }
-            Some((failure, errors)) => {
-                let reason = errors.first().map(|error| error.message.clone()).unwrap_or_default();
-                let reference = &parent.reference;
-                tracing::warn!(kind = reference.kind, name = reference.name, reason, "not ingested");
-                source.fail(&parent, generation, failure, reason);
-                Err(errors)
-            }
+        let Some((failure, errors)) = failure else {
+            reporter.ingested(&parent, generation, Ok(()), detail);
+            return source.observe(&parent, generation);
         };
-        reporter.ingested(&parent, generation, outcome, detail);
+        let reason = errors.first().map(|error| error.message.clone()).unwrap_or_default();
+        let reference = &parent.reference;
+        tracing::warn!(kind = reference.kind, name = reference.name, reason, "not ingested");
+        let errors = errors.into_iter().map(|error| error.class(failure)).collect();
+        reporter.ingested(&parent, generation, Err(errors), detail);
+        source.fail(&parent, generation, failure, reason);
     }
 }
 

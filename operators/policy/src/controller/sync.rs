@@ -78,13 +78,7 @@ mod tests {
         let object =
             WatchedObject::from_value(gvk, &json!({"metadata": {"name": name, "uid": name}, "spec": spec}))
                 .unwrap();
-        let reference = ParentRef {
-            group: gvk.group.clone(),
-            kind: gvk.kind.clone(),
-            namespace: None,
-            name: name.to_owned(),
-        };
-        (ParentKey { reference, uid: name.to_owned() }, object)
+        (ParentKey::new(ParentRef::new(&gvk.group, &gvk.kind, name), name), object)
     }
 
     fn put(sources: &mut SyncSources, gvk: &GroupVersionKind, name: &str, spec: Value) -> Result<(), String> {

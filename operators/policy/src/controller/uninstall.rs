@@ -5,7 +5,8 @@
 //!
 //! 1. The configuration loses its webhooks and gets the annotation [`UNINSTALLED`]; pods leave such a one alone.
 //! 2. The Deployment is scaled to zero, and its pods end.
-//! 3. The configuration is deleted.
+//! 3. What the pods said in statuses is taken back, such as `Enforced`.
+//! 4. The configuration is deleted.
 //!
 //! Each step can be repeated, so a run that was killed is continued by running the command again.
 
@@ -19,6 +20,8 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{interval, timeout};
+
+use super::withdrawal::withdraw;
 
 /// The annotation of a webhook configuration that is being removed.
 pub const UNINSTALLED: &str = "webtroller.dev/uninstalled";
@@ -71,7 +74,7 @@ pub enum UninstallError {
 }
 
 impl Uninstall {
-    /// Removes the webhook, then the pods, then the configuration. Objects that are already gone count as removed.
+    /// Removes the webhook, then the pods and what they said in statuses, then the configuration. Objects that are already gone count as removed.
     ///
     /// # Errors
     /// See [`UninstallError`]; every step that was completed stays completed.
@@ -87,6 +90,7 @@ impl Uninstall {
         .await?;
         if let Some((namespace, deployment)) = &self.deployment {
             self.stop_pods(client, namespace, deployment).await?;
+            withdraw(client).await?;
         }
         step(format!("delete {name}"), configurations.delete(name, &DeleteParams::default())).await?;
         Ok(())
@@ -138,7 +142,7 @@ async fn all_gone(
 }
 
 /// Makes one request; `None` when its object does not exist.
-async fn step<T>(
+pub(super) async fn step<T>(
     what: String,
     request: impl Future<Output = kube::Result<T>>,
 ) -> Result<Option<T>, UninstallError> {

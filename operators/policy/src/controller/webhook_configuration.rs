@@ -70,6 +70,8 @@ pub struct WebhookConfiguration {
     pub failure_policy: String,
     /// Operations to intercept.
     pub operations: Vec<String>,
+    /// The webhook writes Events, but for dry runs.
+    pub emits_events: bool,
     /// The operator's own namespace, which is never sent to the webhook: a policy must not keep the operator from
     /// being repaired.
     pub namespace: String,
@@ -118,7 +120,7 @@ impl WebhookConfiguration {
             "clientConfig": self.client_config(PATH),
             "failurePolicy": failure_policy,
             "matchPolicy": "Exact",
-            "sideEffects": "None",
+            "sideEffects": if self.emits_events { "NoneOnDryRun" } else { "None" },
             "timeoutSeconds": 3,
             "admissionReviewVersions": ["v1", "v1beta1"],
             "objectSelector": {},
@@ -201,12 +203,17 @@ mod tests {
     use super::*;
 
     fn configuration(client: WebhookClient) -> Value {
+        webhook(client, false)
+    }
+
+    fn webhook(client: WebhookClient, emits_events: bool) -> Value {
         let configuration = WebhookConfiguration {
             name: "n".to_owned(),
             client,
             authority: "PEM".to_owned(),
             failure_policy: "Fail".to_owned(),
             operations: vec!["CREATE".to_owned()],
+            emits_events,
             namespace: "system".to_owned(),
         };
         configuration.object()["webhooks"][0].clone()
@@ -222,6 +229,12 @@ mod tests {
         let url = configuration(WebhookClient::Url("https://a/v1/admit".to_owned()));
         assert_eq!(url["clientConfig"]["url"], "https://a/v1/admit");
         assert_eq!(url["clientConfig"].get("service"), None);
+    }
+
+    #[test]
+    fn events_are_side_effects_that_a_dry_run_does_not_have() {
+        let side_effects = |emits| webhook(WebhookClient::Url(String::new()), emits)["sideEffects"].clone();
+        assert_eq!([side_effects(false), side_effects(true)], ["None", "NoneOnDryRun"]);
     }
 
     #[test]

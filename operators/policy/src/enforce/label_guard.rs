@@ -65,8 +65,9 @@ impl LabelGuard {
         if !labels.contains_key(IGNORE_LABEL) || self.0.contains(&object.name) {
             return AdmissionResponse::allow();
         }
+        // Gatekeeper's words up to the semicolon.
         AdmissionResponse::deny(format!(
-            "only exempt namespaces can have the {IGNORE_LABEL} label; start webtroller with --exempt-namespace={}",
+            "Only exempt namespace can have the {IGNORE_LABEL} label; start webtroller with --exempt-namespace={}",
             object.name
         ))
     }

@@ -182,7 +182,7 @@ fn judge(
 ) -> Result<Verdict, String> {
     let mut review = AdmissionTarget.request(request.json()).map_err(|error| chain(&error))?;
     if namespace.is_some() {
-        review.namespace_object = namespace;
+        review = review.into_builder().namespace_object(namespace).build();
     }
     let (point, mut cost) = (EnforcementPoint::WEBHOOK, ReviewCosts::default());
     let verdict = in_force.policies.review_observed(&review, point, budget, deadline.into_std(), &mut cost);

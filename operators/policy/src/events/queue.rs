@@ -1,4 +1,6 @@
 //! Events that wait to be stored: each name once, with the number of its occurrences.
+//!
+//! At the end of a process the queue is closed: what waits is still stored, and nothing more is taken.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +26,9 @@ struct Waiting {
     /// Names, oldest first.
     order: VecDeque<String>,
     events: HashMap<String, Event>,
+    /// Occurrences of the Event that is being stored.
+    taken: i32,
+    closed: bool,
 }
 
 impl EventQueue {
@@ -37,15 +42,33 @@ impl EventQueue {
         }
     }
 
-    /// Takes the oldest, and waits while there is none. Cancel-safe.
-    pub(super) async fn next(&self) -> Event {
+    /// Takes the oldest, and waits while there is none; `None` once the queue is closed and empty. Cancel-safe.
+    pub(super) async fn next(&self) -> Option<Event> {
         loop {
-            let taken = self.waiting().take();
+            let (taken, closed) = self.waiting().take();
             match taken {
-                Some(event) => return event,
-                None => self.0.added.notified().await,
+                None if !closed => self.0.added.notified().await,
+                taken => return taken,
             }
         }
+    }
+
+    /// Takes no more Events: those that come are dropped, and counted.
+    pub fn close(&self) {
+        self.waiting().closed = true;
+        self.0.added.notify_one();
+    }
+
+    /// Logs how many Events a process that ends has not stored.
+    pub fn abandon(&self) {
+        let left = self.waiting().left();
+        if left > 0 {
+            tracing::warn!(left, "Events about violations are not stored: there was no time for them");
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.waiting().closed
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -57,11 +80,11 @@ impl EventQueue {
 impl Waiting {
     fn add(&mut self, event: Event) -> bool {
         let name = event.metadata.name.clone().unwrap_or_default();
-        if let Some(waiting) = self.events.get_mut(&name) {
+        if let Some(waiting) = self.events.get_mut(&name).filter(|_| !self.closed) {
             *waiting = after(waiting, event);
             return true;
         }
-        if self.events.len() >= WAITING {
+        if self.closed || self.events.len() >= WAITING {
             return false;
         }
         self.order.push_back(name.clone());
@@ -69,9 +92,17 @@ impl Waiting {
         true
     }
 
-    fn take(&mut self) -> Option<Event> {
-        let name = self.order.pop_front()?;
-        self.events.remove(&name)
+    /// The oldest, and whether no more will come.
+    fn take(&mut self) -> (Option<Event>, bool) {
+        let name = self.order.pop_front();
+        let event = name.and_then(|name| self.events.remove(&name));
+        self.taken = event.as_ref().map_or(0, occurrences);
+        (event, self.closed)
+    }
+
+    /// Occurrences that are not stored.
+    fn left(&self) -> i32 {
+        self.events.values().map(occurrences).fold(self.taken, i32::saturating_add)
     }
 }
 
@@ -117,7 +148,7 @@ mod tests {
         for name in ["a", "b", "a", "a"] {
             queue.push(event(name));
         }
-        let taken = [queue.next().await, queue.next().await];
+        let taken = [queue.next().await, queue.next().await].map(Option::unwrap);
         let counts = taken.map(|event| (event.metadata.name.unwrap(), event.count.unwrap()));
         assert_eq!(counts, [("a".to_owned(), 3), ("b".to_owned(), 1)]);
     }
@@ -130,10 +161,24 @@ mod tests {
         queue.push(event("0"));
         let mut taken = Vec::new();
         for _ in 0..WAITING {
-            taken.push(queue.next().await);
+            taken.push(queue.next().await.unwrap());
         }
         assert_eq!(taken[0].count, Some(2));
         assert!(taken.iter().all(|event| event.metadata.name.as_deref() != Some("one too many")));
-        assert!(queue.waiting().take().is_none());
+        assert!(queue.waiting().take().0.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_queue_that_is_closed_gives_what_waits_and_takes_no_more() {
+        let queue = EventQueue::default();
+        queue.push(event("a"));
+        queue.push(event("b"));
+        queue.close();
+        queue.push(event("a"));
+        queue.push(event("c"));
+        assert_eq!(queue.next().await.unwrap().count, Some(1));
+        assert_eq!(queue.waiting().left(), 2, "one waits, and one is being stored");
+        assert!(queue.next().await.is_some() && queue.next().await.is_none());
+        assert_eq!(queue.waiting().left(), 0);
     }
 }

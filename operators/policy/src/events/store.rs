@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use super::Finder;
 use super::pace::Pace;
@@ -21,32 +20,30 @@ const ATTEMPTS: usize = 10;
 /// Events whose last version is remembered.
 const KNOWN: usize = 1000;
 
-/// Stores the Events of `queue` until `shutdown`. One that cannot be stored is logged and counted: an Event is a courtesy,
-/// and statuses and logs have what it says.
-pub async fn store_events(client: kube::Client, queue: EventQueue, shutdown: CancellationToken) {
+/// Stores the Events of `queue` until it is closed and empty. One that cannot be stored is logged and counted: an Event is a
+/// courtesy, and statuses and logs have what it says. Events of a process that ends, at most as many as can wait, are
+/// written one after the other without the pauses in between.
+pub async fn store_events(client: kube::Client, queue: EventQueue) {
     let mut store = Store { client, known: HashMap::new() };
     let mut pace = Pace::new();
     announce();
-    let storing = async {
-        loop {
-            let event = queue.next().await;
+    while let Some(event) = queue.next().await {
+        if !queue.is_closed() {
             pace.wait().await;
-            let result = tokio::time::timeout(DEADLINE, store.store(&event)).await;
-            let result = match result {
-                Ok(Ok(())) => "stored",
-                Ok(Err(error)) => {
-                    tracing::warn!(error = reason(&error), "an Event is not stored");
-                    "failed"
-                }
-                Err(_) => {
-                    tracing::warn!("an Event is not stored: the API server did not answer in time");
-                    "failed"
-                }
-            };
-            count(component(&event), result, occurrences(&event));
         }
-    };
-    shutdown.run_until_cancelled(storing).await;
+        let result = match tokio::time::timeout(DEADLINE, store.store(&event)).await {
+            Ok(Ok(())) => "stored",
+            Ok(Err(error)) => {
+                tracing::warn!(error = reason(&error), "an Event is not stored");
+                "failed"
+            }
+            Err(_) => {
+                tracing::warn!("an Event is not stored: the API server did not answer in time");
+                "failed"
+            }
+        };
+        count(component(&event), result, occurrences(&event));
+    }
 }
 
 /// Registers the counters, so that an alert can distinguish 0 from absence.
@@ -224,6 +221,20 @@ mod tests {
             }
         }
         assert_eq!(server.counts(), [3 * (1 + 2 + 3 + 4)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_when_the_process_ends_is_stored_without_pauses() {
+        let (server, queue) = (FakeServer::default(), EventQueue::default());
+        for number in 0..300 {
+            let mut event = event(1);
+            event.metadata.name = Some(format!("e{number}"));
+            queue.push(event);
+        }
+        queue.close();
+        let start = tokio::time::Instant::now();
+        store_events(server.client(), queue).await;
+        assert_eq!((server.counts().len(), start.elapsed()), (300, Duration::ZERO));
     }
 
     #[tokio::test]

@@ -6,12 +6,12 @@ use constraint_framework::IngestError;
 use constraint_framework::api::{
     CONSTRAINTS_GROUP, Constraint, ConstraintRef, ConstraintTemplate, TEMPLATES_GROUP,
 };
-use constraint_framework::driver::Budget;
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::Document;
 use constraint_framework::target::{AdmissionTarget, KindFilter};
 use serde_json::Value;
 
+use crate::budget::unhurried;
 use crate::enforce;
 
 use super::Entry;
@@ -91,7 +91,7 @@ impl Policies {
         }
         if refused.is_ok()
             && let Ok(alone) = self.builder.build().with_only(&constraint)
-            && let Some(reason) = enforce::refused_as_lockout(&entry.object, &alone, &Budget::default())
+            && let Some(reason) = enforce::refused_as_lockout(&entry.object, &alone, &unhurried())
         {
             find(Rule::Lockout, reason);
         }

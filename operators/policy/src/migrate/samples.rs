@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use constraint_framework::api::ConstraintRef;
-use constraint_framework::driver::Budget;
 use constraint_framework::policyset::{Evaluation, EvaluationFailure, PolicySet, ReviewObserver};
 use constraint_framework::review::{Document, EnforcementPoint, Review, Verdict, Violation};
 use constraint_framework::target::AdmissionTarget;
@@ -14,6 +13,7 @@ use tokio::time::{Duration, Instant};
 use super::finding::{Finding, Rule};
 use super::policies::name;
 use super::{Entry, Report};
+use crate::budget::unhurried;
 
 /// Far more than the budget of any constraint: none is left out for lack of time.
 const LATER: Duration = Duration::from_secs(3600);
@@ -90,8 +90,7 @@ impl Judge {
         report: &mut Report,
     ) {
         let Ok(empty) = Document::from_value(&json!({})) else { return };
-        let mut with_empty = review();
-        with_empty.namespace_object = Some(empty.detached());
+        let with_empty = review().into_builder().namespace_object(empty.detached()).build();
         let matching =
             |review: &Review| -> BTreeSet<_> { self.policies.matching(review, point).into_iter().collect() };
         let matching = &matching(&review()) & &matching(&with_empty);
@@ -112,14 +111,14 @@ impl Judge {
     fn ask(
         &self,
         point: EnforcementPoint,
-        mut review: Review,
+        review: Review,
         namespace: Option<Document>,
     ) -> (Verdict, Failures) {
-        review.namespace_object = namespace;
+        let review = review.into_builder().namespace_object(namespace).build();
         let mut failures = Failures::default();
         let now = Instant::now();
         let deadline = now.checked_add(LATER).unwrap_or(now).into_std();
-        let budget = Budget::default();
+        let budget = unhurried();
         let verdict = self.policies.review_observed(&review, point, &budget, deadline, &mut failures);
         (verdict, failures)
     }

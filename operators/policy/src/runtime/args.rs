@@ -1,4 +1,4 @@
-//! The command line as people type it. Values are handed down; no room reads a flag.
+//! The command line as people type it. Values are handed down; no other module reads a flag.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::audit::OnceArgs;
 use crate::catalog::PolicyArgs;
 use crate::cli::{
     BenchArgs, ColorChoice, CoverageArgs, ExpandArgs, ExplainArgs, FunctionArgs, LintArgs, ModelArgs,
-    RegoArgs, SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
+    SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
 };
 use crate::enforce::ExemptNamespaces;
 use crate::events::EventPlace;
@@ -20,6 +20,7 @@ use crate::migrate::MigrateCommand;
 use crate::progress::ProgressArgs;
 
 pub use super::audit_args::AuditArgs;
+pub use super::metrics::OtlpArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,15 +94,19 @@ pub enum Command {
     /// Check, merge and compare CRD schemas; touches no cluster.
     Schema(SchemaArgs),
     /// Evaluate, check and test Rego, as `opa` does; touches no cluster.
-    Rego(Box<RegoArgs>),
+    Rego(Box<rego_cli::RegoArgs>),
     /// Predict availability and the time until all pods enforce a change; touches no cluster.
     Model(ModelArgs),
     /// Print what makes a shell complete commands and flags.
+    #[command(after_help = "Examples:\n  # In this bash\n  source <(webtroller completion bash)")]
     Completion {
         /// The shell.
         shell: Shell,
     },
     /// Write manual pages, one for each command.
+    #[command(
+        after_help = "Examples:\n  # For this user, on most systems\n  webtroller man ~/.local/share/man/man1"
+    )]
     Man {
         /// The folder to write them to.
         folder: PathBuf,
@@ -153,6 +158,9 @@ pub struct ServeArgs {
     /// Port for /metrics alone; 0 takes a free one. They are at the health port, too.
     #[arg(long, default_value_t = 8888)]
     pub prometheus_port: u16,
+    /// Where metrics are sent.
+    #[command(flatten)]
+    pub otlp: OtlpArgs,
     /// Reviews judged at once; the default is the number of cores.
     #[arg(long)]
     pub max_serving_threads: Option<usize>,
@@ -234,7 +242,7 @@ impl CertificateArgs {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
         .filter(|duration| !duration.is_zero())
         .ok_or_else(|| "not a duration such as 90s, 5m or 8760h".to_owned())
@@ -262,6 +270,10 @@ impl From<TlsMinVersion> for TlsVersion {
 
 /// The objects to remove.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Out of the cluster of the current kubeconfig
+  webtroller uninstall")]
 pub struct UninstallArgs {
     /// Name of the ValidatingWebhookConfiguration.
     #[arg(long, default_value = "gatekeeper-validating-webhook-configuration")]

@@ -7,6 +7,7 @@ mod identity;
 mod namespace_store;
 mod prepare;
 mod secret;
+mod status_watches;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -37,11 +38,11 @@ use super::{RunError, admission_routes, concurrency};
 use certificates::{Effects, tls_options};
 use namespace_store::NamespaceStore;
 use secret::Hosts;
+use status_watches::StatusWatches;
 
-/// Reports are stored within a moment; when the API server is away they are not worth delaying the end for.
-const LAST_REPORTS: Duration = Duration::from_secs(5);
-/// The time that tasks which talk to the API server get to end, once all requests are answered.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
+/// The time for the last reports and Events, once all requests are answered. They are stored within a moment; when the API
+/// server is away they are not worth delaying the end for.
+const LAST_WRITES: Duration = Duration::from_secs(5);
 
 /// Serves until a signal.
 pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
@@ -54,7 +55,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
             tracing::error!(%error, "signals cannot be received");
         }
     });
-    let mut cluster = Cluster::connect(shutdown.clone(), supervisor.clone()).await?;
+    let mut cluster = Cluster::connect(args, shutdown.clone(), supervisor.clone()).await?;
     if args.audit.is_operation() {
         cluster.identity.operations.insert("audit".to_owned());
     }
@@ -70,12 +71,16 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
     let fenced = serving.as_ref().and_then(|reporter| reporter.permit().check().err());
     // The last report says that this pod has stopped serving.
     supervisor.answered().await;
-    if let Some(reporter) = serving
-        && tokio::time::timeout(LAST_REPORTS, reporter.shutdown()).await.is_err()
-    {
-        tracing::warn!("the last reports could not be stored");
-    }
-    supervisor.finish(LAST_MOMENT).await;
+    cluster.events.close();
+    let reports = async {
+        if let Some(reporter) = serving
+            && tokio::time::timeout(LAST_WRITES, reporter.shutdown()).await.is_err()
+        {
+            tracing::warn!("the last reports could not be stored");
+        }
+    };
+    tokio::join!(reports, supervisor.finish(LAST_WRITES));
+    cluster.events.abandon();
     if let Some(fenced) = fenced {
         return Err(RunError::Fenced(fenced));
     }
@@ -109,18 +114,18 @@ struct Cluster {
 }
 
 impl Cluster {
-    async fn connect(shutdown: Shutdown, supervisor: Supervisor) -> Result<Self, RunError> {
+    async fn connect(args: &ServeArgs, shutdown: Shutdown, supervisor: Supervisor) -> Result<Self, RunError> {
         let config = kube::Config::infer().await.map_err(RunError::NoCluster)?;
-        let address = config.cluster_url.to_string();
+        let (address, identity) = (config.cluster_url.to_string(), identity::identity());
         let client = client::client(config).map_err(RunError::Cluster)?;
         Ok(Self {
             client,
             starting: watch::Sender::new(Some(format!("start-up at the API server {address}"))),
             address,
-            identity: identity::identity(),
+            metrics: Metrics::collect(&args.otlp, &identity.name)?,
+            identity,
             shutdown,
             supervisor,
-            metrics: Metrics::collect()?,
             events: EventQueue::default(),
         })
     }
@@ -128,26 +133,24 @@ impl Cluster {
     /// Starts everything in the order in which one part needs the other. The sockets come first: what answers
     /// `/readyz` must be there from the beginning, to say what is missing.
     async fn start(&self, args: &ServeArgs) -> Result<StatusReporter, RunError> {
-        let permanent = match args.broken_policies {
-            BrokenPolicies::Ignore => OnError::GiveUp,
-            BrokenPolicies::Block => OnError::Block,
-        };
-        // What cannot be listed may hold policies that other pods enforce.
-        let tracker =
-            ReadinessTracker::new(Policy::default().permanent(permanent).unlistable(OnError::Block));
+        let tracker = tracker(args.broken_policies);
         let (manager, driver) = WatchManager::builder(self.client.clone()).build();
         let (publisher, policies) = policies();
         let records = self.records(args);
-        self.serve_health(args, &tracker, manager.clone(), (policies.clone(), &records)).await?;
+        let (aggregator, status_watches) = self.aggregator();
+        let ready = watch::Sender::new(false);
+        let readiness = (&tracker, ready.subscribe());
+        self.serve_health(args, readiness, manager.clone(), &aggregator, (policies.clone(), &records))
+            .await?;
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
         let mut crds = OwnCrds::new([serde_json::json!(pod_status::ReportKind::default().crd())])?;
         let certificates = self.prepare(args, &mut crds).await?;
         self.supervisor.background("watch manager", driver);
         self.stop_at_drain(manager.clone());
-        let reporter = self.start_reports(args).await?;
+        let reporter = self.start_reports(args, status_watches).await?;
         self.end_when_fenced(reporter.permit());
-        let ready = self.ready_flag(&tracker);
+        let ready = self.ready_flag(ready, &tracker, &reporter);
         let tls = Tls::new(&certificates.serving, tls_options(&args.certificates).await?)?;
         let configuration =
             watch::Sender::new(self.webhook_configuration(args, &certificates.serving, address));
@@ -156,7 +159,7 @@ impl Cluster {
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
         let upkeep = Upkeep { client: self.client.clone(), manager: manager.clone(), crds };
         self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
-        self.ingest(manager.clone(), publisher, &reporter, registration, &tracker)?;
+        self.ingest(aggregator, manager.clone(), publisher, &reporter, registration, &tracker)?;
         let context = AuditContext {
             client: self.client.clone(),
             manager,
@@ -183,13 +186,13 @@ impl Cluster {
     /// Starts bringing policies in, and folding everybody's reports.
     fn ingest(
         &self,
+        aggregator: Aggregator,
         manager: WatchManager,
         publisher: PolicyPublisher,
         reporter: &StatusReporter,
         registration: watch::Receiver<Option<String>>,
         tracker: &ReadinessTracker,
     ) -> Result<(), RunError> {
-        let aggregator = self.aggregator();
         let wiring = Wiring {
             client: self.client.clone(),
             registrars: Registrars::new(&manager)?,
@@ -217,8 +220,7 @@ impl Cluster {
 
     /// What is kept of the webhook's verdicts. Events are stored from now on.
     fn records(&self, args: &ServeArgs) -> Records {
-        let drain = self.shutdown.drain.clone();
-        let storing = store_events(self.client.clone(), self.events.clone(), drain);
+        let storing = store_events(self.client.clone(), self.events.clone());
         self.supervisor.background("events", storing);
         let events = self.recorder(Finder::Admission, args.admission_events());
         Records { logs_denies: args.log_denies, events: Some(events), ..Records::default() }
@@ -240,17 +242,19 @@ impl Cluster {
         state
     }
 
-    /// Turns true once everything that existed at the start is in force.
-    fn ready_flag(&self, tracker: &ReadinessTracker) -> watch::Receiver<bool> {
-        let (sender, receiver) = watch::channel(false);
-        let (mut readiness, drain) = (tracker.ready(), self.shutdown.drain.clone());
+    /// Turns true once everything that existed at the start is in force, or reported as what is not.
+    fn ready_flag(
+        &self,
+        ready: watch::Sender<bool>,
+        tracker: &ReadinessTracker,
+        reporter: &StatusReporter,
+    ) -> watch::Receiver<bool> {
+        let receiver = ready.subscribe();
+        let (tracker, reporter, drain) = (tracker.clone(), reporter.clone(), self.shutdown.drain.clone());
         self.supervisor.background("readiness", async move {
-            tokio::select! {
-                Ok(()) = async { readiness.wait_for(|readiness| readiness.is_ready()).await.map(drop) } => {
-                    sender.send_replace(true);
-                    tracing::info!("ready");
-                }
-                () = drain.cancelled() => {}
+            if let Some(Ok(given_up)) = drain.run_until_cancelled(reporter.may_serve(&tracker)).await {
+                ready.send_replace(true);
+                tracing::info!(without = given_up.len(), "ready");
             }
             drain.cancelled().await;
         });
@@ -266,11 +270,32 @@ impl Cluster {
     }
 }
 
+fn tracker(broken_policies: BrokenPolicies) -> ReadinessTracker {
+    let permanent = match broken_policies {
+        BrokenPolicies::Ignore => OnError::GiveUp,
+        BrokenPolicies::Block => OnError::Block,
+    };
+    // A kind that cannot be listed may hold policies that other pods enforce.
+    ReadinessTracker::new(Policy::default().permanent(permanent).unlistable(OnError::Block))
+}
+
 impl Cluster {
+    /// An aggregator, and the watches that it shares with the reporter.
+    fn aggregator(&self) -> (Aggregator, Arc<StatusWatches>) {
+        let (watches, driver) = StatusWatches::new(WatchManager::builder(self.client.clone()));
+        self.supervisor.background("watches of reports", driver);
+        let config = AggregatorConfig::new(&self.identity, shapes).follow(watches.clone());
+        (Aggregator::new(self.client.clone(), config), watches)
+    }
+
     /// The registration must be stored before anything is listed, or an aggregator could count everybody without
     /// this pod while it still serves something old.
-    async fn start_reports(&self, args: &ServeArgs) -> Result<StatusReporter, RunError> {
-        let config = ReporterConfig::default().fence(args.registration_timeout);
+    async fn start_reports(
+        &self,
+        args: &ServeArgs,
+        watches: Arc<StatusWatches>,
+    ) -> Result<StatusReporter, RunError> {
+        let config = ReporterConfig::default().fence(args.registration_timeout).follow(watches);
         let (reporter, driver) = StatusReporter::new(self.client.clone(), self.identity.clone(), config);
         self.supervisor.background("reporter", driver);
         reporter.registered().await?;
@@ -287,10 +312,6 @@ impl Cluster {
                 () = drain.cancelled() => {}
             }
         });
-    }
-
-    fn aggregator(&self) -> Aggregator {
-        Aggregator::new(self.client.clone(), AggregatorConfig::new(&self.identity, shapes))
     }
 
     fn webhook_configuration(
@@ -317,6 +338,7 @@ impl Cluster {
             authority: certificate.authority.clone(),
             failure_policy: webhook.failure_policy.word().to_owned(),
             operations: webhook.webhook_operations.clone(),
+            emits_events: args.admission_events() != EventPlace::Nowhere,
             namespace,
         }
     }

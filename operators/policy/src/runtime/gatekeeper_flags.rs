@@ -39,7 +39,7 @@ const EXTERNAL_DATA: &str =
     "this release asks no external data providers: templates that use them are refused";
 const VAP: &str = "this release generates no ValidatingAdmissionPolicies";
 const EXPORT: &str = "this release exports no violations to a connection; use logs or metrics";
-const STACKDRIVER: &str = "metrics are offered to Prometheus";
+const STACKDRIVER: &str = "metrics are offered to Prometheus, and sent by OTLP";
 const STDERR: &str = "logs go to standard error";
 
 /// Every flag of Gatekeeper 3.23's manager, by name.
@@ -130,8 +130,8 @@ pub const FLAGS: &[Flag] = &[
     flag("mutating-webhook-configuration-name", NoEffect(MUTATION)),
     flag("mutation-annotations", NoEffect(MUTATION)),
     flag("operation", Translated { flag: "operation", value: operation }),
-    flag("otlp-endpoint", OffOnly(STACKDRIVER)),
-    flag("otlp-metric-interval", NoEffect(STACKDRIVER)),
+    flag("otlp-endpoint", Same),
+    flag("otlp-metric-interval", Same),
     flag("port", Same),
     flag("pprof-port", NoEffect("pprof is for programs in Go")),
     flag("prometheus-port", Same),
@@ -280,7 +280,8 @@ fn retries(count: &str) -> Result<Vec<String>, String> {
 
 fn backend(name: &str) -> Result<Vec<String>, String> {
     match name.to_lowercase().as_str() {
-        "prometheus" => Ok(Vec::new()),
+        // Prometheus is always served; the collector is named by --otlp-endpoint.
+        "prometheus" | "opentelemetry" => Ok(Vec::new()),
         _ => Err(format!("{STACKDRIVER}, not to {name:?}")),
     }
 }

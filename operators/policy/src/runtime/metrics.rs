@@ -1,16 +1,23 @@
-//! Metrics: what the parts of the process count through the `metrics` facade, in the Prometheus text format. Names that
-//! begin with `gatekeeper_` are Gatekeeper's, with its labels, so that its dashboards and alerts keep working;
+//! Metrics: what the parts of the process count through the `metrics` facade, in the Prometheus text format and, on request,
+//! by OTLP. Names that begin with `gatekeeper_` are Gatekeeper's, with its labels, so that its dashboards and alerts keep working;
 //! `docs/metrics.md` lists all.
 
+mod otlp;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use admission_server::{Answer, Body, Routes};
 use futures::future::BoxFuture;
 use hyper::{Request, StatusCode};
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics_util::layers::FanoutBuilder;
+use opentelemetry_otlp::ExporterBuildError;
+use tokio_util::sync::CancellationToken;
 
 use super::health_routes::answer;
+pub(super) use otlp::{Otlp, endpoint};
 
 /// The buckets of Gatekeeper's histograms, in seconds.
 const BUCKETS: [(&str, &[f64]); 4] = [
@@ -40,29 +47,74 @@ const BUCKETS: [(&str, &[f64]); 4] = [
 const SECONDS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
+/// The buckets of a histogram.
+fn buckets(name: &str) -> &'static [f64] {
+    BUCKETS.iter().find(|(known, _)| *known == name).map_or(&SECONDS, |(_, buckets)| buckets)
+}
+
+/// Where metrics are sent besides being offered to Prometheus.
+#[derive(Clone, Debug, clap::Args)]
+pub struct OtlpArgs {
+    /// Send metrics to the OpenTelemetry collector at HOST:PORT, by OTLP over HTTP.
+    #[arg(long, value_parser = endpoint)]
+    pub otlp_endpoint: Option<String>,
+    /// How often metrics are sent there, as in 10s.
+    #[arg(long, default_value = "10s", value_parser = super::args::duration)]
+    pub otlp_metric_interval: Duration,
+}
+
+/// Why nothing can be collected.
+#[derive(Debug, thiserror::Error)]
+pub enum MetricsError {
+    /// The buckets of a histogram are wrong.
+    #[error(transparent)]
+    Prometheus(#[from] BuildError),
+    /// There is no way to the collector.
+    #[error("metrics cannot be sent to --otlp-endpoint")]
+    Otlp(#[from] ExporterBuildError),
+    /// Somebody in the process collects already.
+    #[error("metrics are collected already")]
+    Twice,
+}
+
 /// The metrics of this process. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Metrics {
     handle: PrometheusHandle,
+    otlp: Option<Otlp>,
     refresh: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Metrics {
-    /// Collects from now on what the process counts.
-    ///
-    /// # Errors
-    /// When somebody in the process collects already.
-    pub(super) fn collect() -> Result<Self, BuildError> {
+    /// Collects from now on what the process of this pod counts.
+    pub(super) fn collect(args: &OtlpArgs, pod: &str) -> Result<Self, MetricsError> {
         let mut builder = PrometheusBuilder::new().set_buckets(&SECONDS)?;
         for (name, buckets) in BUCKETS {
             builder = builder.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets)?;
         }
-        let handle = builder.install_recorder()?;
+        let prometheus = builder.build_recorder();
+        let handle = prometheus.handle();
+        let mut recorders = FanoutBuilder::default().add_recorder(prometheus);
+        let mut otlp = None;
+        if let Some(endpoint) = &args.otlp_endpoint {
+            let (exporter, recorder) = Otlp::new(endpoint, args.otlp_metric_interval, pod)?;
+            recorders = recorders.add_recorder(recorder);
+            otlp = Some(exporter);
+        }
+        metrics::set_global_recorder(recorders.build()).map_err(|_| MetricsError::Twice)?;
         describe();
-        Ok(Self { handle, refresh: Arc::new(|| {}) })
+        Ok(Self { handle, otlp, refresh: Arc::new(|| {}) })
     }
 
-    /// Calls `refresh` before each answer, to set what is not set when it changes.
+    /// Sends metrics to a collector until `end`, if one is named.
+    pub(super) async fn export(self, end: CancellationToken) {
+        match self.otlp {
+            Some(otlp) => otlp.run(&*self.refresh, end).await,
+            None => end.cancelled().await,
+        }
+    }
+
+    /// Calls `refresh` before each answer and export, to set what is not set when it changes.
     pub(super) fn refreshed_by(self, refresh: impl Fn() + Send + Sync + 'static) -> Self {
         Self { refresh: Arc::new(refresh), ..self }
     }
@@ -171,6 +223,10 @@ fn describe_audit() {
         "When the last of these ended, in seconds since 1970."
     );
     describe_counter!("webtroller_audit_objects_judged_total", "Objects that the audit judged.");
+    describe_counter!(
+        "webtroller_audit_budget_exhausted_total",
+        "Evaluations of the audit that ran out of a part of their budget."
+    );
     describe_counter!(
         "webtroller_audit_drift_total",
         "Verdicts that a verification found out of date; should stay 0."

@@ -34,6 +34,8 @@ pub(super) fn manual(folder: &Path, err: &mut dyn Write) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use clap::Command;
+
     use super::*;
 
     #[test]
@@ -48,5 +50,35 @@ mod tests {
             assert!(folder.path().join(format!("webtroller-{name}.1")).is_file(), "{name}");
             assert!(script.contains(&format!("webtroller,{name})")), "{name}");
         }
+    }
+
+    /// The commands without subcommands of their own, by their full names.
+    fn leaves(command: &Command, names: &str, found: &mut Vec<(String, String)>) {
+        let own: Vec<_> = command.get_subcommands().collect();
+        if own.is_empty() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            found.push((names.trim().to_owned(), help));
+        }
+        own.into_iter().for_each(|sub| leaves(sub, &format!("{names} {}", sub.get_name()), found));
+    }
+
+    #[test]
+    fn the_help_of_each_command_has_examples_that_are_commands() {
+        let mut found = Vec::new();
+        leaves(&Args::command(), "", &mut found);
+        assert!(found.len() > 25, "{}", found.len());
+        let mut examples = 0;
+        for (names, help) in found {
+            assert!(help.starts_with("Examples:\n"), "{names}: {help}");
+            let lines = help.lines().map(str::trim).filter(|line| line.starts_with("webtroller "));
+            for line in lines {
+                let words = line.split([' ', '\'']).filter(|word| !word.is_empty());
+                let words = words.take_while(|word| !["|", ">", "<"].contains(word));
+                let parsed = Args::command().try_get_matches_from(words);
+                assert!(parsed.is_ok(), "{names}: {line}: {}", parsed.unwrap_err());
+                examples += 1;
+            }
+        }
+        assert!(examples > 40, "{examples}");
     }
 }

@@ -16,8 +16,9 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
+use pod_status::{HighWaterMarks, ParentKind};
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use watch_manager::WatchManager;
 
@@ -40,6 +41,8 @@ pub(super) struct Sources {
     pub(super) pod: String,
     pub(super) readiness: Readiness,
     pub(super) manager: WatchManager,
+    /// Progress of the rollout, known in the pod that aggregates.
+    pub(super) marks: watch::Receiver<HighWaterMarks>,
     pub(super) policies: PolicyHandle,
     pub(super) denials: RecentDenials,
     pub(super) costs: Costs,
@@ -59,6 +62,8 @@ struct Page {
     pod: String,
     missing: Vec<String>,
     suspension: Option<String>,
+    /// Number of policies that are enforced everywhere; nothing if another pod aggregates.
+    rollout: Option<String>,
     policies: Vec<Policy>,
     /// Policies that are not on the page.
     more: usize,
@@ -144,6 +149,7 @@ impl Sources {
             pod: self.pod.clone(),
             missing: (self.readiness)().err().unwrap_or_default(),
             suspension: self.policies.current().suspension.map(|reason| reason.to_string()),
+            rollout: rollout(&self.marks.borrow()),
             policies,
             more,
             denials: self.denials.list(),
@@ -158,6 +164,12 @@ impl Sources {
         let objects = stores.flat_map(|store| store.objects());
         objects.filter_map(|object| object.to_value().ok()).map(|object| Policy::of(&object)).collect()
     }
+}
+
+/// Of templates and constraints: what a SyncSet or the Config names is ingested, not enforced.
+fn rollout(marks: &HighWaterMarks) -> Option<String> {
+    let is_policy = |kind: &ParentKind| kind.group == CONSTRAINTS_GROUP || kind.group == TEMPLATE.group;
+    marks.is_known().then(|| marks.over(is_policy).to_string())
 }
 
 impl Policy {

@@ -1,12 +1,32 @@
 //! `--emit-admission-events`: each violation is one Event, and a repeated one raises its count.
 
 use crate::cluster::{Cluster, NAMESPACE, workspace};
+use crate::fleet::Fleet;
+use crate::https::{Connection, authority, post};
 use crate::operator::Operator;
 
 const CONSTRAINT: &str = "k8sreplicalimits/three-to-ten-replicas";
 /// What Gatekeeper writes behind its own words, in the operator's namespace.
 const MESSAGE: &str = "Resource Namespace: default, Constraint: three-to-ten-replicas, Message: Deployment \"storefront\" asks for \
                        2 replicas; allowed: 3 to 10. Set spec.replicas accordingly.";
+
+/// More Events than a pod writes without a pause.
+const BURST: usize = 150;
+
+const EVERYTHING: &str = "
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: everything}
+spec:
+  crd: {spec: {names: {kind: Everything}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    rego: |
+      package everything
+      violation[{\"msg\": \"no ConfigMap\"}] { input.review.operation == \"CREATE\" }
+";
+const CONFIG_MAPS: &str = "{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Everything, metadata: {name: a}, \
+    spec: {match: {kinds: [{apiGroups: [''], kinds: [ConfigMap]}]}}}";
 
 impl Cluster {
     async fn act(&self, action: &str) {
@@ -28,7 +48,7 @@ async fn denials_warnings_and_dry_runs_give_one_event_each_that_counts_repetitio
     let cluster = Cluster::start().await;
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
     let flags = ["--emit-admission-events"];
-    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &flags).await;
+    let mut operator = Operator::start_with(&cluster.shipped, identity, &flags).await;
     operator.log("webhook registered").await;
     cluster.quickstart().await;
     let bad = workspace("examples/quickstart/review/two-replicas.yaml");
@@ -50,12 +70,16 @@ async fn denials_warnings_and_dry_runs_give_one_event_each_that_counts_repetitio
     // Nothing is written for a request that writes nothing.
     cluster.kubectl(&[&create[..], &["--dry-run=server"]].concat()).await;
     cluster.act("warn").await;
+    // Created twice, not changed: the API server asks again about a change that meets one of the controllers.
+    let delete = ["delete", "deployment/storefront"];
     cluster.must(&create).await;
-    cluster.must(&["annotate", "deployment/storefront", "a=b"]).await;
+    cluster.must(&delete).await;
+    cluster.must(&create).await;
     let warned = "Admission webhook \"validation.gatekeeper.sh\" raised a warning for this request";
     cluster.events(NAMESPACE, "WarningAdmission", &format!("{warned}, {MESSAGE} x2;")).await;
     cluster.act("dryrun").await;
-    cluster.must(&["annotate", "deployment/storefront", "a=c", "--overwrite"]).await;
+    cluster.must(&delete).await;
+    cluster.must(&create).await;
     cluster.events(NAMESPACE, "DryrunViolation", &format!("Dryrun violation, {MESSAGE} x1;")).await;
     cluster.events(NAMESPACE, "FailedAdmission", &format!("{denied}, {MESSAGE} x3;")).await;
 
@@ -65,32 +89,47 @@ async fn denials_warnings_and_dry_runs_give_one_event_each_that_counts_repetitio
     operator.stop().await;
 }
 
-/// The scenario "emit events test" of Gatekeeper's own suite.
+/// A denied creation of a ConfigMap of this name.
+fn review(name: &str) -> String {
+    crate::prober::review().replace("\"forbidden\"", &format!("\"{name}\""))
+}
+
+/// Three pods that deny the same requests count them in one Event each, and a pod that ends stores what waits.
 #[tokio::test]
-async fn events_may_be_beside_their_objects() {
-    let cluster = Cluster::start().await;
-    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
-    let flags = [
-        "--emit-admission-events",
-        "--admission-events-involved-namespace",
-        "--emit-audit-events",
-        "--audit-events-involved-namespace",
-    ];
-    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &flags).await;
-    operator.log("webhook registered").await;
-    cluster.quickstart().await;
-    let bad = workspace("examples/quickstart/review/two-replicas.yaml");
-    assert!(!cluster.kubectl(&["create", "-f", bad.to_str().unwrap()]).await.success);
-    let message = MESSAGE.strip_prefix("Resource Namespace: default, ").unwrap();
-    let denied = format!("Admission webhook \"validation.gatekeeper.sh\" denied request, {message} x1;");
-    cluster.events("default", "FailedAdmission", &denied).await;
-    cluster.act("dryrun").await;
-    cluster.until(&[CONSTRAINT], "{.status.totalViolations}", "0").await;
-    cluster.must(&["create", "-f", bad.to_str().unwrap()]).await;
-    for reason in ["FailedAdmission", "DryrunViolation", "AuditViolation"] {
-        let selector = format!("--field-selector=reason={reason}");
-        let kinds = "{.items[*].metadata.annotations.constraint_kind}";
-        cluster.until(&["events", "-n", "default", &selector], kinds, "K8sReplicaLimits").await;
+async fn pods_count_a_violation_together_and_one_that_ends_loses_none() {
+    let mut fleet = Fleet::start_with(&["--emit-admission-events"]).await;
+    fleet.cluster.apply(EVERYTHING).await;
+    fleet.cluster.enforced("constrainttemplate/everything").await;
+    fleet.cluster.apply(CONFIG_MAPS).await;
+    fleet.cluster.enforced("everything/a").await;
+    let side_effects = fleet
+        .cluster
+        .get(
+            &["validatingwebhookconfiguration", "gatekeeper-validating-webhook-configuration"],
+            "{.webhooks[0].sideEffects}",
+        )
+        .await;
+    assert_eq!(side_effects, "NoneOnDryRun");
+    let trusted = authority(&fleet.cluster).await;
+    let deny = async |operator: &Operator, name: &str| {
+        let mut connection = Connection::open(&operator.webhook, &trusted).await.unwrap();
+        let (_, _, body) = connection.send(post("application/json", review(name))).await.unwrap();
+        assert!(body.contains("no ConfigMap"), "{body}");
+    };
+    for _ in 0..4 {
+        for (_, _, operator) in &fleet.pods {
+            deny(operator, "shared").await;
+        }
     }
-    operator.stop().await;
+    let counts = "{range .items[?(@.involvedObject.name==\"shared\")]}{.count};{end}";
+    fleet.cluster.until(&["events", "-n", NAMESPACE], counts, "12;").await;
+
+    // More than a pod writes at once: the others wait for their turn, and the process is asked to end.
+    let (_, _, leaving) = fleet.pods.remove(0);
+    for number in 0..BURST {
+        deny(&leaving, &format!("own-{number}")).await;
+    }
+    leaving.stop().await;
+    let names = fleet.cluster.get(&["events", "-n", NAMESPACE], "{.items[*].involvedObject.name}").await;
+    assert_eq!(names.split(' ').filter(|name| name.starts_with("own-")).count(), BURST, "{names}");
 }

@@ -1,13 +1,18 @@
 //! The audit on a real API server: violations appear and disappear, with whatever causes it.
 
+use std::time::Instant;
+
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use tokio::time::timeout;
 
+use crate::audit_agreement::{SYNC, TEMPLATES};
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::faults::{role, service_account};
-use crate::operator::Operator;
+use crate::operator::{Operator, PATIENCE};
+use crate::scripted::{Fate, Scripted};
 
 const OBJECT: [&str; 1] = ["needslabel/a"];
 
@@ -50,11 +55,14 @@ fn config_map(name: &str, labels: &str) -> String {
 }
 
 impl Cluster {
+    /// Waits until the status has these violations, and says how long that took.
     async fn violations(&self, expected: &str) {
+        let asked = Instant::now();
         let names = "{range .status.violations[*]}{.enforcementAction} {.name}: {.message};{end}";
         self.until(&OBJECT, names, expected).await;
         let total = expected.matches(';').count().to_string();
         self.until(&OBJECT, "{.status.totalViolations}", &total).await;
+        println!("{total} violations after {:.1} s", asked.elapsed().as_secs_f64());
     }
 
     async fn audited(&self, expected: &str) {
@@ -69,7 +77,7 @@ async fn violations_appear_and_disappear_with_what_causes_them() {
     let cluster = Cluster::start().await;
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
     let events = ["--emit-audit-events"];
-    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &events).await;
+    let mut operator = Operator::start_with(&cluster.shipped, identity, &events).await;
     operator.log("webhook registered").await;
     cluster.must(&["create", "namespace", "shop"]).await;
     cluster.apply(&config_map("before", "")).await;
@@ -147,6 +155,43 @@ async fn what_a_verdict_depends_on_besides_its_object_is_followed() {
             .await;
         cluster.violations(expected).await;
     }
+
+    // An object of the inventory.
+    cluster.apply(TEMPLATES).await;
+    cluster.apply(SYNC).await;
+    for kind in ["UniqueOwner", "FewHeavy"] {
+        cluster.enforced(&format!("constrainttemplate/{}", kind.to_lowercase())).await;
+        cluster
+            .apply(&format!(
+                "{{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: {kind}, metadata: {{name: a}}, spec: \
+                 {{enforcementAction: dryrun, match: {{kinds: [{{apiGroups: [''], kinds: [ConfigMap]}}]}}}}}}"
+            ))
+            .await;
+    }
+    cluster.apply(&config_map("one", "owner: me")).await;
+    let names = "{range .status.violations[*]}{.name}: {.message};{end}";
+    for (owner, expected) in [
+        ("me", "one: shop/two has the same owner;two: shop/one has the same owner;"),
+        ("you", ""),
+        ("me", "one: shop/two has the same owner;two: shop/one has the same owner;"),
+    ] {
+        cluster.apply(&config_map("two", &format!("owner: {owner}"))).await;
+        cluster.until(&["uniqueowner/a"], names, expected).await;
+        cluster
+            .until(
+                &["uniqueowner/a"],
+                "{.status.totalViolations}",
+                if expected.is_empty() { "0" } else { "2" },
+            )
+            .await;
+    }
+    cluster.must(&["delete", "configmap", "two", "-n", "shop"]).await;
+    cluster.until(&["uniqueowner/a"], "{.status.totalViolations}", "0").await;
+    let message = "{.status.conditions[?(@.type=='Audited')].message}";
+    let picked = "the objects of 1 kind are judged when they change";
+    cluster.until(&["uniqueowner/a"], message, picked).await;
+    let whole = format!("{picked}, and all of them when data.inventory does, at most every 10 s");
+    cluster.until(&["fewheavy/a"], message, &whole).await;
     operator.stop().await;
 }
 
@@ -198,9 +243,11 @@ async fn a_kind_that_may_not_be_listed_is_named_and_the_others_are_audited() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = service_account(&cluster, &folder).await;
     let rights = role("'*'", "'*'");
+    let more = rights.replace("[namespaces, pods, secrets]", "[namespaces, pods, secrets, configmaps]");
     cluster.apply(&rights).await;
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
-    let operator = Operator::start_ready(&kubeconfig, identity).await;
+    let proxy = Scripted::start(&kubeconfig).await;
+    let operator = Operator::start_ready(proxy.kubeconfig(), identity).await;
     cluster.apply(&template("lacks")).await;
     cluster.enforced("constrainttemplate/needslabel").await;
     cluster
@@ -216,12 +263,32 @@ async fn a_kind_that_may_not_be_listed_is_named_and_the_others_are_audited() {
     let message = "{.status.conditions[?(@.type=='Audited')].message}";
     let named = cluster.get(&OBJECT, message).await;
     assert!(named.starts_with("not audited: ConfigMap (v1): ") && named.contains("forbidden"), "{named}");
-    cluster
-        .apply(&rights.replace("[namespaces, pods, secrets]", "[namespaces, pods, secrets, configmaps]"))
-        .await;
+    cluster.apply(&more).await;
     cluster.audited("True FollowsChanges").await;
     let map = "dryrun kube-root-ca.crt: kube-root-ca.crt lacks the label team;";
     cluster.violations(&format!("{map}{pod}")).await;
+
+    // The right is taken away from the running process, which notices when its watch ends. What it knew stays.
+    cluster.must(&["create", "configmap", "gone", "-n", NAMESPACE]).await;
+    let gone = "dryrun gone: gone lacks the label team;";
+    cluster.violations(&format!("{gone}{map}{pod}")).await;
+    cluster.apply(&rights).await;
+    let account = format!("--as=system:serviceaccount:{NAMESPACE}:default");
+    while cluster.kubectl(&["auth", "can-i", "watch", "configmaps", "-A", &account]).await.success {}
+    proxy.cut();
+    cluster.audited("False KindsMissing").await;
+    let named = cluster.get(&OBJECT, message).await;
+    assert!(named.starts_with("not audited: ConfigMap (v1): ") && named.contains("forbidden"), "{named}");
+    cluster.pod("another").await;
+    let another = "dryrun another: another lacks the label team;";
+    cluster.violations(&format!("{gone}{map}{another}{pod}")).await;
+    cluster.must(&["label", "pod", "another", "-n", NAMESPACE, "team=a"]).await;
+    cluster.must(&["delete", "configmap", "gone", "-n", NAMESPACE]).await;
+    cluster.must(&["create", "configmap", "own", "-n", NAMESPACE]).await;
+    cluster.apply(&more).await;
+    cluster.audited("True FollowsChanges").await;
+    let own = "dryrun own: own lacks the label team;";
+    cluster.violations(&format!("{map}{own}{pod}")).await;
     operator.stop().await;
 }
 
@@ -250,5 +317,74 @@ async fn ten_thousand_violating_objects_are_counted_exactly() {
     maps.delete("m-00001", &DeleteParams::default()).await.unwrap();
     cluster.until(&OBJECT, total, &(OBJECTS - 1).to_string()).await;
     cluster.until(&OBJECT, first, "kube-root-ca.crt m-00020").await;
+    operator.stop().await;
+}
+
+/// Whether a request reads config maps; a watch, or a list.
+fn reads_maps(path: &str, watch: bool) -> bool {
+    path.starts_with("/api/v1/configmaps?") && path.contains("watch=true") == watch
+}
+
+/// Lets `cause` happen, in which the first request that `chosen` chooses is told that what it asks for has expired.
+async fn expired(proxy: &Scripted, chosen: fn(&str) -> bool, cause: impl Future<Output = ()>) {
+    let mut hits = proxy.hits();
+    hits.mark_unchanged();
+    proxy.once(Fate::Fail(410, "Expired"), move |_, path| chosen(path));
+    cause.await;
+    timeout(PATIENCE, hits.changed()).await.expect("the request must come").unwrap();
+}
+
+#[tokio::test]
+async fn lists_and_watches_that_expire_or_lose_events_end_in_what_a_fresh_audit_finds() {
+    let cluster = Cluster::start().await;
+    let proxy = Scripted::start(&cluster.shipped).await;
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let flags = ["--audit-chunk-size=3", "--audit-interval=8"];
+    let mut operator = Operator::start_with(proxy.kubeconfig(), identity, &flags).await;
+    operator.log("webhook registered").await;
+    cluster.must(&["create", "namespace", "shop"]).await;
+    for number in 0..8 {
+        cluster.apply(&config_map(&format!("m-{number}"), "")).await;
+    }
+    cluster.apply(&template("lacks")).await;
+    cluster.enforced("constrainttemplate/needslabel").await;
+
+    // The first list of the kind, in its middle; and a list that a changed constraint makes necessary.
+    let second_page = |path: &str| reads_maps(path, false) && path.contains("continue=");
+    expired(&proxy, second_page, cluster.apply(&constraint("dryrun", ""))).await;
+    cluster.agrees(20).await;
+    cluster.until(&OBJECT, "{.status.totalViolations}", "9").await;
+    expired(&proxy, second_page, cluster.apply(&constraint("warn", ", excludedNamespaces: [none]"))).await;
+    cluster.agrees(20).await;
+
+    // The watch ends, and what it asks for afterwards has expired; meanwhile objects come, go and change.
+    proxy.script(|_, path| match path.starts_with("/api/v1/configmaps?") {
+        true => Fate::Fail(503, "ServiceUnavailable"),
+        false => Fate::Pass,
+    });
+    proxy.cut();
+    cluster.must(&["delete", "configmap", "m-0", "-n", "shop"]).await;
+    cluster.apply(&config_map("m-1", "team: a")).await;
+    cluster.apply(&config_map("m-8", "")).await;
+    expired(&proxy, |path| reads_maps(path, true), async {}).await;
+    cluster.agrees(20).await;
+
+    // Events are lost: a verification finds what they should have said, and counts it.
+    assert!(operator.metrics().await.contains("webtroller_audit_drift_total 0\n"));
+    proxy.lose(&[r#""name":"m-2""#, r#""name":"m-3""#, r#""name":"m-9""#]);
+    cluster.must(&["delete", "configmap", "m-2", "-n", "shop"]).await;
+    cluster.apply(&config_map("m-3", "team: a")).await;
+    cluster.apply(&config_map("m-9", "")).await;
+    operator.until_metrics(|text| text.contains("webtroller_audit_drift_total 3\n")).await;
+    cluster.agrees(20).await;
+
+    // Another process has the Lease for a while, and does nothing.
+    let lease = ["patch", "lease", "webtroller-audit", "-n", NAMESPACE, "--type=merge", "-p"];
+    let holder = |name: &str| format!(r#"{{"spec": {{"holderIdentity": "{name}"}}}}"#);
+    cluster.must(&[&lease[..], &[&holder("somebody")]].concat()).await;
+    while operator.log("lease ended").await["lease"] != "webtroller-audit" {}
+    cluster.must(&["delete", "configmap", "m-4", "-n", "shop"]).await;
+    cluster.must(&[&lease[..], &[&holder("")]].concat()).await;
+    cluster.agrees(20).await;
     operator.stop().await;
 }

@@ -1,12 +1,13 @@
 //! What no API server would send, and templates that do not compile: a clear answer, and everything else goes on.
 
 use constraint_framework::api::ConstraintTemplateStatus;
-use hyper::Request;
+use hyper::{Method, Request};
 use serde_json::Value;
 
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::https::{Connection, authority, deployment_review, post};
 use crate::operator::Operator;
+use crate::scripted::{Fate, Scripted};
 
 const BROKEN: &str = r#"
 apiVersion: templates.gatekeeper.sh/v1
@@ -82,16 +83,29 @@ async fn every_bad_request_is_answered_and_the_next_good_one_too() {
 }
 
 #[tokio::test]
-async fn a_broken_template_keeps_a_pod_unready_where_broken_policies_block_until_it_is_mended() {
+async fn a_broken_template_keeps_a_pod_unready_until_it_is_reported_or_mended_where_broken_policies_block() {
     let cluster = Cluster::start().await;
     let operator = cluster.operator().await;
     operator.stop().await;
     cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
     cluster.apply(BROKEN).await;
 
+    // A status could call the template enforced before the pod has said that it serves without it.
+    let proxy = Scripted::start(&cluster.shipped).await;
+    proxy.script(|method, path| {
+        let is_report = path.contains("/podreports/") && !path.contains("-0?");
+        if is_report && method != Method::GET { Fate::Fail(500, "InternalError") } else { Fate::Pass }
+    });
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let operator = Operator::start(proxy.kubeconfig(), identity).await;
+    operator.until_readyz(|code, body| code == 503 && body.contains("not reported yet")).await;
+    proxy.script(|_, _| Fate::Pass);
+    operator.until_readyz(|code, _| code == 200).await;
+    operator.stop().await;
+    cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
+
     let block = ["--broken-policies", "block"];
-    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &block).await;
+    let mut operator = Operator::start_with(&cluster.shipped, identity, &block).await;
     let body = operator.until_readyz(|code, body| code == 503 && body.contains("Could not ingest")).await;
     assert!(body.contains("broken"), "{body}");
     cluster.apply(&BROKEN.replace("no_such_function(input.review, msg)", "msg := \"hello\"")).await;

@@ -9,10 +9,13 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use kube::Api;
 use tokio::time::timeout;
 
+use crate::clock::Clocks;
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::https::{Connection, authority, deployment_review, post};
 use crate::operator::{Operator, PATIENCE, webtroller};
 
+/// How far the clock of each pod is ahead, in seconds: further than from one time zone to the next.
+const AHEAD: [i64; 3] = [0, 12 * 60 * 60, -12 * 60 * 60];
 const SECRET: &str = "gatekeeper-webhook-server-cert";
 
 /// What an API server trusts the webhook by at this moment.
@@ -65,17 +68,21 @@ async fn pods_share_one_authority_and_rotate_it_without_a_failed_handshake() {
     for name in &names[1..] {
         uids.push(cluster.pod(name).await);
     }
-    // All start at once on an empty cluster: one wins, and the others take its certificate.
-    let start = |(name, uid): (&&'static str, &String)| {
-        let (name, uid, kubeconfig) = (*name, uid.clone(), cluster.plane.kubeconfig().to_owned());
+    let clocks = Clocks::build();
+    // All start at once on an empty cluster: one wins, and the others take its certificate, whatever their clocks say.
+    let start = |((name, uid), ahead): ((&&'static str, &String), i64)| {
+        let (name, uid, kubeconfig) = (*name, uid.clone(), cluster.shipped.clone());
+        let environment = clocks.ahead(ahead);
         async move {
-            let more = ["--cert-overlap", "4s"];
-            let mut operator = Operator::start_with(&kubeconfig, [name, NAMESPACE, &uid], &more).await;
+            let (identity, more) = ([name, NAMESPACE, uid.as_str()], ["--cert-overlap", "4s"]);
+            let mut operator =
+                Operator::launch_in(&environment, &kubeconfig, identity, "127.0.0.1", &more).await;
+            operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
             operator.log("webhook registered").await;
             operator
         }
     };
-    let operators = join_all(names.iter().zip(&uids).map(start)).await;
+    let operators = join_all(names.iter().zip(&uids).zip(AHEAD).map(start)).await;
     cluster.quickstart().await;
     let first = authority(&cluster).await;
     ask_all(&client, &operators).await;
@@ -128,7 +135,7 @@ fn write(folder: &Path, certificate: &ServingCertificate) {
 async fn certificates_of_others_are_used_or_refused_and_never_overwritten() {
     let cluster = Cluster::start().await;
     let identity = ["webtroller-0", NAMESPACE, &cluster.pod_uid];
-    let kubeconfig = cluster.plane.kubeconfig();
+    let kubeconfig = &cluster.shipped;
     let folder = tempfile::tempdir().unwrap();
     let theirs = ServingCertificate::generate(&["127.0.0.1".to_owned()]).unwrap();
     write(folder.path(), &theirs);

@@ -9,6 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{interval, timeout};
 
 use crate::operator::{Operator, PATIENCE};
+use crate::rights;
 
 pub(crate) const NAMESPACE: &str = "gatekeeper-system";
 const POD: &str = "webtroller-0";
@@ -16,6 +17,19 @@ const POD: &str = "webtroller-0";
 pub(crate) struct Cluster {
     pub(crate) plane: ControlPlane,
     pub(crate) pod_uid: String,
+    folder: tempfile::TempDir,
+    /// Leads to the API server as the operator's own account, with the rights that it is shipped with.
+    pub(crate) shipped: PathBuf,
+}
+
+impl Drop for Cluster {
+    /// Every test ends with this: nothing was done that no controller declares.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let undeclared = rights::undeclared(&self.plane);
+            assert!(undeclared.is_empty(), "not declared: {}", undeclared.join(", "));
+        }
+    }
 }
 
 /// What `kubectl` answered.
@@ -32,10 +46,12 @@ impl Cluster {
     }
 
     async fn around(plane: ControlPlane) -> Self {
-        let mut cluster = Self { plane, pod_uid: String::new() };
+        let folder = tempfile::tempdir().unwrap();
+        let mut cluster = Self { plane, pod_uid: String::new(), folder, shipped: PathBuf::new() };
         cluster.must(&["create", "namespace", NAMESPACE]).await;
         cluster.must(&["wait", "--for=create", "-n", NAMESPACE, "serviceaccount/default"]).await;
         cluster.pod_uid = cluster.pod(POD).await;
+        cluster.shipped = rights::shipped(&cluster, cluster.folder.path()).await;
         cluster
     }
 
@@ -51,12 +67,12 @@ impl Cluster {
 
     /// The operator as this cluster's pod, ready and registered.
     pub(crate) async fn operator(&self) -> Operator {
-        Operator::start_ready(self.plane.kubeconfig(), [POD, NAMESPACE, &self.pod_uid]).await
+        Operator::start_ready(&self.shipped, [POD, NAMESPACE, &self.pod_uid]).await
     }
 
     /// As [`Cluster::operator`], before it is ready.
     pub(crate) async fn starting_operator(&self) -> Operator {
-        Operator::start(self.plane.kubeconfig(), [POD, NAMESPACE, &self.pod_uid]).await
+        Operator::start(&self.shipped, [POD, NAMESPACE, &self.pod_uid]).await
     }
 
     pub(crate) async fn kubectl(&self, args: &[&str]) -> Answer {

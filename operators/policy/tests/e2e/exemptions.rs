@@ -15,7 +15,7 @@ async fn only_exempt_namespaces_may_carry_the_ignore_label() {
     let identity = ["webtroller-0", NAMESPACE, &cluster.pod_uid];
     let more =
         ["--exempt-namespace=allowed", "--exempt-namespace-prefix=team-", "--exempt-namespace-suffix=-ci"];
-    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &more).await;
+    let mut operator = Operator::start_with(&cluster.shipped, identity, &more).await;
     operator.log("webhook registered").await;
     cluster.quickstart().await;
     let labelled = format!("\"{LABEL}\": \"\"");
@@ -25,7 +25,7 @@ async fn only_exempt_namespaces_may_carry_the_ignore_label() {
     }
     for name in ["forbidden", "a-team-a", "ci-a"] {
         let refused = cluster.feed(&["apply", "-f", "-"], &namespace(name, &labelled)).await;
-        let message = format!("only exempt namespaces can have the {LABEL} label");
+        let message = format!("Only exempt namespace can have the {LABEL} label");
         assert!(!refused.success && refused.stderr.contains(&message), "{name}: {}", refused.stderr);
         // Without the label it is created, and cannot get the label later.
         cluster.apply(&namespace(name, "")).await;

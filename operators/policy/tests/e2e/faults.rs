@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use control_plane::Component;
-use kube::config::Kubeconfig;
 
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::operator::Operator;
+use crate::rights::acting_as;
 
 const CONFIGURATION: &str = "validatingwebhookconfigurations/gatekeeper-validating-webhook-configuration";
 
@@ -17,7 +17,7 @@ async fn an_api_server_that_is_away_is_waited_for_and_named_and_does_not_hold_up
     let mut cluster = Cluster::start().await;
     cluster.plane.kill(Component::ApiServer);
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
-    let mut operator = Operator::launch(cluster.plane.kubeconfig(), identity, "127.0.0.1").await;
+    let mut operator = Operator::launch(&cluster.shipped, identity, "127.0.0.1").await;
     let warning = operator.log("cannot start yet, will retry").await;
     let address = warning["api_server"].as_str().unwrap();
     assert!(address.starts_with("https://127.0.0.1:"), "{warning}");
@@ -35,21 +35,11 @@ async fn an_api_server_that_is_away_is_waited_for_and_named_and_does_not_hold_up
     assert!(asked.elapsed().as_secs() < 20, "{:?}", asked.elapsed());
 }
 
-/// A kubeconfig by which the operator acts as a service account with the rights of the role `webtroller`.
+/// A kubeconfig by which the operator acts as another service account, with the rights of the role `restricted`.
 pub(crate) async fn service_account(cluster: &Cluster, folder: &tempfile::TempDir) -> PathBuf {
-    let mut config = Kubeconfig::read_from(cluster.plane.kubeconfig()).unwrap();
-    let user = config.auth_infos[0].auth_info.as_mut().unwrap();
-    user.impersonate = Some(format!("system:serviceaccount:{NAMESPACE}:default"));
-    user.impersonate_groups = Some(vec![
-        "system:serviceaccounts".to_owned(),
-        format!("system:serviceaccounts:{NAMESPACE}"),
-        "system:authenticated".to_owned(),
-    ]);
-    let path = folder.path().join("kubeconfig");
-    std::fs::write(&path, serde_json::to_string(&config).unwrap()).unwrap();
     let account = format!("--serviceaccount={NAMESPACE}:default");
-    cluster.must(&["create", "clusterrolebinding", "webtroller", "--clusterrole=webtroller", &account]).await;
-    path
+    cluster.must(&["create", "clusterrolebinding", "restricted", "--clusterrole=restricted", &account]).await;
+    acting_as(&cluster.plane, "default", folder.path())
 }
 
 /// The rights of the operator; those on constraints and on webhook configurations only where they are asked for.
@@ -58,7 +48,7 @@ pub(crate) fn role(constraints: &str, configurations: &str) -> String {
         "
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata: {{name: webtroller}}
+metadata: {{name: restricted}}
 rules:
 - {{apiGroups: [''], resources: [namespaces, pods, secrets], verbs: ['*']}}
 - {{apiGroups: [apiextensions.k8s.io], resources: ['*'], verbs: ['*']}}

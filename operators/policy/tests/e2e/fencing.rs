@@ -26,7 +26,7 @@ enum Fault {
 /// The condition may say `Enforced` without the process that is left over, but only when that no longer answers.
 async fn enforced_without_a_process_that_is_left_over(fault: Fault) {
     let cluster = Cluster::start().await;
-    let kubeconfig = cluster.plane.kubeconfig().to_owned();
+    let kubeconfig = cluster.shipped.clone();
     let mut served =
         Operator::start_with(&kubeconfig, ["webtroller-0", NAMESPACE, &cluster.pod_uid], &TIMEOUT).await;
     served.log("webhook registered").await;

@@ -1,7 +1,6 @@
-//! Three operator processes, each with its own Pod, behind a balancer.
+//! Three operator processes, each with its own Pod, its own way to the API server and its own wrong clock, behind a
+//! balancer.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use control_plane::Component;
@@ -10,163 +9,101 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use serde_json::Value;
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::balancer::Balancer;
+use crate::clock::Clocks;
 use crate::cluster::{Cluster, NAMESPACE};
-use crate::https::authority;
-use crate::operator::{Operator, PATIENCE, readyz};
+use crate::https::{Connection, authority, post};
+use crate::operator::{Operator, PATIENCE};
 use crate::prober::{Prober, constraint, template};
 use crate::proxy::Proxy;
+use crate::scripted::Scripted;
 
-const PODS: usize = 3;
-/// As in the chart, but for the length of the test: what is slower than this does not run.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// One pod's addresses, and whether the balancer sends requests there.
-#[derive(Clone)]
-struct Backend {
-    webhook: String,
-    health: String,
-    ready: bool,
-    /// Ends the connections to a pod whose health port does not answer at all.
-    cut: CancellationToken,
-}
-
-/// Sends each connection to one of the ready pods in turn, as a Service does.
-struct Balancer {
-    address: String,
-    backends: Arc<Mutex<Vec<Backend>>>,
-    _tasks: JoinSet<()>,
-}
-
-impl Balancer {
-    async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let backends = Arc::<Mutex<Vec<Backend>>>::default();
-        let mut tasks = JoinSet::new();
-        tasks.spawn(balance(listener, backends.clone()));
-        tasks.spawn(check(backends.clone()));
-        Self { address, backends, _tasks: tasks }
-    }
-
-    fn set(&self, operators: &[&Operator]) {
-        let mut backends = self.backends.lock().unwrap();
-        let known = |operator: &Operator| backends.iter().find(|known| known.webhook == operator.webhook);
-        let backend = |operator: &&Operator| {
-            let fresh = || Backend {
-                webhook: operator.webhook.clone(),
-                health: operator.health.clone(),
-                ready: false,
-                cut: CancellationToken::new(),
-            };
-            known(operator).cloned().unwrap_or_else(fresh)
-        };
-        *backends = operators.iter().map(backend).collect();
-    }
-}
-
-impl Balancer {
-    /// Waits until nothing is sent to a pod that does not answer its probes any more, and its connections are cut.
-    async fn left(&self, operator: &Operator) {
-        let is_ready = || {
-            let backends = self.backends.lock().unwrap();
-            backends.iter().any(|known| known.webhook == operator.webhook && known.ready)
-        };
-        let looking = async {
-            let mut ticks = interval(Duration::from_millis(50));
-            while is_ready() {
-                ticks.tick().await;
-            }
-        };
-        timeout(PATIENCE, looking).await.expect("the probes must notice");
-    }
-}
-
-async fn balance(listener: TcpListener, backends: Arc<Mutex<Vec<Backend>>>) {
-    let turn = AtomicUsize::new(0);
-    let mut connections = JoinSet::new();
-    while let Ok((mut client, _)) = listener.accept().await {
-        let ready: Vec<_> = backends.lock().unwrap().iter().filter(|known| known.ready).cloned().collect();
-        if ready.is_empty() {
-            continue;
-        }
-        let backend = ready[turn.fetch_add(1, Ordering::Relaxed) % ready.len()].clone();
-        connections.spawn(async move {
-            if let Ok(mut server) = TcpStream::connect(&backend.webhook).await {
-                // Ignore the error: either side may go at any time.
-                tokio::select! {
-                    _ = copy_bidirectional(&mut client, &mut server) => {}
-                    () = backend.cut.cancelled() => {}
-                }
-            }
-        });
-    }
-}
-
-/// Probes readiness as a kubelet does, only more often.
-async fn check(backends: Arc<Mutex<Vec<Backend>>>) {
-    let mut ticks = interval(Duration::from_millis(100));
-    loop {
-        ticks.tick().await;
-        let all = backends.lock().unwrap().clone();
-        let probes = all.iter().map(|known| timeout(PROBE_TIMEOUT, readyz(&known.health)));
-        for (known, probe) in all.iter().zip(join_all(probes).await) {
-            let mut now = backends.lock().unwrap();
-            for now in now.iter_mut().filter(|other| other.webhook == known.webhook) {
-                now.ready = matches!(probe, Ok(Some((200, _))));
-                if probe.is_err() {
-                    std::mem::take(&mut now.cut).cancel();
-                }
-            }
-        }
-    }
-}
+pub(crate) const PODS: usize = 3;
+/// How far the clock of each pod is ahead, in seconds: nothing may depend on the time of day.
+const AHEAD: [i64; PODS] = [0, 2 * 60 * 60, -2 * 60 * 60];
 
 /// The processes, and the number of Pods that there have been.
 pub(crate) struct Fleet {
     pub(crate) cluster: Cluster,
-    /// Between the pods and the API server.
-    proxy: Proxy,
+    /// Between each pod and the API server.
+    pub(crate) proxies: Vec<Proxy>,
+    /// In the place of these proxies, if there is one.
+    scripted: Option<Scripted>,
     balancer: Balancer,
+    clocks: Clocks,
+    /// Arguments of all processes.
+    args: Vec<&'static str>,
     pub(crate) pods: Vec<(String, String, Operator)>,
 }
 
 impl Fleet {
     /// Starts all processes at the same time on an empty cluster.
     pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// As [`Fleet::start`], with more arguments.
+    pub(crate) async fn start_with(args: &[&'static str]) -> Self {
+        Self::start_on(Cluster::start().await, args).await
+    }
+
+    /// As [`Fleet::start_with`], with a proxy that follows a script.
+    pub(crate) async fn start_scripted(args: &[&'static str]) -> Self {
         let cluster = Cluster::start().await;
-        let balancer = Balancer::start().await;
-        let proxy = Proxy::start(cluster.plane.kubeconfig()).await;
-        let mut fleet = Self { cluster, proxy, balancer, pods: Vec::new() };
+        let scripted = Scripted::start(&cluster.shipped).await;
+        Self::around(cluster, Some(scripted), args).await
+    }
+
+    /// As [`Fleet::start_with`], on a cluster that need not be empty.
+    pub(crate) async fn start_on(cluster: Cluster, args: &[&'static str]) -> Self {
+        Self::around(cluster, None, args).await
+    }
+
+    /// Starts all processes; the balancer does not know them yet.
+    pub(crate) async fn start_unreachable() -> Self {
+        Self::launched(Cluster::start().await, None, &[]).await
+    }
+
+    async fn around(cluster: Cluster, scripted: Option<Scripted>, args: &[&'static str]) -> Self {
+        let mut fleet = Self::launched(cluster, scripted, args).await;
+        fleet.balance().await;
+        fleet
+    }
+
+    async fn launched(cluster: Cluster, scripted: Option<Scripted>, args: &[&'static str]) -> Self {
+        let proxies = (0..PODS).map(|_| Proxy::start(&cluster.shipped));
+        let (proxies, balancer) = (join_all(proxies).await, Balancer::start().await);
+        let (clocks, args) = (Clocks::build(), args.to_vec());
+        let mut fleet = Self { cluster, proxies, scripted, balancer, clocks, args, pods: Vec::new() };
         let mut identities = vec![("webtroller-0".to_owned(), fleet.cluster.pod_uid.clone())];
         for index in 1..PODS {
             let name = format!("webtroller-{index}");
             let uid = fleet.cluster.pod(&name).await;
             identities.push((name, uid));
         }
-        let starts = identities.iter().map(|(name, uid)| fleet.launch(name, uid));
+        let starts = identities.iter().enumerate().map(|(index, (name, uid))| fleet.launch(index, name, uid));
         let operators = join_all(starts).await;
         for ((name, uid), operator) in identities.into_iter().zip(operators) {
             fleet.pods.push((name, uid, operator));
         }
-        fleet.balance().await;
         fleet
     }
 
-    async fn launch(&self, name: &str, uid: &str) -> Operator {
-        let mut operator =
-            Operator::launch(self.proxy.kubeconfig(), [name, NAMESPACE, uid], &self.balancer.address).await;
+    async fn launch(&self, index: usize, name: &str, uid: &str) -> Operator {
+        let kubeconfig =
+            self.scripted.as_ref().map_or_else(|| self.proxies[index].kubeconfig(), Scripted::kubeconfig);
+        let environment = self.clocks.ahead(AHEAD[index]);
+        let (identity, host) = ([name, NAMESPACE, uid], &self.balancer.address);
+        let mut operator = Operator::launch_in(&environment, kubeconfig, identity, host, &self.args).await;
         operator.webhook = operator.log("serving").await["webhook"].as_str().unwrap().to_owned();
         operator
     }
 
     /// Tells the balancer where the pods are, and waits until they are ready.
-    async fn balance(&mut self) {
+    pub(crate) async fn balance(&mut self) {
         self.balancer.set(&self.pods.iter().map(|(_, _, operator)| operator).collect::<Vec<_>>());
         for (_, _, operator) in &self.pods {
             operator.until_readyz(|code, _| code == 200).await;
@@ -183,9 +120,48 @@ impl Fleet {
     /// As [`Fleet::restart`], of pods that nobody asks.
     pub(crate) async fn start_again(&mut self, index: usize) {
         let (name, uid, _) = &self.pods[index];
-        let operator = self.launch(name, uid).await;
+        let operator = self.launch(index, name, uid).await;
         self.pods[index].2 = operator;
         self.balance().await;
+    }
+
+    /// Waits until the pod that aggregates has the template and the constraint enforced everywhere, in its gauges and on
+    /// its page. The gauges of the others are 0.
+    async fn one_pod_knows_that_all_is_enforced(&self) {
+        let all = async {
+            let mut ticks = interval(Duration::from_millis(200));
+            loop {
+                ticks.tick().await;
+                let metrics = join_all(self.pods.iter().map(|(_, _, operator)| operator.metrics())).await;
+                let known: Vec<_> =
+                    metrics.iter().map(|metrics| ROLLOUT.map(|name| gauge(metrics, name))).collect();
+                let is_none = |gauges: &[Option<&str>; 5]| gauges.iter().flatten().all(|value| *value == "0");
+                let mut knowing = known.iter().enumerate().filter(|(_, gauges)| !is_none(gauges));
+                let (Some((index, gauges)), None) = (knowing.next(), knowing.next()) else { continue };
+                if *gauges == ["1", "1", "0", "0", "0"].map(Some) {
+                    return self.pods[index].2.page().await;
+                }
+            }
+        };
+        let page = timeout(PATIENCE, all).await.expect("the rollout must be in the gauges of one pod");
+        assert!(page.contains("<p>2 of 2 enforced everywhere</p>"), "{page}");
+    }
+
+    /// The proxy of a fleet that was started with one.
+    pub(crate) fn scripted(&self) -> &Scripted {
+        self.scripted.as_ref().expect("a scripted fleet")
+    }
+
+    /// The answer of each pod to this AdmissionReview, after its name.
+    pub(crate) async fn ask_each(&self, review: &str) -> Vec<String> {
+        let trusted = authority(&self.cluster).await;
+        let mut answers = Vec::new();
+        for (name, _, operator) in &self.pods {
+            let mut connection = Connection::open(&operator.webhook, &trusted).await.unwrap();
+            let (_, _, body) = connection.send(post("application/json", review.to_owned())).await.unwrap();
+            answers.push(format!("{name}: {body}"));
+        }
+        answers
     }
 
     async fn prober(&self) -> Prober {
@@ -195,6 +171,20 @@ impl Fleet {
         }
         prober
     }
+}
+
+/// The gauges of the high-water marks of one template and its constraint.
+const ROLLOUT: [&str; 5] = [
+    r#"pod_status_parents{group="templates.gatekeeper.sh",kind="ConstraintTemplate",state="enforced"}"#,
+    r#"pod_status_parents{group="constraints.gatekeeper.sh",kind="Numbered",state="enforced"}"#,
+    r#"pod_status_parents{group="constraints.gatekeeper.sh",kind="Numbered",state="waiting"}"#,
+    r#"pod_status_oldest_waiting_seconds{group="constraints.gatekeeper.sh",kind="Numbered"}"#,
+    r#"pod_status_oldest_waiting_pods{group="constraints.gatekeeper.sh",kind="Numbered"}"#,
+];
+
+/// The value of a gauge in the Prometheus text format.
+fn gauge<'a>(metrics: &'a str, name: &str) -> Option<&'a str> {
+    metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
 }
 
 /// Whether an event of the audit log is of an operator.
@@ -230,13 +220,14 @@ async fn pods_that_start_together_on_an_empty_cluster_write_each_object_at_most_
         println!("{resource}: {counts:?}");
         assert!(!counts.is_empty() && counts.values().all(|count| *count <= PODS), "{resource}: {counts:?}");
     }
+    fleet.one_pod_knows_that_all_is_enforced().await;
     let restarted = writes(&fleet.cluster, "customresourcedefinitions");
     let mut fleet = fleet;
     let mut prober = fleet.prober().await;
     let (_, _, first) = fleet.pods.remove(0);
     let identity = ("webtroller-0".to_owned(), fleet.cluster.pod_uid.clone());
     first.stop().await;
-    let operator = fleet.launch(&identity.0, &identity.1).await;
+    let operator = fleet.launch(0, &identity.0, &identity.1).await;
     prober.ask(&identity.0, &operator.webhook);
     fleet.pods.insert(0, (identity.0, identity.1, operator));
     fleet.balance().await;
@@ -286,7 +277,7 @@ async fn what_is_said_to_be_enforced_is_what_every_pod_answers_whatever_fails() 
                 fleet.cluster.plane.restart(Component::ApiServer).await.unwrap();
             }
             5 => fleet.cluster.plane.restart(Component::Etcd).await.unwrap(),
-            _ => fleet.proxy.lose(30),
+            _ => fleet.proxies.iter().for_each(|proxy| proxy.lose(10)),
         }
         let policy = if change % 3 == 0 {
             numbers.1 = change + 1;
@@ -309,14 +300,14 @@ async fn what_is_said_to_be_enforced_is_what_every_pod_answers_whatever_fails() 
 
 /// What the API server answered to one client.
 #[derive(Debug, Default)]
-struct Load {
-    refused: usize,
-    admitted: usize,
-    wrongly_admitted: usize,
-    failed: Vec<String>,
+pub(crate) struct Load {
+    pub(crate) refused: usize,
+    pub(crate) admitted: usize,
+    pub(crate) wrongly_admitted: usize,
+    pub(crate) failed: Vec<String>,
 }
 
-async fn load(api: Api<ConfigMap>, end: CancellationToken) -> Load {
+pub(crate) async fn load(api: Api<ConfigMap>, end: CancellationToken) -> Load {
     let parameters = PostParams { dry_run: true, ..PostParams::default() };
     let object = |name: &str| ConfigMap {
         metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
@@ -354,7 +345,7 @@ async fn a_rolling_restart_under_load_fails_no_request_and_admits_none_wrongly()
     for index in 0..PODS {
         let name = format!("webtroller-{}", PODS + index);
         let uid = fleet.cluster.pod(&name).await;
-        let operator = fleet.launch(&name, &uid).await;
+        let operator = fleet.launch(index, &name, &uid).await;
         fleet.pods.push((name, uid, operator));
         fleet.balance().await;
         let (name, _, old) = fleet.pods.remove(0);

@@ -43,6 +43,7 @@ impl Connection {
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> hyper::Result<(StatusCode, bool, String)> {
+        self.0.ready().await?;
         let answer = self.0.send_request(request).await?;
         let status = answer.status();
         let closes = answer.headers().get("connection").is_some_and(|value| value == "close");

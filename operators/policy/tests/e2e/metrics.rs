@@ -1,11 +1,13 @@
 //! `/metrics` after a day's work in small: each name that the documents, the dashboard and the alerts use is there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::cluster::{Cluster, NAMESPACE, workspace};
-use crate::operator::Operator;
+use crate::collector::Collector;
+use crate::operator::{Operator, PATIENCE};
 
 /// Words that look like a metric's name.
 fn names(text: &str) -> BTreeSet<String> {
@@ -21,7 +23,9 @@ fn names(text: &str) -> BTreeSet<String> {
 async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
     let cluster = Cluster::start().await;
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
-    let mut operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &["--log-denies"]).await;
+    let mut collector = Collector::start().await;
+    let more = ["--log-denies", "--otlp-endpoint", &collector.address, "--otlp-metric-interval", "200ms"];
+    let mut operator = Operator::start_with(&cluster.shipped, identity, &more).await;
     operator.log("webhook registered").await;
     cluster.quickstart().await;
     cluster
@@ -86,5 +90,28 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
         let missing: Vec<_> = wanted.difference(&found).collect();
         assert!(missing.is_empty(), "{path}: {missing:?}");
     }
+    // A collector gets the same metrics as Prometheus.
+    let known = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let known: BTreeMap<_, _> = known.map(|(name, kind)| (name.to_owned(), kind)).collect();
+    let complete = async {
+        while !known.iter().all(|(name, kind)| collector.kinds().get(name) == Some(kind)) {
+            collector.last.changed().await.unwrap();
+        }
+    };
+    if timeout(PATIENCE, complete).await.is_err() {
+        panic!("Prometheus gets {known:?}, the collector {:?}", collector.kinds());
+    }
+    // What a scoped constraint does here is in a key of its own.
+    cluster.quickstart().await;
+    let scoped = "{\"spec\":{\"enforcementAction\":\"scoped\",\"scopedEnforcementActions\":[{\"action\":\"deny\",\
+                  \"enforcementPoints\":[{\"name\":\"validation.gatekeeper.sh\"}]},{\"action\":\"warn\",\
+                  \"enforcementPoints\":[{\"name\":\"*\"}]}]}}";
+    let constraint = "k8sreplicalimits/three-to-ten-replicas";
+    cluster.must(&["patch", constraint, "--type=merge", "-p", scoped]).await;
+    cluster.enforced(constraint).await;
+    assert!(!cluster.kubectl(&["create", "-f", bad.to_str().unwrap()]).await.success);
+    let line = operator.log("denied admission").await;
+    let actions = [&line["constraint_action"], &line["constraint_enforcement_actions"]];
+    assert_eq!(actions, ["scoped", "deny,warn"], "{line}");
     operator.stop().await;
 }

@@ -62,6 +62,17 @@ impl Operator {
         host: &str,
         more: &[&str],
     ) -> Self {
+        Self::launch_in(&[], kubeconfig, identity, host, more).await
+    }
+
+    /// As [`Operator::launch`], with more arguments and this environment.
+    pub(crate) async fn launch_in(
+        environment: &[(&str, String)],
+        kubeconfig: impl AsRef<Path>,
+        identity: [&str; 3],
+        host: &str,
+        more: &[&str],
+    ) -> Self {
         let mut command = webtroller();
         command
             .args(["serve", "--log", "info", "--log-format", "json", "--host", "127.0.0.1", "--port", "0"])
@@ -77,6 +88,7 @@ impl Operator {
             ])
             .args(["--shutdown-delay", "1", "--webhook-operations", "CREATE,UPDATE,DELETE"])
             .args(more)
+            .envs(environment.iter().cloned())
             .env("KUBECONFIG", kubeconfig.as_ref())
             .envs([("POD_NAME", identity[0]), ("POD_NAMESPACE", identity[1]), ("POD_UID", identity[2])])
             .stderr(Stdio::piped());

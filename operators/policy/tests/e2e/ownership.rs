@@ -52,7 +52,7 @@ async fn crd(cluster: &Cluster) -> Value {
 async fn a_template_replaced_and_edited_while_a_pod_lags_keeps_its_schema_and_its_constraints() {
     let cluster = Cluster::start().await;
     let prompt = cluster.operator().await;
-    let proxy = Proxy::start(cluster.plane.kubeconfig()).await;
+    let proxy = Proxy::start(&cluster.shipped).await;
     let other = cluster.pod("webtroller-1").await;
     let slow = Operator::start_ready(proxy.kubeconfig(), ["webtroller-1", NAMESPACE, &other]).await;
     cluster.apply(&template("Marked", false)).await;

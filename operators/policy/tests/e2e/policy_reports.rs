@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::operator::{Operator, webtroller};
+use crate::scripted::{Fate, Scripted};
 
 const POLICIES: &str = "
 apiVersion: templates.gatekeeper.sh/v1
@@ -47,7 +48,7 @@ async fn reports_hold_all_violations_and_follow_them() {
     let cluster = Cluster::start().await;
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
     let flags = ["--policy-reports=openreports", "--audit-interval=5"];
-    let operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &flags).await;
+    let operator = Operator::start_with(&cluster.shipped, identity, &flags).await;
     cluster.apply(POLICIES).await;
     cluster.enforced("constrainttemplate/needsteam").await;
     cluster.apply(OBJECTS).await;
@@ -69,17 +70,49 @@ async fn reports_hold_all_violations_and_follow_them() {
     cluster.must(&["delete", "needsteam", "spaces"]).await;
     cluster.until(&OF_CLUSTER, "{.items}", "[]").await;
 
+    // Another process writes nothing before it knows what there is, and then nothing, because the reports say it already.
+    operator.kill().await;
+    cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
+    let lease = ["patch", "lease", "webtroller-audit", "-n", NAMESPACE, "--type=merge", "-p"];
+    let taken = r#"{"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 3600}}"#;
+    cluster.must(&[&lease[..], &[taken]].concat()).await;
+    let proxy = Scripted::start(&cluster.shipped).await;
+    let mut operator = Operator::start_with(proxy.kubeconfig(), identity, &flags).await;
+    operator.log("webhook registered").await;
+    let writes = reports_written(&cluster);
+    proxy.script(|_, path| match path.split('?').next() {
+        Some("/api" | "/apis") => Fate::Fail(503, "ServiceUnavailable"),
+        _ => Fate::Pass,
+    });
+    cluster.must(&[&lease[..], &[r#"{"spec": {"holderIdentity": ""}}"#]].concat()).await;
+    operator.log("the kinds to audit are not known").await;
+    assert_eq!(reports_written(&cluster), writes);
+    proxy.script(|_, _| Fate::Pass);
+    operator.log("every object is judged; from here on those that change").await;
+    cluster.until(&OF_SHOP, ROWS, TWO).await;
+    assert_eq!(reports_written(&cluster), writes);
+
     // An object is deleted while no process audits.
     operator.kill().await;
     cluster.must(&["delete", "validatingwebhookconfigurations", "--all"]).await;
     cluster.must(&["delete", "configmap", "two", "-n", "shop"]).await;
-    let operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &flags).await;
+    let operator = Operator::start_with(&cluster.shipped, identity, &flags).await;
     cluster.until(&OF_SHOP, "{.items}", "[]").await;
     operator.stop().await;
 }
 
+/// How often reports were written or deleted.
+fn reports_written(cluster: &Cluster) -> usize {
+    let log = cluster.plane.audit_log().unwrap().into_iter();
+    let is_write = |event: &Value| {
+        event["objectRef"]["apiGroup"] == "openreports.io"
+            && ["create", "patch", "delete"].iter().any(|verb| event["verb"] == **verb)
+    };
+    log.filter(is_write).count()
+}
+
 /// The results of all reports, in the order in which reports are listed.
-async fn stored(cluster: &Cluster) -> Vec<Value> {
+pub(crate) async fn stored(cluster: &Cluster) -> Vec<Value> {
     let mut results = Vec::new();
     for kind in ["clusterreports.openreports.io", "reports.openreports.io"] {
         let list = cluster.must(&["get", kind, "-A", "-o", "json"]).await;
@@ -88,7 +121,8 @@ async fn stored(cluster: &Cluster) -> Vec<Value> {
     results
 }
 
-async fn on_the_command_line(cluster: &Cluster) -> Vec<Value> {
+/// What the audit of the command line would write.
+pub(crate) async fn on_the_command_line(cluster: &Cluster) -> Vec<Value> {
     let mut audit = webtroller();
     audit.args(["audit", "--output=openreports"]).env("KUBECONFIG", cluster.plane.kubeconfig());
     let output = audit.output().await.unwrap();
@@ -118,7 +152,7 @@ async fn reports_are_written_to_the_crds_that_another_tool_has_installed() {
     }
     let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
     let flags = ["--policy-reports=wgpolicy"];
-    let operator = Operator::start_with(cluster.plane.kubeconfig(), identity, &flags).await;
+    let operator = Operator::start_with(&cluster.shipped, identity, &flags).await;
     cluster.apply(POLICIES).await;
     cluster.enforced("constrainttemplate/needsteam").await;
     cluster.apply(OBJECTS).await;

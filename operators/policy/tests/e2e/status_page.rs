@@ -53,5 +53,9 @@ async fn the_page_shows_policies_pods_denials_and_costs() {
     ] {
         assert!(page.contains(expected), "{expected} is missing:\n{page}");
     }
+    // For the picture in docs/metrics.md.
+    if let Some(path) = std::env::var_os("WEBTROLLER_STATUS_PAGE") {
+        std::fs::write(path, &page).unwrap();
+    }
     operator.stop().await;
 }

@@ -12,6 +12,9 @@
     reason = "as above"
 )]
 
+#[path = "../e2e/gatekeeper.rs"]
+#[allow(dead_code, reason = "shared with the end-to-end tests")]
+mod gatekeeper;
 mod helm;
 mod manifest;
 mod node;

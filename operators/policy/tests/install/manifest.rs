@@ -1,5 +1,8 @@
 //! `deploy/webtroller.yaml` is what the chart renders with its defaults.
 
+use std::collections::BTreeSet;
+
+use crate::gatekeeper;
 use crate::helm::{NAMESPACE, RELEASE, chart, helm, workspace};
 
 const HEADER: &str = "\
@@ -61,6 +64,41 @@ async fn a_certificate_of_cert_manager_is_mounted_and_no_secret_may_be_written()
     let issued = render(set).await;
     assert_eq!((kinds(&issued, "Issuer"), kinds(&issued, "Certificate")), (0, 1), "{issued}");
     assert!(issued.contains("    kind: ClusterIssuer\n    name: corporate\n"), "{issued}");
+}
+
+/// Kind and name of each object in a rendered manifest.
+fn objects(rendered: &str) -> BTreeSet<String> {
+    let documents = rendered.split("\n---").map(|document| {
+        let kind = document.lines().find_map(|line| line.strip_prefix("kind: "))?;
+        let name = document.lines().find_map(|line| line.strip_prefix("  name: "))?;
+        Some(format!("{} {}", kind.trim(), name.trim()))
+    });
+    documents.flatten().collect()
+}
+
+#[tokio::test]
+async fn beside_gatekeeper_no_object_has_the_name_of_one_of_gatekeepers() {
+    let chart = chart();
+    let render = async |set: &str| {
+        helm(None, &["template", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--set", set]).await
+    };
+    let theirs = objects(&std::fs::read_to_string(gatekeeper::file("deploy/gatekeeper.yaml")).unwrap());
+    let beside = render("besideGatekeeper=true").await;
+    let shared: Vec<_> = objects(&beside).intersection(&theirs).cloned().collect();
+    assert_eq!(shared, [""; 0]);
+    // What the operator itself writes, and what it is reached by.
+    for expected in [
+        "--cert-service-name=webtroller-webhook-service\n",
+        "--cert-secret-name=webtroller-webhook-server-cert\n",
+        "--validating-webhook-configuration-name=webtroller-validating-webhook-configuration\n",
+        "resourceNames: [webtroller-validating-webhook-configuration]\n",
+    ] {
+        assert!(beside.contains(expected), "{expected} is not in:\n{beside}");
+    }
+    assert!(!beside.contains("gatekeeper-webhook") && !beside.contains("gatekeeper-validating"), "{beside}");
+    let plain = objects(&render("replicas=3").await);
+    let shared: Vec<_> = plain.intersection(&theirs).cloned().collect();
+    assert_eq!(shared, ["ResourceQuota gatekeeper-critical-pods", "Service gatekeeper-webhook-service"]);
 }
 
 #[tokio::test]

@@ -40,6 +40,8 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let chart = chart.to_str().unwrap();
     let fail = "validatingWebhookFailurePolicy=Fail,emitAdmissionEvents=true,policyReports=openreports";
 
+    let traffic = Traffic::default();
+    background.spawn(traffic.clone().run(client.clone()));
     helm(
         kubeconfig,
         &[
@@ -67,8 +69,8 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     change_what_the_operator_wrote(&plane, folder.path()).await;
     deny_twice(&plane, client.clone()).await;
     report_violations(&plane, folder.path()).await;
-    let traffic = Traffic::default();
-    background.spawn(traffic.clone().run(client.clone()));
+    let installed = traffic.take();
+    assert_eq!(installed.failed, [""; 0], "while installing");
 
     helm(
         kubeconfig,
@@ -90,25 +92,40 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     // A rotation begins under the shipped roles; its end is tested in tests/e2e/certificates.rs.
     let secret = "secret/gatekeeper-webhook-server-cert";
     must(plane.kubectl().args(["annotate", "-n", NAMESPACE, secret, "webtroller.dev/renew=now"])).await;
-    let announced = "--for=jsonpath={.metadata.annotations.webtroller\\.dev/announced}";
+    let announced = "--for=jsonpath={.data.next\\.crt}";
     must(plane.kubectl().args(["wait", "-n", NAMESPACE, announced, "--timeout=120s", secret])).await;
     let upgraded = traffic.take();
     assert_eq!((upgraded.slipped, upgraded.failed.as_slice()), (0, [].as_slice()), "while upgrading");
     assert!(upgraded.admitted > 0 && upgraded.denied > 0, "{upgraded:?}");
     let log = plane.audit_log().unwrap();
-    assert_eq!(rights::forbidden(&log), [""; 0]);
-    // The reports of old pods are removed by the aggregator or by garbage collection, whichever is first.
-    let sweep = ("status.webtroller.dev".to_owned(), "podreports".to_owned(), "delete".to_owned());
-    let unused = rights::unused(client.clone(), &log).await;
-    assert!(unused.iter().all(|right| *right == sweep), "rights that nothing used: {unused:?}");
+    assert_eq!(rights::mismatches(client.clone()).await, [""; 0]);
+    // The reports of old pods are removed by the aggregator or by garbage collection, whichever is first; a Pod is read
+    // when it is gone before its report, as in tests/e2e/fleet.rs, and an Event when two pods have counted in it at once,
+    // as in tests/e2e/admission_events.rs.
+    let rare = ["delete podreports.status.webtroller.dev", "get events", "get pods"];
+    let is_rare = |line: &String| rare.iter().any(|call| *line == format!("declared and never made: {call}"));
+    let differences: Vec<_> = rights::differences(&log).into_iter().filter(|line| !is_rare(line)).collect();
+    assert_eq!(differences, [""; 0]);
 
     helm(kubeconfig, &["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout=300s"]).await;
     let uninstalled = traffic.take();
     assert_eq!(uninstalled.failed, [""; 0], "while uninstalling");
     println!(
-        "upgrade: {} admitted, {} denied, 0 failed; uninstall: {} admitted, {} denied, {} admitted after the webhook went, 0 failed",
-        upgraded.admitted, upgraded.denied, uninstalled.admitted, uninstalled.denied, uninstalled.slipped
+        "install: {} admitted, 0 failed; upgrade: {} admitted, {} denied, 0 failed; uninstall: {} admitted, {} denied, {} admitted after the webhook went, 0 failed",
+        installed.admitted,
+        upgraded.admitted,
+        upgraded.denied,
+        uninstalled.admitted,
+        uninstalled.denied,
+        uninstalled.slipped
     );
+    // A status must not say Enforced=True when no process is left that enforces.
+    for object in ["constrainttemplate/k8sreplicalimits", "k8sreplicalimits/three-to-ten-replicas"] {
+        let status =
+            plane.kubectl().args(["get", object, "-o", "jsonpath={.status}"]).output().await.unwrap();
+        let status = String::from_utf8(status.stdout).unwrap();
+        assert!(["", "{}"].contains(&status.as_str()), "{object}: {status}");
+    }
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     assert_eq!(configurations.list(&ListParams::default()).await.unwrap().items.len(), 0);
     let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);

@@ -1,8 +1,8 @@
 //! The audit against Gatekeeper's own manager, run with `--operation=audit` on the same API server: the same violations,
 //! message for message, over the whole library, the objects of its samples, and generated Pods.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use control_plane::Component;
@@ -14,45 +14,34 @@ use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
 use webtroller::cli::{Manifest, load, load_file};
 
+use crate::audit_costs::{Cost, Lists, steady};
 use crate::cluster::{Cluster, NAMESPACE};
+use crate::gatekeeper;
 use crate::operator::PATIENCE;
 use crate::verdicts::{Violations, texts};
 
 /// Gatekeeper shows at most so many violations; the constraints here have fewer.
 const SHOWN: usize = 500;
+/// Generated Pods in CI.
+const FEW: usize = 120;
+
 /// Generated Pods; `WEBTROLLER_AUDIT_PODS` asks for more, so that the costs that are printed mean something.
 fn pods() -> usize {
-    std::env::var("WEBTROLLER_AUDIT_PODS").map_or(120, |count| count.parse().unwrap())
+    std::env::var("WEBTROLLER_AUDIT_PODS").map_or(FEW, |count| count.parse().unwrap())
 }
 
-const SYNC: &str = r#"{apiVersion: syncset.gatekeeper.sh/v1alpha1, kind: SyncSet, metadata: {name: all}, spec: {gvks: [
+pub(crate) const SYNC: &str = r#"{apiVersion: syncset.gatekeeper.sh/v1alpha1, kind: SyncSet, metadata: {name: all}, spec: {gvks: [
     {group: "", version: v1, kind: Service}, {group: networking.k8s.io, version: v1, kind: Ingress},
     {group: policy, version: v1, kind: PodDisruptionBudget}, {group: storage.k8s.io, version: v1, kind: StorageClass}]}}"#;
 
-/// The folder of the pinned Go module.
-fn module() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/judge/manager")
-}
-
-/// Gatekeeper's own CRDs, from the module that the manager is built from.
-fn definitions() -> Vec<Value> {
-    let list = ["list", "-m", "-f", "{{.Dir}}", "github.com/open-policy-agent/gatekeeper/v3"];
-    let output = Command::new("go").args(list).current_dir(module()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-    let manifests = load_file(&folder.join("deploy/gatekeeper.yaml")).unwrap().into_iter();
-    let objects = manifests.map(|manifest| manifest.object);
-    objects.filter(|object| object["kind"] == "CustomResourceDefinition").collect()
-}
-
 /// The manifests of the library: templates, constraints, and objects of the samples in namespaces of their own.
-struct Library {
-    templates: Vec<Value>,
-    constraints: Vec<Value>,
+pub(crate) struct Library {
+    pub(crate) templates: Vec<Value>,
+    pub(crate) constraints: Vec<Value>,
     objects: Vec<Value>,
 }
 
-fn library(root: &Path) -> Library {
+pub(crate) fn library(root: &Path) -> Library {
     let mut library = Library { templates: Vec::new(), constraints: Vec::new(), objects: Vec::new() };
     let mut number = 0;
     for Manifest { path, mut object, .. } in load(root).manifests {
@@ -77,7 +66,7 @@ fn library(root: &Path) -> Library {
 }
 
 /// A Pod whose every part that policies look at comes from the digits of a number.
-fn pod(number: usize) -> Value {
+pub(crate) fn pod(number: usize) -> Value {
     let digit = |place: u32, of: usize| number / 3_usize.pow(place) % of;
     let privileged = [json!(null), json!(true), json!(false)][digit(0, 3)].clone();
     let image = [
@@ -109,8 +98,8 @@ fn pod(number: usize) -> Value {
 
 /// What Gatekeeper wrote, once every constraint was audited twice after `since`: the first run may have begun before.
 /// Returns with it what the process cost in between: one run, and a second of waiting at most.
-async fn gatekeeper(cluster: &Cluster, constraints: usize, process: u32) -> (Violations, Cost) {
-    let (mut first, mut before) = (None, Cost::default());
+async fn audited(cluster: &Cluster, constraints: usize, process: u32) -> (Violations, Cost, Lists) {
+    let (mut first, mut before, mut lists) = (None, Cost::default(), Lists::default());
     let reading = async {
         let mut ticks = interval(Duration::from_secs(1));
         loop {
@@ -128,47 +117,24 @@ async fn gatekeeper(cluster: &Cluster, constraints: usize, process: u32) -> (Vio
             match &first {
                 Some(first) if *first < oldest => return items,
                 Some(_) => {}
-                None => (first, before) = (Some(newest), Cost::of(process)),
+                None => {
+                    (first, before) = (Some(newest), Cost::of(process));
+                    lists = Lists::of(cluster).await;
+                }
             }
         }
     };
     let patience = PATIENCE * 3 + Duration::from_millis(200) * u32::try_from(pods()).unwrap();
     let items = timeout(patience, reading).await.expect("Gatekeeper must audit");
     let cost = Cost::of(process).since(&before);
+    let lists = Lists::of(cluster).await.since(&lists);
     let entry = |item: Value| {
         let total = item["status"]["totalViolations"].as_u64().unwrap_or_default();
         let mut violations = texts(item["status"].get("violations"));
         violations.sort();
         (format!("{}/{}", item["kind"], item["metadata"]["name"]), (total, violations))
     };
-    (items.into_iter().map(entry).collect(), cost)
-}
-
-/// What a process has cost.
-#[derive(Default)]
-struct Cost {
-    /// Of processor time.
-    seconds: f64,
-    peak_mebibytes: u64,
-}
-
-impl Cost {
-    fn of(process: u32) -> Self {
-        let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
-        let stat = read("stat");
-        // The fields after the name, which is in parentheses: utime and stime are the 14th and the 15th of all.
-        let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        let ticks = |field: usize| fields[field - 3].parse::<f64>().unwrap();
-        let status = read("status");
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        let kibibytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
-        // Linux reports times in hundredths of a second, whatever its own clock does.
-        Self { seconds: (ticks(14) + ticks(15)) / 100.0, peak_mebibytes: kibibytes / 1024 }
-    }
-
-    fn since(self, before: &Self) -> Self {
-        Self { seconds: self.seconds - before.seconds, ..self }
-    }
+    (items.into_iter().map(entry).collect(), cost, lists)
 }
 
 /// A message as long as Gatekeeper stores it.
@@ -189,16 +155,13 @@ fn cut(violations: Violations) -> Violations {
 }
 
 pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
-    let package = "github.com/open-policy-agent/gatekeeper/v3";
-    let manager =
-        tokio::task::spawn_blocking(move || go_program::build(&module(), package, "conformance", "manager"));
-    let manager = manager.await.unwrap().unwrap();
+    let manager = gatekeeper::manager().await;
     let mut cluster = Cluster::start().await;
     let apply = async |object: &Value| {
         let answer = cluster.feed(&["apply", "--server-side", "-f", "-"], &object.to_string()).await;
         answer.success
     };
-    for definition in definitions() {
+    for definition in gatekeeper::manifests("CustomResourceDefinition") {
         assert!(apply(&definition).await, "{}", definition["metadata"]["name"]);
     }
     let Library { templates, constraints, objects } = library(root);
@@ -247,10 +210,13 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
     }
     // The samples have a CronJob for each minute: from here on both see the same objects.
     cluster.plane.stop(Component::ControllerManager).await.unwrap();
-    let (theirs, their_cost) = gatekeeper(&cluster, constraints.len() - refused, child.id().unwrap()).await;
+    let (theirs, their_cost, their_lists) =
+        audited(&cluster, constraints.len() - refused, child.id().unwrap()).await;
     let theirs = cut(theirs);
     child.kill().await.unwrap();
+    let before = Lists::of(&cluster).await;
     let ours = cut(cluster.fresh_audit(SHOWN).await);
+    let once = Lists::of(&cluster).await.since(&before);
     let total: u64 = ours.values().map(|(total, _)| total).sum();
     println!(
         "{} templates, {} constraints ({refused} refused), {stored} of {} objects and {pods} Pods: {total} violations",
@@ -258,7 +224,13 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
         constraints.len(),
         objects.len()
     );
-    let differing: Vec<_> = ours.iter().filter(|(name, ours)| theirs.get(*name) != Some(ours)).collect();
+    // Of more than it shows Gatekeeper chooses others.
+    let same = |ours: &(u64, Vec<String>), theirs: &(u64, Vec<String>)| match usize::try_from(ours.0) {
+        Ok(0..=SHOWN) => ours == theirs,
+        _ => ours.0 == theirs.0,
+    };
+    let differs = |name: &String, ours| !theirs.get(name).is_some_and(|theirs| same(ours, theirs));
+    let differing: Vec<_> = ours.iter().filter(|(name, ours)| differs(name, ours)).collect();
     for (name, (count, texts)) in &differing {
         let (other_count, other) = theirs.get(*name).cloned().unwrap_or_default();
         let only = |a: &[String], b: &[String]| {
@@ -272,22 +244,24 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
     }
     assert!(differing.is_empty() && ours.len() == theirs.len() && total > 500, "{} differ", differing.len());
     // What Gatekeeper left in the statuses is replaced.
+    let before = Lists::of(&cluster).await;
     let operator = cluster.operator().await;
     cluster.agrees(20).await;
     let our_cost = Cost::of(operator.child.id().unwrap());
+    println!("one run of Gatekeeper's manager: {their_cost}, {their_lists}");
     println!(
-        "one run of Gatekeeper's manager: {:.1} s of processor time, at most {} MiB; webtroller from its start to the \
-         last status, templates compiled and the webhook served: {:.1} s ({:.1} times less), at most {} MiB",
-        their_cost.seconds,
-        their_cost.peak_mebibytes,
-        our_cost.seconds,
-        their_cost.seconds / our_cost.seconds,
-        our_cost.peak_mebibytes
+        "webtroller from its start to the last status, templates compiled and the webhook served: {our_cost}, {}; {:.1} times \
+         less processor time",
+        Lists::of(&cluster).await.since(&before).since(&once),
+        their_cost.seconds / our_cost.seconds
     );
+    if pods > FEW {
+        steady(&cluster, &operator, &their_cost).await;
+    }
     operator.stop().await;
 }
 
-fn load_yaml(text: &str) -> Value {
+pub(crate) fn load_yaml(text: &str) -> Value {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
     load_file(file.path()).unwrap().remove(0).object

@@ -21,14 +21,24 @@ use serde_json::Value;
 
 #[path = "../e2e/cluster.rs"]
 mod cluster;
+#[path = "../e2e/gatekeeper.rs"]
+mod gatekeeper;
+#[path = "../e2e/gatekeeper_process.rs"]
+mod gatekeeper_process;
+#[path = "../e2e/https.rs"]
+mod https;
 #[path = "../e2e/operator.rs"]
 mod operator;
+#[path = "../e2e/rights.rs"]
+mod rights;
 #[path = "../e2e/trial.rs"]
 mod trial;
 #[path = "../e2e/verdicts.rs"]
 mod verdicts;
 
 mod audit;
+mod audit_costs;
+mod load;
 
 const POLICIES: [&str; 10] = [
     "general/allowedrepos",
@@ -51,7 +61,7 @@ fn main() -> ExitCode {
         );
     }
     let ignored = library.is_none();
-    let audited = library.clone();
+    let (audited, loaded) = (library.clone(), library.clone());
     let root = library.clone().map(|root| root.join("library"));
     let of_library = LIBRARY.map(|expected| suites("public_library", root.clone(), expected));
     let examples = cluster::workspace("examples/policies");
@@ -72,6 +82,13 @@ fn main() -> ExitCode {
         Ok(())
     });
     trials.push(test.with_ignored_flag(ignored));
+    let test = Trial::test("both_webhooks_answer_alike_under_load", move || {
+        let root = loaded.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(load::beside_gatekeeper(&root.join("library")));
+        Ok(())
+    });
+    trials.push(test.with_ignored_flag(true));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

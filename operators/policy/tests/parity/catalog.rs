@@ -28,7 +28,7 @@ fn json(text: &[u8]) -> Value {
 /// A catalogue without the time, and without the words about well-known bundles.
 fn catalogue(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap();
-    let mut catalogue = webtroller::yaml::documents(&text).unwrap().remove(0).value;
+    let mut catalogue = go_compat::sigs_yaml::documents(&text).unwrap().remove(0).value;
     catalogue["metadata"]["updatedAt"].take();
     for bundle in catalogue["bundles"].as_array_mut().unwrap() {
         bundle["description"].take();

@@ -118,7 +118,7 @@ fn workloads_are_expanded_as_gator_expands_them() {
         compared += 1;
         let [theirs, own] = both(&["expand", "-n", path.to_str().unwrap(), "-f", "yaml"], "");
         let documents = |text: &str| -> Vec<Value> {
-            let documents = webtroller::yaml::documents(text).unwrap_or_default();
+            let documents = go_compat::sigs_yaml::documents(text).unwrap_or_default();
             documents.into_iter().map(|document| document.value).filter(|value| !value.is_null()).collect()
         };
         // Mutators are checked and not applied: what gator made of them is not compared.

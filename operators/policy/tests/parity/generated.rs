@@ -131,6 +131,14 @@ fn expansion(dice: &mut Dice) -> String {
     text
 }
 
+/// An ExpansionTemplate that makes a warning of what a scoped constraint denies: gator prints the warning and exits with 1.
+/// See docs/differences.md.
+fn is_known(difference: &str, input: &str) -> bool {
+    difference.starts_with("exit 1 and 0; only gator: []; only webtroller: []")
+        && input.contains(", enforcementAction: warn}}")
+        && input.contains("{action: deny, enforcementPoints: [{name: gator.gatekeeper.sh}]}")
+}
+
 #[test]
 fn generated_inputs_are_judged_as_gator_judges_them() {
     let cases = std::env::var("PARITY_CASES").ok().and_then(|number| number.parse().ok()).unwrap_or(60);
@@ -142,6 +150,7 @@ fn generated_inputs_are_judged_as_gator_judges_them() {
         input += &expansion(&mut dice);
         (0..=dice.below(8)).for_each(|number| input += &object(&mut dice, number));
         let found = difference(&both(&["test", "-o", "json"], &input));
+        let found = found.filter(|difference| !is_known(difference, &input));
         differences.extend(found.map(|difference| format!("case {case}: {difference}\n{input}")));
     }
     assert!(differences.is_empty(), "{} of {cases} differ:\n{}", differences.len(), differences.join("\n"));

@@ -5,9 +5,20 @@
 #![allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "as above")]
 
 mod catalog;
+mod figures;
 mod fixtures;
 mod flags;
+#[path = "../e2e/gatekeeper.rs"]
+#[allow(dead_code, reason = "shared with the end-to-end tests")]
+mod gatekeeper;
 mod gatekeeper_flags;
+mod gatekeeper_scenarios;
 mod generated;
 mod program;
+mod registry;
+mod rewrite;
+mod sarif;
 mod scalars;
+#[path = "../../src/cli/image/stand_in.rs"]
+#[allow(dead_code, reason = "shared with the unit tests")]
+mod stand_in;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-const OURS: &str = env!("CARGO_BIN_EXE_webtroller");
+pub(crate) const OURS: &str = env!("CARGO_BIN_EXE_webtroller");
 
 /// The folder that pins gator.
 pub(crate) fn judge() -> PathBuf {

@@ -214,7 +214,7 @@ const EXTRA: &[&str] = &[
 
 /// What our reader makes of a text: its first document, or an error.
 fn read(text: &str) -> Result<Value, String> {
-    let documents = webtroller::yaml::documents(text).map_err(|error| error.to_string())?;
+    let documents = go_compat::sigs_yaml::documents(text).map_err(|error| error.to_string())?;
     Ok(documents.into_iter().next().map_or(Value::Null, |document| document.value))
 }
 

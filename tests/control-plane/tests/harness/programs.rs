@@ -1,7 +1,6 @@
 //! How the programs come to be, with a stand-in for Go: the real build is what all other tests run on.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -24,11 +23,11 @@ impl Machine {
     fn with(go: Option<&str>) -> Self {
         let machine = Self { folder: tempfile::tempdir().unwrap() };
         // Outside of this workspace's target folder, which would be found from the program's own place.
-        fs::copy(env!("CARGO_BIN_EXE_control-plane"), machine.path("control-plane")).unwrap();
+        install(Path::new(env!("CARGO_BIN_EXE_control-plane")), &machine.path("control-plane"));
         fs::create_dir(machine.path("bin")).unwrap();
         if let Some(script) = go {
-            fs::write(machine.path("bin/go"), format!("#!/bin/sh\n{script}")).unwrap();
-            fs::set_permissions(machine.path("bin/go"), fs::Permissions::from_mode(0o755)).unwrap();
+            fs::write(machine.path("script"), format!("#!/bin/sh\n{script}")).unwrap();
+            install(&machine.path("script"), &machine.path("bin/go"));
         }
         machine
     }
@@ -48,6 +47,13 @@ impl Machine {
     fn builds(&self) -> usize {
         fs::read_to_string(self.path("calls")).unwrap_or_default().lines().count()
     }
+}
+
+/// Copies a program. Another process does it: a child that another test starts meanwhile would inherit a file that is open
+/// for writing, and the system refuses to run such a file ("text file busy").
+fn install(from: &Path, to: &Path) {
+    let status = Command::new("install").arg("-m755").args([from, to]).status().unwrap();
+    assert!(status.success(), "{status}");
 }
 
 fn said(output: &Output) -> String {

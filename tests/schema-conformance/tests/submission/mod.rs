@@ -1,41 +1,14 @@
-//! Submits a schema as a CRD to a real API server, with dry run, and reads the answer.
-
-use std::collections::BTreeSet;
+//! Submits a CRD to a real API server, with dry run, and reads the answer.
 
 use kube::Client;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// What the server answered.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Answer {
-    /// Nothing to say.
-    Accepted,
-    /// The errors as the server words them.
-    Invalid(BTreeSet<String>),
-    /// The request could not be decoded, or holds unknown fields under strict validation.
-    Undecodable(String),
-}
+use crate::verdict::Answer;
 
 /// A number from the environment.
+#[allow(dead_code, reason = "recordings have a fixed size")]
 pub(crate) fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
-}
-
-/// A CRD with this schema, and with the status subresource if asked for.
-pub(crate) fn crd(schema: &Value, status: bool) -> Value {
-    let mut version =
-        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
-    if status {
-        version["subresources"] = json!({"status": {}});
-    }
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "foos.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced", "versions": [version],
-            "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
-        },
-    })
 }
 
 /// Submits a CRD; panics when the server does not judge it.

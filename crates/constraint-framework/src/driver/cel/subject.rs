@@ -29,16 +29,16 @@ impl<'a> Subject<'a> {
     }
 
     fn is_delete(&self) -> bool {
-        self.case.review.operation == "DELETE"
+        self.case.review.operation() == "DELETE"
     }
 
     /// On DELETE there is no new object: the target fills it from the old one, and CEL must not see that.
     fn object(&self) -> Value {
-        if self.is_delete() { Value::Null } else { self.document(self.case.review.object.as_ref()) }
+        if self.is_delete() { Value::Null } else { self.document(self.case.review.object()) }
     }
 
     fn old_object(&self) -> Value {
-        self.document(self.case.review.old_object.as_ref())
+        self.document(self.case.review.old_object())
     }
 
     fn document(&self, document: Option<&Document>) -> Value {

@@ -38,11 +38,10 @@ fn requested(operation: &str) -> Review {
     if operation == "DELETE" {
         request["object"] = json!(null);
     }
-    let mut review = AdmissionTarget.request(&request.to_string()).unwrap();
+    let review = AdmissionTarget.request(&request.to_string()).unwrap();
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"a": "b"}}});
-    review.namespace_object = Some(Document::from_value(&namespace).unwrap());
-    review
+    review.into_builder().namespace_object(Document::from_value(&namespace).unwrap()).build()
 }
 
 #[test]

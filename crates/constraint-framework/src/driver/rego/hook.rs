@@ -1,14 +1,14 @@
 //! What Gatekeeper does with a template's answer, as a rule beside it: never evaluated, but compiled, so that a
 //! `violation` that cannot be what it has to be is refused with the template and not found at the first review.
 
-use rego_compat::{Finding, Findings, Module, RegoVersion};
+use rego_compat::{Diagnostic, Diagnostics, Module, RegoVersion};
 
 use crate::driver::CompileError;
 
 const NAME: &str = "hook";
 
 /// The hook for the rule `violation` of a package.
-pub(super) fn module(package: &[String]) -> Result<Module, Findings> {
+pub(super) fn module(package: &[String]) -> Result<Module, Diagnostics> {
     let (root, below) = package.split_first().map_or(("", package), |(root, below)| (root.as_str(), below));
     let below: String = below.iter().map(|segment| format!("[{segment:?}]")).collect();
     let source = format!(
@@ -18,12 +18,12 @@ pub(super) fn module(package: &[String]) -> Result<Module, Findings> {
 }
 
 /// Whether a finding is one in the hook.
-pub(super) fn is_of(finding: &Finding) -> bool {
+pub(super) fn is_of(finding: &Diagnostic) -> bool {
     finding.file == NAME
 }
 
 /// The findings in the hook as one mistake of the template, if there are any.
-pub(super) fn mistake(findings: &Findings) -> Option<CompileError> {
+pub(super) fn mistake(findings: &Diagnostics) -> Option<CompileError> {
     let found = findings.iter().find(|finding| is_of(finding))?;
     Some(CompileError {
         code: found.code.to_string(),

@@ -47,7 +47,7 @@ fn check(blocks: &[Value], expected: &[usize]) {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata":
         {"name": "web", "namespace": "shop", "labels": {"app": "web"}}});
     let matchers: Vec<_> = blocks.iter().filter_map(matcher).collect();
-    let review = Review { object: document(&pod), ..Review::default() };
+    let review = Review::builder("").object(document(&pod)).build();
     assert_eq!(index(&matchers).candidates(&review), expected, "{blocks:?}");
 }
 

@@ -189,8 +189,8 @@ fn crds_are_those_of_the_constraint_framework_byte_for_byte() {
 #[track_caller]
 fn the_framework_says_as_much(errors: &[CrdError], recorded: &str) {
     for error in errors {
-        if let CrdError::Schema(MergeError::NotStructural { finding, .. }) = error {
-            assert!(recorded.contains(&finding.to_string()), "{finding}\nis not in\n{recorded}");
+        if let CrdError::Schema(MergeError::NotStructural { diagnostic, .. }) = error {
+            assert!(recorded.contains(&diagnostic.to_string()), "{diagnostic}\nis not in\n{recorded}");
         }
     }
 }

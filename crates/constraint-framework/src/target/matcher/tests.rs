@@ -22,12 +22,8 @@ fn cluster_role() -> Value {
 
 fn ask(spec: Value, object: &Value, in_namespace: Option<&Value>) -> Result<bool, MatchError> {
     let matcher = KubernetesMatcher::compile(Some(&spec)).unwrap();
-    let review = Review {
-        object: document(object),
-        namespace_object: in_namespace.and_then(document),
-        ..Review::default()
-    };
-    matcher.matches(&review)
+    let review = Review::builder("").object(document(object));
+    matcher.matches(&review.namespace_object(in_namespace.and_then(document)).build())
 }
 
 #[track_caller]
@@ -39,7 +35,7 @@ fn check(spec: Value, object: &Value, expected: bool) {
 fn no_block_and_an_empty_one_match_everything() {
     for spec in [None, Some(json!(null)), Some(json!({})), Some(json!({"kinds": []}))] {
         let matcher = KubernetesMatcher::compile(spec.as_ref()).unwrap();
-        let review = Review { object: document(&pod("a")), ..Review::default() };
+        let review = Review::builder("").object(document(&pod("a"))).build();
         assert_eq!(matcher.matches(&review), Ok(true), "{spec:?}");
     }
 }
@@ -137,7 +133,7 @@ fn source_matches_or_cannot_be_decided() {
         (Some(ReviewSource::Generated), Ok(false)),
         (None, Err(MatchError::SourceUnknown { object: "web-1".to_owned() })),
     ] {
-        let review = Review { object: document(&pod("a")), source, ..Review::default() };
+        let review = Review::builder("").object(document(&pod("a"))).source(source).build();
         assert_eq!(matcher.matches(&review), expected);
     }
 }
@@ -148,8 +144,7 @@ fn the_old_object_counts_as_much_as_the_new_one() {
         KubernetesMatcher::compile(Some(&json!({"labelSelector": {"matchLabels": {"app": "web"}}}))).unwrap();
     let mut unlabelled = pod("a");
     unlabelled["metadata"]["labels"] = json!({});
-    let review =
-        Review { object: document(&unlabelled), old_object: document(&pod("a")), ..Review::default() };
+    let review = Review::builder("").object(document(&unlabelled)).old_object(document(&pod("a"))).build();
     assert_eq!(matcher.matches(&review), Ok(true));
     assert_eq!(matcher.matches(&Review::default()), Err(MatchError::NoObject));
 }

@@ -13,6 +13,7 @@ fn key(name: &str, uid: u32) -> ParentKey {
 fn sealed(policy: Policy) -> (Expectations, SourceId) {
     let mut expectations = Expectations::new(policy);
     let id = expectations.source("things".into());
+    expectations.set_missing(id, MissingSemantics::Looser);
     expectations.seal();
     (expectations, id)
 }
@@ -261,6 +262,62 @@ fn giving_up_names_what_was_missing() {
     assert_eq!(missing.len(), 1);
     is_ready(&mut expectations);
     assert_eq!(expectations.given_up(), missing);
+}
+
+#[test]
+fn only_what_makes_a_pod_looser_is_given_up() {
+    for missing in [MissingSemantics::Unknown, MissingSemantics::Stricter] {
+        let (mut expectations, id) = sealed(giving_up());
+        expectations.set_missing(id, missing);
+        expectations.list_fails(id, Failure::Permanent, "forbidden".into());
+        assert_eq!(expectations.give_up(), []);
+        waits(&mut expectations);
+        expectations.list_begins(id);
+        expectations.expect(id, &key("a", 0), 2);
+        expectations.list_ends(id);
+        expectations.fail(id, &key("a", 0), 2, Failure::Permanent, "broken".into());
+        assert_eq!(expectations.give_up(), []);
+        waits(&mut expectations);
+        assert_eq!(expectations.given_up(), []);
+        expectations.observe(id, &key("a", 0), 2);
+        is_ready(&mut expectations);
+    }
+}
+
+#[test]
+fn what_a_source_lacks_is_unknown_unless_it_is_declared() {
+    let mut expectations = Expectations::new(giving_up());
+    let id = expectations.source("things".into());
+    expectations.seal();
+    expectations.list_fails(id, Failure::Permanent, "forbidden".into());
+    waits(&mut expectations);
+}
+
+#[test]
+fn giving_up_does_not_replace_what_is_not_declared_yet() {
+    let mut expectations = Expectations::new(Policy::default());
+    assert_eq!(expectations.give_up(), []);
+    waits(&mut expectations);
+    let (policies, data) = (expectations.source("policies".into()), expectations.source("data".into()));
+    expectations.set_missing(policies, MissingSemantics::Looser);
+    expectations.seal();
+    waits(&mut expectations);
+    expectations.list_begins(data);
+    expectations.list_ends(data);
+    is_ready(&mut expectations);
+}
+
+#[test]
+fn the_data_of_a_policy_that_was_given_up_are_waited_for() {
+    let (mut expectations, id) = listed(Policy::default());
+    let data = expectations.child(id, &key("a", 0), "data".into());
+    assert_eq!(expectations.give_up().len(), 1);
+    waits(&mut expectations);
+    assert_eq!(expectations.explain()[0].to_string(), "things/a/data: not listed yet");
+    expectations.list_begins(data);
+    expectations.list_ends(data);
+    is_ready(&mut expectations);
+    assert_eq!(expectations.given_up().len(), 1);
 }
 
 #[test]

@@ -10,14 +10,14 @@ use crate::value::Value;
 
 use super::Stop;
 use super::canonical;
-use super::finding::{Finding, Place, Report};
+use super::diagnostic::{Diagnostic, Place, Report};
 use super::node::{Dependency, Node, NodeId, Schema};
 
 impl Schema {
     /// What is wrong with a document.
-    pub(super) fn validate(&self, document: &Value, meter: &Meter) -> Result<Vec<Finding>, Stop> {
+    pub(super) fn validate(&self, document: &Value, meter: &Meter) -> Result<Vec<Diagnostic>, Stop> {
         let validator = Validator { schema: self, meter };
-        Ok(validator.alone(self.root, document, &Place::ROOT)?.findings)
+        Ok(validator.alone(self.root, document, &Place::ROOT)?.diagnostics)
     }
 }
 

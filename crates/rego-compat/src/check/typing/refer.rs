@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::ir::{Action, Kind, Node, Operand, Reference, Root, Statement};
 
 use super::super::types::{ANY, Type, is_nil, keys, select, unifies, values};

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::finding::Pos;
+use crate::diagnostic::Pos;
 use crate::value::Value;
 
 use super::{Check, Conditions, Place, Want};

@@ -6,14 +6,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use super::server::{NAMES, Objects, Server};
+use super::server::{NAMES, Objects, Server, sees};
 use crate::backlog::{Backlog, Wanted};
 use crate::config::Config;
-use crate::dispatcher::{Command, Dispatcher, Effect, Incarnation, WatchId};
-use crate::event::{EventKind, WatchEvent};
+use crate::dispatcher::{Command, Dispatcher, Effect, Incarnation, Step, WatchId};
+use crate::event::{EventKind, GvkStatus, WatchEvent};
 use crate::fixture::gvk;
-use crate::intents::{Gvk, RegistrarId};
-use crate::interest::{Interest, Scope};
+use crate::intents::{Gvk, RegistrarId, StoreKey};
+use crate::interest::{Interest, Part};
 use crate::object::Decoder;
 use crate::queue::EventQueue;
 use crate::source::SourceError;
@@ -40,7 +40,14 @@ pub(super) struct Limits {
     pub(super) disturbances: u64,
     /// The last registrar gets every change, and lags behind this bound.
     pub(super) ordered: Option<usize>,
+    /// Objects are in namespaces, registrars ask for [`WISHES`], and the server may refuse the watch of all.
+    pub(super) namespaced: bool,
 }
+
+/// The namespaces that each registrar asks for in a world with namespaces; all of them if none is named.
+const WISHES: [&[&str]; 3] = [&[], &["left"], &["left", "right"]];
+/// The watches that a kind may have.
+const PARTS: [Option<&str>; 3] = [None, Some("left"), Some("right")];
 
 /// The actors that move in an exploration. Those that stand still in one move in another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,10 +77,16 @@ pub(super) enum Action {
     Unserve(usize),
     Serve(usize),
     Compact(usize),
-    /// The server answers the request of the watch truthfully; a wait is over.
-    Answer(usize),
+    /// Versions so far are rejected from now on.
+    Reject(usize),
+    /// The client loses the right to watch all namespaces, or gets it back.
+    Refuse(usize),
+    /// The server answers the request of the watch of one of [`PARTS`] truthfully; a wait is over.
+    Answer(usize, usize),
     /// The request fails, or the open watch breaks.
-    Fail(usize),
+    Fail(usize, usize),
+    /// The watch notices that it is to start over.
+    StartOver(usize, usize),
 }
 
 pub(super) struct World {
@@ -84,6 +97,8 @@ pub(super) struct World {
     next_id: u64,
     kinds: Vec<Kind>,
     disturbances: u64,
+    /// The actions so far, for the message of a failure.
+    trail: Vec<Action>,
     /// Checks what each action must not cause. Off in the copies that show where a state leads.
     checks: bool,
 }
@@ -108,7 +123,20 @@ struct View {
 #[derive(Debug, Clone)]
 struct Kind {
     server: Server,
-    run: Option<(Incarnation, Machine)>,
+    runs: BTreeMap<Part, Run>,
+}
+
+#[derive(Debug, Clone)]
+struct Run {
+    incarnation: Incarnation,
+    machine: Machine,
+    /// It was told to start over and has not noticed yet.
+    is_to_start_over: bool,
+}
+
+/// The store of all objects of a kind.
+fn all(gvk: &Gvk) -> StoreKey {
+    StoreKey { gvk: gvk.clone(), fields: None }
 }
 
 // === impl World ===
@@ -122,15 +150,17 @@ impl World {
             dispatcher: Dispatcher::new(Arc::default(), false),
             readers: (0..limits.registrars).map(|_| None).collect(),
             next_id: 0,
-            kinds: kinds.map(|kind| Kind { server: Server::new(gvk(kind)), run: None }).collect(),
+            kinds: kinds.map(|kind| Kind::new(Server::new(gvk(kind), limits.namespaced))).collect(),
             disturbances: 0,
+            trail: Vec::new(),
             checks: true,
         }
     }
 
-    /// Begins to count disturbances.
+    /// Begins to count disturbances, and to note actions.
     pub(super) fn settled(mut self) -> Self {
         self.disturbances = 0;
+        self.trail.clear();
         self
     }
 
@@ -151,18 +181,19 @@ impl World {
             .iter()
             .map(|(id, queue)| (*id, known(id).map_or_else(|| queue.fork(), |reader| reader.queue.clone())))
             .collect();
-        let kinds = self.dispatcher.kinds.iter().map(|(gvk, kind)| {
+        let kinds = self.dispatcher.kinds.iter().map(|(key, kind)| {
             let mut subscribers = kind.subscribers.clone();
             for subscriber in &mut subscribers {
                 subscriber.queue = queues[&subscriber.id].clone();
             }
             let copy = crate::dispatcher::kind::Kind {
-                store: stores.open(gvk),
+                store: stores.open(key),
                 watches: kind.watches.clone(),
                 subscribers,
                 idle: kind.idle,
+                refused: kind.refused,
             };
-            (gvk.clone(), copy)
+            (key.clone(), copy)
         });
         let dispatcher = Dispatcher {
             intents: self.dispatcher.intents.clone(),
@@ -172,21 +203,22 @@ impl World {
             counter: self.dispatcher.counter,
             linger: self.dispatcher.linger,
         };
-        Self { dispatcher, readers, kinds: self.kinds.clone(), ..*self }
+        Self { dispatcher, readers, kinds: self.kinds.clone(), trail: self.trail.clone(), ..*self }
     }
 
     /// The world in words, equal for worlds that behave alike from here.
     pub(super) fn picture(&self) -> String {
         let mut texts = Vec::new();
-        for reader in &self.readers {
+        for (r, reader) in self.readers.iter().enumerate() {
             let Some(reader) = reader else {
                 texts.push(" none".to_owned());
                 continue;
             };
+            let wish = if self.limits.namespaced { WISHES[r] } else { &[] };
             let (intents, backlog) = reader.queue.look(|backlog| (backlog.intents(), backlog.picture()));
             // The number of a stay does not matter, but whether the dispatcher knows of it does.
             let joined = |kind: &Kind| {
-                let known = self.dispatcher.kinds.get(&kind.server.gvk)?;
+                let known = self.dispatcher.kinds.get(&all(&kind.server.gvk))?;
                 Some(known.subscribers.iter().find(|subscriber| subscriber.id == reader.id)?.epoch)
             };
             let known: Vec<bool> = self
@@ -194,7 +226,7 @@ impl World {
                 .iter()
                 .map(|kind| joined(kind) == intents.get(&kind.server.gvk).map(|stay| stay.epoch))
                 .collect();
-            texts.push(format!(" {} {backlog} {known:?} {:?}", reader.dirty, reader.views));
+            texts.push(format!(" {wish:?} {} {backlog} {known:?} {:?}", reader.dirty, reader.views));
         }
         // It does not matter which registrar is which.
         texts.sort();
@@ -204,9 +236,18 @@ impl World {
         }
         for kind in &self.kinds {
             text.push_str(&kind.server.picture());
-            if let Some((_, machine)) = &kind.run {
-                let store = self.dispatcher.kinds[&kind.server.gvk].store.clone();
-                text.push_str(&format!(" {} {:?} {}", machine.picture(), stored(&store), store.is_synced()));
+            let Some(known) = self.dispatcher.kinds.get(&all(&kind.server.gvk)) else { continue };
+            for (part, run) in &kind.runs {
+                let Run { machine, is_to_start_over, .. } = run;
+                text.push_str(&format!(" {part:?} {} {is_to_start_over}", machine.picture()));
+                if self.limits.namespaced {
+                    let watch = &known.watches[part];
+                    text.push_str(&format!(" {} {} {}", watch.status, watch.complete, watch.outdated));
+                }
+            }
+            if !kind.runs.is_empty() {
+                let crate::dispatcher::kind::Kind { store, refused, .. } = known;
+                text.push_str(&format!(" {:?} {} {refused}", stored(store), store.is_synced()));
             }
         }
         text
@@ -246,8 +287,8 @@ impl World {
     }
 
     pub(super) fn act(&mut self, action: &Action) {
-        let scope = Scope::default();
         self.disturbances += u64::from(!action.is_progress());
+        self.trail.push(*action);
         match *action {
             Action::Make(r) => {
                 self.next_id += 1;
@@ -256,28 +297,41 @@ impl World {
             }
             Action::Drop(r) => self.drop_registrar(r),
             Action::Add(r, k) => {
+                let (_, scope) = self.interest(r, k).into_parts();
                 self.change(r, |backlog, gvks| backlog.want(&gvks[k], &scope) != Wanted::Already);
             }
             Action::Remove(r, k) => self.change(r, |backlog, gvks| backlog.unwant(&gvks[k])),
-            Action::ReplaceBy(r, k) => self.change(r, |backlog, gvks| {
-                !backlog.want_only([Interest::new((*gvks[k]).clone())]).is_empty()
-            }),
+            Action::ReplaceBy(r, k) => {
+                let interest = self.interest(r, k);
+                self.change(r, |backlog, _| !backlog.want_only([interest]).is_empty());
+            }
             Action::Grant(r) => self.grant(r),
             Action::Deliver(r) => self.deliver(r),
             Action::Put(k, n) => self.on_server(k, |server| server.put(NAMES[n])),
             Action::Delete(k, n) => self.on_server(k, |server| server.delete(NAMES[n])),
             Action::Compact(k) => self.kinds[k].server.compact(),
+            Action::Reject(k) => self.kinds[k].server.replace(),
             Action::Serve(k) => self.kinds[k].server.served = true,
             Action::Unserve(k) => {
                 self.kinds[k].server.unserve();
                 // The server closes the watches of a kind that it withdraws.
-                if self.kinds[k].is_following() {
-                    self.fail(k, SourceError::Unavailable("closed".to_owned()));
+                for part in self.kinds[k].followed() {
+                    self.fail(k, &part, SourceError::Unavailable("closed".to_owned()));
                 }
             }
-            Action::Answer(k) => self.answer(k),
-            Action::Fail(k) => self.fail(k, SourceError::Unavailable("cut".to_owned())),
+            Action::Refuse(k) => {
+                let server = &mut self.kinds[k].server;
+                server.refuses_all = !server.refuses_all;
+            }
+            Action::Answer(k, p) => self.answer(k, &part(p)),
+            Action::Fail(k, p) => self.fail(k, &part(p), SourceError::Unavailable("cut".to_owned())),
+            Action::StartOver(k, p) => self.start_over(k, &part(p)),
         }
+    }
+
+    fn interest(&self, r: usize, k: usize) -> Interest {
+        let interest = Interest::new((*self.kinds[k].server.gvk).clone());
+        if self.limits.namespaced { interest.namespaces(WISHES[r].iter().copied()) } else { interest }
     }
 
     fn gvks(&self) -> Vec<Gvk> {
@@ -324,13 +378,13 @@ impl World {
         let (id, queue) = (reader.id, reader.queue.clone());
         if !self.checks {
             self.run(Command::Assign(id, queue));
-            return self.note_snapshots();
+            return self.note_snapshots(None);
         }
         self.isolated(r, |world| world.run(Command::Assign(id, queue.clone())));
         let again = queue.look(Backlog::picture);
         self.run(Command::Assign(id, queue.clone()));
         assert_eq!(queue.look(Backlog::picture), again, "the same intents again changed something");
-        self.note_snapshots();
+        self.note_snapshots(None);
     }
 
     /// An action of `r` must not be noticed by the others, nor by the watches of their kinds.
@@ -341,10 +395,12 @@ impl World {
             let backlogs: Vec<_> =
                 readers.clone().map(|reader| reader.queue.look(Backlog::picture)).collect();
             let joined = |kind: &Kind| {
-                let known = world.dispatcher.kinds.get(&kind.server.gvk)?;
+                let known = world.dispatcher.kinds.get(&all(&kind.server.gvk))?;
                 let ids = || known.subscribers.iter().map(|subscriber| subscriber.id);
                 let wanted = readers.clone().any(|reader| ids().any(|id| id == reader.id));
-                kind.run.as_ref().filter(|_| wanted).map(|(incarnation, _)| *incarnation)
+                // Where wishes differ, they decide which watches there are.
+                let run = kind.runs.get(&None).filter(|_| wanted && !world.limits.namespaced);
+                run.map(|run| run.incarnation)
             };
             (backlogs, world.kinds.iter().map(joined).collect::<Vec<_>>())
         };
@@ -358,7 +414,7 @@ impl World {
         let event = reader.queue.change(Backlog::pop).unwrap();
         let k = self.kinds.iter().position(|kind| *kind.server.gvk == *event.gvk).unwrap();
         let view = reader.views.get_mut(&k).expect("an event of a kind that is not asked for");
-        let store = self.dispatcher.kinds.get(&event.gvk).map(|kind| stored(&kind.store));
+        let store = self.dispatcher.kinds.get(&all(&event.gvk)).map(|kind| stored(&kind.store));
         view.fold(&event, &store.unwrap_or_default());
     }
 }
@@ -366,26 +422,26 @@ impl World {
 // === impl World: server and watches ===
 
 impl World {
-    /// A change of the server, which an open watch reports at once.
+    /// A change of the server, which open watches report at once.
     fn on_server(&mut self, k: usize, change: impl FnOnce(&mut Server)) {
         change(&mut self.kinds[k].server);
-        if self.kinds[k].is_following() {
-            let event = self.kinds[k].server.last_event();
+        for part in self.kinds[k].followed() {
+            let Some(event) = self.kinds[k].server.last_event(&part) else { continue };
             let now = self.now;
-            self.with_machine(k, |machine| machine.on_message(now, Some(Ok(event))));
+            self.with_machine(k, &part, |machine| machine.on_message(now, Some(Ok(event))));
         }
     }
 
     /// The truthful answer to the request of the watch.
-    fn answer(&mut self, k: usize) {
-        let request = self.request(k);
+    fn answer(&mut self, k: usize, part: &Part) {
+        let request = self.request(k, part);
         let (now, kind) = (self.now, &mut self.kinds[k]);
-        let (_, machine) = kind.run.as_mut().unwrap();
+        let machine = &mut kind.runs.get_mut(part).unwrap().machine;
         match request {
             Request::Sleep(delay) => self.now += delay,
             Request::Discover(_) => machine.on_discovered(now, kind.server.discover()),
-            Request::List(_, page) => machine.on_listed(now, kind.server.list(&page)),
-            Request::Connect(_, version) => match kind.server.watch(&version) {
+            Request::List(_, page) => machine.on_listed(now, kind.server.list(part, &page)),
+            Request::Connect(_, version) => match kind.server.watch(part, &version) {
                 Ok(missed) => {
                     machine.on_connected(now, Ok(()));
                     missed.into_iter().for_each(|event| machine.on_message(now, Some(Ok(event))));
@@ -394,12 +450,16 @@ impl World {
             },
             Request::Read => {}
         }
-        self.dispatch(k);
+        self.dispatch(k, part);
     }
 
-    fn fail(&mut self, k: usize, error: SourceError) {
-        let (request, now) = (self.request(k), self.now);
-        self.with_machine(k, |machine| match request {
+    fn fail(&mut self, k: usize, part: &Part, error: SourceError) {
+        // The end of another watch may have ended this one.
+        if !self.kinds[k].runs.contains_key(part) {
+            return;
+        }
+        let (request, now) = (self.request(k, part), self.now);
+        self.with_machine(k, part, |machine| match request {
             Request::Sleep(_) => {}
             Request::Discover(_) => machine.on_discovered(now, Err(error)),
             Request::List(..) => machine.on_listed(now, Err(error)),
@@ -408,35 +468,43 @@ impl World {
         });
     }
 
-    fn request(&mut self, k: usize) -> Request {
-        let now = self.now;
-        self.kinds[k].run.as_mut().unwrap().1.next_action(now)
+    fn start_over(&mut self, k: usize, part: &Part) {
+        self.kinds[k].runs.get_mut(part).unwrap().is_to_start_over = false;
+        self.with_machine(k, part, Machine::start_over);
     }
 
-    fn with_machine(&mut self, k: usize, act: impl FnOnce(&mut Machine)) {
-        act(&mut self.kinds[k].run.as_mut().unwrap().1);
-        self.dispatch(k);
+    fn request(&mut self, k: usize, part: &Part) -> Request {
+        let now = self.now;
+        self.kinds[k].runs.get_mut(part).unwrap().machine.next_action(now)
+    }
+
+    fn with_machine(&mut self, k: usize, part: &Part, act: impl FnOnce(&mut Machine)) {
+        act(&mut self.kinds[k].runs.get_mut(part).unwrap().machine);
+        self.dispatch(k, part);
     }
 
     /// Passes the steps of a watch on, each also in the name of a stopped run, which must have no effect.
-    fn dispatch(&mut self, k: usize) {
-        let id = WatchId { gvk: self.kinds[k].server.gvk.clone(), part: None };
-        while let Some(step) = self.kinds[k].run.as_mut().unwrap().1.take_step() {
-            let incarnation = self.kinds[k].run.as_ref().unwrap().0;
+    fn dispatch(&mut self, k: usize, part: &Part) {
+        let id = WatchId::new(&all(&self.kinds[k].server.gvk), part.clone());
+        // A step may end its own watch.
+        while let Some(run) = self.kinds[k].runs.get_mut(part) {
+            let incarnation = run.incarnation;
+            let Some(step) = run.machine.take_step() else { return };
             if self.checks {
                 let before = self.picture();
                 let late = Incarnation(incarnation.0.wrapping_sub(1));
                 self.run(Command::Step(id.clone(), late, step.clone()));
                 assert_eq!(self.picture(), before, "a step of a stopped watch was taken");
             }
+            let listed = matches!(step, Step::ListDone).then_some(k);
             self.run(Command::Step(id.clone(), incarnation, step));
-            self.note_snapshots();
+            self.note_snapshots(listed);
         }
     }
 
     fn run(&mut self, command: Command) {
         let stores: HashMap<_, _> =
-            self.dispatcher.kinds.iter().map(|(gvk, kind)| (gvk.clone(), kind.store.clone())).collect();
+            self.dispatcher.kinds.iter().map(|(key, kind)| (key.gvk.clone(), kind.store.clone())).collect();
         for effect in self.dispatcher.run(self.now, command) {
             let find = |id: &WatchId| self.kinds.iter().position(|kind| kind.server.gvk == id.gvk).unwrap();
             match effect {
@@ -444,30 +512,41 @@ impl World {
                     let kind = find(&id);
                     let decoder = Decoder::new(id.gvk.clone(), &CONFIG, None);
                     let machine = Machine::new(CONFIG.clone(), decoder, id.part.clone(), selection);
-                    let former = self.kinds[kind].run.replace((incarnation, machine));
-                    assert!(former.is_none(), "two watches of one kind");
+                    let run = Run { incarnation, machine, is_to_start_over: false };
+                    let former = self.kinds[kind].runs.insert(id.part, run);
+                    assert!(former.is_none(), "two watches of the same");
                 }
                 Effect::Stop(id) => {
                     let kind = find(&id);
-                    assert!(self.kinds[kind].run.take().is_some(), "stopped a watch that does not run");
+                    let stopped = self.kinds[kind].runs.remove(&id.part);
+                    assert!(stopped.is_some(), "stopped a watch that does not run");
                     let store = &stores[&id.gvk];
-                    assert!(store.is_closed() && store.is_empty(), "a stopped kind keeps objects");
+                    let goes_on = self.limits.namespaced && self.dispatcher.kinds.contains_key(&all(&id.gvk));
+                    assert!(goes_on || store.is_closed() && store.is_empty(), "a stopped kind keeps objects");
+                }
+                Effect::StartOver(id) => {
+                    let kind = find(&id);
+                    self.kinds[kind].runs.get_mut(&id.part).unwrap().is_to_start_over = true;
                 }
                 Effect::Linger(..) => panic!("lingers without being told to"),
             }
         }
     }
 
-    /// Remembers the contents of a snapshot when its end is queued.
-    fn note_snapshots(&mut self) {
-        for reader in self.readers.iter_mut().flatten() {
+    /// Remembers the contents of a snapshot when its end is queued: for an ordered reader, that of each list.
+    fn note_snapshots(&mut self, listed: Option<usize>) {
+        let namespaced = self.limits.namespaced;
+        for (r, reader) in self.readers.iter_mut().enumerate() {
+            let Some(reader) = reader else { continue };
             for (k, view) in &mut reader.views {
                 let kind = &self.kinds[*k];
                 let synced = reader.queue.look(|backlog| backlog.is_synced(&kind.server.gvk));
-                if synced && !view.synced {
-                    let store = &self.dispatcher.kinds[&kind.server.gvk].store;
-                    assert!(store.is_synced(), "synced in the middle of a list");
-                    view.snapshot = Some(stored(store));
+                let again = listed == Some(*k) && reader.queue.look(Backlog::is_ordered);
+                if synced && (again || !view.synced) {
+                    let store = &self.dispatcher.kinds[&all(&kind.server.gvk)].store;
+                    // A registrar is served by some of the watches.
+                    assert!(namespaced || store.is_synced(), "synced in the middle of a list");
+                    view.snapshot = Some(wished(namespaced, r, stored(store)));
                 }
                 if !synced {
                     view.snapshot = None;
@@ -480,14 +559,26 @@ impl World {
 
 // === impl World: invariants ===
 
+/// Says how a world came about in which a check fails.
+struct Trail<'a>(&'a [Action]);
+
+impl Drop for Trail<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("after {:?}", self.0);
+        }
+    }
+}
+
 impl World {
     /// What holds in every state.
     pub(super) fn check(&self, converged: &mut HashSet<u64>) {
+        let _trail = Trail(&self.trail);
         for reader in self.readers.iter().flatten() {
             reader.queue.look(Backlog::check);
         }
-        let granted: BTreeSet<_> = self.dispatcher.kinds.keys().map(|gvk| gvk.kind.clone()).collect();
-        let running = self.kinds.iter().filter(|kind| kind.run.is_some());
+        let granted: BTreeSet<_> = self.dispatcher.kinds.keys().map(|key| key.gvk.kind.clone()).collect();
+        let running = self.kinds.iter().filter(|kind| !kind.runs.is_empty());
         let running: BTreeSet<_> = running.map(|kind| kind.server.gvk.kind.clone()).collect();
         assert_eq!(granted, running);
         let readers = || self.readers.iter().flatten();
@@ -495,8 +586,26 @@ impl World {
             let intended = readers().flat_map(|reader| reader.queue.look(Backlog::intents).into_keys());
             let intended: BTreeSet<_> = intended.map(|gvk| gvk.kind.clone()).collect();
             assert_eq!(running, intended, "the watches are not the union of the intents");
+            self.kinds.iter().for_each(|kind| self.check_parts(kind));
         }
         self.check_convergence(converged);
+    }
+
+    /// One watch of all namespaces if anybody wants all, and beside it those that are named only while it is refused.
+    fn check_parts(&self, kind: &Kind) {
+        let Some(known) = self.dispatcher.kinds.get(&all(&kind.server.gvk)) else { return };
+        let asks = |reader: &Reader| reader.queue.look(Backlog::intents).contains_key(&kind.server.gvk);
+        let asking = self.readers.iter().enumerate().filter(|(_, reader)| reader.as_ref().is_some_and(asks));
+        let wishes = asking.map(|(r, _)| if self.limits.namespaced { WISHES[r] } else { &[] });
+        let (mut expected, mut named) = (BTreeSet::<Part>::new(), BTreeSet::new());
+        for wish in wishes {
+            expected.extend(wish.is_empty().then_some(None));
+            named.extend(wish.iter().map(|namespace| Some((*namespace).into())));
+        }
+        if expected.is_empty() || known.refused {
+            expected.extend(named);
+        }
+        assert_eq!(kind.runs.keys().cloned().collect::<BTreeSet<_>>(), expected);
     }
 
     /// When the driver and all readers have caught up, the readers know the stores; when the server answers
@@ -516,33 +625,74 @@ impl World {
         if !is_known {
             world.settle();
             world.check_views();
-            for kind in world.kinds.iter().filter(|kind| kind.run.is_some()) {
-                let store = &world.dispatcher.kinds[&kind.server.gvk].store;
-                assert_eq!(stored(store), kind.server.objects, "the store is not the server");
-                assert_eq!(store.is_synced(), kind.server.served);
+            for kind in world.kinds.iter().filter(|kind| !kind.runs.is_empty()) {
+                world.check_store(kind);
             }
         }
         converged.extend(way);
     }
 
-    /// Answers truthfully until the kind is followed, or found not to be served. Returns whether it came to a world whose
-    /// way is known.
+    /// The store is the server, as far as the client may watch; and who asks for no more than that is ready.
+    fn check_store(&self, kind: &Kind) {
+        let store = &self.dispatcher.kinds[&all(&kind.server.gvk)].store;
+        let (server, followed) = (&kind.server, kind.followed());
+        let visible = |mut objects: Objects| {
+            objects.retain(|name, _| followed.iter().any(|part| !self.limits.namespaced || sees(part, name)));
+            objects
+        };
+        let expected = visible(server.objects.clone());
+        if !(server.served && server.refuses_all && kind.runs.contains_key(&None)) {
+            assert_eq!(stored(store), expected, "the store is not the server");
+            assert_eq!(store.is_synced(), server.served);
+            return;
+        }
+        assert_eq!(visible(stored(store)), expected, "the store is not the server");
+        for (r, reader) in self.readers.iter().enumerate() {
+            let queue = reader.as_ref().map(|reader| &reader.queue);
+            let asks = |queue: &&Arc<EventQueue>| queue.look(Backlog::intents).contains_key(&server.gvk);
+            let Some(queue) = queue.filter(asks).filter(|_| !WISHES[r].is_empty()) else { continue };
+            assert!(
+                queue.look(|backlog| backlog.is_synced(&server.gvk)),
+                "waits for what it did not ask for"
+            );
+        }
+    }
+
+    /// Answers truthfully until the kind is followed, refused or found not to be served. Returns whether it came to a
+    /// world whose way is known.
     fn converge(&mut self, k: usize, converged: &HashSet<u64>, way: &mut Vec<u64>) -> bool {
-        let mut absent = 0;
-        for _ in 0..40 {
-            if self.kinds[k].run.is_none() || self.kinds[k].is_following() || absent == 2 {
-                return false;
+        let mut absent: BTreeMap<Part, u32> = BTreeMap::new();
+        for _ in 0..120 {
+            let settled = |part: &Part| absent.get(part).is_some_and(|times| *times == 2);
+            let Some((part, run)) = self.unsettled(k).find(|(part, _)| !settled(part)) else { return false };
+            let (part, starts_over) = (part.clone(), run.is_to_start_over);
+            if starts_over {
+                self.start_over(k, &part);
+                continue;
             }
-            if !self.kinds[k].server.served && matches!(self.request(k), Request::Discover(_)) {
-                absent += 1;
+            if !self.kinds[k].server.served && matches!(self.request(k, &part), Request::Discover(_)) {
+                *absent.entry(part.clone()).or_default() += 1;
             }
-            self.answer(k);
+            self.answer(k, &part);
             way.push(self.fingerprint());
             if converged.contains(&way[way.len() - 1]) {
                 return true;
             }
         }
         panic!("a truthful server is not followed");
+    }
+
+    /// The watches that are neither followed nor refused.
+    fn unsettled(&self, k: usize) -> impl Iterator<Item = (&Part, &Run)> {
+        let kind = &self.kinds[k];
+        let known = self.dispatcher.kinds.get(&all(&kind.server.gvk));
+        kind.runs.iter().filter(move |(part, run)| {
+            let status = known.and_then(|known| known.watches.get(*part)).map(|watch| &watch.status);
+            let refused = kind.server.refuses_all && part.is_none();
+            let says_so = matches!(status, Some(GvkStatus::Forbidden { .. }));
+            let is_settled = run.machine.is_following() || refused && says_so && kind.server.served;
+            run.is_to_start_over || !is_settled
+        })
     }
 
     pub(super) fn fingerprint(&self) -> u64 {
@@ -564,10 +714,11 @@ impl World {
     }
 
     fn check_views(&self) {
-        for reader in self.readers.iter().flatten() {
-            for (k, view) in &reader.views {
-                let store = &self.dispatcher.kinds[&self.kinds[*k].server.gvk].store;
-                assert_eq!(view.held, stored(store), "a reader does not know the store");
+        for (r, reader) in self.readers.iter().enumerate() {
+            for (k, view) in reader.iter().flat_map(|reader| &reader.views) {
+                let store = &self.dispatcher.kinds[&all(&self.kinds[*k].server.gvk)].store;
+                let expected = wished(self.limits.namespaced, r, stored(store));
+                assert_eq!(view.held, expected, "a reader does not know the store");
                 assert_eq!(view.snapshot, None, "the end of a snapshot was not delivered");
                 assert!(view.synced || !store.is_synced(), "a complete kind is not synced");
             }
@@ -579,7 +730,7 @@ impl World {
 
 impl Action {
     fn is_progress(&self) -> bool {
-        matches!(self, Self::Answer(_) | Self::Grant(_) | Self::Deliver(_))
+        matches!(self, Self::Answer(..) | Self::StartOver(..) | Self::Grant(_) | Self::Deliver(_))
     }
 }
 
@@ -630,17 +781,27 @@ impl View {
 // === impl Kind ===
 
 impl Kind {
-    fn is_following(&self) -> bool {
-        self.run.as_ref().is_some_and(|(_, machine)| machine.is_following())
+    fn new(server: Server) -> Self {
+        Self { server, runs: BTreeMap::new() }
+    }
+
+    /// The parts whose watches are open.
+    fn followed(&self) -> Vec<Part> {
+        let following = self.runs.iter().filter(|(_, run)| run.machine.is_following());
+        following.map(|(part, _)| part.clone()).collect()
     }
 
     fn possible(&self, k: usize, limits: &Limits, actions: &mut Vec<Action>) {
-        if self.run.is_some() {
+        for (part, run) in &self.runs {
+            let p = PARTS.iter().position(|other| *other == part.as_deref()).unwrap();
             if limits.actors != Actors::Registrars {
-                actions.push(Action::Fail(k));
+                actions.push(Action::Fail(k, p));
             }
-            if !self.is_following() {
-                actions.push(Action::Answer(k));
+            if !run.machine.is_following() {
+                actions.push(Action::Answer(k, p));
+            }
+            if run.is_to_start_over {
+                actions.push(Action::StartOver(k, p));
             }
         }
         let stands = match limits.actors {
@@ -649,7 +810,13 @@ impl Kind {
             Actors::Registrars => true,
         };
         // A server that no watch looks at need not move.
-        if stands || self.run.is_none() || self.server.changes > limits.changes {
+        if stands || self.runs.is_empty() {
+            return;
+        }
+        if limits.namespaced {
+            actions.push(Action::Refuse(k));
+        }
+        if self.server.changes > limits.changes {
             return;
         }
         if !self.server.served {
@@ -659,6 +826,7 @@ impl Kind {
         actions.push(Action::Unserve(k));
         if self.server.has_history() {
             actions.push(Action::Compact(k));
+            actions.push(Action::Reject(k));
         }
         for (n, name) in NAMES.iter().enumerate().take(limits.names) {
             actions.push(Action::Put(k, n));
@@ -667,6 +835,18 @@ impl Kind {
             }
         }
     }
+}
+
+fn part(p: usize) -> Part {
+    PARTS[p].map(Into::into)
+}
+
+/// Interest of the registrar.
+fn wished(namespaced: bool, r: usize, mut objects: Objects) -> Objects {
+    let wish = WISHES[r];
+    let wants = |name: &str| wish.iter().any(|namespace| sees(&Some((*namespace).into()), name));
+    objects.retain(|name, _| !namespaced || wish.is_empty() || wants(name));
+    objects
 }
 
 fn stored(store: &StoreHandle) -> Objects {

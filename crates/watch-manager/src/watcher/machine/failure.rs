@@ -12,13 +12,21 @@ use crate::event::{GvkStatus, Verb};
 use crate::object::WatchedObject;
 use crate::source::{Freshness, Page, SourceError, Target};
 
+/// The longest time for which a server that is too busy is left alone, whatever it asks for.
+const BUSY: Duration = Duration::from_secs(300);
+
 // === impl Machine ===
 
 impl Machine {
-    /// A watch that could not be opened, or broke.
+    /// A watch that could not be opened, or broke. If the server rejects it, the version may be what it cannot read, so the
+    /// kind is listed, as client-go does (`Reflector.watch` in `tools/cache/reflector.go`: every error at the start of a
+    /// watch but a refused connection and 429). Unlike there, a server that is starting (503) or refuses (403) is asked for the
+    /// same version again: it has said nothing about it, and lists of all kinds are what it needs least.
     pub(super) fn disconnect(&mut self, now: Instant, target: Target, version: String, error: &SourceError) {
         let again = match error {
-            SourceError::Expired => Phase::List(self.listing(target)),
+            SourceError::Expired | SourceError::Rejected(_) | SourceError::Undecodable(_) => {
+                Phase::List(self.listing(target))
+            }
             _ => Phase::Connect { target, version },
         };
         self.interrupt(now, Verb::Watch, error, again);
@@ -40,22 +48,27 @@ impl Machine {
 
     /// The kind is not served. A version of it seen so far says nothing about the kind that may come back.
     pub(super) fn on_absent(&mut self, now: Instant) {
+        self.forget();
+        self.attempts = self.attempts.saturating_add(1);
+        self.report(GvkStatus::Pending);
+        let delay = self.discovering.next_delay();
+        self.wait(now, delay, None, Phase::start(Freshness::Recent));
+    }
+
+    /// The objects that the store may hold do not exist any more.
+    pub(super) fn forget(&mut self) {
         if std::mem::take(&mut self.listed) {
             self.complete = false;
             self.discovering.reset();
             self.steps.push_back(Step::Gone);
         }
-        self.attempts = self.attempts.saturating_add(1);
-        self.report(GvkStatus::Pending);
-        let delay = self.discovering.next_delay();
-        self.wait(now, delay, false, Phase::start(Freshness::Recent));
     }
 
     pub(super) fn refuse(&mut self, now: Instant, status: GvkStatus) {
         self.attempts = self.attempts.saturating_add(1);
         self.report(status);
         let delay = self.refused.next_delay();
-        self.wait(now, delay, false, Phase::start(Freshness::Recent));
+        self.wait(now, delay, None, Phase::start(Freshness::Recent));
     }
 
     /// Reports a failure and waits before `then`.
@@ -64,23 +77,29 @@ impl Machine {
         if let SourceError::Forbidden(message) = error {
             self.report(GvkStatus::Forbidden { verb, error: message.as_str().into() });
             let delay = self.refused.next_delay();
-            return self.wait(now, delay, true, then);
+            return self.wait(now, delay, Some(self.config.refused.max), then);
         }
         let message: Arc<str> = error.to_string().into();
         self.report(match self.complete {
             true => GvkStatus::Stale { error: message },
             false => GvkStatus::Degraded { error: message },
         });
-        let delay = self.retrying.next_delay();
+        // A list after a watch that was rejected costs more than another attempt to watch.
+        let delay = match (verb, &then) {
+            (Verb::Watch, Phase::List(_)) => self.relisting.next_delay(),
+            _ => self.retrying.next_delay(),
+        };
         match error {
-            SourceError::Busy { retry_after, .. } => self.wait(now, delay.max(*retry_after), false, then),
-            _ => self.wait(now, delay, true, then),
+            SourceError::Busy { retry_after, .. } => {
+                self.wait(now, delay.max((*retry_after).min(BUSY)), None, then);
+            }
+            _ => self.wait(now, delay, Some(self.config.retry.max), then),
         }
     }
 
-    fn wait(&mut self, now: Instant, delay: Duration, recoverable: bool, then: Phase) {
+    fn wait(&mut self, now: Instant, delay: Duration, recovers: Option<Duration>, then: Phase) {
         let until = now.checked_add(delay).unwrap_or(now);
-        self.phase = Phase::Wait { until, recoverable, then: Box::new(then) };
+        self.phase = Phase::Wait { until, recovers, then: Box::new(then) };
     }
 
     pub(super) fn begin_list(&mut self, target: Target) {

@@ -67,19 +67,21 @@ enum Answer {
     /// A hint or a recovery comes while the watch waits.
     Hint,
     Recovery,
+    /// It is told to list again.
+    Over,
     /// The watch lives for this many milliseconds before the next answer.
     Later(u64),
 }
 
 fn any_answer() -> impl Strategy<Value = Answer> {
     use Answer::{
-        Bookmark, End, Expired, Forbidden, Good, Hint, Later, More, NotServed, Recovery, Unavailable,
+        Bookmark, End, Expired, Forbidden, Good, Hint, Later, More, NotServed, Over, Recovery, Unavailable,
         Unversioned,
     };
     prop_oneof![
         8 => Just(Good),
         2 => prop::sample::select(vec![NotServed, Forbidden, Expired, Unavailable]),
-        4 => prop::sample::select(vec![More, Unversioned, Bookmark, End, Hint, Recovery]),
+        4 => prop::sample::select(vec![More, Unversioned, Bookmark, End, Hint, Recovery, Over]),
         1 => (0_u64..20_000).prop_map(Later),
     ]
 }
@@ -108,6 +110,7 @@ fn requests(config: Config, script: &[Answer], rounds: usize) -> Vec<(Instant, b
         match (action, answer) {
             (Action::Sleep(_), Answer::Hint) => machine.on_hint(now),
             (Action::Sleep(_), Answer::Recovery) => machine.on_recovery(now, 0.0),
+            (Action::Sleep(_) | Action::Read, Answer::Over) => machine.start_over(),
             (Action::Sleep(delay), _) => now += delay,
             (Action::Discover(_), answer) => {
                 machine.on_discovered(now, failure(*answer).map_or_else(|| Ok(served()), Err));
@@ -241,5 +244,91 @@ fn a_cluster_scoped_kind_in_certain_namespaces_says_so() {
     let now = Instant::now();
     machine.next_action(now);
     machine.on_discovered(now, Ok(Served { namespaced: false, ..served() }));
+    // A former watch may have left objects.
+    assert!(matches!(machine.take_step(), Some(Step::Gone)));
     assert!(matches!(machine.take_step(), Some(Step::Status(GvkStatus::NotNamespaced, 1))));
 }
+
+#[test]
+fn a_kind_that_becomes_cluster_scoped_leaves_no_object_of_its_namespaces() {
+    let (now, config) = (Instant::now(), Arc::new(config()));
+    let part = Some("team".into());
+    let mut machine =
+        Machine::new(config.clone(), Decoder::new(gvk("A"), &config, None), part, Selection::default());
+    machine.on_discovered(now, Ok(served()));
+    assert!(matches!(machine.next_action(now), Action::List(..)));
+    machine.on_listed(now, Ok(Listed::last(vec![raw("a", 1, 1)], "1".to_owned())));
+    assert!(matches!(machine.next_action(now), Action::Connect(..)));
+    machine.on_connected(now, Err(SourceError::NotServed));
+    while machine.take_step().is_some() {}
+    let cluster_scoped = Served { namespaced: false, ..served() };
+    machine.on_discovered(now, Ok(cluster_scoped));
+    let said: Vec<_> = std::iter::from_fn(|| machine.take_step()).collect();
+    assert!(matches!(&said[..], [Step::Gone, Step::Status(GvkStatus::NotNamespaced, _)]), "{said:?}");
+}
+
+#[test]
+fn a_retry_after_of_years_is_five_minutes() {
+    let mut machine = machine(config());
+    let now = Instant::now();
+    machine.next_action(now);
+    let retry_after = Duration::from_secs(u64::from(u32::MAX));
+    machine.on_discovered(now, Err(SourceError::Busy { message: "busy".to_owned(), retry_after }));
+    assert_eq!(machine.next_action(now), Action::Sleep(Duration::from_secs(300)));
+}
+
+/// A kind that is refused for an hour while others recover every second.
+#[test]
+fn others_that_recover_all_the_time_add_one_attempt_in_each_longest_delay() {
+    let asked = |recoveries: bool| {
+        let mut machine = machine(config());
+        let (start, mut now, mut asked) = (Instant::now(), Instant::now(), 0_u32);
+        while now.duration_since(start) < Duration::from_secs(3_600) {
+            match machine.next_action(now) {
+                Action::Sleep(delay) => {
+                    now += delay.min(Duration::from_secs(1));
+                    if recoveries {
+                        machine.on_recovery(now, 0.5);
+                    }
+                }
+                _ => {
+                    asked += 1;
+                    machine.on_discovered(now, Err(SourceError::Forbidden("no".to_owned())));
+                }
+            }
+        }
+        asked
+    };
+    let (alone, beside) = (asked(false), asked(true));
+    assert!(beside > alone, "{alone} alone, {beside} beside");
+    assert!(beside <= alone + 3_600 / 300 + 1, "{alone} alone, {beside} beside");
+}
+
+/// What happens to a kind that was ready: its watch ends, and whatever it asks for then takes time.
+#[test]
+fn a_kind_counts_as_ready_for_one_deadline_without_a_watch() {
+    let mut machine = machine(Config { watch_timeout: Duration::from_secs(1), ..config() });
+    let start = Instant::now();
+    assert!(matches!(machine.next_action(start), Action::Discover(_)));
+    machine.on_discovered(start, Ok(served()));
+    machine.next_action(start);
+    machine.on_listed(start, Ok(Listed::last(Vec::new(), "1")));
+    machine.next_action(start);
+    machine.on_connected(start, Ok(()));
+    assert_eq!((machine.next_action(start), machine.late_at()), (Action::Read, None));
+
+    let ended = start + Duration::from_secs(20);
+    machine.on_message(ended, None);
+    assert!(matches!(machine.next_action(ended), Action::Connect(..)));
+    assert_eq!(machine.late_at(), Some(ended + config().request_timeout));
+    // Another request does not give it more time.
+    machine.on_connected(ended + Duration::from_secs(20), Err(SourceError::NotServed));
+    assert!(matches!(machine.next_action(ended + Duration::from_secs(20)), Action::Discover(_)));
+    assert_eq!(machine.late_at(), Some(ended + config().request_timeout));
+    while machine.take_step().is_some() {}
+    machine.on_late();
+    assert!(matches!(machine.take_step(), Some(Step::Status(GvkStatus::Stale { .. }, 0))), "not an attempt");
+    assert_eq!(machine.late_at(), None);
+}
+
+mod preferred;

@@ -80,6 +80,10 @@ impl Auditor {
                     }
                     self.ledger.read_ended(&place);
                 }
+                Done::Examined(place, suspicion, now) => {
+                    self.journal.judged();
+                    self.ledger.examined(&place, suspicion, now);
+                }
                 Done::Gone(place) => self.ledger.deleted(&place),
                 Done::KindListed(kind) => self.ledger.kind_listed(&kind),
                 Done::PageEnded(pass, token) => self.next_page(pass, token),

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use tokio::time::Instant;
 use watch_manager::source::{Listed, Page, SourceError, Target};
 
-use super::pipeline::Work;
+use super::pipeline::{Sighting, Work};
 use super::{Auditor, BATCH};
 use crate::audit::ledger::Pass;
 use crate::audit::place::{Kind, Place};
@@ -19,6 +19,10 @@ const LISTS: usize = 4;
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// The time between two passes that the inventory makes necessary, at least.
 const REFRESH: Duration = Duration::from_secs(10);
+/// A watch delivers what is on its way within this time.
+const GRACE: Duration = Duration::from_secs(10);
+/// Reads of suspects in that time, so that a watch that has missed everything does not become a flood of requests.
+const SUSPECTS: usize = 500;
 /// The deadline of a page.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -90,10 +94,7 @@ impl Auditor {
             Some(token) => Work::PageEnded(pass, token),
             None => Work::PassEnded(pass, Ok(())),
         });
-        while !works.is_empty() {
-            let batch = works.drain(..works.len().min(BATCH)).collect();
-            self.submit(batch);
-        }
+        self.submit_all(works);
     }
 
     /// The page before has been judged, so that at most one page of a list is in memory.
@@ -131,7 +132,25 @@ impl Auditor {
             let (_, served) = self.kinds.get(&place.kind.gvk())?.clone();
             Some(Work::Read { place: (*place).clone(), served, found: None })
         });
-        let mut works: VecDeque<_> = works.collect();
+        self.submit_all(works.collect());
+    }
+
+    /// Reads what a verification found to be otherwise than the watch has it, after a time in which the watch delivers what
+    /// is on its way.
+    pub(super) fn examine_suspects(&mut self, now: Instant) {
+        if self.examine_at > now {
+            return;
+        }
+        self.examine_at = now.checked_add(GRACE).unwrap_or(now);
+        let suspects = self.ledger.take_suspects(SUSPECTS);
+        let works = suspects.into_iter().filter_map(|(place, suspicion)| {
+            let (_, served) = self.kinds.get(&place.kind.gvk())?.clone();
+            Some(Work::Examine { place, served, suspicion, found: Sighting::default() })
+        });
+        self.submit_all(works.collect());
+    }
+
+    fn submit_all(&mut self, mut works: VecDeque<Work>) {
         while !works.is_empty() {
             let batch = works.drain(..works.len().min(BATCH)).collect();
             self.submit(batch);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use constraint_framework::review::Document;
 use kube::api::{DynamicObject, GetParams};
+use kube::core::response::reason::NOT_FOUND;
 use kube::core::{Request, Resource};
 use tokio::sync::Semaphore;
 
@@ -13,7 +14,7 @@ use crate::api_error::reason;
 use crate::audit::AuditContext;
 use crate::audit::judge::Judge;
 use crate::audit::kinds::ServedKind;
-use crate::audit::ledger::{Judged, Pass, Scope};
+use crate::audit::ledger::{Judged, Pass, Scope, Suspicion};
 use crate::audit::place::{Kind, Place, Version};
 use crate::audit::source::Head;
 use crate::enforce::{NamespaceError, Namespaces};
@@ -32,6 +33,8 @@ pub(super) enum Work {
     Listed { place: Place, version: String, text: String, scope: Scope, verifies: bool },
     /// To be read and judged again. The text is filled in, if the object exists.
     Read { place: Place, served: ServedKind, found: Option<(String, String)> },
+    /// To be read, because a verification found it to be otherwise than it is known.
+    Examine { place: Arc<Place>, served: ServedKind, suspicion: Suspicion, found: Sighting },
     /// Every object of the first list has arrived.
     KindListed(Kind),
     /// A page has arrived completely, and the next one begins there.
@@ -46,9 +49,22 @@ pub(super) enum Done {
     Gone(Place),
     Listed(Place, Version, Judged, bool),
     Read(Place, Option<(Version, Judged)>),
+    Examined(Arc<Place>, Suspicion, Option<(Version, Judged)>),
     KindListed(Kind),
     PageEnded(Pass, String),
     PassEnded(Pass, Result<(), String>),
+}
+
+/// What a read of one object found.
+#[derive(Default)]
+pub(super) enum Sighting {
+    /// It exists, at this version.
+    Object { version: String, text: String },
+    /// It does not exist.
+    Absent,
+    /// It may not be read, or its kind is not served.
+    #[default]
+    Unknown,
 }
 
 /// Judges batches.
@@ -93,28 +109,34 @@ impl Workshop {
     async fn read(&self, work: &mut Work) {
         match work {
             Work::Watched { place, version, text: text @ None, served } => {
-                let found = self.object(place, served).await;
+                let found = self.object(place, served).await.content();
                 // Another version is on its way, with its text.
                 *text = found.filter(|(found, _)| found == version).map(|(_, text)| text);
             }
-            Work::Read { place, served, found } => *found = self.object(place, served).await,
+            Work::Read { place, served, found } => *found = self.object(place, served).await.content(),
+            Work::Examine { place, served, found, .. } => *found = self.object(place, served).await,
             _ => {}
         }
     }
 
-    /// The version and the text of an object; `None` if it does not exist. While the API server is away, so is everything
-    /// else that is to be judged.
-    async fn object(&self, place: &Place, served: &ServedKind) -> Option<(String, String)> {
+    /// Reads an object. While the API server is away, so is everything else that is to be judged. One that has just
+    /// started refuses what is allowed (403) until it knows the roles.
+    async fn object(&self, place: &Place, served: &ServedKind) -> Sighting {
         let namespace = Some(&*place.namespace).filter(|namespace| !namespace.is_empty());
         let url = DynamicObject::url_path(&served.resource(), namespace);
+        let mut refusals = 0..ATTEMPTS;
         loop {
-            let request = Request::new(url.clone()).get(&place.name, &GetParams::default()).ok()?;
+            let Ok(request) = Request::new(url.clone()).get(&place.name, &GetParams::default()) else {
+                return Sighting::Unknown;
+            };
             match self.client.request_text(request).await {
-                Ok(text) => {
-                    let head: Head<'_> = serde_json::from_str(&text).ok()?;
-                    return Some((head.metadata.resource_version.to_string(), text));
+                Ok(text) => return Sighting::of(text),
+                // Of a kind that is not served the API server says the same number without this reason.
+                Err(kube::Error::Api(status)) if status.reason == NOT_FOUND => return Sighting::Absent,
+                Err(kube::Error::Api(status)) if status.code == 404 => return Sighting::Unknown,
+                Err(kube::Error::Api(status)) if status.code == 403 && refusals.next().is_none() => {
+                    return Sighting::Unknown;
                 }
-                Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => return None,
                 Err(error) => {
                     tracing::warn!(object = %place, error = reason(&error), "cannot be read for the audit, will retry");
                     tokio::time::sleep(PAUSE).await;
@@ -155,12 +177,30 @@ impl Workshop {
     }
 }
 
+impl Sighting {
+    fn of(text: String) -> Self {
+        match serde_json::from_str::<Head<'_>>(&text) {
+            Ok(head) => Self::Object { version: head.metadata.resource_version.to_string(), text },
+            Err(_) => Self::Unknown,
+        }
+    }
+
+    /// Version and text, if there are any.
+    fn content(self) -> Option<(String, String)> {
+        match self {
+            Self::Object { version, text } => Some((version, text)),
+            Self::Absent | Self::Unknown => None,
+        }
+    }
+}
+
 impl Work {
     fn judged_place(&self) -> Option<&Place> {
         match self {
             Self::Watched { place, .. } | Self::Listed { place, .. } | Self::Read { place, .. } => {
                 Some(place)
             }
+            Self::Examine { place, .. } => Some(place),
             _ => None,
         }
     }
@@ -182,6 +222,14 @@ impl Work {
                     (Version::from(version.as_str()), judged)
                 });
                 Done::Read(place, judged)
+            }
+            Self::Examine { place, suspicion, found, .. } => {
+                let is_absent = matches!(found, Sighting::Absent);
+                let judged = found.content().map(|(version, text)| {
+                    let judged = verdict(judge, &place, text, Scope::All, around);
+                    (Version::from(version.as_str()), judged)
+                });
+                (is_absent || judged.is_some()).then_some(Done::Examined(place, suspicion, judged))?
             }
             Self::KindListed(kind) => Done::KindListed(kind),
             Self::PageEnded(pass, token) => Done::PageEnded(pass, token),

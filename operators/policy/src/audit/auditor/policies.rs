@@ -17,6 +17,10 @@ impl Auditor {
     pub(super) fn on_policies(&mut self) {
         let InForce { policies, excluded, .. } = self.policies.current();
         let older = std::mem::replace(&mut self.judge.policies, policies);
+        if self.served.is_none() {
+            self.judge.excluded = excluded;
+            return;
+        }
         if self.judge.excluded != excluded {
             self.judge.excluded = excluded;
             self.ledger.outdate_all();
@@ -37,15 +41,16 @@ impl Auditor {
     }
 
     /// Takes the constraints in force, and audits the kinds that they can match.
-    pub(super) fn define(&mut self) {
+    fn define(&mut self) {
+        let Some(served) = self.served.clone() else { return };
         let policies = self.judge.policies.clone();
         let in_force = policies.in_force();
         self.revise(&in_force);
         let audited = |constraint: &&ConstraintInForce| constraint.applies(EnforcementPoint::AUDIT);
         let filters: Vec<_> = in_force.iter().filter(audited).flat_map(ConstraintInForce::kinds).collect();
-        let wanted = selected(&filters, &self.served);
+        let wanted = selected(&filters, &served);
         self.follow(wanted);
-        let definitions = in_force.iter().map(|constraint| self.definition(constraint)).collect();
+        let definitions = in_force.iter().map(|constraint| self.definition(constraint, &served)).collect();
         self.judge.epoch = self.ledger.set_constraints(definitions);
         let kinds: BTreeSet<Kind> = self.kinds.values().map(|(kind, _)| kind.clone()).collect();
         self.ledger.set_kinds(&kinds);
@@ -88,11 +93,11 @@ impl Auditor {
         }
     }
 
-    fn definition(&self, constraint: &ConstraintInForce) -> Definition {
+    fn definition(&self, constraint: &ConstraintInForce, served: &[ServedKind]) -> Definition {
         let point = EnforcementPoint::AUDIT;
         let applies = constraint.applies(point);
         let filters = if applies { constraint.kinds() } else { Vec::new() };
-        let named = selected(&filters, &self.served);
+        let named = selected(&filters, served);
         let kinds = named.iter().filter_map(|served| self.kinds.get(&served.gvk()));
         let metadata = constraint.metadata();
         Definition {
@@ -103,13 +108,14 @@ impl Auditor {
             action: constraint.enforcement_action(),
             actions: constraint.actions(point).iter().map(|action| action.name()).collect(),
             kinds: kinds.map(|(kind, _)| kind.clone()).collect(),
+            reads_whole_kinds: constraint.reads_whole_kinds(),
         }
     }
 
     /// The API server serves these kinds.
     pub(super) fn on_served(&mut self, served: Vec<ServedKind>) {
-        if self.served != served {
-            self.served = served;
+        if self.served.as_ref() != Some(&served) {
+            self.served = Some(served);
             self.define();
         }
     }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::audit::AuditContext;
 use crate::audit::ledger::Ledger;
-use crate::audit::reports::{Key, PolicyReport, ReportStore, reports};
+use crate::audit::reports::{Key, PolicyReport, PutError, ReportStore, Stored, reports};
 
 /// A change waits this long for others of its namespace.
 const GATHER: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ pub(super) struct Reports(Option<Writer>);
 struct Writer {
     store: ReportStore,
     /// What is stored, once it was listed.
-    stored: BTreeMap<Key, u64>,
+    stored: BTreeMap<Key, Stored>,
     /// When what is stored is to be listed; `None` while it is being listed, or is known.
     open_at: Option<Instant>,
     is_open: bool,
@@ -39,14 +39,21 @@ struct Writer {
     work: FuturesUnordered<BoxFuture<'static, Ended>>,
 }
 
+/// A report to write over what is known of it; without one, to delete.
+struct Change {
+    key: Key,
+    report: Option<PolicyReport>,
+    known: Option<Stored>,
+}
+
 /// The end of some work.
 pub(super) enum Ended {
-    Opened(Result<BTreeMap<Key, u64>, String>),
-    /// The digests of what was written, `None` for what was deleted.
+    Opened(Result<BTreeMap<Key, Stored>, String>),
+    /// What is stored now, `None` for what was deleted.
     Written {
         namespace: Box<str>,
-        written: Vec<(Key, Option<u64>)>,
-        failure: Option<String>,
+        written: Vec<(Key, Option<Stored>)>,
+        failure: Option<(Key, PutError)>,
     },
 }
 
@@ -150,19 +157,22 @@ impl Writer {
     }
 
     /// The reports of a namespace that differ from what is stored, and those that should not be there.
-    fn changes(&self, namespace: &str, wanted: Vec<PolicyReport>) -> Vec<(Key, Option<PolicyReport>)> {
+    fn changes(&self, namespace: &str, wanted: Vec<PolicyReport>) -> Vec<Change> {
         let key = |report: &PolicyReport| (Box::<str>::from(namespace), report.name.clone());
         let wanted: BTreeMap<_, _> = wanted.into_iter().map(|report| (key(&report), report)).collect();
         let first: Key = (namespace.into(), String::new());
         let here = self.stored.range(first..).take_while(|((of, _), _)| **of == *namespace);
         let left = here.filter(|(key, _)| !wanted.contains_key(*key)).map(|(key, _)| (key.clone(), None));
         let left: Vec<_> = left.collect();
-        let differs = |(key, report): &(Key, PolicyReport)| self.stored.get(key) != Some(&report.digest());
+        let differs = |(key, report): &(Key, PolicyReport)| {
+            self.stored.get(key).map(|stored| stored.digest) != Some(report.digest())
+        };
         let changed = wanted.into_iter().filter(differs).map(|(key, report)| (key, Some(report)));
-        changed.chain(left).collect()
+        let known = |(key, report)| Change { known: self.stored.get(&key).cloned(), key, report };
+        changed.chain(left).map(known).collect()
     }
 
-    fn opened(&mut self, opened: Result<BTreeMap<Key, u64>, String>) {
+    fn opened(&mut self, opened: Result<BTreeMap<Key, Stored>, String>) {
         let now = Instant::now();
         match opened {
             Ok(stored) => {
@@ -181,36 +191,55 @@ impl Writer {
         }
     }
 
-    fn written(&mut self, namespace: Box<str>, written: Vec<(Key, Option<u64>)>, failure: Option<String>) {
-        for (key, digest) in written {
-            match digest {
-                Some(digest) => self.stored.insert(key, digest),
+    fn written(
+        &mut self,
+        namespace: Box<str>,
+        written: Vec<(Key, Option<Stored>)>,
+        failure: Option<(Key, PutError)>,
+    ) {
+        for (key, stored) in written {
+            match stored {
+                Some(stored) => self.stored.insert(key, stored),
                 None => self.stored.remove(&key),
             };
         }
         self.busy.remove(&namespace);
-        let Some(error) = failure else {
+        let Some(((_, name), error)) = failure else {
             self.waits.remove(&namespace);
             return;
         };
         let wait = longer(self.waits.get(&namespace).copied().unwrap_or_default());
-        tracing::warn!(namespace = &*namespace, error, retry = ?wait, "a report of the audit is not stored");
         let now = Instant::now();
+        match error {
+            PutError::Conflict => {
+                tracing::info!(
+                    namespace = &*namespace,
+                    name,
+                    "somebody else has written a report of the audit"
+                );
+                self.open_at = Some(now);
+            }
+            PutError::Failed(error) => {
+                tracing::warn!(namespace = &*namespace, name, error, retry = ?wait, "a report of the audit is not stored");
+            }
+        }
         self.due.insert(namespace.clone(), now.checked_add(wait).unwrap_or(now));
         self.waits.insert(namespace, wait);
     }
 }
 
 /// Writes one after the other, up to the first that fails.
-async fn apply(store: ReportStore, namespace: Box<str>, changes: Vec<(Key, Option<PolicyReport>)>) -> Ended {
+async fn apply(store: ReportStore, namespace: Box<str>, changes: Vec<Change>) -> Ended {
     let (mut written, mut failure) = (Vec::new(), None);
-    for (key, report) in changes {
-        let (result, ()) = tokio::join!(store.put(&key, report.as_ref()), tokio::time::sleep(PACE));
-        if let Err(error) = result {
-            failure = Some(format!("{}: {error}", key.1));
-            break;
+    for Change { key, report, known } in changes {
+        let put = store.put(&key, report.as_ref(), known.as_ref());
+        match tokio::join!(put, tokio::time::sleep(PACE)).0 {
+            Ok(stored) => written.push((key, stored)),
+            Err(error) => {
+                failure = Some((key, error));
+                break;
+            }
         }
-        written.push((key, report.map(|report| report.digest())));
     }
     Ended::Written { namespace, written, failure }
 }

@@ -31,6 +31,8 @@ pub(in crate::audit) struct Definition {
     pub(in crate::audit) actions: Vec<&'static str>,
     /// The audited kinds that it can match.
     pub(in crate::audit) kinds: BTreeSet<Kind>,
+    /// A change of the inventory can concern all objects.
+    pub(in crate::audit) reads_whole_kinds: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +48,8 @@ pub(super) struct KindBook {
     pub(super) namespaces: BTreeSet<Box<str>>,
     /// A verification is due.
     pub(super) verify: bool,
+    /// The number of the last verification that began.
+    pub(super) sweep: u32,
     pub(super) trouble: Option<Arc<str>>,
 }
 
@@ -53,6 +57,8 @@ pub(super) struct KindBook {
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) version: Version,
+    /// The last verification since whose beginning the object was seen.
+    pub(super) sweep: u32,
     /// Sorted.
     held: Box<[Held]>,
     pub(super) keys: Vec<(Slot, DependencyKey)>,
@@ -103,14 +109,15 @@ impl KindBook {
             passing: false,
             namespaces: BTreeSet::new(),
             verify: false,
+            sweep: 0,
             trouble: None,
         }
     }
 }
 
 impl Record {
-    pub(super) fn new(version: Version) -> Self {
-        Self { version, held: Box::default(), keys: Vec::new() }
+    pub(super) fn new(version: Version, sweep: u32) -> Self {
+        Self { version, sweep, held: Box::default(), keys: Vec::new() }
     }
 
     pub(super) fn held(&self, slot: Slot) -> impl Iterator<Item = &Held> {

@@ -47,6 +47,13 @@ impl Ledger {
         }
     }
 
+    /// Whether the constraints are known, and every one is judged completely, as far as its kinds can be listed.
+    pub(in crate::audit) fn is_settled(&self) -> bool {
+        let waits = |kind: &Kind| self.kinds.get(kind).is_some_and(|book| book.trouble.is_none());
+        self.epoch != Epoch::default()
+            && !self.constraints.values().any(|book| book.waiting.iter().any(waits))
+    }
+
     /// Everything is to be compared with the cluster.
     pub(in crate::audit) fn verify(&mut self) {
         self.kinds.values_mut().for_each(|book| book.verify = true);
@@ -75,6 +82,7 @@ impl Ledger {
             } else if let Some(namespace) = book.namespaces.pop_first() {
                 (Some(namespace), Scope::All, false)
             } else if book.verify {
+                book.sweep = book.sweep.wrapping_add(1);
                 (None, Scope::All, true)
             } else {
                 continue;
@@ -104,6 +112,9 @@ impl Ledger {
         match (complete, &pass.namespace) {
             (true, None) => {
                 book.verify &= !pass.verifies;
+                if pass.verifies {
+                    self.suspect_unseen(&pass.kind);
+                }
                 self.judged_since(&pass.kind, pass.epoch, &pass.scope);
             }
             (true, Some(_)) => {}

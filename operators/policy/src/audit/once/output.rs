@@ -91,7 +91,7 @@ fn all_reports(assembly: &Assembly, found: &Found, format: ReportFormat) -> Valu
         by_namespace.entry(finding.namespace.clone()).or_default().push(finding);
     }
     let of = |(namespace, findings): (String, Vec<Finding>)| {
-        reports(findings).into_iter().map(move |report| report.document(format, &namespace))
+        reports(findings).into_iter().map(move |report| report.document(format, &namespace, None))
     };
     let items: Vec<_> = by_namespace.into_iter().flat_map(of).collect();
     json!({"apiVersion": "v1", "kind": "List", "items": items})
@@ -125,7 +125,7 @@ fn sarif(assembly: &Assembly, found: &Found) -> Log {
             _ => "warning",
         };
         for violation in found.violations.get(constraint.id()).into_iter().flatten() {
-            log.rules.entry(rule.clone()).or_default();
+            log.rules.entry(rule.clone()).or_insert_with(|| format!("Violates the constraint {rule}."));
             // A service wants a file; an object of a cluster has its path in the API.
             let live = || (about(violation).replace(' ', "/"), 1);
             let place = violation.place.as_ref().map(|(file, line)| (file.display().to_string(), *line));

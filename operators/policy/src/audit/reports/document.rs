@@ -123,11 +123,17 @@ fn split(index: usize, findings: Vec<Finding>) -> Vec<PolicyReport> {
 }
 
 impl PolicyReport {
-    /// The object to store.
-    pub(in crate::audit) fn document(&self, format: ReportFormat, namespace: &str) -> Value {
+    /// The object to store, over this version where one is there.
+    pub(in crate::audit) fn document(
+        &self,
+        format: ReportFormat,
+        namespace: &str,
+        version: Option<&str>,
+    ) -> Value {
         let reach = Reach::of(namespace);
         let (label, value) = MANAGED_BY;
         let in_namespace = (reach == Reach::Namespaced).then_some(("namespace", json!(namespace)));
+        let version = version.map(|version| ("resourceVersion", json!(version)));
         let metadata = [("name", json!(self.name)), ("labels", json!({label: value}))];
         let count = |result: &str| self.rows.iter().filter(|row| row.result == result).count();
         let counts = json!({"pass": 0, "fail": count("fail"), "warn": count("warn"), "error": 0, "skip": 0});
@@ -135,7 +141,7 @@ impl PolicyReport {
         let fields = [
             ("apiVersion", json!(format!("{}/{}", format.group(), format.version()))),
             ("kind", json!(format.kind(reach))),
-            ("metadata", object(metadata.into_iter().chain(in_namespace))),
+            ("metadata", object(metadata.into_iter().chain(in_namespace).chain(version))),
             ("summary", counts),
             ("results", json!(self.rows)),
         ];
@@ -206,7 +212,7 @@ mod tests {
     fn a_report_has_the_fields_that_other_tools_read() {
         let warned = Finding { action: "warn".to_owned(), ..finding(2, "no owner") };
         let made = reports(vec![finding(1, "no owner"), warned]);
-        let document = made[0].document(ReportFormat::Openreports, "shop");
+        let document = made[0].document(ReportFormat::Openreports, "shop", None);
         assert_eq!(made.len(), 1);
         assert_eq!(document["summary"], json!({"pass": 0, "fail": 1, "warn": 1, "error": 0, "skip": 0}));
         assert_eq!(
@@ -219,7 +225,7 @@ mod tests {
         );
         let stored: Vec<Row> = serde_json::from_value(document["results"].clone()).unwrap();
         assert_eq!(digest(&stored), made[0].digest());
-        let older = made[0].document(ReportFormat::Wgpolicy, "");
+        let older = made[0].document(ReportFormat::Wgpolicy, "", None);
         assert_eq!(older["apiVersion"], "wgpolicyk8s.io/v1alpha2");
         assert_eq!((&older["kind"], older.get("source")), (&json!("ClusterPolicyReport"), None));
     }
@@ -228,8 +234,9 @@ mod tests {
     fn reports_stay_far_below_what_etcd_takes() {
         let long = "é".repeat(LONGEST);
         let made = reports((0..100).map(|name| finding(name, &long)).collect());
-        let size =
-            |report: &PolicyReport| report.document(ReportFormat::Openreports, "shop").to_string().len();
+        let size = |report: &PolicyReport| {
+            report.document(ReportFormat::Openreports, "shop", None).to_string().len()
+        };
         assert!(made.iter().all(|report| size(report) < 1024 * 1024));
         assert_eq!(made.iter().map(|report| report.rows.len()).sum::<usize>(), 100);
         let made = reports((0..10_000).map(|name| finding(name, "x")).collect());

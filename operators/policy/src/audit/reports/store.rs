@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, ResourceExt};
@@ -21,6 +21,23 @@ const PAGE: u32 = 100;
 /// Namespace and name of a report.
 pub(in crate::audit) type Key = (Box<str>, String);
 
+/// A report in the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::audit) struct Stored {
+    pub(in crate::audit) digest: u64,
+    /// Its resourceVersion: what is written later is written over this version and no other.
+    version: String,
+}
+
+/// Why a report was not written.
+#[derive(Debug)]
+pub(in crate::audit) enum PutError {
+    /// Somebody else has written it, such as the pod that audits now: it has to be read again.
+    Conflict,
+    /// The cause of the failure.
+    Failed(String),
+}
+
 /// The reports of this operator. Requests have the deadline of the client.
 #[derive(Clone)]
 pub(in crate::audit) struct ReportStore {
@@ -33,11 +50,11 @@ impl ReportStore {
         Self { client, format }
     }
 
-    /// Installs the CRDs that are missing, and returns the digests of the reports that are there.
+    /// Installs the CRDs that are missing, and returns the reports that are there.
     ///
     /// # Errors
-    /// What failed, in words.
-    pub(in crate::audit) async fn open(self) -> Result<BTreeMap<Key, u64>, String> {
+    /// The cause of the failure.
+    pub(in crate::audit) async fn open(self) -> Result<BTreeMap<Key, Stored>, String> {
         let mut found = BTreeMap::new();
         for reach in Reach::BOTH {
             self.install(reach).await?;
@@ -68,7 +85,7 @@ impl ReportStore {
         }
     }
 
-    async fn list(&self, reach: Reach, found: &mut BTreeMap<Key, u64>) -> Result<(), String> {
+    async fn list(&self, reach: Reach, found: &mut BTreeMap<Key, Stored>) -> Result<(), String> {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &self.resource(reach));
         let (label, value) = MANAGED_BY;
         let mut parameters = ListParams::default().labels(&format!("{label}={value}")).limit(PAGE);
@@ -83,28 +100,64 @@ impl ReportStore {
         }
     }
 
-    /// Stores the report; without one, deletes what has this name.
+    /// Stores the report over the version that is known; without a report, deletes that version.
     ///
     /// # Errors
-    /// What failed, in words.
-    pub(in crate::audit) async fn put(&self, key: &Key, report: Option<&PolicyReport>) -> Result<(), String> {
-        let (namespace, name) = key;
+    /// The stored version is not `known`, or the request failed.
+    pub(in crate::audit) async fn put(
+        &self,
+        key: &Key,
+        report: Option<&PolicyReport>,
+        known: Option<&Stored>,
+    ) -> Result<Option<Stored>, PutError> {
+        let written = match (report, known) {
+            (Some(report), known) => self.write(key, report, known).await.map(Some),
+            (None, Some(known)) => self.delete(key, known).await.map(|()| None),
+            (None, None) => Ok(None),
+        };
+        written.map_err(|error| match &error {
+            kube::Error::Api(status) if status.is_conflict() || status.is_already_exists() => {
+                PutError::Conflict
+            }
+            kube::Error::Api(status) if status.is_not_found() && known.is_some() => PutError::Conflict,
+            error => PutError::Failed(reason(error)),
+        })
+    }
+
+    async fn write(
+        &self,
+        (namespace, name): &Key,
+        report: &PolicyReport,
+        known: Option<&Stored>,
+    ) -> kube::Result<Stored> {
+        let api = self.api(namespace);
+        let document = report.document(self.format, namespace, known.map(|known| known.version.as_str()));
+        let object = match known {
+            Some(_) => {
+                let parameters = PatchParams::apply(FIELD_MANAGER).force();
+                api.patch(name, &parameters, &Patch::Apply(&document)).await?
+            }
+            None => {
+                let parameters =
+                    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+                let object = serde_json::from_value(document).map_err(kube::Error::SerdeError)?;
+                api.create(&parameters, &object).await?
+            }
+        };
+        Ok(Stored { digest: report.digest(), version: object.resource_version().unwrap_or_default() })
+    }
+
+    async fn delete(&self, (namespace, name): &Key, known: &Stored) -> kube::Result<()> {
+        let preconditions = Preconditions { resource_version: Some(known.version.clone()), uid: None };
+        let parameters = DeleteParams::default().preconditions(preconditions);
+        self.api(namespace).delete(name, &parameters).await.map(drop)
+    }
+
+    fn api(&self, namespace: &str) -> Api<DynamicObject> {
         let resource = self.resource(Reach::of(namespace));
-        let api: Api<DynamicObject> = match &**namespace {
+        match namespace {
             "" => Api::all_with(self.client.clone(), &resource),
             namespace => Api::namespaced_with(self.client.clone(), namespace, &resource),
-        };
-        let written = match report {
-            Some(report) => {
-                let document = report.document(self.format, namespace);
-                let parameters = PatchParams::apply(FIELD_MANAGER).force();
-                api.patch(name, &parameters, &Patch::Apply(&document)).await.map(drop)
-            }
-            None => api.delete(name, &DeleteParams::default()).await.map(drop),
-        };
-        match written {
-            Err(kube::Error::Api(status)) if report.is_none() && status.is_not_found() => Ok(()),
-            written => written.map_err(|error| reason(&error)),
         }
     }
 
@@ -114,8 +167,10 @@ impl ReportStore {
 }
 
 /// One whose results are not as this operator writes them has a digest that no report has.
-fn stored(object: &DynamicObject) -> (Key, u64) {
+fn stored(object: &DynamicObject) -> (Key, Stored) {
     let results = object.data.get("results").cloned().unwrap_or_default();
     let rows: Vec<Row> = serde_json::from_value(results).unwrap_or_default();
-    ((object.namespace().unwrap_or_default().into(), object.name_any()), digest(&rows))
+    let version = object.resource_version().unwrap_or_default();
+    let stored = Stored { digest: digest(&rows), version };
+    ((object.namespace().unwrap_or_default().into(), object.name_any()), stored)
 }

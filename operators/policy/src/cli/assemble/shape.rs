@@ -4,13 +4,16 @@ use serde_json::Value;
 
 use crate::cli::load::Manifest;
 
-use super::Problem;
+use super::ManifestError;
 
 /// A document that no API server would take for an object: everything that is wrong with its type and metadata.
-pub(super) fn malformed(manifest: &Manifest) -> Option<Problem> {
+pub(super) fn malformed(manifest: &Manifest) -> Option<ManifestError> {
     let object = &manifest.object;
     if !object.is_object() {
-        return Some(Problem::at(manifest, format!("not a Kubernetes object: it is {}", kind_of(object))));
+        return Some(ManifestError::at(
+            manifest,
+            format!("not a Kubernetes object: it is {}", kind_of(object)),
+        ));
     }
     let mut wrong = Vec::new();
     for pointer in ["/apiVersion", "/kind", "/metadata/name", "/metadata/generateName", "/metadata/namespace"]
@@ -38,7 +41,7 @@ pub(super) fn malformed(manifest: &Manifest) -> Option<Problem> {
         wrong.extend((parts > 1).then(rule));
     }
     (!wrong.is_empty())
-        .then(|| Problem::at(manifest, format!("not a Kubernetes object: {}", wrong.join("; "))))
+        .then(|| ManifestError::at(manifest, format!("not a Kubernetes object: {}", wrong.join("; "))))
 }
 
 fn not_text(pointer: &str, value: &Value) -> Option<String> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::cli::load::Manifest;
 
-use super::{Place, Problem, group_of, place, text};
+use super::{ManifestError, Place, group_of, place, text};
 
 /// How many warnings of one topic are printed unless all are asked for.
 const SHOWN: usize = 3;
@@ -14,7 +14,7 @@ const SHOWN: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Warning {
     pub(in crate::cli) topic: Topic,
-    pub(in crate::cli) problem: Problem,
+    pub(in crate::cli) problem: ManifestError,
 }
 
 /// What warnings have in common.
@@ -32,6 +32,10 @@ pub(in crate::cli) enum Topic {
     Action,
     /// A mutator, which has no effect.
     Mutator,
+    /// A Provider of external data, which is not asked.
+    Provider,
+    /// A kind that a group of Gatekeeper's does not have.
+    Kind,
     /// Objects that a constraint may match on a cluster only.
     Unplaced(String),
     /// There is nothing to judge by.
@@ -43,12 +47,12 @@ pub(in crate::cli) enum Topic {
 impl Warning {
     /// A warning about a manifest.
     pub(in crate::cli) fn new(topic: Topic, manifest: &Manifest, message: impl Into<String>) -> Self {
-        Self { topic, problem: Problem::at(manifest, message) }
+        Self { topic, problem: ManifestError::at(manifest, message) }
     }
 
     /// A warning that is not about a manifest.
     pub(in crate::cli) fn general(topic: Topic, message: impl Into<String>) -> Self {
-        Self { topic, problem: Problem { place: None, message: message.into() } }
+        Self { topic, problem: ManifestError { place: None, message: message.into() } }
     }
 
     /// Writes warnings, a line each; of a topic with many the first few and their number, unless `all` is set.
@@ -58,7 +62,7 @@ impl Warning {
         all: bool,
         err: &mut dyn Write,
     ) -> io::Result<()> {
-        let mut topics: BTreeMap<&Topic, Vec<&Problem>> = BTreeMap::new();
+        let mut topics: BTreeMap<&Topic, Vec<&ManifestError>> = BTreeMap::new();
         for warning in warnings {
             topics.entry(&warning.topic).or_default().push(&warning.problem);
         }
@@ -97,7 +101,7 @@ pub(super) fn of(manifests: &[Manifest]) -> Vec<Warning> {
         let duplicate = manifest.duplicate.as_ref()?;
         let message = format!("the key {:?} is defined twice; the last value counts", duplicate.key);
         let place = Place { line: duplicate.line, ..place(manifest) };
-        Some(Warning { topic: Topic::Key, problem: Problem { place: Some(place), message } })
+        Some(Warning { topic: Topic::Key, problem: ManifestError { place: Some(place), message } })
     });
     let mut warnings: Vec<_> = keys.chain(repetitions(manifests)).collect();
     warnings.dedup();

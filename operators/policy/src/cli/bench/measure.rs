@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use constraint_framework::policyset::PolicySet;
-use constraint_framework::review::{Document, Review};
+use constraint_framework::review::{Document, Review, ReviewSource};
 
 use crate::cli::assemble::Assembly;
 use crate::cli::judge::{Unplaced, review_of, verdict};
@@ -114,7 +114,9 @@ impl Work {
 fn from_text(text: String, policies: &PolicySet) -> usize {
     // The texts were written by the serializer, so they are read back.
     Document::from_text(text).map_or(0, |object| {
-        black_box(verdict(&review_of(object, policies, Unplaced::Nowhere), policies)).violations().len()
+        black_box(verdict(&review_of(object, ReviewSource::Original, policies, Unplaced::Nowhere), policies))
+            .violations()
+            .len()
     })
 }
 
@@ -164,7 +166,9 @@ fn rows(assembly: &mut Assembly) -> Vec<Row> {
         let reviews = assembly
             .subjects
             .iter()
-            .map(|subject| review_of(subject.object.clone(), &policies, Unplaced::Nowhere))
+            .map(|subject| {
+                review_of(subject.object.clone(), ReviewSource::Original, &policies, Unplaced::Nowhere)
+            })
             .collect();
         rows.push(Row::new(Some(id.to_string()), policies, Work::Alone(reviews)));
     }

@@ -24,12 +24,13 @@ pub(in crate::cli) fn render(explained: &[Explained<'_>]) -> String {
 /// One explanation.
 pub(in crate::cli) fn one(explained: &Explained<'_>) -> String {
     let Explained { subject, object, constraint, explanation } = explained;
-    let name = match object.namespace() {
-        "" => object.name().to_owned(),
-        namespace => format!("{namespace}/{}", object.name()),
+    let name = match (&subject.resource, object.namespace()) {
+        (Some(_), _) => format!("{} {}", subject.type_name(), subject.full_name()),
+        (None, "") => format!("{} {}", object.kind(), object.name()),
+        (None, namespace) => format!("{} {namespace}/{}", object.kind(), object.name()),
     };
     let id = &constraint.constraint.id;
-    format!("{} {name} ({}) and {id}:\n{}", object.kind(), subject.place, inner(explanation))
+    format!("{name} ({}) and {id}:\n{}", subject.place, inner(explanation))
 }
 
 /// What matched, and the policy body by body.

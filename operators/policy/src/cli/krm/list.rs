@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::yaml;
+use go_compat::sigs_yaml;
 
 use super::result::FunctionResult;
 
@@ -22,7 +22,7 @@ impl<'a> ResourceList<'a> {
     /// # Errors
     /// What it is instead of a list.
     pub(super) fn read(text: &'a str) -> Result<Self, String> {
-        let mut documents = yaml::documents(text).map_err(|error| error.to_string())?;
+        let mut documents = sigs_yaml::documents(text).map_err(|error| error.to_string())?;
         documents.retain(|document| !document.value.is_null());
         let (Some(document), true) = (documents.pop(), documents.is_empty()) else {
             return Err("it must be one document".to_owned());
@@ -60,7 +60,7 @@ impl<'a> ResourceList<'a> {
         }
         self.amended(results, &value).unwrap_or_else(|| {
             let text = value.to_string();
-            yaml::block(&text).unwrap_or(text)
+            sigs_yaml::block(&text).unwrap_or(text)
         })
     }
 
@@ -73,9 +73,9 @@ impl<'a> ResourceList<'a> {
             if !amended.ends_with('\n') {
                 amended.push('\n');
             }
-            amended.push_str(&yaml::block(&json!({ "results": results }).to_string()).ok()?);
+            amended.push_str(&sigs_yaml::block(&json!({ "results": results }).to_string()).ok()?);
         }
-        let mut read = yaml::documents(&amended).ok()?;
+        let mut read = sigs_yaml::documents(&amended).ok()?;
         read.retain(|document| !document.value.is_null());
         let [document] = read.as_slice() else {
             return None;

@@ -1,10 +1,9 @@
 //! One result of the function, as the KRM function specification has it.
 
-use constraint_framework::review::Action;
 use serde_json::{Map, Value, json};
 
-use crate::cli::assemble::Problem;
-use crate::cli::judge::Offence;
+use crate::cli::assemble::ManifestError;
+use crate::cli::judge::{Gravity, PlacedViolation};
 use crate::cli::load::Manifest;
 
 /// Where orchestrators note the file of an item and its position in it; the second is what older ones use.
@@ -37,23 +36,18 @@ struct Resource {
 
 impl FunctionResult {
     /// A violation, with the constraint behind the message as kpt's own function has it.
-    pub(super) fn violation(offence: &Offence<'_>) -> Self {
-        let severity = if offence.denies() {
-            Severity::Error
-        } else if offence.violation.actions.contains(&Action::Warn) {
-            Severity::Warning
-        } else {
-            Severity::Info
+    pub(super) fn violation(violation: &PlacedViolation<'_>) -> Self {
+        let severity = match violation.gravity {
+            Gravity::Deny => Severity::Error,
+            Gravity::Warn => Severity::Warning,
+            Gravity::Quiet => Severity::Info,
         };
-        let message = format!(
-            "{}\nviolatedConstraint: {}",
-            offence.violation.message, offence.violation.constraint.name
-        );
-        Self { severity, message, ..Self::about(offence.subject.object.json()) }
+        let message = format!("{}\nviolatedConstraint: {}", violation.message, violation.id().name);
+        Self { severity, message, ..Self::about(violation.subject.object.json()) }
     }
 
     /// What keeps an item from being used.
-    pub(super) fn problem(problem: &Problem, package: &[Manifest]) -> Self {
+    pub(super) fn problem(problem: &ManifestError, package: &[Manifest]) -> Self {
         match super::item_of(problem, package) {
             Some(item) => Self { message: problem.message.clone(), ..Self::about(item) },
             None => Self::failure(problem.to_string()),

@@ -52,7 +52,13 @@ fn run(input: &str, filenames: &[PathBuf]) -> Ran {
 }
 
 fn results(ran: &Ran) -> Value {
-    crate::yaml::documents(&ran.out).unwrap().remove(0).value.get("results").cloned().unwrap_or_default()
+    go_compat::sigs_yaml::documents(&ran.out)
+        .unwrap()
+        .remove(0)
+        .value
+        .get("results")
+        .cloned()
+        .unwrap_or_default()
 }
 
 #[test]
@@ -101,10 +107,12 @@ fn lists_that_cannot_be_amended_are_written_anew() {
     let base = json!({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [item]});
     let mut old = base.clone();
     old["results"] = json!([{"message": "of the function before"}]);
-    let marked = format!("{}...\n", crate::yaml::block(&base.to_string()).unwrap());
-    for input in [base.to_string(), old.to_string(), marked, crate::yaml::block(&old.to_string()).unwrap()] {
+    let marked = format!("{}...\n", go_compat::sigs_yaml::block(&base.to_string()).unwrap());
+    for input in
+        [base.to_string(), old.to_string(), marked, go_compat::sigs_yaml::block(&old.to_string()).unwrap()]
+    {
         let ran = run(&input, &[folder.path().to_owned()]);
-        let out = crate::yaml::documents(&ran.out).unwrap().remove(0).value;
+        let out = go_compat::sigs_yaml::documents(&ran.out).unwrap().remove(0).value;
         assert_eq!(out["items"], base["items"], "{input}");
         assert_eq!(out["results"][0]["message"], "bad label\nviolatedConstraint: c", "{input}");
         assert_eq!((out["results"].as_array().unwrap().len(), ran.code), (1, 1), "{input}");
@@ -135,7 +143,7 @@ fn what_is_no_list_is_refused() {
     ] {
         let ran = run(input, &[]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{input}");
-        assert!(ran.err.starts_with("webtroller fn: standard input is no ResourceList: "), "{}", ran.err);
+        assert!(ran.err.starts_with("webtroller fn: standard input is not a ResourceList: "), "{}", ran.err);
     }
 }
 

@@ -150,7 +150,7 @@ fn of_rego(manifest: &Manifest, rego: &RegoSource) -> Vec<Lint> {
         }
     }
     if rego.version != "v1" {
-        let message = "the policy is written in Rego before 1.0: write `if` and `contains`, and set `version: v1` in the code's source";
+        let message = "the policy is written in Rego before 1.0: --fix rewrites it with `if` and `contains`, and sets `version: v1` in the code's source";
         lints.push(at(manifest, "old-rego", message));
     }
     if is_unindexed(rego) == Some(true) {

@@ -30,8 +30,11 @@ fn found(template: &str, constraint: &str) -> Vec<(String, u64)> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("policy.yaml");
     std::fs::write(&file, format!("{template}{constraint}")).unwrap();
-    let args =
-        LintArgs { input: InputArgs { paths: vec![file], ..InputArgs::default() }, output: Format::Json };
+    let args = LintArgs {
+        input: InputArgs { paths: vec![file], ..InputArgs::default() },
+        fix: false,
+        output: Format::Json,
+    };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
     let code = lint(&args, standard, &mut out, &mut err);
@@ -98,4 +101,162 @@ fn cel_on_delete_needs_the_old_object() {
     assert_eq!(rules(&cel, CONSTRAINT), Vec::<String>::new());
     let deletes = cel.replace("[CREATE]", "[CREATE, DELETE]");
     assert_eq!(rules(&deletes, CONSTRAINT), ["delete-without-object"]);
+}
+
+const OLD: &str = r#"# Two templates, the first one in the fields of the target.
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: a, annotations: {description: A.}}
+spec:
+  crd: {spec: {names: {kind: A}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    rego: |
+      package a
+      import data.lib.b
+
+      # Names are short.
+      violation[{"msg": msg}] {
+        b.long(input.review.object.metadata.name)
+        msg := "too long"
+      }
+    libs:
+    - |
+      package lib.b
+
+      long(name) { count(name) > 10 }
+---
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: b, annotations: {description: B.}}
+spec:
+  crd: {spec: {names: {kind: B}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    code:
+    - engine: Rego
+      source:
+        rego: |
+          package b
+          violation[{"msg": "b"}] { re_match("^b", input.review.object.metadata.name) }
+"#;
+
+/// The file after `--fix`, and what the command said, with `x` for the file.
+fn fixed(text: &str) -> (String, String, u8) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.yaml");
+    std::fs::write(&file, text).unwrap();
+    let input = InputArgs { paths: vec![file.clone()], ..InputArgs::default() };
+    let args = LintArgs { input, fix: true, output: Format::Text };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
+    let code = lint(&args, standard, &mut out, &mut err);
+    let said = format!("{}{}", String::from_utf8(err).unwrap(), String::from_utf8(out).unwrap());
+    (std::fs::read_to_string(&file).unwrap(), said.replace(&file.display().to_string(), "x"), code)
+}
+
+#[test]
+fn old_rego_is_rewritten_in_its_file_once() {
+    let (new, said, code) = fixed(OLD);
+    let expected = r#"# Two templates, the first one in the fields of the target.
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: a, annotations: {description: A.}}
+spec:
+  crd: {spec: {names: {kind: A}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    code:
+    - engine: Rego
+      source:
+        version: v1
+        rego: |
+          package a
+          import data.lib.b
+
+          # Names are short.
+          violation contains {"msg": msg} if {
+            b.long(input.review.object.metadata.name)
+            msg := "too long"
+          }
+        libs:
+        - |
+          package lib.b
+
+          long(name) if { count(name) > 10 }
+---
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: b, annotations: {description: B.}}
+spec:
+  crd: {spec: {names: {kind: B}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    code:
+    - engine: Rego
+      source:
+        version: v1
+        rego: |
+          package b
+          violation contains {"msg": "b"} if { regex.match("^b", input.review.object.metadata.name) }
+"#;
+    assert_eq!(new, expected, "{said}");
+    assert_eq!(
+        said,
+        "webtroller lint: x:2: rewritten in Rego v1\nwebtroller lint: x:28: rewritten in Rego v1\n"
+    );
+    assert_eq!(code, 0);
+    assert_eq!(fixed(&new), (new, String::new(), 0));
+}
+
+#[test]
+fn what_has_no_safe_rewrite_stays_and_is_named() {
+    let any = OLD.replace("count(name) > 10", "all([count(name) > 10])");
+    let (new, said, code) = fixed(&any);
+    assert_eq!(code, 1);
+    assert!(said.contains("webtroller lint: x:24: rewritten in Rego v1\n"), "{said}");
+    assert!(said.contains("webtroller lint: x:2: not rewritten: libs[0]:3: "), "{said}");
+    assert!(said.contains("x:2: old-rego: "), "{said}");
+    assert_eq!(new.split("---").next(), any.split("---").next());
+    let quoted = OLD.replace("rego: |\n          package b\n          violation[{\"msg\": \"b\"}] { re_match(\"^b\", input.review.object.metadata.name) }", "rego: 'package b violation[{\"msg\": \"b\"}] { true }'");
+    let (_, said, _) = fixed(&quoted);
+    assert!(said.contains("not rewritten: its Rego is not a block of lines behind `rego: |`"), "{said}");
+    let windows = OLD.replace('\n', "\r\n");
+    let (new, said, _) = fixed(&windows);
+    assert!(new == windows && said.contains("not rewritten: the file has line ends of Windows"), "{said}");
+}
+
+#[test]
+fn other_files_of_a_folder_are_no_mistakes_and_a_folder_without_policies_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("kustomization.yaml"), "resources: [template.yaml]\n").unwrap();
+    let run = || {
+        let input = InputArgs { paths: vec![folder.path().to_owned()], ..InputArgs::default() };
+        let args = LintArgs { input, fix: false, output: Format::Text };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
+        (lint(&args, standard, &mut out, &mut err), String::from_utf8(err).unwrap())
+    };
+    let nothing = "webtroller lint: there is no template and no constraint among the inputs\n";
+    assert_eq!(run(), (1, nothing.to_owned()));
+    std::fs::write(folder.path().join("template.yaml"), format!("{TEMPLATE}{CONSTRAINT}")).unwrap();
+    assert_eq!(run(), (0, String::new()));
+}
+
+/// A service that reads the document must not take an unusable policy for a clean one.
+#[test]
+fn what_cannot_be_used_is_a_notification_in_sarif() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.yaml");
+    std::fs::write(&file, TEMPLATE.replace("violation contains", "violatoin contains")).unwrap();
+    let input = InputArgs { paths: vec![file.clone()], ..InputArgs::default() };
+    let args = LintArgs { input, fix: false, output: Format::Sarif };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
+    assert_eq!(lint(&args, standard, &mut out, &mut err), 1);
+    let log: Value = serde_json::from_slice(&out).unwrap();
+    let invocation = &log["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    let message = invocation["toolExecutionNotifications"][0]["message"]["text"].as_str().unwrap();
+    assert!(message.contains("must have a rule named `violation`"), "{message}");
 }

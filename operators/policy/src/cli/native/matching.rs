@@ -37,6 +37,8 @@ pub(super) struct MatchResources {
     included: Vec<Rule>,
     excluded: Vec<Rule>,
     selectors: Box<dyn Matcher>,
+    /// The selector of objects alone: for those of no namespace, which no namespace selector leaves out.
+    object_selector: Box<dyn Matcher>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -68,24 +70,30 @@ impl MatchResources {
         let block = json!({
             "labelSelector": written.object_selector, "namespaceSelector": written.namespace_selector,
         });
-        let selectors = AdmissionTarget.matcher(Some(&block)).map_err(|errors| format!(": {errors}"))?;
+        let objects = json!({ "labelSelector": written.object_selector });
+        let matcher =
+            |block: &Value| AdmissionTarget.matcher(Some(block)).map_err(|errors| format!(": {errors}"));
+        let (selectors, object_selector) = (matcher(&block)?, matcher(&objects)?);
         Ok(Self {
             included: written.resource_rules.unwrap_or_default(),
             excluded: written.exclude_resource_rules.unwrap_or_default(),
             selectors,
+            object_selector,
         })
     }
 
     /// Whether a request is one for this. A namespace selector matches where the Namespace is not known: a policy must not
     /// pass because something was missing.
     pub(super) fn matches(&self, review: &Review, plurals: &Plurals) -> bool {
-        let Some(object) = &review.object else { return false };
+        let Some(object) = review.object() else { return false };
         let listed = |rules: &[Rule]| {
-            rules.iter().any(|rule| rule.matches(object, &plurals.get(object), &review.operation))
+            rules.iter().any(|rule| rule.matches(object, &plurals.get(object), review.operation()))
         };
+        let is_placed = !object.namespace().is_empty() || object.is_namespace();
+        let selectors = if is_placed { &self.selectors } else { &self.object_selector };
         (self.included.is_empty() || listed(&self.included))
             && !listed(&self.excluded)
-            && self.selectors.matches(review).unwrap_or(true)
+            && selectors.matches(review).unwrap_or(true)
     }
 }
 

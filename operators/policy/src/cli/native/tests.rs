@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::cli::assemble::{Assembly, assemble};
-use crate::cli::judge::{Manner, Unplaced, judge};
+use crate::cli::judge::{JudgeOptions, Unplaced, judge};
 use crate::cli::load::load_reader;
 use crate::cli::progress::Progress;
 
@@ -36,11 +36,11 @@ fn assembled(text: &str) -> Result<Assembly, String> {
 /// Object and message of each violation.
 fn found(text: &str) -> Vec<(String, String)> {
     let assembly = assembled(text).unwrap();
-    let manner = Manner { unplaced: Unplaced::Nowhere, in_turn: true };
-    let offences = judge(&assembly, manner, &Progress::new(1, "objects"));
-    offences
+    let options = JudgeOptions { unplaced: Unplaced::Nowhere, in_turn: true, times: None };
+    let violations = judge(&assembly, options, &Progress::new(1, "objects"));
+    violations
         .iter()
-        .map(|offence| (offence.subject.object.name().to_owned(), offence.violation.message.clone()))
+        .map(|violation| (violation.subject.object.name().to_owned(), violation.message.to_string()))
         .collect()
 }
 
@@ -56,6 +56,26 @@ fn missing_parameters_deny_or_pass_as_the_binding_says() {
     let text = format!("{POLICY}{OBJECTS}");
     assert!(found(&text)[0].1.contains("no params found"));
     assert_eq!(found(&text.replace("parameterNotFoundAction: Deny", "parameterNotFoundAction: Allow")), []);
+}
+
+/// A reference without a namespace is one into the namespace of the request.
+#[test]
+fn parameters_are_those_of_the_objects_namespace() {
+    let limit = |namespace: &str, max: u32| {
+        format!(
+            "---\n{{apiVersion: rules.example.com/v1, kind: Limit, metadata: {{name: few, namespace: {namespace}}}, max: {max}}}\n"
+        )
+    };
+    let both = format!("{POLICY}{}{}{OBJECTS}", limit("shop", 9), limit("other", 1));
+    assert_eq!(found(&both), []);
+    let other = format!("{POLICY}{}{OBJECTS}", limit("other", 1));
+    assert!(found(&other)[0].1.contains("no params found"));
+    let named = other.replace("paramRef: {name", "paramRef: {namespace: other, name");
+    assert_eq!(found(&named), [("a".to_owned(), "at most 1".to_owned())]);
+    let unplaced = other.replace("namespace: shop, ", "");
+    assert!(found(&unplaced)[0].1.contains("cannot use namespaced paramRef"));
+    let ignoring = other.replace("  paramKind:", "  failurePolicy: Ignore\n  paramKind:");
+    assert_eq!(found(&ignoring), []);
 }
 
 #[test]
@@ -77,6 +97,24 @@ fn what_keeps_a_policy_from_judging_is_named() {
         ("params.max, ", "parms.max, ", "/spec/validations/0/expression:1:"),
         ("policyName: replicas", "policyName: other", "there is no ValidatingAdmissionPolicy \"other\""),
         ("[Deny, Audit]", "[Refuse]", "must hold Deny, Warn or Audit"),
+        ("[Deny, Audit]", "[Deny, Warn]", "not both Deny and Warn"),
+        (
+            "CREATE, UPDATE",
+            "CRATE",
+            "/operations: must hold CREATE, UPDATE, DELETE, CONNECT, *, not \"CRATE\"",
+        ),
+        (
+            "resourceRules",
+            "resourceRule",
+            "/spec/matchConstraints/resourceRules: must hold at least one rule",
+        ),
+        ("resourceRules", "resourceRule", "/spec/matchConstraints/resourceRule: unknown field"),
+        (
+            "k8s.io/v1\nkind: ValidatingAdmissionPolicy\n",
+            "k8s.io/v9\nkind: ValidatingAdmissionPolicy\n",
+            "v9 is not a version",
+        ),
+        ("name: few, param", "param", "must have a name or a selector, and not both"),
     ] {
         let error = assembled(&POLICY.replace(from, to)).unwrap_err();
         assert!(error.contains(expected), "{error}");
@@ -89,4 +127,61 @@ fn output_names_the_binding_and_its_action() {
     let (id, loaded) = assembly.constraints.iter().next().unwrap();
     assert_eq!(id.to_string(), "ValidatingAdmissionPolicy/everywhere");
     assert_eq!(loaded.manifest["spec"]["enforcementAction"], json!("deny"));
+}
+
+const MUTATING: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: m}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]
+  reinvocationPolicy: Never
+  variables: [{name: few, expression: object.spec.replicas < 2}]
+  matchConditions: [{name: c, expression: has(object.spec)}]
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: "Object{spec: Object.spec{replicas: variables.few ? 2 : 3, paused: false}}"}
+  - patchType: JSONPatch
+    jsonPatch: {expression: "[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b'), value: 'x'}]"}
+"#;
+
+#[test]
+fn mutating_policies_are_checked_and_said_to_have_no_effect() {
+    let assembly = assembled(&format!("{MUTATING}{OBJECTS}")).unwrap();
+    let said: Vec<_> = assembly.warnings.iter().map(|warning| warning.problem.to_string()).collect();
+    assert_eq!(
+        said,
+        ["x:2: this MutatingAdmissionPolicy has no effect: they are checked here, and not applied"]
+    );
+    for (from, to, expected) in [
+        (
+            "reinvocationPolicy: Never",
+            "failurePolicy: Fail",
+            "/spec/reinvocationPolicy: must be Never or IfNeeded, not \"\"",
+        ),
+        (
+            "patchType: JSONPatch",
+            "patchType: Merge",
+            "/spec/mutations/1/patchType: must be ApplyConfiguration or JSONPatch",
+        ),
+        (
+            "patchType: JSONPatch",
+            "patchType: ApplyConfiguration",
+            "/spec/mutations/1/jsonPatch: must not be set",
+        ),
+        ("variables.few ?", "variables.fw ?", "/spec/mutations/0/applyConfiguration/expression: "),
+        ("op: 'add'", "op: 'add' +", "/spec/mutations/1/jsonPatch/expression: "),
+        (
+            "JSONPatch{op",
+            "Patch{op",
+            "/spec/mutations/1/jsonPatch/expression: undeclared reference to 'Patch'",
+        ),
+        ("has(object.spec)", "objekt.spec", "/spec/matchConditions/0/expression"),
+        ("matchConstraints:", "other:", "/spec/matchConstraints: is missing"),
+        ("reinvocationPolicy: Never", "other: 1", "/spec/other: unknown field: known are failurePolicy, "),
+    ] {
+        let refused = assembled(&MUTATING.replace(from, to)).unwrap_err();
+        assert!(refused.contains(expected) && refused.starts_with("x:2: "), "{to}: {refused}");
+    }
 }

@@ -1,6 +1,6 @@
 //! `schema check`: the API server's verdict, and the lints apart from it.
 
-use schema_merge::{Finding, Options, Severity, check_crd, check_structural};
+use schema_merge::{Diagnostic, Options, Severity, check_crd, check_structural};
 use serde_json::Value;
 
 use super::CheckArgs;
@@ -77,7 +77,7 @@ fn boolean_name(source: &Source, pointer: String, name: &str) -> Note {
     }
 }
 
-fn note(finding: &Finding, source: &Source) -> Note {
+fn note(finding: &Diagnostic, source: &Source) -> Note {
     let level = match finding.severity {
         // The server drops these fields, with an error or a warning as the client asks.
         Severity::Decode | Severity::Error | Severity::UnknownField => Level::Error,

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use schema_merge::{Fragment, MergeError, Merger, MountPath, Obstacle, Sharing, Style, structuralize};
+use schema_merge::{
+    Fragment, MergeError, Merger, MountPath, Sharing, StructuralizeError, Style, structuralize,
+};
 use serde_json::Value;
 
 use super::report::{Level, Note, Report};
@@ -31,7 +33,7 @@ pub(super) fn run(args: &MergeArgs, input: &mut Standard<'_>) -> Result<Outcome,
                 Ok(done) => schema = done.schema,
                 Err(obstacles) => report
                     .notes
-                    .extend(obstacles.iter().map(|obstacle| in_the_way(obstacle, &source.file, source.line))),
+                    .extend(obstacles.iter().map(|error| in_the_way(error, &source.file, source.line))),
             }
         }
         for property in args.grant.iter().cloned().chain(at.names().first().cloned()) {
@@ -86,7 +88,7 @@ fn conflict(error: &MergeError) -> Note {
     }
 }
 
-fn in_the_way(obstacle: &Obstacle, file: &str, line: u64) -> Note {
+fn in_the_way(error: &StructuralizeError, file: &str, line: u64) -> Note {
     Note {
         file: file.to_owned(),
         others: Vec::new(),
@@ -94,7 +96,7 @@ fn in_the_way(obstacle: &Obstacle, file: &str, line: u64) -> Note {
         subject: None,
         level: Level::Error,
         rule: "not-structural",
-        pointer: obstacle.path.pointer(),
-        text: obstacle.to_string(),
+        pointer: error.path.pointer(),
+        text: error.to_string(),
     }
 }

@@ -101,6 +101,12 @@ impl Report {
         text
     }
 
+    /// The input that has no part in the report, one line each. Of many documents of one file the first few are named, and
+    /// how many there are: most likely it is not the file that was meant.
+    pub(super) fn absent(&self) -> Vec<String> {
+        few("", &self.unread).chain(few("skipped: ", &self.skipped)).collect()
+    }
+
     pub(super) fn to_json(&self) -> String {
         let note = |note: &Note| {
             json!({
@@ -115,4 +121,22 @@ impl Report {
         };
         format!("{all:#}\n")
     }
+}
+
+/// The first few errors of each file, then the number of the others.
+fn few<'a>(prefix: &'a str, errors: &'a [SourceError]) -> impl Iterator<Item = String> + 'a {
+    let mut files: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for error in errors {
+        let count = files.entry(error.place().map_or("", |(file, _)| file)).or_default();
+        *count = count.saturating_add(1);
+        if *count <= SHOWN {
+            lines.push(format!("{prefix}{error}"));
+        }
+    }
+    let more = files.into_iter().filter_map(move |(file, count)| {
+        let more = count.checked_sub(SHOWN).filter(|more| *more > 0)?;
+        Some(format!("{prefix}{file}: and {} more like this", thousands(more)))
+    });
+    lines.into_iter().chain(more)
 }

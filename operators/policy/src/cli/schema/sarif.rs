@@ -9,7 +9,7 @@ pub(super) fn render(report: &Report) -> String {
     let rules = report.notes.iter().map(|note| (note.rule.to_owned(), String::new())).collect();
     let failures = report.unread.iter().map(failure).collect();
     let results = report.notes.iter().map(entry).collect();
-    Log { tool: "webtroller schema", rules, results, failures }.render()
+    Log { tool: "webtroller schema", rules, results, failures, ..Log::default() }.render()
 }
 
 fn failure(error: &SourceError) -> Entry {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::yaml::{self, Placed, YamlError};
+use go_compat::sigs_yaml::{self, Placed, YamlError};
 
 /// As deep as `schema-merge` looks.
 const DEPTH: usize = 512;
@@ -47,12 +47,19 @@ impl Content {
     }
 }
 
+fn unreadable(file: &str, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::IsADirectory => format!("is a folder; name its files, such as {file}/*.yaml"),
+        _ => format!("cannot be read: {error}"),
+    }
+}
+
 /// Why there is nothing to work on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(super) enum SourceError {
     /// The file cannot be read.
-    #[error("{file}: cannot be read: {source}")]
+    #[error("{file}: {}", unreadable(file, source))]
     Read { file: String, source: std::io::Error },
     /// The text is neither YAML nor JSON.
     #[error("{file}: {source}")]
@@ -172,7 +179,7 @@ fn documents(path: &Path, file: &str, input: &mut Standard<'_>) -> Result<Vec<Pl
         std::fs::File::open(path).and_then(|mut opened| opened.read_to_string(&mut text))
     };
     read.map_err(|source| SourceError::Read { file: file.to_owned(), source })?;
-    let mut documents = yaml::nested_documents(&text, DEPTH)
+    let mut documents = sigs_yaml::nested_documents(&text, DEPTH)
         .map_err(|source| SourceError::Syntax { file: file.to_owned(), source })?;
     documents.retain(|document| !document.value.is_null());
     if documents.is_empty() {

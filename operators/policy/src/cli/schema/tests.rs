@@ -383,3 +383,20 @@ fn many_findings_of_one_rule_are_counted() {
             .unwrap();
     assert!(json.as_array().unwrap().len() >= 2000);
 }
+
+/// A file of manifests in place of CRDs.
+#[test]
+fn many_documents_of_a_wrong_file_are_counted() {
+    let manifests: String = (0..2000)
+        .map(|number| format!("---\n{{apiVersion: v1, kind: Pod, metadata: {{name: p{number}}}}}\n"))
+        .collect();
+    let both = format!("{CRD}{manifests}");
+    for (file, text, code, prefix) in [("pods.yaml", &manifests, 2, ""), ("both.yaml", &both, 0, "skipped: ")]
+    {
+        let ran = run(&[(file, text)], &["check", "--errors-only", file], "");
+        let (lines, more) = (ran.err.lines().count(), format!("webtroller schema: {prefix}"));
+        assert!(lines < 50 && ran.err.lines().all(|line| line.starts_with(&more)), "{}", ran.err);
+        assert!(ran.err.ends_with(" more like this\n"), "{}", ran.err);
+        assert_eq!(ran.code, code, "{}", ran.out);
+    }
+}

@@ -1,23 +1,26 @@
 //! The JSON and YAML lists of `gator test`, with the place of each object added.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::thread;
 
 use serde::{Serialize, Serializer};
 use serde_json::ser::PrettyFormatter;
 use serde_json::{Value, json};
 
-use crate::cli::judge::Offence;
-use crate::yaml;
+use crate::cli::judge::PlacedViolation;
+use go_compat::sigs_yaml;
 
+use super::scorecard::Scorecard;
+use super::stats::Entry as Stats;
 use super::trace::Traces;
-
-const TARGET: &str = "admission.k8s.gatekeeper.sh";
 
 /// An entry of the JSON list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry<'a> {
-    target: &'static str,
+    target: &'a str,
     msg: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Value>,
@@ -50,7 +53,7 @@ struct Block<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 struct BlockResult<'a> {
-    target: &'static str,
+    target: &'a str,
     msg: &'a str,
     metadata: Value,
     constraint: BlockConstraint<'a>,
@@ -65,58 +68,148 @@ struct BlockConstraint<'a> {
     object: &'a Value,
 }
 
-/// Writes the JSON list entry by entry, so that the whole text is never in memory.
-pub(super) fn json(offences: &[Offence<'_>], traces: &Traces, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = serde_json::Serializer::with_formatter(&mut *out, PrettyFormatter::with_indent(b"    "));
-    let entries = offences.iter().enumerate().map(|(position, offence)| entry(offence, traces.get(position)));
-    writer.collect_seq(entries)?;
-    out.write_all(b"\n")
+/// Writes the JSON list part by part, so that the whole text is never in memory; the parts are made on all cores, as an
+/// object is formatted anew for each of its violations. Where there is something beside it, the list is the field `results` of an object.
+pub(super) fn json(
+    violations: &[PlacedViolation<'_>],
+    traces: &Traces,
+    beside: Beside<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if !beside.is_empty() {
+        let results = Entries { violations, traces, first: 0 };
+        let formatter = PrettyFormatter::with_indent(b"    ");
+        let mut writer = serde_json::Serializer::with_formatter(&mut *out, formatter);
+        Document { results, beside }.serialize(&mut writer)?;
+        return out.write_all(b"\n");
+    }
+    out.write_all(b"[")?;
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let mut first = 0_usize;
+    for together in violations.chunks(PART.saturating_mul(cores)) {
+        for part in parts(together, traces, first) {
+            out.write_all(if first == 0 { "\n" } else { ",\n" }.as_bytes())?;
+            out.write_all(&part?)?;
+            first = first.saturating_add(PART);
+        }
+    }
+    out.write_all(if violations.is_empty() { "]\n" } else { "\n]\n" }.as_bytes())
 }
 
-/// The YAML list.
-pub(super) fn yaml(offences: &[Offence<'_>], traces: &Traces) -> String {
-    let blocks = offences.iter().enumerate().map(|(position, offence)| block(offence, traces.get(position)));
-    let text = serde_json::to_string(&blocks.collect::<Vec<_>>()).unwrap_or_default();
-    yaml::block(&text).unwrap_or(text)
+/// How many entries are formatted at a time by one thread.
+const PART: usize = 512;
+
+/// The entries of some violations, without the brackets around them: a text for each thread.
+fn parts(violations: &[PlacedViolation<'_>], traces: &Traces, first: usize) -> Vec<io::Result<Vec<u8>>> {
+    thread::scope(|scope| {
+        let part = |(number, violations): (usize, _)| {
+            let first = first.saturating_add(number.saturating_mul(PART));
+            scope.spawn(move || part(Entries { violations, traces, first }))
+        };
+        let parts: Vec<_> = violations.chunks(PART).enumerate().map(part).collect();
+        parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
-fn entry<'a>(offence: &'a Offence<'_>, trace: Option<&'a str>) -> Entry<'a> {
+fn part(entries: Entries<'_>) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let formatter = PrettyFormatter::with_indent(b"    ");
+    entries.serialize(&mut serde_json::Serializer::with_formatter(&mut text, formatter))?;
+    // `[` and its line, and `]` and the line in front of it.
+    text.truncate(text.len().saturating_sub(2));
+    text.drain(..2.min(text.len()));
+    Ok(text)
+}
+
+/// The YAML list, and the rest as in JSON.
+pub(super) fn yaml(violations: &[PlacedViolation<'_>], traces: &Traces, beside: Beside<'_>) -> String {
+    let blocks =
+        violations.iter().enumerate().map(|(position, violation)| block(violation, traces.get(position)));
+    let results = blocks.collect::<Vec<_>>();
+    let text = if beside.is_empty() {
+        serde_json::to_string(&results)
+    } else {
+        serde_json::to_string(&Document { results, beside })
+    };
+    let text = text.unwrap_or_default();
+    sigs_yaml::block(&text).unwrap_or(text)
+}
+
+/// What is printed beside violations where it is asked for.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Beside<'a> {
+    /// What they cost to find.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stats: Option<&'a [Stats]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scorecard: Option<&'a Scorecard>,
+}
+
+impl Beside<'_> {
+    fn is_empty(&self) -> bool {
+        self.stats.is_none() && self.scorecard.is_none()
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a, T> {
+    results: T,
+    #[serde(flatten)]
+    beside: Beside<'a>,
+}
+
+/// The entries of the JSON list, made one after the other.
+struct Entries<'a> {
+    violations: &'a [PlacedViolation<'a>],
+    traces: &'a Traces,
+    /// The position of the first one among all.
+    first: usize,
+}
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        let numbered = self.violations.iter().zip(self.first..);
+        writer.collect_seq(numbered.map(|(violation, position)| entry(violation, self.traces.get(position))))
+    }
+}
+
+fn entry<'a>(violation: &'a PlacedViolation<'_>, trace: Option<&'a str>) -> Entry<'a> {
     Entry {
-        target: TARGET,
-        msg: &offence.violation.message,
-        metadata: metadata(offence),
-        constraint: &offence.constraint.manifest,
-        enforcement_action: offence.enforcement_action(),
-        scoped_actions: offence.scoped_actions(),
-        violating_object: offence.subject.object.body().parse().unwrap_or_default(),
-        source: source(offence),
+        target: violation.subject.target(),
+        msg: &violation.message,
+        metadata: metadata(violation),
+        constraint: &violation.constraint.manifest,
+        enforcement_action: violation.enforcement_action(),
+        scoped_actions: violation.scoped_actions(),
+        violating_object: violation.subject.object.body().parse().unwrap_or_default(),
+        source: source(violation),
         trace,
     }
 }
 
-fn block<'a>(offence: &'a Offence<'_>, trace: Option<&'a str>) -> Block<'a> {
+fn block<'a>(violation: &'a PlacedViolation<'_>, trace: Option<&'a str>) -> Block<'a> {
     let result = BlockResult {
-        target: TARGET,
-        msg: &offence.violation.message,
-        metadata: metadata(offence).unwrap_or_else(|| json!({})),
-        constraint: BlockConstraint { object: &offence.constraint.manifest },
-        action: offence.enforcement_action(),
-        scoped: offence.scoped_actions().unwrap_or_default(),
+        target: violation.subject.target(),
+        msg: &violation.message,
+        metadata: metadata(violation).unwrap_or_else(|| json!({})),
+        constraint: BlockConstraint { object: &violation.constraint.manifest },
+        action: violation.enforcement_action(),
+        scoped: violation.scoped_actions().unwrap_or_default(),
     };
     Block {
         result,
-        violating_object: offence.subject.object.body().parse().unwrap_or_default(),
-        source: source(offence),
+        violating_object: violation.subject.object.body().parse().unwrap_or_default(),
+        source: source(violation),
         trace,
     }
 }
 
 /// `None` from policies in CEL, which have no details, and from those that could not be asked.
-fn metadata(offence: &Offence<'_>) -> Option<Value> {
-    offence.violation.details.as_ref().map(|details| json!({ "details": details }))
+fn metadata(violation: &PlacedViolation<'_>) -> Option<Value> {
+    violation.details.as_ref().map(|details| json!({"details": details.parse::<Value>().unwrap_or_default()}))
 }
 
-fn source(offence: &Offence<'_>) -> Source {
-    let place = &offence.subject.place;
+fn source(violation: &PlacedViolation<'_>) -> Source {
+    let place = &violation.subject.place;
     Source { file: place.file.display().to_string(), line: place.line }
 }

@@ -1,56 +1,63 @@
 //! Violations as SARIF: one rule per constraint, one result per violation, at the place of the object.
 
-use crate::cli::assemble::Problem;
-use crate::cli::judge::Offence;
+use serde_json::json;
+
+use crate::cli::assemble::ManifestError;
+use crate::cli::judge::{Gravity, PlacedViolation};
 use crate::cli::sarif::{Log, Note};
 
-pub(super) fn render(offences: &[Offence<'_>], problems: &[Problem]) -> String {
-    let rule = |offence: &Offence<'_>| {
-        (offence.violation.constraint.to_string(), offence.constraint.description.clone())
+use super::scorecard::Scorecard;
+
+pub(super) fn render(
+    violations: &[PlacedViolation<'_>],
+    problems: &[ManifestError],
+    scorecard: Option<&Scorecard>,
+) -> String {
+    let rule = |violation: &PlacedViolation<'_>| {
+        let (id, description) = (violation.id().to_string(), &violation.constraint.description);
+        let text = if description.is_empty() {
+            format!("Violates the constraint {id}.")
+        } else {
+            description.clone()
+        };
+        (id, text)
     };
     Log {
         tool: "webtroller test",
-        rules: offences.iter().map(rule).collect(),
-        results: offences.iter().map(result).collect(),
-        failures: problems.iter().map(failure).collect(),
+        rules: violations.iter().map(rule).collect(),
+        results: violations.iter().map(result).collect(),
+        failures: problems.iter().map(Note::from).collect(),
+        properties: scorecard.map(|scorecard| json!({ "scorecard": scorecard })),
     }
     .render()
 }
 
-fn result(offence: &Offence<'_>) -> Note {
-    let object = &offence.subject.object;
-    let place = &offence.subject.place;
-    let names = [object.namespace(), object.name()]
-        .map(|name| if name.is_empty() { String::new() } else { format!("/{name}") });
+fn result(violation: &PlacedViolation<'_>) -> Note {
+    let place = &violation.subject.place;
+    let name = match violation.subject.full_name() {
+        name if name.is_empty() => name,
+        name => format!("/{name}"),
+    };
     Note {
-        rule: offence.violation.constraint.to_string(),
-        level: level(offence),
-        message: offence.violation.message.clone(),
+        rule: violation.id().to_string(),
+        level: level(violation),
+        message: violation.message.to_string(),
         place: Some((place.file.display().to_string(), place.line)),
         column: place.column,
-        about: format!("{}/{}{}", object.api_version(), object.kind(), names.concat()),
+        about: format!("{}{name}", violation.subject.type_name()),
     }
 }
 
-/// The gravest of its actions.
-fn level(offence: &Offence<'_>) -> &'static str {
-    use constraint_framework::review::Action;
-    if offence.denies() {
-        "error"
-    } else if offence.violation.actions.contains(&Action::Warn) {
-        "warning"
-    } else {
-        "note"
+/// By its severity, where the constraint has one that is not the highest; otherwise the gravest of its actions.
+fn level(violation: &PlacedViolation<'_>) -> &'static str {
+    match violation.constraint.severity.as_deref() {
+        Some("low") => return "note",
+        Some("medium") => return "warning",
+        _ => {}
     }
-}
-
-fn failure(problem: &Problem) -> Note {
-    Note {
-        rule: String::new(),
-        level: "error",
-        message: problem.message.clone(),
-        place: problem.place.as_ref().map(|place| (place.file.display().to_string(), place.line)),
-        column: problem.place.as_ref().map_or(0, |place| place.column),
-        about: String::new(),
+    match violation.gravity {
+        Gravity::Deny => "error",
+        Gravity::Warn => "warning",
+        Gravity::Quiet => "note",
     }
 }

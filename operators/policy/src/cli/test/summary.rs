@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::cli::assemble::{Assembly, Subject, thousands};
 use crate::cli::color::{Color, Stream, paint};
-use crate::cli::judge::Offence;
+use crate::cli::judge::PlacedViolation;
 
 /// `3 objects (and 1 generated), 2 constraints: 4 violations (3 deny, 1 warn) in 12 ms`.
-pub(super) fn of(assembly: &Assembly, offences: &[Offence<'_>], elapsed: Duration) -> String {
+pub(super) fn of(assembly: &Assembly, violations: &[PlacedViolation<'_>], elapsed: Duration) -> String {
     let objects = assembly.subjects.iter().filter(|subject| subject.is_no_policy());
     let generated: usize = objects.clone().map(|subject: &Subject| subject.resultants.len()).sum();
     let generated = match generated {
@@ -16,19 +16,20 @@ pub(super) fn of(assembly: &Assembly, offences: &[Offence<'_>], elapsed: Duratio
         number => format!(" (and {} generated)", thousands(number)),
     };
     let mut actions: BTreeMap<&str, usize> = BTreeMap::new();
-    for offence in offences {
-        let number = actions.entry(offence.enforcement_action()).or_default();
+    for violation in violations {
+        let number = actions.entry(violation.enforcement_action()).or_default();
         *number = number.saturating_add(1);
     }
     let by_action: Vec<_> =
         actions.iter().map(|(action, number)| format!("{} {action}", thousands(*number))).collect();
-    let verdict = match offences.len() {
+    let verdict = match violations.len() {
         // Nothing could have been found.
         0 if assembly.constraints.is_empty() => paint("nothing was judged", Color::Yellow, Stream::Error),
         0 => paint("no violation", Color::Green, Stream::Error),
         number => {
             let text = format!("{} ({})", counted(number, "violation"), by_action.join(", "));
-            let color = if offences.iter().any(Offence::denies) { Color::Red } else { Color::Yellow };
+            let color =
+                if violations.iter().any(PlacedViolation::denies) { Color::Red } else { Color::Yellow };
             paint(&text, color, Stream::Error)
         }
     };

@@ -149,7 +149,7 @@ fn policies_in_cel_have_no_details_and_say_what_they_pass_over() {
         let warning = "<stdin>:2: source/validations/0/messageExpression: must evaluate to string but got dyn; it is \
                        passed over, and `message` is said\n";
         assert_eq!((ran.code, ran.err), (1, format!("webtroller test: warning: {warning}")));
-        crate::yaml::documents(&ran.out).unwrap().remove(0).value[0].clone()
+        go_compat::sigs_yaml::documents(&ran.out).unwrap().remove(0).value[0].clone()
     };
     let (json, yaml) = (entry("json"), entry("yaml"));
     assert_eq!((&json["msg"], json.get("metadata")), (&json!("stated"), None));
@@ -168,7 +168,7 @@ fn details_that_are_null_are_details() {
 #[test]
 fn yaml_has_gators_shape() {
     let ran = judged("{apiVersion: v1, kind: Pod, metadata: {name: x}}", &["-o", "yaml"]);
-    let list = crate::yaml::documents(&ran.out).unwrap().remove(0).value;
+    let list = go_compat::sigs_yaml::documents(&ran.out).unwrap().remove(0).value;
     assert_eq!(list[0]["result"]["constraint"]["object"]["metadata"]["name"], "any");
     assert_eq!(list[0]["result"]["enforcementaction"], "deny");
     assert_eq!(list[0]["result"]["scopedenforcementactions"], json!([]));
@@ -259,14 +259,32 @@ fn everything_that_is_wrong_is_said_at_its_place() {
 }
 
 #[test]
+fn mistakes_have_the_line_of_their_field_and_one_error_each() {
+    let constraint = format!("{CONSTRAINT}  paramters: {{}}\n  enforcementActions: []\n");
+    let template = TEMPLATE.replace("targets:", "targts:");
+    let ran =
+        run(&[("a.yaml", TEMPLATE), ("b.yaml", &constraint)], &["-f", "@/a.yaml", "-f", "@/b.yaml"], "");
+    let line = |word: &str| {
+        constraint.lines().zip(1..).find(|(line, _)| line.contains(word)).map_or(0, |(_, at)| at)
+    };
+    for word in ["paramters", "enforcementActions"] {
+        let expected =
+            format!("b.yaml:{}: /spec/{word}: unknown field: it is not in the schema of kind ", line(word));
+        assert_eq!(ran.err.matches(&expected).count(), 1, "{expected}: {}", ran.err);
+    }
+    // The constraints of a template that is refused have no mistake of their own.
+    let ran =
+        run(&[("a.yaml", &template), ("b.yaml", CONSTRAINT)], &["-f", "@/a.yaml", "-f", "@/b.yaml"], "");
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert!(ran.err.contains(": /spec/targets: "), "{}", ran.err);
+}
+
+#[test]
 fn what_cannot_be_read_is_named() {
-    let ran = run(
-        &[("bad.yaml", "a: [")],
-        &["-f", "@/bad.yaml", "-f", "@/missing", "-i", "example.com/policies"],
-        "",
-    );
+    let ran =
+        run(&[("bad.yaml", "a: [")], &["-f", "@/bad.yaml", "-f", "@/missing", "-i", "team/policies"], "");
     let lines: Vec<_> = ran.err.lines().collect();
-    assert!(lines[0].contains("example.com/policies: is not an OCI image layout"), "{lines:?}");
+    assert!(lines[0].contains("team/policies: is not an image: "), "{lines:?}");
     assert!(lines[1].starts_with("webtroller test: bad.yaml: is not YAML: "), "{lines:?}");
     assert!(lines[2].starts_with("webtroller test: missing: cannot be read: "), "{lines:?}");
     assert_eq!(ran.code, 1);
@@ -520,7 +538,7 @@ fn a_trace_stands_with_each_violation() {
         "{}",
         ran.out
     );
-    assert!(ran.out.contains("violation at template:2:1 is violated"), "{}", ran.out);
+    assert!(ran.out.contains("violation at p/template.yaml:13:7 is violated"), "{}", ran.out);
     let json: Value = serde_json::from_str(&judged(OBJECTS, &["-t", "-o", "json"]).out).unwrap();
     assert!(json[0]["trace"].as_str().unwrap().contains("is violated"));
 }
@@ -545,11 +563,9 @@ fn mistakes_of_code_are_at_their_line_of_the_file_with_a_caret() {
     let files = [("p/template.yaml", template.as_str()), ("p/constraint.yaml", CONSTRAINT)];
     let ran = run(&files, &["-f", "@/p"], OBJECTS);
     let lines: Vec<_> = ran.err.lines().take(3).collect();
-    assert!(
-        lines[0].starts_with("webtroller test: p/template.yaml:14:16: undefined function"),
-        "{}",
-        ran.err
-    );
+    let expected = "webtroller test: p/template.yaml:14:16: undefined function sprnitf \
+                    (define it, or correct its name: did you mean sprintf?)";
+    assert_eq!(lines[0], expected, "{}", ran.err);
     assert_eq!(
         lines[1],
         "  14 |         msg := sprnitf(\"%v %v\", [input.parameters.word, input.review.kind.kind])"
@@ -569,6 +585,22 @@ fn mistakes_of_code_are_at_their_line_of_the_file_with_a_caret() {
 }
 
 #[test]
+fn one_misspelt_name_is_one_error() {
+    let body = "name := inpt.review.object.metadata.name\n        count(name) > 1\n        msg := sprintf(\"%v\", [name])";
+    let start = TEMPLATE.find("msg := sprintf").unwrap();
+    let end = TEMPLATE.rfind("\n      }").unwrap();
+    let mut template = TEMPLATE.to_owned();
+    template.replace_range(start..end, body);
+    let ran = run(&[("p/template.yaml", template.as_str())], &["-f", "@/p"], OBJECTS);
+    let errors: Vec<_> = ran.err.lines().filter(|line| line.starts_with("webtroller test: ")).collect();
+    assert_eq!(errors.len(), 1, "{}", ran.err);
+    assert!(
+        errors[0].contains("p/template.yaml:14:") && errors[0].contains("var inpt is unsafe"),
+        "{errors:?}"
+    );
+}
+
+#[test]
 fn a_helm_template_is_recognised() {
     let ran = run(&[("t.yaml", "a: {{ .Values.x }}\nb: {{- if x }}")], &["-f", "@/t.yaml"], "");
     assert!(
@@ -576,4 +608,95 @@ fn a_helm_template_is_recognised() {
         "{}",
         ran.err
     );
+}
+
+const PROVIDER: &str = "apiVersion: externaldata.gatekeeper.sh/v1beta1\nkind: Provider\nmetadata: {name: p}\nspec: {url: 'https://x'}\n";
+
+#[test]
+fn providers_and_kinds_that_gatekeeper_does_not_have_are_warned_of() {
+    let misspelt = "---\napiVersion: mutations.gatekeeper.sh/v1\nkind: AssignMetdata\nmetadata: {name: m}\n";
+    let ran = judged(&format!("{PROVIDER}{misspelt}"), &[]);
+    assert_eq!(ran.code, 0);
+    assert_eq!(
+        ran.err,
+        "webtroller test: warning: <stdin>:1: this Provider is not asked: templates that call external_data are refused\n\
+         webtroller test: warning: <stdin>:6: mutations.gatekeeper.sh has no kind AssignMetdata, only Assign, \
+         AssignMetadata, ModifySet, AssignImage: it is judged as any other object\n\
+         webtroller test: warning: there is no object to judge among the inputs\n"
+    );
+}
+
+#[test]
+fn mutators_are_checked_and_counted_as_policies() {
+    let mutator = |location: &str| {
+        format!(
+            "apiVersion: mutations.gatekeeper.sh/v1\nkind: AssignMetadata\nmetadata: {{name: m}}\nspec:\n  location: {location}\n  parameters: {{assign: {{value: x}}}}\n"
+        )
+    };
+    let ran = judged(&format!("{}---\n{OBJECTS}", mutator("metadata.labels.a")), &["-o", "default"]);
+    assert_eq!((ran.code, ran.err.lines().count()), (1, 1), "{}", ran.err);
+    assert!(ran.err.contains("<stdin>:1: this AssignMetadata has no effect"), "{}", ran.err);
+    let ran = judged(&format!("{}---\n{OBJECTS}", mutator("spec.x")), &[]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(
+        ran.err.contains("<stdin>:1: invalid AssignMetadata: /spec/location: must be metadata.labels.NAME"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn stats_have_gators_shape_and_count_every_object() {
+    let ran = judged(OBJECTS, &["-o", "json", "--stats"]);
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, found["results"].as_array().unwrap().len()), (1, 2));
+    let stats = found["stats"].as_array().unwrap();
+    let source = json!({"type": "engine", "value": "Rego"});
+    assert_eq!((&stats[0]["scope"], &stats[0]["statsFor"]), (&json!("template"), &json!("K8sAny")));
+    assert_eq!(stats[0]["stats"][0]["name"], "templateRunTimeNS");
+    assert!(stats[0]["stats"][0]["value"].as_u64().unwrap() > 0);
+    assert_eq!(stats[0]["stats"][1], json!({"name": "constraintCount", "value": 1, "source": source}));
+    assert_eq!((&stats[1]["scope"], &stats[1]["statsFor"]), (&json!("constraint"), &json!("K8sAny/any")));
+    assert_eq!(stats[1]["stats"][2], json!({"name": "evaluationCount", "value": 2, "source": source}));
+    let yaml = judged(OBJECTS, &["-o", "yaml", "--stats"]);
+    let found = &go_compat::sigs_yaml::documents(&yaml.out).unwrap()[0].value;
+    assert_eq!(
+        (found["results"].as_array().unwrap().len(), found["stats"].as_array().unwrap().len()),
+        (2, 2)
+    );
+    let text = judged(OBJECTS, &["--stats", "--quiet"]);
+    assert_eq!(text.out, judged(OBJECTS, &[]).out);
+    assert!(
+        text.err.starts_with("K8sAny/any: ") && text.err.contains(" in 2 evaluations, the longest "),
+        "{}",
+        text.err
+    );
+}
+
+#[test]
+fn a_long_list_is_written_in_parts_as_one() {
+    let many: String = (0..1500)
+        .map(|number| format!("---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p{number}}}\n"))
+        .collect();
+    let ran = judged(&many, &["-o", "json"]);
+    let list: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 1500);
+    let mut expected = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    serde::Serialize::serialize(&list, &mut serde_json::Serializer::with_formatter(&mut expected, formatter))
+        .unwrap();
+    // Fields of an entry come in another order from a parsed list: lines are compared as a bag.
+    let sorted = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(|line| line.trim_end_matches(',').to_owned()).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&ran.out), sorted(std::str::from_utf8(&expected).unwrap()));
+    let names: Vec<_> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["violatingObject"]["metadata"]["name"].clone())
+        .collect();
+    assert_eq!(names, (0..1500).map(|number| json!(format!("p{number}"))).collect::<Vec<_>>());
 }

@@ -5,20 +5,20 @@ use std::io::{self, Write};
 use go_compat::strconv::quote;
 
 use crate::cli::color::{Color, Stream, paint};
-use crate::cli::judge::Offence;
+use crate::cli::judge::PlacedViolation;
 
 use super::trace::Traces;
 
 /// Writes a line per violation; with `places`, where the object stands and what is done about it.
 pub(super) fn write(
-    offences: &[Offence<'_>],
+    violations: &[PlacedViolation<'_>],
     places: bool,
     traces: &Traces,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for (position, offence) in offences.iter().enumerate() {
-        let behind = if places { place(offence) } else { String::new() };
-        writeln!(out, "{}{behind}", line(offence))?;
+    for (position, violation) in violations.iter().enumerate() {
+        let behind = if places { place(violation) } else { String::new() };
+        writeln!(out, "{}{behind}", line(violation))?;
         if let Some(trace) = traces.get(position) {
             for line in trace.lines() {
                 writeln!(out, "    {line}")?;
@@ -28,24 +28,20 @@ pub(super) fn write(
     Ok(())
 }
 
-fn place(offence: &Offence<'_>) -> String {
-    let action = offence.enforcement_action();
-    let color = if offence.denies() { Color::Red } else { Color::Yellow };
-    let place = paint(&offence.subject.place.to_string(), Color::Dim, Stream::Out);
+fn place(violation: &PlacedViolation<'_>) -> String {
+    let action = violation.enforcement_action();
+    let color = if violation.denies() { Color::Red } else { Color::Yellow };
+    let place = paint(&violation.subject.place.to_string(), Color::Dim, Stream::Out);
     format!(" ({place}, {})", paint(action, color, Stream::Out))
 }
 
-fn line(offence: &Offence<'_>) -> String {
-    let object = &offence.subject.object;
-    let name = match object.namespace() {
-        "" => object.name().to_owned(),
-        namespace => format!("{namespace}/{}", object.name()),
-    };
+fn line(violation: &PlacedViolation<'_>) -> String {
+    let subject = violation.subject;
     format!(
-        "{}/{} {name}: [{}] Message: {}",
-        object.api_version(),
-        object.kind(),
-        quote(&offence.violation.constraint.name),
-        quote(&offence.violation.message),
+        "{} {}: [{}] Message: {}",
+        subject.type_name(),
+        subject.full_name(),
+        quote(&violation.id().name),
+        quote(&violation.message),
     )
 }

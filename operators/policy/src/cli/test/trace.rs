@@ -2,7 +2,7 @@
 
 use crate::cli::assemble::Assembly;
 use crate::cli::explain::{of as explain, one};
-use crate::cli::judge::Offence;
+use crate::cli::judge::PlacedViolation;
 use crate::cli::native;
 
 /// A trace per violation; none where they were not asked for.
@@ -17,16 +17,16 @@ impl Traces {
 }
 
 /// The traces of violations. Two violations of one constraint in one object have the same.
-pub(super) fn of(assembly: &Assembly, offences: &[Offence<'_>]) -> Traces {
-    let trace = |offence: &Offence<'_>| match offence.violation.constraint.kind.as_str() {
+pub(super) fn of(assembly: &Assembly, violations: &[PlacedViolation<'_>]) -> Traces {
+    let trace = |violation: &PlacedViolation<'_>| match violation.id().kind.as_str() {
         native::KIND => "admission policies of Kubernetes have no trace yet\n".to_owned(),
-        _ => of_template(assembly, offence),
+        _ => of_template(assembly, violation),
     };
-    Traces(offences.iter().map(trace).collect())
+    Traces(violations.iter().map(trace).collect())
 }
 
-fn of_template(assembly: &Assembly, offence: &Offence<'_>) -> String {
-    match explain(assembly, offence.subject, offence.constraint) {
+fn of_template(assembly: &Assembly, violation: &PlacedViolation<'_>) -> String {
+    match explain(assembly, violation.subject, violation.constraint) {
         Ok(explained) => explained.iter().map(one).collect(),
         Err(error) => format!("{error}\n"),
     }

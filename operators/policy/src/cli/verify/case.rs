@@ -6,38 +6,40 @@ use std::time::Instant;
 
 use constraint_framework::IngestError;
 use constraint_framework::api::{Constraint, ConstraintTemplate};
-use constraint_framework::driver::Budget;
 use constraint_framework::expansion::{ExpansionTemplate, ExpansionTemplates, Resultant};
 use constraint_framework::policyset::{Compiler, Explanation, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSource, Verdict};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
+use crate::budget::unhurried;
 use crate::cli::enforcement::with_known_action;
 use crate::cli::explain::inner;
 use crate::cli::judge::{namespace_called, verdict};
 use crate::cli::load::{Manifest, load_file};
+use crate::cli::mutator::is_mutator;
+use crate::cli::snippet::locate;
 use crate::cli::suite::{Case, Test};
 
-use super::Manner;
+use super::RunOptions;
 use super::engine::compilers;
 use super::native::{self, NativeTest};
 use super::report::Outcome;
 use super::strict::unknown_fields;
 
-pub(super) fn run_test(folder: &Path, test: &Test, manner: &Manner<'_>) -> Outcome {
+pub(super) fn run_test(folder: &Path, test: &Test, options: &RunOptions<'_>) -> Outcome {
     let started = Instant::now();
     let mut outcome = Outcome::new(&test.name);
-    match set_up(folder, test, manner) {
+    match set_up(folder, test, options) {
         Err(reason) => outcome.error = Some(reason),
         Ok(SetUp::NoCode) => return Outcome::skipped(&test.name),
         Ok(SetUp::Refused) => outcome.refused = true,
         Ok(SetUp::Accepted(policy)) => {
             outcome.warnings = policy.warnings();
-            outcome.cases = run_cases(test, manner, &|case| policy.run_case(folder, case, manner));
+            outcome.cases = run_cases(test, options, &|case| policy.run_case(folder, case, options));
         }
         Ok(SetUp::Native(native)) => {
-            outcome.cases = run_cases(test, manner, &|case| native.run_case(folder, case));
+            outcome.cases = run_cases(test, options, &|case| native.run_case(folder, case));
         }
     }
     outcome.elapsed = started.elapsed();
@@ -46,15 +48,15 @@ pub(super) fn run_test(folder: &Path, test: &Test, manner: &Manner<'_>) -> Outco
 
 fn run_cases(
     test: &Test,
-    manner: &Manner<'_>,
+    options: &RunOptions<'_>,
     run: &dyn Fn(&Case) -> Result<Judged, String>,
 ) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for case in &test.cases {
-        let skipped = case.skip || !manner.filter.selects_case(test, case);
-        manner.printed();
+        let skipped = case.skip || !options.filter.selects_case(test, case);
+        options.printed();
         let ran = if skipped { Outcome::skipped(&case.name) } else { timed(&case.name, || run(case)) };
-        outcomes.push(Outcome { printed: manner.printed(), ..ran });
+        outcomes.push(Outcome { printed: options.printed(), ..ran });
     }
     outcomes
 }
@@ -133,17 +135,23 @@ fn set_up_native(folder: &Path, test: &Test) -> Result<SetUp, String> {
     }
 }
 
-fn set_up(folder: &Path, test: &Test, manner: &Manner<'_>) -> Result<SetUp, String> {
+fn set_up(folder: &Path, test: &Test, options: &RunOptions<'_>) -> Result<SetUp, String> {
     let mut template = required(folder, test.template.as_deref(), "template")?;
     if native::is_policy(&template) {
         return set_up_native(folder, test);
     }
-    manner.cel.apply_to(&mut template);
+    let kind = text(&template, "/kind");
+    if is_mutator(&template) || kind == "MutatingAdmissionPolicy" {
+        return Err(format!(
+            "{kind} cannot be tested: mutation is not applied here; webtroller test checks it"
+        ));
+    }
+    options.cel.apply_to(&mut template);
     let constraint = required(folder, test.constraint.as_deref(), "constraint")?;
     let expansion = expansion(folder, test.expansion.as_deref())?;
-    let compilers: Vec<_> = compilers(manner.engine, manner.cel, &template)
+    let compilers: Vec<_> = compilers(options.engine, options.cel, &template)
         .into_iter()
-        .map(|compiler| manner.listening(compiler))
+        .map(|compiler| options.listening(compiler))
         .collect();
     let parsed =
         Constraint::from_value(&constraint).map_err(|errors| format!("adding constraint: {errors}"))?;
@@ -186,17 +194,17 @@ impl Policy {
     }
 
     /// Judges a case by each engine, and where there are several, compares them.
-    fn run_case(&self, folder: &Path, case: &Case, manner: &Manner<'_>) -> Result<Judged, String> {
+    fn run_case(&self, folder: &Path, case: &Case, options: &RunOptions<'_>) -> Result<Judged, String> {
         let mut judged = Judged::default();
         for compiler in &self.compilers {
             let ready = self.ready(compiler.clone(), folder, case)?;
             let own = self::judged(case, &ready.verdict())?;
             judged.failures.extend(own.failures);
             judged.diff.extend(own.diff);
-            if let Some(coverage) = manner.coverage {
+            if let Some(coverage) = options.coverage {
                 self.explanations(compiler, &ready).for_each(|found| coverage.add(&self.path, &found));
             }
-            if manner.trace {
+            if options.trace {
                 judged.trace.extend(self.trace(compiler, &ready));
             }
         }
@@ -209,8 +217,15 @@ impl Policy {
 
     /// How the constraint judged the object, and then what it generates.
     fn trace(&self, compiler: &Compiler, ready: &Ready) -> Vec<String> {
-        let text: String =
-            self.explanations(compiler, ready).map(|explanation| inner(&explanation)).collect();
+        let manifest =
+            Manifest { path: self.path.clone(), line: 1, object: self.template.clone(), duplicate: None };
+        let text: String = self
+            .explanations(compiler, ready)
+            .map(|mut explanation| {
+                locate(&mut explanation, &manifest);
+                inner(&explanation)
+            })
+            .collect();
         text.lines().map(str::to_owned).collect()
     }
 
@@ -223,7 +238,7 @@ impl Policy {
         let reviews = std::iter::once(&ready.review).chain(ready.implied.iter().map(|(_, review)| review));
         reviews.filter_map(move |review| {
             let spec = &self.constraint.spec;
-            compiler.explain(template.as_ref()?, spec, review, &ready.policies, &Budget::default()).ok()
+            compiler.explain(template.as_ref()?, spec, review, &ready.policies, &unhurried()).ok()
         })
     }
 
@@ -276,9 +291,8 @@ impl Ready {
     /// What the engines of a template do not agree on.
     fn disagreements(&self) -> Vec<String> {
         let reviews = std::iter::once(&self.review).chain(self.implied.iter().map(|(_, review)| review));
-        let found = reviews.flat_map(|review| {
-            self.policies.disagreements(review, EnforcementPoint::GATOR, &Budget::default())
-        });
+        let found = reviews
+            .flat_map(|review| self.policies.disagreements(review, EnforcementPoint::GATOR, &unhurried()));
         let answers = found.flat_map(|found| found.answers);
         answers
             .map(|answer| format!("the engines disagree: {} finds {:?}", answer.engine, answer.messages))
@@ -287,10 +301,10 @@ impl Ready {
 }
 
 /// The review with its Namespace. That of a request is the one it names, whatever its object says.
-fn placed(mut review: Review, policies: &PolicySet) -> Review {
-    let namespace = review.attributes.get("namespace").and_then(Value::as_str).unwrap_or_default();
-    review.namespace_object = namespace_called(namespace, policies);
-    review
+fn placed(review: Review, policies: &PolicySet) -> Review {
+    let namespace = review.attributes().get("namespace").and_then(Value::as_str).unwrap_or_default();
+    let namespace = namespace_called(namespace, policies);
+    review.into_builder().namespace_object(namespace).build()
 }
 
 /// The ExpansionTemplates of a file; none where the test names no file.

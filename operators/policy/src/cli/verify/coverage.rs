@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use crate::cli::color::{Color, Stream, paint};
 use crate::cli::engine_args::EngineArgs;
 use crate::cli::load::load_file;
-use crate::cli::snippet::place_of;
+use crate::cli::snippet::in_file;
 
 use super::filter::Filter;
-use super::{Manner, find_all, run_suite};
+use super::{RunOptions, find_all, run_suite};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,7 +39,7 @@ pub struct CoverageArgs {
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
     /// How many percent of the bodies must be exercised.
-    #[arg(long, value_name = "PCT", default_value_t = 0.0)]
+    #[arg(long, value_name = "PCT", default_value_t = 0.0, allow_negative_numbers = true, value_parser = share)]
     pub threshold: f64,
     /// How to print the report.
     #[arg(long, short, value_enum, default_value_t)]
@@ -89,6 +89,14 @@ impl Body {
     }
 }
 
+/// Comparisons with a number that is none are never true.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("a number of percent, from 0 to 100".to_owned()),
+    }
+}
+
 /// Runs the command and gives the exit code.
 pub fn coverage(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     match run(args, out, err) {
@@ -104,7 +112,7 @@ fn run(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
     let coverage = Coverage::default();
     let cel = EngineArgs::default();
     let filter = Filter::All;
-    let manner = Manner {
+    let options = RunOptions {
         filter: &filter,
         engine: None,
         cel: &cel,
@@ -114,7 +122,7 @@ fn run(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
     };
     let mut failed = 0_usize;
     for file in find_all(&args.paths, "coverage", err)? {
-        if !run_suite(&file, &manner).passed() {
+        if !run_suite(&file, &options).passed() {
             failed = failed.saturating_add(1);
             let _ = writeln!(err, "webtroller coverage: {}: its tests fail", file.path.display());
         }
@@ -136,7 +144,15 @@ fn run(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
         }
         _ => {}
     }
-    Ok(u8::from(failed > 0 || percentage < args.threshold))
+    if percentage < args.threshold {
+        let _ = writeln!(
+            err,
+            "webtroller coverage: {percentage:.1} % are exercised, and --threshold wants {} %",
+            args.threshold
+        );
+        return Ok(1);
+    }
+    Ok(u8::from(failed > 0))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 rules")]
@@ -167,11 +183,8 @@ fn text(templates: &BTreeMap<PathBuf, BTreeMap<String, Body>>, exercised: usize,
 
 /// The line of the file where that can be found, and otherwise the place in the code.
 fn place_in_file(file: &Path, place: &str) -> String {
-    let manifest = load_file(file).ok().and_then(|manifests| manifests.into_iter().next());
-    let located = manifest.and_then(|manifest| {
-        place_of(place, &manifest).or_else(|| place_of(&format!("{place}/expression:1:1"), &manifest))
-    });
-    located.map_or_else(|| place.to_owned(), |found| found.to_string())
+    let manifests = load_file(file).unwrap_or_default();
+    manifests.first().map_or_else(|| place.to_owned(), |manifest| in_file(place, manifest))
 }
 
 fn to_json(templates: &BTreeMap<PathBuf, BTreeMap<String, Body>>, percentage: f64) -> Value {

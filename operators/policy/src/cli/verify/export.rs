@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::report::{Outcome, SuiteReport};
 
-/// A JSON object with every suite, test and case.
+/// A JSON object with every suite, test and case. `passed` is null where nothing failed because nothing ran.
 pub(super) fn json(reports: &[SuiteReport]) -> String {
     let suites: Vec<Value> = reports.iter().map(suite).collect();
     let passed = reports.iter().all(SuiteReport::passed);
+    let passed = (!passed || reports.iter().any(SuiteReport::ran)).then_some(passed);
     format!("{:#}\n", json!({ "passed": passed, "suites": suites }))
 }
 

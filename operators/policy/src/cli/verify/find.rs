@@ -41,7 +41,7 @@ pub(super) fn suites(path: &Path) -> Result<Found, String> {
     }
     let mut found = Found::default();
     for entry in WalkDir::new(root).max_depth(depth) {
-        let entry = entry.map_err(|error| format!("listing test files: {error}"))?;
+        let entry = entry.map_err(|error| unreadable(root, &error))?;
         let is_named = entry.depth() == 0;
         if is_named || is_yaml(entry.path()) {
             found.take(entry.path(), is_named)?;
@@ -51,10 +51,17 @@ pub(super) fn suites(path: &Path) -> Result<Found, String> {
     Ok(found)
 }
 
+/// The path and the reason, each once.
+fn unreadable(root: &Path, error: &walkdir::Error) -> String {
+    let path = error.path().unwrap_or(root).display();
+    let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+    format!("{path}: cannot be read: {reason}")
+}
+
 impl Found {
     /// Reads an entry if it is a suite. Files beside the suites are templates and objects, some of them broken on purpose.
     fn take(&mut self, path: &Path, is_named: bool) -> Result<(), String> {
-        let refused = |error| format!("listing test files: {}: {error}", path.display());
+        let refused = |error| format!("{}: cannot be read: {error}", path.display());
         let metadata = std::fs::metadata(path).map_err(refused)?;
         if metadata.is_dir() {
             return Ok(());
@@ -112,7 +119,7 @@ mod tests {
         fs::write(folder.path().join("a.yaml"), SUITE).unwrap();
         std::os::unix::fs::symlink("nothing", folder.path().join("b.yaml")).unwrap();
         let error = suites(&folder.path().join("...")).unwrap_err();
-        assert!(error.contains("b.yaml: No such file"), "{error}");
+        assert!(error.contains("b.yaml: cannot be read: No such file"), "{error}");
     }
 
     #[test]

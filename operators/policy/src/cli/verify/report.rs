@@ -106,6 +106,12 @@ impl SuiteReport {
         self.error = Some(reason);
     }
 
+    /// Whether any case was judged.
+    pub(super) fn ran(&self) -> bool {
+        let [passed, failed, _] = self.counts();
+        passed.saturating_add(failed) > 0
+    }
+
     /// Numbers of the cases that passed, failed and were skipped. A test without cases that failed, or that was about an
     /// invalid constraint, counts as one.
     pub(super) fn counts(&self) -> [usize; 3] {

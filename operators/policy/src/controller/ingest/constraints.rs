@@ -10,6 +10,7 @@ use serde_json::Value;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
+use crate::controller::kinds::parent_kind;
 use crate::controller::points::Points;
 use crate::controller::status::{Outcome, pod_error, pod_errors};
 
@@ -49,7 +50,10 @@ impl Ingest {
                 self.forget_constraint(&id);
             }
             EventKind::Synced => {
-                self.lists.extend(self.templates.constraints_source(&event.gvk.kind).cloned())
+                if let Some(source) = self.templates.constraints_source(&event.gvk.kind) {
+                    self.lists.push(source.clone());
+                    self.parents.listed(parent_kind(&event.gvk));
+                }
             }
             EventKind::Status(GvkStatus::Pending) => self.constraint_kind_lost(&event.gvk.kind),
             EventKind::Status(status) if !status.is_ready() => {
@@ -118,7 +122,8 @@ impl Ingest {
     }
 
     fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
-        let not_judged = self.not_judged().or_else(|| self.unsynced(&id.kind));
+        let not_judged =
+            self.not_judged().or_else(|| self.outdated(&id.kind)).or_else(|| self.unsynced(&id.kind));
         let (Some(known), Some(source)) =
             (self.constraints.0.get_mut(id), self.templates.constraints_source(&id.kind))
         else {

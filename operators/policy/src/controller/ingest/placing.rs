@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pod_status::MissingSemantics;
 use pod_status::readiness::Failure;
 use tokio::time::Instant;
 
@@ -161,6 +162,7 @@ impl Ingest {
         if !is_watched {
             // Declared before the template is observed, so that readiness waits for its constraints too.
             let source = self.templates.source.child(&key, format!("constraints of kind {kind}"));
+            let source = source.missing(MissingSemantics::Looser);
             source.list_begins();
             if let Some(known) = self.templates.known.get_mut(name) {
                 known.watched = Some((kind.clone(), source));

@@ -17,7 +17,7 @@ use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::api_error::reason;
 use crate::config::{CONFIG_NAME, ExcludedNamespaces};
-use crate::controller::kinds::CONFIG;
+use crate::controller::kinds::{CONFIG, parent_kind};
 use crate::controller::status::{Outcome, pod_error};
 use crate::controller::sync::SyncSources;
 
@@ -112,6 +112,7 @@ impl Ingest {
             EventKind::Applied(object) => self.sync_applied(&object),
             EventKind::Deleted(object) => self.sync_deleted(&object),
             EventKind::Synced => {
+                self.parents.listed(parent_kind(&event.gvk));
                 self.sync.pending_lists.remove(&event.gvk.kind);
                 if self.sync.pending_lists.is_empty() {
                     self.lists.push(self.sync.source.clone());

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::controller::crds::Desired;
-use crate::controller::kinds::constraint;
+use crate::controller::kinds::{constraint, parent_kind};
 use crate::controller::status::{Outcome, pod_errors, template_detail};
 
 use super::Ingest;
@@ -42,6 +42,9 @@ pub(super) struct Known {
     pub(super) attempts: u32,
     /// The CRD of this version is as asked for, and its policy is in force.
     pub(super) placed: bool,
+    /// This version cannot come into force. A pod that has the version before goes on with it; one that starts later has
+    /// none.
+    broken: bool,
     /// When it was last placed, by this or an earlier version.
     pub(super) placed_at: Option<Instant>,
     /// The kind whose constraints are being watched for this template.
@@ -72,7 +75,10 @@ impl Ingest {
         match event.kind {
             EventKind::Applied(object) => self.template_applied(&object),
             EventKind::Deleted(object) => self.template_deleted(&object),
-            EventKind::Synced => self.lists.push(self.templates.source.clone()),
+            EventKind::Synced => {
+                self.lists.push(self.templates.source.clone());
+                self.parents.listed(parent_kind(&event.gvk));
+            }
             EventKind::Status(status) if !status.is_ready() => {
                 self.templates.source.list_fails(Failure::Transient, status.to_string());
             }
@@ -120,6 +126,7 @@ impl Ingest {
             job: Some(job),
             attempts: 0,
             placed: false,
+            broken: false,
             placed_at: None,
             watched,
         };
@@ -162,6 +169,7 @@ impl Ingest {
     pub(super) fn forget_kind(&mut self, kind: &str) {
         self.registrars.constraints.remove(&constraint(kind));
         self.forget_constraints(kind);
+        self.parents.kind_removed(&parent_kind(&constraint(kind)));
         self.policies.remove_template(kind);
         self.changed = true;
     }
@@ -191,32 +199,44 @@ impl Ingest {
         }
     }
 
-    /// Reports a template with the next policy set: in force, or why not.
+    /// Reports a template with the next policy set: in force, or why not. Its constraints follow where that changes what
+    /// can be said of them.
     pub(super) fn template_outcome(&mut self, name: &str, failure: Option<(Failure, Vec<PodError>)>) {
-        if let Some(known) = self.templates.known.get(name) {
-            let compiled = known.compiled.as_ref().filter(|_| failure.is_none());
-            self.outcomes.push(Outcome {
-                parent: known.key.clone(),
-                generation: known.generation,
-                source: self.templates.source.clone(),
-                detail: template_detail(
-                    failure.is_none() && self.not_judged().is_none(),
-                    compiled.into_iter().flat_map(CompiledTemplate::warnings),
-                ),
-                failure,
-            });
+        let is_judged = self.not_judged().is_none();
+        let Some(known) = self.templates.known.get_mut(name) else { return };
+        let is_broken = matches!(failure, Some((Failure::Permanent, _)));
+        let has_changed = std::mem::replace(&mut known.broken, is_broken) != is_broken;
+        let compiled = known.compiled.as_ref().filter(|_| failure.is_none());
+        self.outcomes.push(Outcome {
+            parent: known.key.clone(),
+            generation: known.generation,
+            source: self.templates.source.clone(),
+            detail: template_detail(
+                failure.is_none() && is_judged,
+                compiled.into_iter().flat_map(CompiledTemplate::warnings),
+            ),
+            failure,
+        });
+        let kind = known.watched.as_ref().map(|(kind, _)| kind.clone());
+        if let Some(kind) = kind.filter(|_| has_changed) {
+            self.report_constraints(&kind);
         }
+    }
+
+    /// Why the constraints of a kind are not enforced by the present version of their template, if it is broken.
+    pub(super) fn outdated(&self, constraint_kind: &str) -> Option<String> {
+        let known = self.templates.known.get(&constraint_kind.to_lowercase())?;
+        known.broken.then(|| {
+            "the present version of its template cannot be ingested; the version before is in force in pods that have it"
+                .to_owned()
+        })
     }
 }
 
 /// Who an object is, for reports and readiness.
 pub(super) fn parent_key(object: &WatchedObject) -> ParentKey {
     let gvk = object.gvk();
-    let reference = ParentRef {
-        group: gvk.group.clone(),
-        kind: gvk.kind.clone(),
-        namespace: object.namespace().map(str::to_owned),
-        name: object.name().to_owned(),
-    };
-    ParentKey { reference, uid: object.uid().to_owned() }
+    let mut reference = ParentRef::new(&gvk.group, &gvk.kind, object.name());
+    reference.namespace = object.namespace().map(str::to_owned);
+    ParentKey::new(reference, object.uid())
 }

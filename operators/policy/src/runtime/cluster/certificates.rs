@@ -65,6 +65,7 @@ impl Cluster {
             times: args.certificates.times(),
             hosts,
             effects,
+            announced: set.next.is_some().then(Instant::now),
             set,
         };
         self.supervisor.background("certificates", keeper.run(drain));
@@ -121,6 +122,8 @@ pub(super) struct SecretKeeper {
     pub(super) effects: Effects,
     /// The certificates that this process serves.
     pub(super) set: CertificateSet,
+    /// When this process learned of the next certificate. Clocks of two machines are not compared.
+    pub(super) announced: Option<Instant>,
 }
 
 impl SecretKeeper {
@@ -208,6 +211,9 @@ impl SecretKeeper {
         self.effects.apply(&set.serving);
         let phase = if set.next.is_some() { "the next one is announced" } else { "in use" };
         tracing::info!(secret = self.name, phase, "certificates changed");
+        if set.next != self.set.next {
+            self.announced = set.next.is_some().then(Instant::now);
+        }
         self.set = set;
     }
 
@@ -227,8 +233,9 @@ impl SecretKeeper {
 
     async fn rotate(&self, stored: Option<&Secret>) -> Option<CertificateSet> {
         let is_trusted = self.set.next.is_some() && self.is_registered().await;
+        let trusted_for = self.announced.filter(|_| is_trusted).map(|announced| announced.elapsed());
         let renew = stored.is_some_and(|secret| secret::annotation(secret, RENEW).is_some());
-        let step = self.set.step(SystemTime::now(), &self.times, &self.hosts.all, is_trusted, renew);
+        let step = self.set.step(SystemTime::now(), &self.times, &self.hosts.all, trusted_for, renew);
         step.unwrap_or_else(|error| {
             tracing::error!(%error, "the certificate cannot be renewed");
             None

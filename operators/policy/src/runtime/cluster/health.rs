@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use admission_server::{HealthRoutes, Limits, Server};
+use pod_status::Aggregator;
 use pod_status::readiness::ReadinessTracker;
+use tokio::sync::watch;
 use watch_manager::WatchManager;
 
 use crate::controller::stale_watches;
@@ -21,8 +23,9 @@ impl Cluster {
     pub(super) async fn serve_health(
         &self,
         args: &ServeArgs,
-        tracker: &ReadinessTracker,
+        (tracker, ready): (&ReadinessTracker, watch::Receiver<bool>),
         manager: WatchManager,
+        aggregator: &Aggregator,
         (policies, records): (PolicyHandle, &Records),
     ) -> Result<(), RunError> {
         let (listener, address) = listen(args.host, args.health_port).await?;
@@ -33,10 +36,7 @@ impl Cluster {
             if asked.is_cancelled() {
                 return Err(vec!["the process has been asked to end".to_owned()]);
             }
-            let missing = match tracker.ready().borrow().is_ready() {
-                true => note_stale(stale_watches(&watches)),
-                false => tracker.explain().iter().map(ToString::to_string).collect(),
-            };
+            let missing = missing(&tracker, *ready.borrow(), &watches);
             let missing: Vec<_> = starting.borrow().iter().cloned().chain(missing).collect();
             if missing.is_empty() { Ok(()) } else { Err(missing) }
         };
@@ -51,6 +51,7 @@ impl Cluster {
             pod: self.identity.name.clone(),
             readiness: readiness.clone(),
             manager,
+            marks: aggregator.high_water_marks(),
             policies,
             denials: records.denials.clone(),
             costs: records.costs.clone(),
@@ -61,10 +62,21 @@ impl Cluster {
         let server = Server::new(listener, routes).with_limits(Limits::health());
         self.supervisor.serve("health server", server.run(self.shutdown.clone()));
         let (listener, metrics_address) = listen(args.host, args.prometheus_port).await?;
+        let exporting = metrics.clone().export(self.shutdown.drain.clone());
+        self.supervisor.background("metrics export", exporting);
         let server = Server::new(listener, metrics).with_limits(Limits::health());
         self.supervisor.serve("metrics server", server.run(self.shutdown.clone()));
         tracing::info!(health = %address, metrics = %metrics_address, "health");
         Ok(())
+    }
+}
+
+/// Reasons why the pod does not serve yet, once everything is started.
+fn missing(tracker: &ReadinessTracker, is_ready: bool, watches: &WatchManager) -> Vec<String> {
+    match tracker.ready().borrow().is_ready() {
+        true if is_ready => note_stale(stale_watches(watches)),
+        true => vec!["what this pod cannot ingest is not reported yet".to_owned()],
+        false => tracker.explain().iter().map(ToString::to_string).collect(),
     }
 }
 

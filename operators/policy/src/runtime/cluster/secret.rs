@@ -6,7 +6,7 @@
 //! | `ca.crt` | the authorities that clients must trust |
 //! | `next.crt`, `next.key`, `next-ca.crt` | the next certificate, while it is announced |
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use admission_server::{CertificateSet, RotationTimes, ServingCertificate};
 use k8s_openapi::ByteString;
@@ -18,8 +18,6 @@ use crate::runtime::RunError;
 
 /// Marks a Secret that webtroller wrote, with the names that its certificate is valid for.
 const HOSTS: &str = "webtroller.dev/hosts";
-/// The time of the announcement of the next certificate, in seconds since 1970.
-const ANNOUNCED: &str = "webtroller.dev/announced";
 /// Set by a person who wants a new certificate before its time.
 pub(super) const RENEW: &str = "webtroller.dev/renew";
 /// Pods that start together write at most this often before one of them has won.
@@ -120,15 +118,12 @@ pub(super) async fn write(
     let annotations = secret.metadata.annotations.get_or_insert_default();
     annotations.insert(HOSTS.to_owned(), names(replaced, hosts).join(","));
     annotations.remove(RENEW);
-    annotations.remove(ANNOUNCED);
     let mut files = vec![
         ("ca.crt", &set.serving.authority),
         ("tls.crt", &set.serving.certificate),
         ("tls.key", &set.serving.key),
     ];
-    if let Some((next, announced)) = &set.next {
-        let seconds = announced.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        annotations.insert(ANNOUNCED.to_owned(), seconds.to_string());
+    if let Some(next) = &set.next {
         files.extend([
             ("next-ca.crt", &next.authority),
             ("next.crt", &next.certificate),
@@ -185,11 +180,9 @@ fn certificates(secret: &Secret) -> Result<CertificateSet, String> {
         key: text("tls.key")?,
     };
     let next = || {
-        let seconds = annotation(secret, ANNOUNCED)?.parse().ok()?;
-        let announced = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
         let (authority, certificate, key) =
             (text("next-ca.crt").ok()?, text("next.crt").ok()?, text("next.key").ok()?);
-        Some((ServingCertificate { authority, certificate, key }, announced))
+        Some(ServingCertificate { authority, certificate, key })
     };
     Ok(CertificateSet { serving, next: next() })
 }

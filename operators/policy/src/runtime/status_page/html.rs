@@ -43,8 +43,16 @@ fn policies(page: &Page) -> String {
         0 => String::new(),
         more => format!("<p>and {more} more</p>\n"),
     };
+    let rollout = match &page.rollout {
+        Some(rollout) => text(rollout),
+        None => {
+            "Another pod aggregates the reports of all pods; its page says how many policies are enforced \
+                 everywhere."
+                .to_owned()
+        }
+    };
     let heads = ["Policy", "Action", "Enforced", "Violations", "By pod"];
-    format!("<h2>Policies</h2>\n{}{more}", table(&heads, rows))
+    format!("<h2>Policies</h2>\n<p>{rollout}</p>\n{}{more}", table(&heads, rows))
 }
 
 fn policy(policy: &Policy) -> String {
@@ -164,6 +172,7 @@ mod tests {
             pod: word(),
             missing: vec![word()],
             suspension: Some(word()),
+            rollout: Some(word()),
             policies: vec![Policy {
                 is_enforced: false,
                 kind: word(),

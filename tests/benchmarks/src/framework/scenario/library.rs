@@ -66,7 +66,7 @@ fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 /// The first document of a file.
 fn read(path: &Path) -> anyhow::Result<Value> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let documents = webtroller::yaml::documents(&text).with_context(|| path.display().to_string())?;
+    let documents = go_compat::sigs_yaml::documents(&text).with_context(|| path.display().to_string())?;
     let first = documents.into_iter().next();
     first.map(|placed| placed.value).with_context(|| format!("{}: no document", path.display()))
 }

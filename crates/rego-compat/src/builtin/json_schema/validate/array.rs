@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::value::Value;
 
 use super::super::canonical;
-use super::super::finding::{Place, Report};
+use super::super::diagnostic::{Place, Report};
 use super::super::node::{Additional, Array, Items, NodeId};
 use super::{Checked, Validator, closer};
 

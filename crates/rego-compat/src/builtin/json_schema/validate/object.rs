@@ -3,7 +3,7 @@
 use crate::value::{Object as Pairs, Value};
 
 use super::super::Stop;
-use super::super::finding::{Place, Report};
+use super::super::diagnostic::{Place, Report};
 use super::super::node::{Additional, Object};
 use super::{Checked, Validator};
 

@@ -7,7 +7,7 @@ use crate::value::Number as Given;
 use go_compat::regexp::Pattern;
 
 use super::super::decimal::Decimal;
-use super::super::finding::{Place, Report};
+use super::super::diagnostic::{Place, Report};
 use super::super::node::{Number, Text};
 use super::{Checked, Validator};
 

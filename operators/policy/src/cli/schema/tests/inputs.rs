@@ -80,7 +80,8 @@ fn findings_say_which_crd_of_a_file_they_are_about() {
 
 #[test]
 fn equal_faults_of_two_items_are_two_findings() {
-    let crd = crate::yaml::nested_documents(&CRD.replace("{type: integer}", "{type: array}"), 64).unwrap();
+    let crd =
+        go_compat::sigs_yaml::nested_documents(&CRD.replace("{type: integer}", "{type: array}"), 64).unwrap();
     let mut nameless = crd[0].value.clone();
     nameless.as_object_mut().unwrap().remove("metadata");
     for (item, subjects) in [

@@ -1,0 +1,169 @@
+//! The declared access of a controller to the objects of one kind.
+
+use std::collections::BTreeSet;
+
+use crate::{Call, field};
+
+/// The access of a controller to the objects of one kind: its calls, and the fields that it writes and reads.
+///
+/// Every method adds; nothing is taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub(crate) group: String,
+    pub(crate) resource: String,
+    /// Which objects of the kind, by name; all without it.
+    pub(crate) named: Option<String>,
+    pub(crate) everywhere: bool,
+    pub(crate) wakes: bool,
+    /// The resource, or with a subresource behind a slash, and a verb.
+    verbs: BTreeSet<(String, String)>,
+    /// JSON pointers.
+    pub(crate) fields: BTreeSet<String>,
+    pub(crate) finalizers_added: BTreeSet<String>,
+    pub(crate) finalizers_awaited: BTreeSet<String>,
+    pub(crate) annotations_written: BTreeSet<String>,
+    pub(crate) annotations_read: BTreeSet<String>,
+}
+
+// === impl Access ===
+
+impl Access {
+    /// The objects of a kind in the controller's own namespace. `resource` is the plural name; `*` in `group` and `resource`
+    /// is a kind that is known at run time.
+    #[must_use]
+    pub fn to(group: impl Into<String>, resource: impl Into<String>) -> Self {
+        Self {
+            group: group.into(),
+            resource: resource.into(),
+            named: None,
+            everywhere: false,
+            wakes: false,
+            verbs: BTreeSet::new(),
+            fields: BTreeSet::new(),
+            finalizers_added: BTreeSet::new(),
+            finalizers_awaited: BTreeSet::new(),
+            annotations_written: BTreeSet::new(),
+            annotations_read: BTreeSet::new(),
+        }
+    }
+
+    /// Only the objects with such names, as `instance-*`: for readers, and so that two controllers with names of their own do not
+    /// seem to share fields. No right is narrowed by it: RBAC knows no patterns.
+    #[must_use]
+    pub fn named(mut self, pattern: impl Into<String>) -> Self {
+        self.named = Some(pattern.into());
+        self
+    }
+
+    /// In all namespaces, or the kind has none: the right goes into the ClusterRole instead of the Role.
+    #[must_use]
+    pub fn everywhere(mut self) -> Self {
+        self.everywhere = true;
+        self
+    }
+
+    /// Lists and watches; a change of an object makes the controller act.
+    #[must_use]
+    pub fn watches(mut self) -> Self {
+        self.wakes = true;
+        self.verbs(["list", "watch"])
+    }
+
+    /// Reads single objects.
+    #[must_use]
+    pub fn gets(self) -> Self {
+        self.verbs(["get"])
+    }
+
+    /// Lists objects without watching them.
+    #[must_use]
+    pub fn lists(self) -> Self {
+        self.verbs(["list"])
+    }
+
+    /// Creates objects. Server-side apply that creates its object needs this besides [`writes`](Self::writes).
+    #[must_use]
+    pub fn creates(self) -> Self {
+        self.verbs(["create"])
+    }
+
+    /// Deletes objects.
+    #[must_use]
+    pub fn deletes(self) -> Self {
+        self.verbs(["delete"])
+    }
+
+    /// Makes other calls.
+    #[must_use]
+    pub fn verbs<const N: usize>(mut self, verbs: [&str; N]) -> Self {
+        self.verbs.extend(verbs.map(|verb| (self.resource.clone(), verb.to_owned())));
+        self
+    }
+
+    /// Makes calls on a subresource, such as `scale`.
+    #[must_use]
+    pub fn verbs_on<const N: usize>(mut self, subresource: &str, verbs: [&str; N]) -> Self {
+        let resource = format!("{}/{subresource}", self.resource);
+        self.verbs.extend(verbs.map(|verb| (resource.clone(), verb.to_owned())));
+        self
+    }
+
+    /// Owns fields, each a JSON pointer with all that is below it, and writes them by patches: those under `/status` by
+    /// patches of the subresource `status`.
+    #[must_use]
+    pub fn writes<const N: usize>(mut self, fields: [&str; N]) -> Self {
+        for field in fields {
+            self = match field == "/status" || field.starts_with("/status/") {
+                true => self.verbs_on("status", ["patch"]),
+                false => self.verbs(["patch"]),
+            };
+            self.fields.insert(field.to_owned());
+        }
+        self
+    }
+
+    /// Sets a finalizer, and removes it when its work is done.
+    #[must_use]
+    pub fn adds_finalizer(mut self, finalizer: &str) -> Self {
+        self.finalizers_added.insert(finalizer.to_owned());
+        self.writes([&field::finalizer(finalizer)])
+    }
+
+    /// Does something only once the finalizer of another controller is gone; `*` for all others.
+    #[must_use]
+    pub fn awaits_finalizer(mut self, finalizer: &str) -> Self {
+        self.finalizers_awaited.insert(finalizer.to_owned());
+        self
+    }
+
+    /// Writes an annotation that others may read.
+    #[must_use]
+    pub fn writes_annotation(mut self, key: &str) -> Self {
+        self.annotations_written.insert(key.to_owned());
+        self.writes([&field::annotation(key)])
+    }
+
+    /// Reads an annotation that another controller or a user writes.
+    #[must_use]
+    pub fn reads_annotation(mut self, key: &str) -> Self {
+        self.annotations_read.insert(key.to_owned());
+        self
+    }
+
+    /// The calls.
+    #[must_use]
+    pub fn calls(&self) -> BTreeSet<Call> {
+        let call = |(resource, verb): &(String, String)| Call::new(&self.group, resource, verb);
+        self.verbs.iter().map(call).collect()
+    }
+
+    /// The kind, for people: `machines.example.com`, or `configmaps instance-*`.
+    pub(crate) fn kind(&self) -> String {
+        let kind = match (self.group.as_str(), self.resource.as_str()) {
+            ("*", "*") => "every kind".to_owned(),
+            ("", resource) => resource.to_owned(),
+            (group, resource) => format!("{resource}.{group}"),
+        };
+        self.named.as_ref().map_or(kind.clone(), |pattern| format!("{kind} {pattern}"))
+    }
+}

@@ -1,0 +1,158 @@
+//! Declarations of controllers that work on the same objects, compared with each other.
+
+use std::fmt;
+
+use crate::{Access, Declaration, field};
+
+/// A dependency between controllers that does not work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Diagnostic {
+    /// Two controllers write one field: each undoes what the other does, or server-side apply refuses one of them.
+    TwoOwners {
+        /// The controllers.
+        controllers: [String; 2],
+        /// The kind.
+        kind: String,
+        /// The field, a JSON pointer.
+        field: String,
+    },
+    /// A controller awaits that a finalizer is removed which no controller sets.
+    FinalizerOfNoOne {
+        /// The controller that waits.
+        controller: String,
+        /// The finalizer.
+        finalizer: String,
+    },
+    /// A controller reads an annotation that no controller writes. Declare the user who does, if it is one.
+    AnnotationOfNoOne {
+        /// The controller that reads.
+        controller: String,
+        /// The key.
+        key: String,
+    },
+}
+
+/// Compares the declarations of controllers with each other; empty when they fit.
+///
+/// Controllers of different kinds, or of the kind `*` that is known at run time, do not meet.
+#[must_use]
+pub fn consistency(all: &[Declaration]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (index, one) in all.iter().enumerate() {
+        for other in all.iter().skip(index.saturating_add(1)) {
+            found.extend(two_owners(one, other));
+        }
+        found.extend(of_no_one(one, all));
+    }
+    found
+}
+
+fn two_owners(one: &Declaration, other: &Declaration) -> Vec<Diagnostic> {
+    let pairs = one.all().iter().flat_map(|left| other.all().iter().map(move |right| (left, right)));
+    let meet = pairs.filter(|(left, right)| same_kind(left, right));
+    let controllers = || [one.name().to_owned(), other.name().to_owned()];
+    let clash = |(left, right): (&Access, &Access)| {
+        let fields = left.fields.iter().filter(|mine| {
+            let overlaps = |theirs: &String| field::is_within(mine, theirs) || field::is_within(theirs, mine);
+            right.fields.iter().any(overlaps)
+        });
+        let kind = left.kind();
+        let diagnostic = |field: &String| Diagnostic::TwoOwners {
+            controllers: controllers(),
+            kind: kind.clone(),
+            field: field.clone(),
+        };
+        fields.map(diagnostic).collect::<Vec<_>>()
+    };
+    meet.flat_map(clash).collect()
+}
+
+fn of_no_one(one: &Declaration, all: &[Declaration]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for access in one.all() {
+        let kinds = || all.iter().flat_map(Declaration::all).filter(|other| same_kind(access, other));
+        for finalizer in &access.finalizers_awaited {
+            if finalizer != "*" && !kinds().any(|other| other.finalizers_added.contains(finalizer)) {
+                let (controller, finalizer) = (one.name().to_owned(), finalizer.clone());
+                found.push(Diagnostic::FinalizerOfNoOne { controller, finalizer });
+            }
+        }
+        for key in &access.annotations_read {
+            if !kinds().any(|other| other.annotations_written.contains(key)) {
+                let (controller, key) = (one.name().to_owned(), key.clone());
+                found.push(Diagnostic::AnnotationOfNoOne { controller, key });
+            }
+        }
+    }
+    found
+}
+
+fn same_kind(one: &Access, other: &Access) -> bool {
+    let same_names = one.named.is_none() || other.named.is_none() || one.named == other.named;
+    (&one.group, &one.resource) == (&other.group, &other.resource) && one.resource != "*" && same_names
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TwoOwners { controllers: [one, other], kind, field } => {
+                write!(f, "`{one}` and `{other}` both write {field} of {kind}: give it to one of them")
+            }
+            Self::FinalizerOfNoOne { controller, finalizer } => {
+                write!(f, "`{controller}` awaits the finalizer {finalizer}, which no controller sets")
+            }
+            Self::AnnotationOfNoOne { controller, key } => {
+                write!(f, "`{controller}` reads the annotation {key}, which no controller writes")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machines() -> Access {
+        Access::to("example.com", "machines").watches()
+    }
+
+    #[test]
+    fn controllers_that_fit_have_no_diagnostics() {
+        let one = Declaration::new("a", "").access(machines().adds_finalizer("x/a").writes(["/status/a"]));
+        let other = Declaration::new("b", "").access(
+            machines()
+                .awaits_finalizer("x/a")
+                .awaits_finalizer("*")
+                .writes(["/status/b"])
+                .adds_finalizer("x/b"),
+        );
+        assert_eq!(consistency(&[one, other]), []);
+    }
+
+    #[test]
+    fn objects_with_other_names_are_not_shared() {
+        let writer = |name: &str, pattern: &str| {
+            Declaration::new(name, "").access(Access::to("", "configmaps").named(pattern).writes(["/data"]))
+        };
+        assert_eq!(consistency(&[writer("a", "a-*"), writer("b", "b-*")]), []);
+        assert_eq!(consistency(&[writer("a", "a-*"), writer("b", "a-*")]).len(), 1);
+    }
+
+    #[test]
+    fn two_owners_and_dependencies_on_no_one_are_found() {
+        let one = Declaration::new("a", "").access(machines().writes(["/status"]).reads_annotation("k"));
+        let other = Declaration::new("b", "")
+            .access(machines().writes(["/status/b"]).awaits_finalizer("x/gone"))
+            .access(Access::to("", "machines").writes(["/status"]).writes_annotation("k"));
+        let found: Vec<_> = consistency(&[one, other]).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "`a` and `b` both write /status of machines.example.com: give it to one of them",
+                "`a` reads the annotation k, which no controller writes",
+                "`b` awaits the finalizer x/gone, which no controller sets",
+            ]
+        );
+    }
+}

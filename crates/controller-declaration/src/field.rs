@@ -1,0 +1,126 @@
+//! Fields of an object as JSON pointers, with the keys of sets and maps that have several owners.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// What says which object is meant, and is no field that someone owns.
+const IDENTITY: [&str; 7] = [
+    "/apiVersion",
+    "/kind",
+    "/metadata/name",
+    "/metadata/namespace",
+    "/metadata/generateName",
+    "/metadata/uid",
+    "/metadata/resourceVersion",
+];
+const FINALIZERS: &str = "/metadata/finalizers";
+const CONDITIONS: &str = "/status/conditions";
+
+pub(crate) fn finalizer(name: &str) -> String {
+    format!("{FINALIZERS}/{}", escaped(name))
+}
+
+pub(crate) fn annotation(key: &str) -> String {
+    format!("/metadata/annotations/{}", escaped(key))
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// True if `field` is `declared` or below it.
+pub(crate) fn is_within(field: &str, declared: &str) -> bool {
+    field.strip_prefix(declared).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The fields that the body of a create, an update or a patch of any kind writes.
+///
+/// A list is one field, except where each entry has an owner: finalizers are a set, and conditions a map by type.
+/// `{"metadata": {"finalizers": ["a/b"]}, "spec": {"x": [1]}, "status": {"conditions": [{"type": "Ready"}]}}` writes
+/// `/metadata/finalizers/a~1b`, `/spec/x` and `/status/conditions/Ready`.
+pub(crate) fn written(body: &Value) -> BTreeSet<String> {
+    let mut fields = BTreeSet::new();
+    match body {
+        Value::Array(operations) => operations.iter().for_each(|it| operation(it, &mut fields)),
+        body => leaves(body, String::new(), &mut fields),
+    }
+    fields.retain(|field| !IDENTITY.contains(&field.as_str()));
+    fields
+}
+
+/// One operation of a JSON patch.
+fn operation(operation: &Value, fields: &mut BTreeSet<String>) {
+    let at = |key: &str| operation.get(key).and_then(Value::as_str).unwrap_or_default();
+    match (at("op"), operation.get("value")) {
+        ("test" | "copy", _) => {}
+        ("remove" | "move", _) | (_, None) => drop(fields.insert(at("path").to_owned())),
+        (_, Some(value)) => leaves(value, at("path").to_owned(), fields),
+    }
+}
+
+fn leaves(value: &Value, at: String, fields: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (key, value) in members {
+                leaves(value, format!("{at}/{}", escaped(key)), fields);
+            }
+        }
+        Value::Array(names) if at == FINALIZERS => {
+            fields.extend(names.iter().filter_map(Value::as_str).map(finalizer));
+        }
+        Value::Array(conditions) if at == CONDITIONS && !conditions.is_empty() => {
+            let types = conditions.iter().filter_map(|condition| condition.get("type")?.as_str());
+            fields.extend(types.map(|name| format!("{CONDITIONS}/{}", escaped(name))));
+        }
+        _ if at.is_empty() => {}
+        _ => drop(fields.insert(at)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(body: &Value, expected: &[&str]) {
+        assert_eq!(written(body).iter().map(String::as_str).collect::<Vec<_>>(), expected, "{body}");
+    }
+
+    #[test]
+    fn an_applied_object_writes_its_leaves_and_not_its_name() {
+        check(
+            &json!({"apiVersion": "v1", "kind": "M", "metadata": {"name": "a", "uid": "u",
+                "finalizers": ["x/y", "z"], "annotations": {"k/l": "v"}}, "spec": {"a": {"b": 1}, "c": [1, 2]},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+            &[
+                "/metadata/annotations/k~1l",
+                "/metadata/finalizers/x~1y",
+                "/metadata/finalizers/z",
+                "/spec/a/b",
+                "/spec/c",
+                "/status/conditions/Ready",
+            ],
+        );
+        check(&json!({"kind": "M", "metadata": {"name": "a"}}), &[]);
+        check(&json!({}), &[]);
+    }
+
+    #[test]
+    fn a_json_patch_writes_where_its_operations_lead() {
+        check(
+            &json!([{"op": "test", "path": "/metadata/uid", "value": "u"},
+                {"op": "replace", "path": "/status", "value": {"a": 1, "b": {"c": 2}}},
+                {"op": "remove", "path": "/spec/x"}]),
+            &["/spec/x", "/status/a", "/status/b/c"],
+        );
+    }
+
+    #[test]
+    fn a_field_is_within_itself_and_its_parents() {
+        assert!(is_within("/status/a", "/status") && is_within("/status", "/status"));
+        assert!(!is_within("/statusquo", "/status") && !is_within("/status", "/status/a"));
+    }
+}

@@ -1,0 +1,43 @@
+//! Declares what a controller reads, writes and waits for, and holds it to that.
+//!
+//! ```
+//! use controller_declaration::{Access, Declaration, check, of_user};
+//! use serde_json::json;
+//!
+//! let drain = Declaration::new("drain", "Moves the jobs off a Machine that is being deleted.")
+//!     .access(Access::to("example.com", "machines").watches().adds_finalizer("example.com/drain"))
+//!     .access(Access::to("", "configmaps").lists().deletes());
+//! assert_eq!(drain.role("shop").rules.unwrap().len(), 2);
+//!
+//! // One line of an audit log: a call that is not declared.
+//! let user = "system:serviceaccount:shop:drain";
+//! let log = [json!({"verb": "list", "user": {"username": user}, "objectRef": {"resource": "secrets"}})];
+//! let report = check(&drain, of_user(&log, user));
+//! assert_eq!(report.undeclared.iter().map(ToString::to_string).collect::<Vec<_>>(), ["list secrets"]);
+//! ```
+//!
+//! | for | use |
+//! |---|---|
+//! | stating it | [`Declaration`], [`Access`] |
+//! | the rights | [`Declaration::role`], [`Declaration::cluster_role`] |
+//! | a page with a table and a graph | [`page`], [`graph`] |
+//! | two owners of one field, a finalizer that no one adds | [`consistency`] |
+//! | an audit log | [`check`], [`of_user`] |
+//!
+//! It computes: it has no client, reads no file and writes none.
+
+mod access;
+mod audit;
+mod call;
+mod consistency;
+mod declaration;
+mod field;
+mod page;
+mod role;
+
+pub use access::Access;
+pub use audit::{AuditReport, check, of_user};
+pub use call::Call;
+pub use consistency::{Diagnostic, consistency};
+pub use declaration::Declaration;
+pub use page::{graph, page};

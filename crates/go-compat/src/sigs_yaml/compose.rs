@@ -1,0 +1,198 @@
+//! From composed nodes to JSON values, as `sigs.k8s.io/yaml` decodes them: keys become strings, merge keys are written
+//! out.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::scalar;
+use crate::yaml::{self, Kind, Node, Options, Version, Words};
+
+/// A document and where it starts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Placed {
+    /// First line, counted from 1.
+    pub line: u64,
+    /// What it holds.
+    pub value: Value,
+    /// The lines at which the entries of a list at the top, or of a field `items` there, start: a `List` places its objects with it.
+    pub item_lines: Vec<u64>,
+    /// A key that a mapping has twice, the first one. The last value counts, as for `kubectl`.
+    pub duplicate: Option<DuplicateKey>,
+}
+
+/// A key that stands twice in one mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DuplicateKey {
+    /// The line of its repetition.
+    pub line: u64,
+    /// The key.
+    pub key: String,
+}
+
+impl std::error::Error for DuplicateKey {}
+
+impl fmt::Display for DuplicateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: the key {:?} is already defined in this mapping", self.line, self.key)
+    }
+}
+
+/// Why a text is no YAML that Kubernetes could use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum YamlError {
+    /// The syntax is wrong.
+    Syntax(String),
+    /// An alias without its anchor.
+    UnknownAnchor {
+        /// Line of the alias.
+        line: u64,
+        /// What it asks for.
+        anchor: String,
+    },
+    /// A mapping or a sequence as a key.
+    Key(u64),
+    /// A word that is not what its tag says, or a number that JSON does not have.
+    Scalar {
+        /// Its line.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A merge key without a mapping.
+    Merge(u64),
+    /// Too deep, or too large once its aliases are written out.
+    TooLarge(u64),
+}
+
+impl std::error::Error for YamlError {}
+
+impl fmt::Display for YamlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(message) => f.write_str(message),
+            Self::UnknownAnchor { line, anchor } => {
+                write!(f, "line {line}: the anchor {anchor:?} is not defined above")
+            }
+            Self::Key(line) => write!(f, "line {line}: a key must be a single word or text"),
+            Self::Scalar { line, reason } => write!(f, "line {line}: {reason}"),
+            Self::Merge(line) => {
+                write!(f, "line {line}: `<<` must be followed by a mapping, or a list of mappings")
+            }
+            Self::TooLarge(line) => {
+                write!(f, "line {line}: nested too deeply, or grown too large through aliases")
+            }
+        }
+    }
+}
+
+impl From<yaml::Error> for YamlError {
+    fn from(error: yaml::Error) -> Self {
+        match error {
+            yaml::Error::UnknownAnchor { line, anchor } => Self::UnknownAnchor { line, anchor },
+            yaml::Error::TooLarge { line } => Self::TooLarge(line),
+            error => Self::Syntax(error.to_string()),
+        }
+    }
+}
+
+pub(super) fn documents(text: &str, words: Words, max_depth: usize) -> Result<Vec<Placed>, YamlError> {
+    let nodes = yaml::documents(text, &Options { version: Version::V2, max_depth })?;
+    // By value: each document's nodes are freed before the next one is decoded. There may be many documents.
+    nodes.into_iter().map(|node| Decoder { words, duplicate: None }.document(&node)).collect()
+}
+
+struct Decoder {
+    words: Words,
+    duplicate: Option<DuplicateKey>,
+}
+
+impl Decoder {
+    fn document(mut self, node: &Node) -> Result<Placed, YamlError> {
+        let value = self.value(node)?;
+        Ok(Placed { line: node.line, value, item_lines: item_lines(node), duplicate: self.duplicate })
+    }
+
+    fn value(&mut self, node: &Node) -> Result<Value, YamlError> {
+        match &node.kind {
+            Kind::Scalar(found) => {
+                let value = scalar::resolve(found, self.words);
+                value.map_err(|reason| YamlError::Scalar { line: node.line, reason })
+            }
+            Kind::Sequence(items) => items.iter().map(|item| self.value(item)).collect(),
+            Kind::Mapping(pairs) => self.mapping(pairs),
+            Kind::Alias(node) | Kind::Anchor(node) => self.value(node),
+        }
+    }
+
+    fn mapping(&mut self, pairs: &[(Node, Node)]) -> Result<Value, YamlError> {
+        let mut fields = Map::new();
+        let mut merged = Vec::new();
+        for (name, value) in pairs {
+            let line = name.line;
+            if is_merge_key(name) {
+                merged.push((line, self.value(value)?));
+                continue;
+            }
+            let key = self.key(name)?;
+            let value = self.value(value)?;
+            if fields.insert(key.clone(), value).is_some() {
+                self.duplicate.get_or_insert(DuplicateKey { line, key });
+            }
+        }
+        for (line, value) in merged {
+            merge(&mut fields, value).ok_or(YamlError::Merge(line))?;
+        }
+        Ok(Value::Object(fields))
+    }
+
+    /// The string of a key, which is a scalar or an alias of one: JSON has no other keys.
+    fn key(&mut self, node: &Node) -> Result<String, YamlError> {
+        let Kind::Scalar(found) = &node.bare().kind else {
+            return match self.value(node)? {
+                Value::String(text) => Ok(text),
+                Value::Bool(word) => Ok(word.to_string()),
+                Value::Number(number) => Ok(number.to_string()),
+                Value::Null | Value::Array(_) | Value::Object(_) => Err(YamlError::Key(node.line)),
+            };
+        };
+        let key = scalar::key(found, self.words);
+        key.map_err(|reason| YamlError::Scalar { line: node.line, reason })?.ok_or(YamlError::Key(node.line))
+    }
+}
+
+fn is_merge_key(key: &Node) -> bool {
+    matches!(&key.bare().kind, Kind::Scalar(scalar) if !scalar.is_quoted && scalar.tag.is_none() && scalar.text == "<<")
+}
+
+/// The lines of the entries of the topmost sequence, or of that under the key `items` of the topmost mapping.
+fn item_lines(root: &Node) -> Vec<u64> {
+    let is_items = |key: &Node| matches!(&key.bare().kind, Kind::Scalar(scalar) if scalar.text == "items");
+    let list = match &root.bare().kind {
+        Kind::Mapping(pairs) => {
+            pairs.iter().rfind(|(key, _)| is_items(key)).map(|(_, value)| &value.bare().kind)
+        }
+        kind => Some(kind),
+    };
+    match list {
+        Some(Kind::Sequence(items)) => items.iter().map(|item| item.line).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Fields that are written out win over merged ones, whatever their order. `None` where there is nothing to merge.
+fn merge(fields: &mut Map<String, Value>, value: Value) -> Option<()> {
+    let several = match value {
+        Value::Object(_) => vec![value],
+        Value::Array(several) => several,
+        _ => return None,
+    };
+    for value in several {
+        let Value::Object(more) = value else { return None };
+        for (key, value) in more {
+            fields.entry(key).or_insert(value);
+        }
+    }
+    Some(())
+}

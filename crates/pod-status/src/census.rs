@@ -1,0 +1,172 @@
+//! Counts the runs that a statement must wait for, and deletes the reports of those that are gone.
+//!
+//! The registrations are listed anew for each count: without them nothing can be said. Whether the Pod of one run exists is
+//! another matter. Where the watch does not show it, the API server is asked, beside everything else; until it has answered,
+//! the run counts: a pod that cannot be asked about may serve.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use tokio::time::{Instant, timeout};
+
+use crate::cluster::Cluster;
+use crate::decisions::Count;
+use crate::follow::Followed;
+use crate::keyed_requests::KeyedRequests;
+use crate::membership::{Membership, candidates};
+use crate::place::{Place, place};
+use crate::report::Member;
+use crate::report_store::ReportStore;
+
+/// A count waits so long for answers about single pods. A server that is well answers in time, and the statuses need not be
+/// written once with the pod and once without it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub(crate) struct Census {
+    cluster: Arc<Cluster>,
+    membership: Membership,
+    /// The last count.
+    count: Arc<Count>,
+    /// Whether the pod with a uid is gone.
+    lookups: KeyedRequests<String, bool>,
+    /// The uids of pods that are gone. That is final.
+    gone: BTreeSet<String>,
+    /// Deletions of reports, by collection and name.
+    sweeps: KeyedRequests<String, ()>,
+}
+
+impl Census {
+    pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
+        Self {
+            cluster,
+            membership: Membership::default(),
+            count: Arc::default(),
+            lookups: KeyedRequests::new("ask for a pod"),
+            gone: BTreeSet::new(),
+            sweeps: KeyedRequests::new("delete a report of a pod that is gone"),
+        }
+    }
+
+    pub(crate) fn count(&self) -> &Arc<Count> {
+        &self.count
+    }
+
+    /// The run has been seen in the API server. Returns whether that may change the count.
+    pub(crate) fn note_run(&mut self, run: &Member) -> bool {
+        self.membership.seen(run, Instant::now());
+        let is_known = |member: &Member| {
+            member.is_same_run(run)
+                && member.operations == run.operations
+                && (member.stopped, member.incomplete) == (run.stopped, run.incomplete)
+        };
+        !self.count.members.iter().any(is_known)
+    }
+
+    /// Notes a change of the pods. Returns whether one has gone.
+    pub(crate) fn note_pod(&mut self, event: Followed) -> bool {
+        match event {
+            Followed::Alive => false,
+            Followed::Begin => {
+                self.membership.listing_begins();
+                false
+            }
+            Followed::Found(pod) | Followed::Applied(pod) => {
+                self.membership.pod_exists(pod.uid().unwrap_or_default());
+                false
+            }
+            Followed::End => self.membership.listing_ends(),
+            Followed::Deleted(pod) => {
+                self.membership.pod_gone(&pod.uid().unwrap_or_default());
+                true
+            }
+        }
+    }
+
+    /// The times at which the count is to be taken again, whatever happens.
+    pub(crate) fn due(&self) -> impl Iterator<Item = Instant> {
+        let expiries = self.count.members.iter().filter_map(|run| self.membership.expiry(run));
+        expiries.chain(self.lookups.retry_at()).chain(self.sweeps.retry_at())
+    }
+
+    /// Waits for an answer about a pod, or a deletion. Returns whether the count is to be taken again. Cancel-safe.
+    pub(crate) async fn answered(&mut self) -> bool {
+        tokio::select! {
+            lookup = self.lookups.next() => self.note_lookup(lookup),
+            _ = self.sweeps.next() => false,
+        }
+    }
+
+    fn note_lookup(&mut self, lookup: Option<(String, bool)>) -> bool {
+        let Some((uid, true)) = lookup else { return false };
+        self.gone.insert(uid);
+        true
+    }
+
+    /// Establishes the members. Returns whether they have changed.
+    pub(crate) async fn take(&mut self, reports: &ReportStore) -> kube::Result<bool> {
+        let registered = self.cluster.registrations().await?;
+        let now = Instant::now();
+        for run in &registered {
+            self.membership.seen(run, now);
+        }
+        let candidates = candidates(registered, &reports.runs(), &self.count.members);
+        if self.look_up(&candidates, now) {
+            // What is not answered now is answered later.
+            let _ = timeout(PATIENCE, self.all_answered()).await;
+        }
+        let mut count = Count::default();
+        for run in &candidates {
+            let runs = match place(&self.membership, run, &self.gone, now) {
+                Place::Member => &mut count.members,
+                Place::Excluded => &mut count.excluded,
+                Place::Gone => &mut count.gone,
+            };
+            runs.push(run.clone());
+        }
+        self.membership.retain(&candidates);
+        let has_changed = count.members != self.count.members;
+        count.publish();
+        self.count = Arc::new(count);
+        self.sweep(reports, now);
+        Ok(has_changed)
+    }
+
+    /// Asks for the pods that the watch does not show. Returns whether any was asked for that was not before.
+    fn look_up(&mut self, candidates: &[Member], now: Instant) -> bool {
+        let missing =
+            |run: &Member| Some((run.id.clone(), self.membership.missing_pod(run, now)?.to_owned()));
+        let missing: Vec<(String, String)> = candidates.iter().filter_map(missing).collect();
+        let uids = missing.iter().map(|(_, uid)| uid.clone()).collect();
+        self.lookups.begin(&uids, now);
+        self.gone.retain(|uid| uids.contains(uid));
+        let mut is_new = false;
+        for (name, uid) in missing.into_iter().filter(|(_, uid)| !self.gone.contains(uid)).collect::<Vec<_>>()
+        {
+            let cluster = self.cluster.clone();
+            let asked = uid.clone();
+            is_new |= self.lookups.send(uid, async move { cluster.is_pod_gone(&name, &asked).await }, now);
+        }
+        is_new
+    }
+
+    async fn all_answered(&mut self) {
+        while !self.lookups.is_idle() {
+            let lookup = self.lookups.next().await;
+            self.note_lookup(lookup);
+        }
+    }
+
+    /// Deletes what runs that are gone have left behind. Does not rely on the garbage collector, which one broken API
+    /// service can stop in the whole cluster.
+    fn sweep(&mut self, reports: &ReportStore, now: Instant) {
+        let left: Vec<(String, String)> =
+            self.count.gone.iter().flat_map(|run| reports.objects_of(run)).collect();
+        self.sweeps.begin(&left.iter().map(|(name, _)| name.clone()).collect(), now);
+        for (name, uid) in left {
+            let (cluster, object) = (self.cluster.clone(), name.clone());
+            self.sweeps.send(name, async move { cluster.sweep(&object, uid).await }, now);
+        }
+    }
+}

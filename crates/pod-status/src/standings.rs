@@ -1,0 +1,179 @@
+//! Enforcement state of each parent in the present term of the aggregator, from which the high-water marks are made. No I/O.
+//!
+//! A parent that is named and not decided about counts, and is not enforced. So does one whose status could not be read
+//! or written: what was proven for its last generation says nothing about the present one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::parent::{ParentKind, ParentRef};
+use crate::watermark::{HighWaterMark, HighWaterMarks, Waiting};
+
+/// The state of one parent as its status states it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Standing {
+    /// The condition that matters: `Enforced`, or `Ingested` for a kind that is not enforced.
+    is_true: bool,
+    since: Option<Time>,
+    /// The time since then.
+    age: Duration,
+    message: String,
+    pods: Vec<String>,
+    /// The generation that is activated, where the rollout is coordinated.
+    activated: Option<i64>,
+}
+
+impl Standing {
+    /// The generation that the pods are to switch to, and whether all have.
+    pub(crate) fn activation(&self) -> Option<(i64, bool)> {
+        Some((self.activated?, self.is_true))
+    }
+
+    /// Sets the pods that the parent waits for, if it does.
+    #[must_use]
+    pub(crate) fn waiting_for(mut self, pods: impl FnOnce() -> Vec<String>) -> Self {
+        if !self.is_true {
+            self.pods = pods();
+        }
+        self
+    }
+
+    /// The standing that `status`, as it is stored or about to be, gives a parent.
+    pub(crate) fn of(status: &Map<String, Value>, now: &Time) -> Self {
+        let conditions = status.get("conditions").and_then(Value::as_array).map(Vec::as_slice);
+        let find = |type_: &str| {
+            let is_wanted = |condition: &&Value| condition.get("type").and_then(Value::as_str) == Some(type_);
+            conditions.unwrap_or_default().iter().find(is_wanted)
+        };
+        let Some(Ok(condition)) = find("Enforced").or_else(|| find("Ingested")).map(Condition::deserialize)
+        else {
+            return Self::default();
+        };
+        let activation = status.get("activation").and_then(|activation| activation.get("generation"));
+        let age = now.0.duration_since(condition.last_transition_time.0);
+        Self {
+            activated: activation.and_then(Value::as_i64),
+            is_true: condition.status == "True",
+            // Clocks of two machines differ: a time that is yet to come is now.
+            age: Duration::try_from(age).unwrap_or_default(),
+            since: Some(condition.last_transition_time),
+            message: condition.message,
+            pods: Vec::new(),
+        }
+    }
+}
+
+/// The standings of all parents that this process knows, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct Standings {
+    /// The parents that are not enforced, and nothing for those that are.
+    kinds: BTreeMap<ParentKind, BTreeMap<ParentRef, Option<Waiting>>>,
+    /// The times at which decisions first found parents waiting.
+    seen: BTreeMap<ParentRef, Instant>,
+    /// The parents that the first marks of the term need a decision about.
+    undecided: BTreeSet<ParentRef>,
+    is_published: bool,
+    /// The kinds of which the host has named all parents.
+    listed: BTreeSet<ParentKind>,
+}
+
+impl Standings {
+    /// A parent has been named.
+    pub(crate) fn expect(&mut self, parent: &ParentRef) {
+        if self.kinds.get(&parent.into()).is_some_and(|parents| parents.contains_key(parent)) {
+            return;
+        }
+        if !self.is_published {
+            self.undecided.insert(parent.clone());
+        }
+        self.waits(parent, Standing { message: "not decided about yet".to_owned(), ..Standing::default() });
+    }
+
+    /// The status of a parent is right.
+    pub(crate) fn set(&mut self, parent: &ParentRef, standing: Standing) {
+        self.undecided.remove(parent);
+        if !standing.is_true {
+            self.seen.entry(parent.clone()).or_insert_with(Instant::now);
+            return self.waits(parent, standing);
+        }
+        if let Some(since) = self.seen.remove(parent) {
+            metrics::histogram!("pod_status_time_to_enforced_seconds").record(since.elapsed().as_secs_f64());
+        }
+        self.kinds.entry(parent.into()).or_default().insert(parent.clone(), None);
+    }
+
+    /// The status of a parent could not be read or written.
+    pub(crate) fn fails(&mut self, parent: &ParentRef, reason: &str) {
+        self.undecided.remove(parent);
+        let message = format!("its status cannot be read or written: {reason}");
+        self.waits(parent, Standing { message, ..Standing::default() });
+    }
+
+    /// There is no such parent, or its status is not to be written.
+    pub(crate) fn remove(&mut self, parent: &ParentRef) {
+        self.undecided.remove(parent);
+        self.seen.remove(parent);
+        if let Some(parents) = self.kinds.get_mut(&parent.into()) {
+            parents.remove(parent);
+        }
+    }
+
+    /// The host has named all parents of these kinds.
+    pub(crate) fn set_listed(&mut self, kinds: BTreeSet<ParentKind>) {
+        self.listed = kinds;
+    }
+
+    /// A parent that waits already has waited since the earlier of the two times: the condition changes its
+    /// transition time from `Unknown` to `False` too.
+    fn waits(&mut self, parent: &ParentRef, standing: Standing) {
+        let now = Instant::now();
+        let Standing { since, age, message, pods, .. } = standing;
+        let began = now.checked_sub(age).unwrap_or(now);
+        let mut waiting = Waiting { parent: parent.clone(), since, pods, message, began };
+        let known = self.kinds.entry(parent.into()).or_default().entry(parent.clone()).or_default();
+        if let Some(known) = known {
+            waiting.began = waiting.began.min(known.began);
+            waiting.since =
+                [known.since.take(), waiting.since].into_iter().flatten().min_by_key(|time| time.0);
+        }
+        *known = Some(waiting);
+    }
+
+    /// Publishes the marks, once every parent that was known at the first batch is decided about.
+    pub(crate) fn publish(&mut self, marks: &watch::Sender<HighWaterMarks>) {
+        if !self.undecided.is_empty() {
+            return;
+        }
+        self.is_published = true;
+        self.kinds.retain(|kind, parents| !parents.is_empty() || self.listed.contains(kind));
+        for kind in &self.listed {
+            self.kinds.entry(kind.clone()).or_default();
+        }
+        let mark = |(kind, parents)| (ParentKind::clone(kind), self.mark(kind, parents));
+        let new: BTreeMap<_, _> = self.kinds.iter().map(mark).collect();
+        for (kind, mark) in &new {
+            let oldest = mark.oldest.as_ref().map(|oldest| oldest.began.elapsed());
+            mark.set_gauges(kind, oldest.unwrap_or_default().as_secs_f64());
+        }
+        HighWaterMarks::new(new).publish(marks);
+    }
+
+    fn mark(&self, kind: &ParentKind, parents: &BTreeMap<ParentRef, Option<Waiting>>) -> HighWaterMark {
+        let oldest = parents.values().flatten().min_by_key(|waiting| waiting.began);
+        HighWaterMark {
+            enforced: parents.values().filter(|waiting| waiting.is_none()).count(),
+            total: parents.len(),
+            is_listed: self.listed.contains(kind),
+            oldest: oldest.cloned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! The spans that the guide names, as a subscriber sees them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pod_status::{Aggregator, AggregatorConfig, ParentKey, PodIdentity, ReporterConfig, StatusReporter};
+use serde_json::Value;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::fmt::format::FmtSpan;
+
+use crate::aggregator::{is_true, parent, put_policy};
+use crate::api::Server;
+use crate::metrics::{coordinated, rows};
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    fn read(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap();
+        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_span_of_the_guide_is_there_with_its_fields() {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .json()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
+        .with_span_events(FmtSpan::CLOSE)
+        .with_writer(move || writer.clone())
+        .finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    let server = Server::default();
+    put_policy(&server, "p", 1);
+    server.add_pod();
+    let variable = |name: &str| Some(name.to_lowercase().replace('_', "-"));
+    let identity = PodIdentity::from_variables(variable, ["webhook"]).unwrap();
+    let (reporter, driver) =
+        StatusReporter::new(server.client("pod"), identity.clone(), ReporterConfig::default());
+    let driver = tokio::spawn(driver);
+    reporter.registered().await.unwrap();
+    let key = ParentKey::new(parent("p"), "p-uid");
+    reporter.ingested(&key, 1, Ok(()), ());
+    let config = AggregatorConfig::new(&identity, coordinated);
+    let aggregator = Aggregator::new(server.client("one"), config);
+    aggregator.parent_changes().changed(parent("p"));
+    let shutdown = CancellationToken::new();
+    let aggregating = tokio::spawn(aggregator.run(shutdown.clone()));
+    sleep(Duration::from_secs(30)).await;
+    reporter.enforcing(&key, 1);
+    sleep(Duration::from_secs(30)).await;
+    assert!(is_true(&server, "p"));
+    shutdown.cancel();
+    aggregating.await.unwrap();
+    reporter.shutdown().await;
+    driver.await.unwrap();
+    drop(guard);
+
+    let lines = lines.read();
+    let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for span in lines.iter().map(|line| &line["span"]).filter_map(Value::as_object) {
+        let fields = span.keys().filter(|field| *field != "name").cloned();
+        seen.entry(span["name"].as_str().unwrap_or_default().to_owned()).or_default().extend(fields);
+    }
+    let documented = rows("Spans");
+    assert_eq!(documented.len(), 5, "{documented:?}");
+    for (name, fields) in documented {
+        let missing: Vec<_> = fields.iter().filter(|field| !seen[&name].contains(*field)).collect();
+        assert!(missing.is_empty(), "{name}: {missing:?} of {seen:?}");
+    }
+    let activated = lines
+        .iter()
+        .find(|line| line["fields"]["message"].as_str().unwrap_or_default().starts_with("activated"));
+    let spans = activated.unwrap()["spans"].as_array().unwrap();
+    let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["pod_status_term", "pod_status_reconcile"]);
+    assert_eq!(spans[1]["parent"], "Policy.test p");
+    assert_eq!(spans[1]["generation"], 1);
+}

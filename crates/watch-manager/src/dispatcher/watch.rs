@@ -1,0 +1,130 @@
+//! One watch of a kind: its state, and what its steps change in the store.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::{Incarnation, Step};
+use crate::event::GvkStatus;
+use crate::interest::{Part, Selection};
+use crate::object::WatchedObject;
+use crate::store::{Change, Pass, Store, is_in};
+
+/// One watch of the kind.
+#[derive(Debug, Clone)]
+pub(super) struct Watch {
+    pub(super) incarnation: Incarnation,
+    pub(super) selection: Selection,
+    pub(super) status: GvkStatus,
+    pub(super) attempts: u32,
+    pass: Pass,
+    /// A list of this incarnation is complete and none is under way.
+    pub(super) complete: bool,
+    /// It tells of more objects since its last list began, so what it says until it lists again may be older than what
+    /// is known.
+    pub(super) outdated: bool,
+}
+
+/// The objects of which a watch tells: those of its namespace, or all but those of namespaces with a watch of their own.
+pub(super) struct Region<'a> {
+    part: &'a Part,
+    apart: Vec<Part>,
+}
+
+/// The consequences of one step.
+#[derive(Debug, Default)]
+pub(super) struct Update {
+    pub(super) changes: Vec<Change>,
+    pub(super) status: bool,
+    /// A list is complete, or the kind is not served any more.
+    pub(super) synced: Option<bool>,
+}
+
+// === impl Watch ===
+
+impl Watch {
+    pub(super) fn new(incarnation: Incarnation, selection: Selection) -> Self {
+        let (status, pass) = (GvkStatus::Pending, Pass::default());
+        Self { incarnation, selection, status, attempts: 0, pass, complete: false, outdated: false }
+    }
+
+    /// Brings the store and the state up to date.
+    pub(super) fn step(
+        &mut self,
+        store: &mut Store,
+        now: Instant,
+        region: &Region<'_>,
+        step: Step,
+    ) -> Update {
+        if !matches!(step, Step::Status(..) | Step::Gone | Step::ListStarted) {
+            store.contact(now);
+        }
+        self.outdated &= !matches!(step, Step::ListStarted);
+        if self.outdated && step.tells_of_objects() {
+            return Update::default();
+        }
+        self.apply(store, region, step)
+    }
+
+    fn apply(&mut self, store: &mut Store, region: &Region<'_>, step: Step) -> Update {
+        let meant = |object: &WatchedObject| region.contains(object);
+        match step {
+            Step::Status(status, attempts) => {
+                self.attempts = attempts;
+                self.status = status;
+                Update { status: true, ..Update::default() }
+            }
+            Step::Contact => Update::default(),
+            Step::ListStarted => {
+                self.pass = store.begin_list();
+                self.complete = false;
+                store.set_synced(false);
+                Update::default()
+            }
+            Step::Listed(objects) => {
+                let objects = objects.into_iter().filter(|object| meant(object));
+                let changes = objects.flat_map(|object| store.apply(object, self.pass));
+                Update::of(changes.collect())
+            }
+            Step::ListDone => {
+                self.complete = true;
+                Update { synced: Some(true), ..Update::of(store.finish_list(meant, self.pass)) }
+            }
+            Step::Applied(object) | Step::Deleted(object) if !meant(&object) => Update::default(),
+            Step::Applied(object) => Update::of(store.apply(object, self.pass)),
+            Step::Deleted(object) => Update::of(store.delete(object).into_iter().collect()),
+            Step::Undecodable => {
+                store.count_undecodable();
+                Update::default()
+            }
+            Step::Gone => {
+                self.complete = false;
+                Update { synced: Some(false), ..Update::of(store.clear(meant)) }
+            }
+        }
+    }
+}
+
+// === impl Region ===
+
+impl<'a> Region<'a> {
+    pub(super) fn new(part: &'a Part, watches: &BTreeMap<Part, Watch>) -> Self {
+        let apart = if part.is_none() {
+            watches.keys().filter(|part| part.is_some()).cloned().collect()
+        } else {
+            Vec::new()
+        };
+        Self { part, apart }
+    }
+
+    fn contains(&self, object: &WatchedObject) -> bool {
+        is_in(object, self.part) && !self.apart.iter().any(|part| is_in(object, part))
+    }
+}
+
+// === impl Update ===
+
+impl Update {
+    fn of(changes: Vec<Change>) -> Self {
+        Self { changes, ..Self::default() }
+    }
+}

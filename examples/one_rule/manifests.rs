@@ -1,0 +1,20 @@
+//! The rule as files, which a reader applies as they are.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+pub(crate) const TEMPLATE: &str = include_str!("template.yaml");
+pub(crate) const CONSTRAINT: &str = include_str!("constraint.yaml");
+pub(crate) const CLUSTER_POLICY: &str = include_str!("cluster-policy.yaml");
+pub(crate) const ADMISSION_POLICY: &str = include_str!("admission-policy.yaml");
+pub(crate) const INVERTED: &str = include_str!("admission-policy-inverted.yaml");
+
+/// The objects of a file.
+pub(crate) fn all(text: &str) -> Result<Vec<Value>> {
+    Ok(serde_saphyr::from_multiple(text)?)
+}
+
+/// The first object of a file.
+pub(crate) fn one(text: &str) -> Result<Value> {
+    all(text)?.into_iter().next().context("an empty file")
+}

@@ -1,0 +1,151 @@
+//! The rights of the controllers of a demo: those that they declare, and no others.
+//!
+//! Each role runs as a service account of its own, which the demo impersonates because nothing here has its token.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use controller_declaration::{Declaration, check as compare, consistency, of_user};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::{interval, timeout};
+
+use crate::Cluster;
+use crate::cluster::bounded;
+
+/// The API server's authorizer reads roles from a watch, which takes far less.
+const DEADLINE: Duration = Duration::from_secs(60);
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// The user as whom a role runs in a demo.
+pub(crate) fn username(namespace: &str, role: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{role}")
+}
+
+/// A page about what each controller does, with a graph.
+pub(crate) fn page(declarations: &[Declaration]) -> String {
+    controller_declaration::page("What each controller does", declarations)
+}
+
+/// The roles as a manifest. A ClusterRole has the namespace in its name, so that demos do not share it.
+pub(crate) fn manifest(declarations: &[Declaration], namespace: &str) -> Result<String> {
+    let mut texts = Vec::new();
+    for declaration in declarations {
+        texts.push(serde_saphyr::to_string(&declaration.role(namespace))?);
+        if let Some(mut role) = declaration.cluster_role() {
+            role.metadata.name = Some(cluster_name(declaration, namespace));
+            texts.push(serde_saphyr::to_string(&role)?);
+        }
+    }
+    Ok(texts.join("---\n"))
+}
+
+fn cluster_name(declaration: &Declaration, namespace: &str) -> String {
+    format!("{namespace}:{}", declaration.name())
+}
+
+/// Grants each controller what it declares, and waits until the authorizer knows.
+///
+/// # Errors
+///
+/// When declarations contradict each other, or what the API server answers.
+pub(crate) async fn grant(cluster: &Cluster, declarations: &[Declaration]) -> Result<()> {
+    if let Some(diagnostic) = consistency(declarations).first() {
+        bail!("{diagnostic}");
+    }
+    for declaration in declarations {
+        let (name, namespace) = (declaration.name(), cluster.namespace.as_str());
+        let subjects = json!([{"kind": "ServiceAccount", "name": name, "namespace": namespace}]);
+        let refer = |kind: &str, name: &str| json!({"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}, "subjects": subjects});
+        let rules = declaration.role(namespace).rules.unwrap_or_default();
+        cluster.apply::<Role>(name, json!({"rules": rules})).await?;
+        cluster.apply::<RoleBinding>(name, refer("Role", name)).await?;
+        until_granted(cluster, name, Some(namespace), &rules).await?;
+        if let Some(role) = declaration.cluster_role() {
+            let (rules, cluster_name) =
+                (role.rules.unwrap_or_default(), cluster_name(declaration, namespace));
+            apply_cluster::<ClusterRole>(cluster, &cluster_name, json!({"rules": rules})).await?;
+            let binding = refer("ClusterRole", &cluster_name);
+            apply_cluster::<ClusterRoleBinding>(cluster, &cluster_name, binding).await?;
+            until_granted(cluster, name, None, &rules).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn apply_cluster<K>(cluster: &Cluster, name: &str, mut fields: Value) -> Result<()>
+where
+    K: kube::Resource<DynamicType = (), Scope = k8s_openapi::ClusterResourceScope>,
+    K: Clone + DeserializeOwned + Debug,
+{
+    let types = json!({"apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": {"name": name}});
+    json_patch::merge(&mut fields, &types);
+    let api: Api<K> = Api::all(cluster.client.clone());
+    bounded(api.patch(name, &PatchParams::apply(&cluster.role), &Patch::Apply(fields))).await.map(drop)
+}
+
+/// A role arrives whole at the authorizer, so one right of it stands for all.
+async fn until_granted(
+    cluster: &Cluster,
+    role: &str,
+    namespace: Option<&str>,
+    rules: &[PolicyRule],
+) -> Result<()> {
+    let Some(rule) = rules.first() else { return Ok(()) };
+    let first = |all: &Option<Vec<String>>| all.as_ref().and_then(|all| all.first().cloned());
+    let resource = first(&rule.resources).unwrap_or_default();
+    let (resource, subresource) = match resource.split_once('/') {
+        Some((resource, subresource)) => (resource.to_owned(), Some(subresource.to_owned())),
+        None => (resource, None),
+    };
+    let mut review = SubjectAccessReview::default();
+    review.spec.user = Some(username(&cluster.namespace, role));
+    review.spec.resource_attributes = Some(ResourceAttributes {
+        group: first(&rule.api_groups),
+        resource: Some(resource),
+        subresource,
+        verb: rule.verbs.first().cloned(),
+        namespace: namespace.map(str::to_owned),
+        ..ResourceAttributes::default()
+    });
+    let reviews: Api<SubjectAccessReview> = Api::all(cluster.client.clone());
+    let granted = async {
+        let mut ticks = interval(PERIOD);
+        loop {
+            ticks.tick().await;
+            let answer = bounded(reviews.create(&PostParams::default(), &review)).await?;
+            if answer.status.is_some_and(|status| status.allowed) {
+                return anyhow::Ok(());
+            }
+        }
+    };
+    timeout(DEADLINE, granted)
+        .await
+        .with_context(|| format!("`{role}` does not get the rights it declares"))?
+}
+
+/// Compares an audit log with the declarations, and prints the differences.
+///
+/// # Errors
+///
+/// When the log cannot be read, or there are differences.
+pub(crate) fn check(declarations: &[Declaration], namespace: &str, log: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
+    let log = text.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+    let mut differs = false;
+    for declaration in declarations {
+        let user = username(namespace, declaration.name());
+        let report = compare(declaration, of_user(&log, &user));
+        report.to_string().lines().for_each(|line| println!("{}: {line}", declaration.name()));
+        differs |= !report.is_empty();
+    }
+    match differs {
+        true => bail!("the controllers and their declarations differ"),
+        false => Ok(()),
+    }
+}

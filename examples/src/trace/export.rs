@@ -1,0 +1,105 @@
+//! Export of spans: none, or with the feature `otlp` to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names.
+
+use anyhow::Result;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+
+/// The standard variable with the collector's address, such as `http://localhost:4318`.
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/// The source of spans of a process, which is called `service` in traces.
+///
+/// # Errors
+///
+/// When a collector is named that nothing can be sent to.
+pub(crate) fn provider(service: &str) -> Result<SdkTracerProvider> {
+    match std::env::var(ENDPOINT) {
+        Ok(endpoint) if !endpoint.is_empty() => to(&endpoint, service),
+        // Contexts are made and passed on all the same.
+        _ => Ok(SdkTracerProvider::default()),
+    }
+}
+
+#[cfg(not(feature = "otlp"))]
+fn to(endpoint: &str, _: &str) -> Result<SdkTracerProvider> {
+    anyhow::bail!("{ENDPOINT} is {endpoint}, and this program cannot export: build it with --features otlp")
+}
+
+#[cfg(feature = "otlp")]
+fn to(endpoint: &str, service: &str) -> Result<SdkTracerProvider> {
+    Ok(SdkTracerProvider::builder()
+        .with_span_processor(otlp(endpoint)?)
+        .with_resource(resource(service))
+        .build())
+}
+
+#[cfg(feature = "otlp")]
+fn resource(service: &str) -> opentelemetry_sdk::Resource {
+    opentelemetry_sdk::Resource::builder().with_service_name(service.to_owned()).build()
+}
+
+/// Sends what has not been sent yet; a collector that does not answer is waited for as long as an export may take.
+pub(crate) async fn shut_down(provider: SdkTracerProvider) {
+    let shut_down = tokio::task::spawn_blocking(move || provider.shutdown());
+    if let Ok(Err(error)) = shut_down.await {
+        eprintln!("  the last spans are lost: {error}");
+    }
+}
+
+#[cfg(feature = "otlp")]
+pub use otlp::otlp;
+
+#[cfg(feature = "otlp")]
+mod otlp {
+    use std::time::Duration;
+
+    use anyhow::{Result, ensure};
+    use async_trait::async_trait;
+    use opentelemetry_http::hyper::HyperClient;
+    use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+    use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
+    use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor};
+    use tokio::runtime::Handle;
+
+    /// No export takes longer.
+    const DEADLINE: Duration = Duration::from_secs(5);
+    /// A process that is killed loses what has ended since.
+    const DELAY: Duration = Duration::from_millis(200);
+
+    /// Sends spans in batches to the collector at `endpoint`, by OTLP over HTTP. It is called in a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// When `endpoint` is not an `http` address.
+    pub fn otlp(endpoint: &str) -> Result<BatchSpanProcessor> {
+        ensure!(
+            endpoint.starts_with("http://"),
+            "{endpoint}: write http://HOST:PORT, such as a collector beside it"
+        );
+        let client = HyperClient::with_default_connector(DEADLINE, None);
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(OnRuntime { client, runtime: Handle::current() })
+            .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+            .with_timeout(DEADLINE)
+            .build()?;
+        let batches = BatchConfigBuilder::default().with_scheduled_delay(DELAY).build();
+        Ok(BatchSpanProcessor::builder(exporter).with_batch_config(batches).build())
+    }
+
+    /// The SDK exports from a thread of its own, where hyper's timers and sockets have no runtime.
+    #[derive(Debug)]
+    struct OnRuntime {
+        client: HyperClient,
+        runtime: Handle,
+    }
+
+    // === impl OnRuntime ===
+
+    #[async_trait]
+    impl HttpClient for OnRuntime {
+        async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+            let client = self.client.clone();
+            self.runtime.spawn(async move { client.send_bytes(request).await }).await?
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Declarations of the operator's controllers: the chart's roles, `docs/controllers.md` and the check of the API
+//! server's audit log in the suite `install` come from here.
+//!
+//! All of them run in one process under one service account, so its roles are those of all together ([`operator`]).
+
+use controller_declaration::{Access, Declaration};
+
+const CONSTRAINTS: &str = "constraints.gatekeeper.sh";
+const TEMPLATES: &str = "templates.gatekeeper.sh";
+const DEFINITIONS: &str = "apiextensions.k8s.io";
+
+/// The controllers, with the optional parts (`--emit-admission-events`, `--policy-reports`).
+#[must_use]
+pub fn controllers() -> Vec<Declaration> {
+    vec![policies(), registration(), status(), audit(), events(), policy_reports()]
+}
+
+/// All of them as one, which is what an audit log shows of the service account.
+#[must_use]
+pub fn operator() -> Declaration {
+    let all = controllers();
+    let accesses = all.iter().flat_map(|declaration| declaration.all().iter().cloned());
+    accesses.fold(Declaration::new("webtroller", "All controllers of the operator."), Declaration::access)
+}
+
+fn policies() -> Declaration {
+    let summary = "Compiles templates, makes a definition for each, watches the constraints of every kind that came from one, and \
+                   keeps what SyncSets and the Config name for `data.inventory`.";
+    Declaration::new("policies", summary)
+        .access(Access::to(TEMPLATES, "constrainttemplates").everywhere().watches())
+        .access(Access::to(CONSTRAINTS, "*").everywhere().watches())
+        .access(Access::to("config.gatekeeper.sh", "configs").everywhere().watches())
+        .access(Access::to("syncset.gatekeeper.sh", "syncsets").everywhere().watches())
+        .access(Access::to("*", "*").everywhere().watches())
+        .access(
+            Access::to(DEFINITIONS, "customresourcedefinitions")
+                .everywhere()
+                .watches()
+                .gets()
+                .creates()
+                .verbs(["update"])
+                .writes(["/metadata/labels", "/spec"]),
+        )
+}
+
+fn registration() -> Declaration {
+    let summary =
+        "Keeps the certificate that all pods share, and the registration of the webhook with its authority.";
+    Declaration::new("registration", summary)
+        .access(Access::to("", "secrets").watches().gets().creates().verbs(["update"]))
+        .access(Access::to("discovery.k8s.io", "endpointslices").lists())
+        .access(
+            Access::to("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+                .everywhere()
+                .watches()
+                .gets()
+                .creates()
+                .verbs(["update"]),
+        )
+}
+
+fn status() -> Declaration {
+    let summary = "Reports what this pod enforces; in one pod at a time, under a Lease, folds the reports of all into statuses.";
+    let statuses =
+        |group: &str, resource: &str| Access::to(group, resource).everywhere().gets().writes(["/status"]);
+    Declaration::new("status", summary)
+        .access(
+            Access::to("status.webtroller.dev", "podreports").watches().creates().deletes().verbs(["patch"]),
+        )
+        .access(Access::to("coordination.k8s.io", "leases").gets().creates().verbs(["update"]))
+        .access(Access::to("", "pods").watches().gets())
+        .access(statuses(TEMPLATES, "constrainttemplates"))
+        .access(statuses("config.gatekeeper.sh", "configs"))
+        .access(statuses("syncset.gatekeeper.sh", "syncsets"))
+        .access(
+            Access::to(CONSTRAINTS, "*").everywhere().gets().writes(["/status/byPod", "/status/conditions"]),
+        )
+}
+
+fn audit() -> Declaration {
+    let summary = "In one pod at a time, under a Lease: judges all objects and each change, and states the violations in the \
+                   statuses of constraints.";
+    Declaration::new("audit", summary)
+        .access(Access::to("*", "*").everywhere().watches().gets())
+        .access(Access::to("", "namespaces").everywhere().watches().gets())
+        .access(Access::to("coordination.k8s.io", "leases").gets().creates().verbs(["update"]))
+        .access(
+            Access::to(CONSTRAINTS, "*")
+                .everywhere()
+                .writes(["/status/violations", "/status/totalViolations"]),
+        )
+}
+
+fn events() -> Declaration {
+    Declaration::new(
+        "events",
+        "Writes an Event for what the webhook and the audit find, and counts repetitions in it.",
+    )
+    .access(Access::to("", "events").everywhere().gets().creates().verbs(["patch"]))
+}
+
+fn policy_reports() -> Declaration {
+    let report = |resource: &str| {
+        Access::to("openreports.io", resource).everywhere().lists().creates().deletes().verbs(["patch"])
+    };
+    Declaration::new(
+        "policy-reports",
+        "Writes the violations of each namespace into reports (with `--policy-reports openreports`).",
+    )
+    .access(report("reports"))
+    .access(report("clusterreports"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_field_has_two_owners() {
+        assert_eq!(controller_declaration::consistency(&controllers()), []);
+    }
+
+    /// `UPDATE_MANIFEST=1` writes it.
+    #[test]
+    fn the_committed_page_is_what_is_declared() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/controllers.md");
+        let page = controller_declaration::page("What each controller of the operator does", &controllers());
+        if std::env::var_os("UPDATE_MANIFEST").is_some() {
+            std::fs::write(&path, &page).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(
+            committed, page,
+            "docs/controllers.md is out of date: run this test with UPDATE_MANIFEST=1"
+        );
+    }
+}

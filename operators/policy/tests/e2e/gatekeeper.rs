@@ -1,0 +1,34 @@
+//! The pinned Gatekeeper: its manager as a program, and the files of its module, read where Go keeps them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use webtroller::cli::load_file;
+
+const PACKAGE: &str = "github.com/open-policy-agent/gatekeeper/v3";
+
+/// The folder that pins the version.
+fn pins() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/judge/manager")
+}
+
+/// The manager, built on the first call on a machine.
+pub(crate) async fn manager() -> PathBuf {
+    let build = || go_program::build(&pins(), PACKAGE, "conformance", "manager");
+    tokio::task::spawn_blocking(build).await.unwrap().unwrap()
+}
+
+/// A file or folder of the module.
+pub(crate) fn file(path: &str) -> PathBuf {
+    let list = ["list", "-m", "-f", "{{.Dir}}", PACKAGE];
+    let output = Command::new("go").args(list).current_dir(pins()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()).join(path)
+}
+
+/// The objects of this kind in Gatekeeper's manifest.
+pub(crate) fn manifests(kind: &str) -> Vec<Value> {
+    let manifests = load_file(&file("deploy/gatekeeper.yaml")).unwrap().into_iter();
+    manifests.map(|manifest| manifest.object).filter(|object| object["kind"] == kind).collect()
+}

@@ -1,0 +1,240 @@
+//! Load on the webhook, beside Gatekeeper's on the same cluster with the same policies: requests a second, latency and memory at
+//! several numbers of connections, in turns; then the same with 500 policies of another kind, and a start with all of them.
+//!
+//! Run it with `--release`, on a machine that does nothing else: the client takes processor time too, more than webtroller.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use admission_server::ServingCertificate;
+use futures::future::join_all;
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+
+use crate::audit::{Library, SYNC, library, load_yaml, pod};
+use crate::audit_costs::Cost;
+use crate::cluster::Cluster;
+use crate::https::{Connection, authority, post};
+use crate::{gatekeeper, gatekeeper_process};
+
+/// Connections of each round.
+const CONNECTIONS: [usize; 4] = [1, 4, 16, 64];
+/// Different Pods that are asked about.
+const PODS: usize = 100;
+/// Policies for another kind.
+const OTHERS: usize = 500;
+
+/// Duration of a round; `WEBTROLLER_LOAD_SECONDS` sets it, 5 s by default.
+fn round() -> Duration {
+    Duration::from_secs(
+        std::env::var("WEBTROLLER_LOAD_SECONDS").map_or(5, |seconds| seconds.parse().unwrap()),
+    )
+}
+
+/// A webhook under load.
+struct Target<'a> {
+    name: &'a str,
+    address: &'a str,
+    trusted: &'a ServingCertificate,
+    process: u32,
+}
+
+/// Result of a round.
+struct Round {
+    a_second: f64,
+    latency: Histogram<u64>,
+    cost: Cost,
+}
+
+fn reviews() -> Vec<String> {
+    let review = |number: usize| {
+        let object = pod(number * 7);
+        json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "request": {
+                "uid": format!("u-{number}"), "operation": "CREATE", "namespace": "generated", "name": object["metadata"]["name"],
+                "kind": {"group": "", "version": "v1", "kind": "Pod"},
+                "resource": {"group": "", "version": "v1", "resource": "pods"},
+                "userInfo": {"username": "somebody"}, "object": object,
+            }
+        })
+        .to_string()
+    };
+    (0..PODS).map(review).collect()
+}
+
+/// The warnings of an answer, in order.
+fn warnings(answer: &str) -> Vec<String> {
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    let mut warnings: Vec<String> =
+        serde_json::from_value(answer["response"]["warnings"].clone()).unwrap_or_default();
+    warnings.sort();
+    warnings
+}
+
+impl Target<'_> {
+    async fn answers(&self, reviews: &[String]) -> Vec<Vec<String>> {
+        let mut connection = Connection::open(self.address, self.trusted).await.unwrap();
+        let mut answers = Vec::new();
+        for review in reviews {
+            answers
+                .push(warnings(&connection.send(post("application/json", review.clone())).await.unwrap().2));
+        }
+        answers
+    }
+
+    /// One connection that asks until the end, from another place in the list than its neighbours.
+    async fn client(&self, reviews: &[String], begin: usize, end: Instant) -> Histogram<u64> {
+        let mut latency = Histogram::new(3).unwrap();
+        let mut connection = Connection::open(self.address, self.trusted).await.unwrap();
+        for review in reviews.iter().cycle().skip(begin) {
+            let sent = Instant::now();
+            if sent >= end {
+                break;
+            }
+            let (status, ..) = connection.send(post("application/json", review.clone())).await.unwrap();
+            assert_eq!(status, 200, "{}", self.name);
+            latency.record(u64::try_from(sent.elapsed().as_micros()).unwrap()).unwrap();
+        }
+        latency
+    }
+
+    async fn load(&self, reviews: &[String], connections: usize) -> Round {
+        let (began, before) = (Instant::now(), Cost::of(self.process));
+        let end = began + round();
+        let clients = (0..connections).map(|number| self.client(reviews, number * 7 % PODS, end));
+        let mut latency = Histogram::new(3).unwrap();
+        for each in join_all(clients).await {
+            latency.add(each).unwrap();
+        }
+        let cost = Cost::of(self.process).since(&before);
+        Round { a_second: latency.len() as f64 / began.elapsed().as_secs_f64(), latency, cost }
+    }
+}
+
+impl Round {
+    fn p99(&self) -> f64 {
+        self.latency.value_at_quantile(0.99) as f64 / 1e3
+    }
+
+    fn show(&self, name: &str) {
+        let median = self.latency.value_at_quantile(0.5) as f64 / 1e3;
+        println!(
+            "  {name}: {:.0} requests a second, median {median:.2} ms, p99 {:.2} ms, {}",
+            self.a_second,
+            self.p99(),
+            self.cost
+        );
+    }
+}
+
+/// The template and the constraint of a policy for ConfigMaps.
+fn other(number: usize) -> [Value; 2] {
+    let rego =
+        "package other\nviolation[{\"msg\": \"no\"}] { input.review.object.data.a == input.parameters.b }";
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"b": {"type": "string"}}}});
+    let template = json!({
+        "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": format!("other{number}")},
+        "spec": {
+            "crd": {"spec": {"names": {"kind": format!("Other{number}")}, "validation": schema}},
+            "targets": [{"target": "admission.k8s.gatekeeper.sh", "rego": rego}],
+        },
+    });
+    let constraint = json!({
+        "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": format!("Other{number}"), "metadata": {"name": "other"},
+        "spec": {"match": {"kinds": [{"apiGroups": [""], "kinds": ["ConfigMap"]}]}, "parameters": {"b": "c"}},
+    });
+    [template, constraint]
+}
+
+/// Applies objects in one call, and waits until all of these kinds are in force.
+async fn enforce(cluster: &Cluster, objects: Vec<Value>, kind: &str) {
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    cluster.apply(&list.to_string()).await;
+    let wait = ["wait", "--for=condition=Enforced", "--timeout=600s", kind, "--all"];
+    cluster.must(&wait).await;
+}
+
+pub(crate) async fn beside_gatekeeper(root: &Path) {
+    let cluster = Cluster::start().await;
+    for definition in gatekeeper::manifests("CustomResourceDefinition") {
+        let answer = cluster.feed(&["apply", "--server-side", "-f", "-"], &definition.to_string()).await;
+        assert!(answer.success, "{}", answer.stderr);
+    }
+    let operator = cluster.operator().await;
+    cluster.must(&["create", "namespace", "generated"]).await;
+    let Library { templates, mut constraints, .. } = library(root);
+    for constraint in &mut constraints {
+        constraint["spec"]["enforcementAction"] = json!("warn");
+    }
+    cluster.apply(&load_yaml(SYNC).to_string()).await;
+    enforce(&cluster, templates, "constrainttemplates").await;
+    for constraint in &constraints {
+        cluster.feed(&["apply", "--server-side", "-f", "-"], &constraint.to_string()).await;
+    }
+    cluster.must(&["wait", "--for=condition=Enforced", "--timeout=600s", "constraints", "--all"]).await;
+    let served = gatekeeper_process::webhook(&cluster, "gatekeeper-webhook").await;
+    let trusted = authority(&cluster).await;
+    let ours = Target {
+        name: "webtroller",
+        address: &operator.webhook,
+        trusted: &trusted,
+        process: operator.child.id().unwrap(),
+    };
+    let theirs = Target {
+        name: "Gatekeeper",
+        address: &served.address,
+        trusted: &served.certificate,
+        process: served.child.id().unwrap(),
+    };
+    let reviews = reviews();
+    alike(&ours, &theirs, &reviews).await;
+    let mut before = 0.0;
+    for connections in CONNECTIONS {
+        let (one, other) = (theirs.load(&reviews, connections).await, ours.load(&reviews, connections).await);
+        println!(
+            "{connections} connections: {:.1} times the requests, p99 1/{:.1}",
+            other.a_second / one.a_second,
+            one.p99() / other.p99()
+        );
+        one.show(theirs.name);
+        other.show(ours.name);
+        before = other.a_second;
+    }
+    drop(served);
+    let (others, of_others): (Vec<_>, Vec<_>) =
+        (0..OTHERS).map(other).map(|[template, constraint]| (template, constraint)).unzip();
+    enforce(&cluster, others, "constrainttemplates").await;
+    enforce(&cluster, of_others, "constraints").await;
+    let after = ours.load(&reviews, 64).await;
+    println!(
+        "with {OTHERS} policies of another kind: {:.3} of the requests a second",
+        after.a_second / before
+    );
+    after.show(ours.name);
+    operator.stop().await;
+    start(&cluster).await;
+}
+
+/// Waits until Gatekeeper has what is in force here, which it says to nobody, and compares all answers.
+async fn alike(ours: &Target<'_>, theirs: &Target<'_>, reviews: &[String]) {
+    let expected = ours.answers(reviews).await;
+    assert!(expected.iter().any(|warnings| warnings.len() > 3), "{expected:?}");
+    let comparing = async {
+        let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        while theirs.answers(reviews).await != expected {
+            ticks.tick().await;
+        }
+    };
+    tokio::time::timeout(crate::operator::PATIENCE, comparing).await.expect("both must warn of the same");
+}
+
+/// A start with all policies: until `/readyz` says so, with what it cost.
+async fn start(cluster: &Cluster) {
+    let began = Instant::now();
+    let operator = cluster.starting_operator().await;
+    operator.until_readyz(|status, _| status == 200).await;
+    let cost = Cost::of(operator.child.id().unwrap());
+    println!("a start with all of them: ready after {:.1} s, {cost}", began.elapsed().as_secs_f64());
+    operator.stop().await;
+}
