@@ -50,6 +50,8 @@ pub(crate) struct Backlog {
     ordered: Option<usize>,
     /// The end of a snapshot was delivered, and the reader has not come back for more.
     unacknowledged: bool,
+    /// No event will be added any more.
+    ended: bool,
 }
 
 /// One kind of a registrar.
@@ -121,6 +123,7 @@ impl Default for Backlog {
             next_epoch: 0,
             ordered: None,
             unacknowledged: false,
+            ended: false,
         }
     }
 }
@@ -219,21 +222,35 @@ impl Backlog {
     }
 
     pub(crate) fn status(&self, gvk: &GroupVersionKind) -> Option<&GvkStatus> {
-        self.kind(gvk).map(|kind| &kind.status)
+        self.kind(gvk).map(|kind| self.status_of(kind))
+    }
+
+    fn status_of<'a>(&self, kind: &'a KindQueue) -> &'a GvkStatus {
+        if self.ended { &GvkStatus::Closed } else { &kind.status }
     }
 
     pub(crate) fn is_synced(&self, gvk: &GroupVersionKind) -> bool {
-        self.kind(gvk).is_some_and(|kind| kind.synced)
+        !self.ended && self.kind(gvk).is_some_and(|kind| kind.synced)
     }
 
-    /// The kinds whose snapshot has not been queued completely.
+    /// The kinds whose snapshot has not been queued completely; at the end, all.
     pub(crate) fn unsynced(&self) -> impl Iterator<Item = (&Gvk, &GvkStatus)> {
-        self.kinds.iter().flatten().filter(|kind| !kind.synced).map(|kind| (&kind.gvk, &kind.status))
+        let kinds = self.kinds.iter().flatten().filter(|kind| self.ended || !kind.synced);
+        kinds.map(|kind| (&kind.gvk, self.status_of(kind)))
+    }
+
+    /// Nothing fills the backlog any more. What is queued can be read.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
     }
 
     /// Whether the reader has worked through the snapshot of the kind.
     pub(crate) fn is_consumed(&self, gvk: &GroupVersionKind) -> bool {
-        self.kind(gvk).is_some_and(|kind| kind.synced && kind.snapshot == Snapshot::Consumed)
+        self.is_synced(gvk) && self.kind(gvk).is_some_and(|kind| kind.snapshot == Snapshot::Consumed)
     }
 
     /// The reader asks for an event, so it has worked through those that it was given. Whether that is news.

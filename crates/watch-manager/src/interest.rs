@@ -1,6 +1,8 @@
 //! The objects that a registrar asks for: a kind, and optionally a part of its objects. Also the union of several
 //! scopes, which decides what is requested from the server, and the filter that gives each registrar its part.
 
+pub(crate) mod fields;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Expression, GroupVersionKind, Selector};
@@ -51,7 +53,7 @@ pub struct Scope {
 pub struct Selection {
     /// Label selector.
     pub labels: Selector,
-    /// Field selector, in the API server's syntax.
+    /// Field selector, in the API server's syntax, in the form that [`Interest::fields`] gives it.
     pub fields: Option<Box<str>>,
     /// Requests `PartialObjectMetadata` instead of the objects.
     pub metadata_only: bool,
@@ -99,9 +101,18 @@ impl Interest {
     ///
     /// The server selects, always: registrars with the same selector share a watch and a store, others have their own.
     /// A Role with `resourceNames` suffices for `metadata.name=settings`, whatever other registrars ask for.
-    pub fn fields(mut self, selector: impl Into<String>) -> Self {
-        self.scope.selection.fields =
-            Some(selector.into()).filter(|text| !text.is_empty()).map(String::into_boxed_str);
+    ///
+    /// The order of the terms, a term that is repeated or empty, and `==` for `=` make no other selector, as on the
+    /// server. A term without an operator is sent as it is; the server refuses it, which the kind's status says.
+    ///
+    /// ```
+    /// # use watch_manager::{GroupVersionKind, Interest};
+    /// let pods = || Interest::new(GroupVersionKind::gvk("", "v1", "Pod"));
+    /// let one = pods().fields("status.phase!=Failed,spec.nodeName=node-1");
+    /// assert_eq!(one, pods().fields("spec.nodeName==node-1,status.phase!=Failed"));
+    /// ```
+    pub fn fields(mut self, selector: impl AsRef<str>) -> Self {
+        self.scope.selection.fields = fields::normalize(selector.as_ref());
         self
     }
 

@@ -39,7 +39,6 @@ pub(crate) struct Store {
     synced: bool,
     status: KindStatus,
     undecodable: u64,
-    closed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -81,7 +80,6 @@ impl Store {
             synced: false,
             status: KindStatus { status: GvkStatus::Pending, since: now, attempts: 0, last_contact: None },
             undecodable: 0,
-            closed: false,
         }
     }
 
@@ -191,10 +189,14 @@ impl Store {
     }
 
     /// Frees the objects. No registrar is left to be notified.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&mut self, now: Instant) {
         self.objects = HashMap::new();
         self.synced = false;
-        self.closed = true;
+        self.set_status(GvkStatus::Closed, 0, now);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.status.status == GvkStatus::Closed
     }
 }
 

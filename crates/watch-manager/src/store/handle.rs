@@ -124,7 +124,7 @@ impl StoreHandle {
         loop {
             let (synced, closed) = {
                 let store = self.read();
-                (store.synced, store.closed)
+                (store.synced, store.is_closed())
             };
             if closed {
                 return Err(Error::Closed);
@@ -140,10 +140,11 @@ impl StoreHandle {
     /// Whether the last registrar has left the kind, or the driver has ended. A later registrar's objects are in another store: ask
     /// the manager again.
     pub fn is_closed(&self) -> bool {
-        self.read().closed
+        self.read().is_closed()
     }
 
-    /// The state of the kind's watch; the worst if it has several.
+    /// The state of the kind's watch; the worst if it has several. [`GvkStatus::Closed`] when the store is
+    /// [closed](Self::is_closed).
     pub fn status(&self) -> GvkStatus {
         self.read().status.status.clone()
     }
@@ -239,6 +240,6 @@ impl Stores {
 }
 
 fn close(store: &StoreHandle) {
-    store.write().close();
+    store.write().close(Instant::now().into_std());
     store.notify();
 }

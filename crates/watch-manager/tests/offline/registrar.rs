@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::bench::{Bench, describe, during, gvk, next, object, until};
 use futures::{FutureExt, StreamExt};
 use watch_manager::testing::FakeApi;
-use watch_manager::{Error, Interest, NotReady, Readiness, Verb, WatchManager};
+use watch_manager::{Error, GvkStatus, Interest, NotReady, Readiness, Verb, WatchManager};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -115,6 +115,7 @@ async fn the_last_to_leave_ends_the_watch_and_closes_the_store() {
     drop(second);
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!((bench.api.open_watches(), store.len(), store.is_closed()), (0, 0, true));
+    assert_eq!((store.status(), store.is_synced()), (GvkStatus::Closed, false));
     assert!(bench.manager.store(&gvk("Gadget")).is_none());
     assert!(bench.manager.watched().is_empty());
 }

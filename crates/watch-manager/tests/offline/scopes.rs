@@ -102,7 +102,7 @@ async fn each_field_selector_has_a_watch_and_a_store_of_its_own() {
     let (other, same, all) = (bench.registrar("other"), bench.registrar("same"), bench.registrar("all"));
     let second = other.add(things().fields("spec.node=two"));
     second.ready().await.unwrap();
-    same.add(things().fields("spec.node=one")).ready().await.unwrap();
+    same.add(things().fields("spec.node==one,,spec.node=one")).ready().await.unwrap();
     assert_eq!(bench.api.open_watches(), 2, "those with the same selector share one");
     let third = all.add(things());
     third.ready().await.unwrap();
@@ -117,6 +117,22 @@ async fn each_field_selector_has_a_watch_and_a_store_of_its_own() {
     assert_eq!((bench.names("Thing"), bench.api.open_watches()), (vec!["a".to_owned()], 1));
     bench.api.delete(&gvk("Thing"), Some("n"), "a");
     assert_eq!(next(&mut one).await, "delete a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn field_selectors_that_the_server_reads_alike_share_a_watch() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Thing"), "things");
+    for (name, node) in [("a", "one"), ("b", "two"), ("c", "three")] {
+        bench.api.apply(&gvk("Thing"), thing(name, "n", "x", node)).unwrap();
+    }
+    let (one, other) = (bench.registrar("one"), bench.registrar("other"));
+    let ready = one.add(things().fields("spec.node!=two,metadata.namespace=n"));
+    ready.ready().await.unwrap();
+    let same = other.add(things().fields(String::from("metadata.namespace==n,spec.node!=two,")));
+    same.ready().await.unwrap();
+    assert_eq!((bench.api.open_watches(), same.store().len()), (1, 2));
+    assert_eq!(other.replace([things().fields("spec.node!=two,metadata.namespace=n")]).kept, [gvk("Thing")]);
 }
 
 #[tokio::test(start_paused = true)]
