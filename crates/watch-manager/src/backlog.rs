@@ -136,11 +136,30 @@ impl Backlog {
 
     /// Asks for a kind. Another scope than before restarts it.
     pub(crate) fn want(&mut self, gvk: &Gvk, scope: &Scope) -> Wanted {
-        let rescoped = match self.kind(gvk) {
+        match self.kind(gvk) {
             Some(kind) if kind.scope == *scope => return Wanted::Already,
-            Some(_) => self.unwant(gvk),
-            None => false,
-        };
+            Some(_) => {}
+            None => {
+                self.begin(gvk, scope);
+                return Wanted::Added;
+            }
+        }
+        self.unwant(gvk);
+        self.begin(gvk, scope);
+        Wanted::Rescoped
+    }
+
+    /// Restarts a kind in the scope that it has. Whether it was asked for.
+    pub(crate) fn begin_again(&mut self, gvk: &GroupVersionKind) -> bool {
+        let Some(kind) = self.kind(gvk) else { return false };
+        let (gvk, scope) = (Arc::clone(&kind.gvk), kind.scope.clone());
+        self.unwant(&gvk);
+        self.begin(&gvk, &scope);
+        true
+    }
+
+    /// Begins a stay of the kind.
+    fn begin(&mut self, gvk: &Gvk, scope: &Scope) {
         self.next_epoch = self.next_epoch.wrapping_add(1);
         let kind = KindQueue::new(gvk, Epoch(self.next_epoch), scope);
         let free = self.kinds.iter().position(Option::is_none).unwrap_or(self.kinds.len());
@@ -149,7 +168,6 @@ impl Backlog {
             None => self.kinds.push(Some(kind)),
         }
         self.slots.insert(Arc::clone(gvk), free);
-        if rescoped { Wanted::Rescoped } else { Wanted::Added }
     }
 
     /// Removes the kind and its undelivered events. Whether it was asked for.

@@ -37,7 +37,8 @@ impl Readiness {
     /// Every kind is ready, or waits for an administrator, or is not served: nothing is being listed. Never after the end of
     /// the driver.
     pub fn is_settled(&self) -> bool {
-        !self.closed && self.waiting.iter().all(|(_, status)| status.is_stuck() || *status == GvkStatus::Pending)
+        !self.closed
+            && self.waiting.iter().all(|(_, status)| status.is_stuck() || *status == GvkStatus::Pending)
     }
 
     /// The kinds that are not ready, by group, version and kind.

@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn requirements_are_read_with_their_operators_and_without_backslashes() {
         let read: Vec<_> = requirements(r"a.b=1,c!=x\,y\\,d==,nothing").collect();
-        let read: Vec<_> = read.iter().map(|(field, equal, value)| (*field, *equal, value.as_str())).collect();
+        let read: Vec<_> =
+            read.iter().map(|(field, equal, value)| (*field, *equal, value.as_str())).collect();
         assert_eq!(read, [("a.b", true, "1"), ("c", false, r"x,y\"), ("d", true, "")]);
     }
 

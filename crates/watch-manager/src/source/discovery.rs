@@ -60,7 +60,8 @@ impl DiscoveryCache {
             return sent.answer.clone();
         }
         let client = client.clone();
-        let answer = async move { Discovery::new(client).run_aggregated().await.map(Arc::new).map_err(Arc::new) };
+        let answer =
+            async move { Discovery::new(client).run_aggregated().await.map(Arc::new).map_err(Arc::new) };
         let answer = answer.boxed().shared();
         *last = Some(Sent { at: Instant::now(), answer: answer.clone() });
         answer

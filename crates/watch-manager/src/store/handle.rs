@@ -54,7 +54,7 @@ impl StoreHandle {
     /// The object of this name; `namespace` is `None` for a cluster-scoped kind.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Arc<WatchedObject>> {
         let key = ObjectKey::new(namespace, name);
-        self.read().objects.get(&key).map(|slot| Arc::clone(&slot.object))
+        self.read().get(&key).map(Arc::clone)
     }
 
     /// The object that kube-runtime's reference names.
@@ -71,7 +71,7 @@ impl StoreHandle {
         self.read().objects().find(|object| predicate(object)).map(Arc::clone)
     }
 
-    /// All objects at this moment, in no particular order. Clones one pointer per object, so that readers
+    /// All objects at this moment, in the order in which they were first seen. Clones one pointer per object, so that readers
     /// never delay the watch.
     pub fn state(&self) -> Vec<Arc<WatchedObject>> {
         self.read().objects().map(Arc::clone).collect()

@@ -181,7 +181,8 @@ impl Kind {
         let namespace = target.namespace.as_deref();
         let is_allowed = |allowed: &Vec<String>| allowed.iter().any(|it| Some(it.as_str()) == namespace);
         let selector = target.selection.fields.as_deref().unwrap_or_default();
-        let mut names = fields::requirements(selector).filter(|(field, equal, _)| *field == "metadata.name" && *equal);
+        let mut names =
+            fields::requirements(selector).filter(|(field, equal, _)| *field == "metadata.name" && *equal);
         let is_named = names.any(|(_, _, name)| self.allowed_names.contains(&name));
         match is_named || self.allowed.as_ref().is_none_or(is_allowed) {
             true => Ok(()),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::timeout;
 use watch_manager::{
-    Error, GroupVersionKind, GvkStatus, Interest, NotReady, Readiness, ReconcileConfig, Registrar, StoreHandle,
-    WatchHandle, WatchManager, reconcile_kinds,
+    Error, GroupVersionKind, GvkStatus, Interest, NotReady, Readiness, ReconcileConfig, Registrar,
+    StoreHandle, WatchHandle, WatchManager, reconcile_kinds,
 };
 
 use crate::bench::{Bench, gvk, object};
@@ -74,7 +74,10 @@ async fn what_was_ready_is_closed(registrar: &Registrar, handle: &WatchHandle, s
     assert_eq!(store.kind_status().since, tokio::time::Instant::now().into_std());
     assert_eq!(registrar.status(&former()), Some(GvkStatus::Closed));
     assert_eq!(handle.status(), Some(GvkStatus::Closed));
-    assert_eq!((handle.ready().await, handle.consumed().await), (Err(NotReady::ShutDown), Err(NotReady::ShutDown)));
+    assert_eq!(
+        (handle.ready().await, handle.consumed().await),
+        (Err(NotReady::ShutDown), Err(NotReady::ShutDown))
+    );
     let readiness = registrar.readiness();
     assert!(readiness.is_closed() && !readiness.is_ready() && !readiness.is_settled());
     assert!(readiness.waiting().contains(&(former(), GvkStatus::Closed)));
