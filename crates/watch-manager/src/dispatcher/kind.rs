@@ -121,7 +121,7 @@ impl Kind {
             let mut store = self.store.write();
             // No registrar wants what no watch covers, so there is nothing to report.
             store.retain(self.watches.keys());
-            store.set_synced(self.watches.values().all(|watch| watch.complete));
+            store.set_synced(is_complete(&self.watches));
         }
         effects
     }
@@ -238,7 +238,7 @@ impl Kind {
     /// Brings the state of the store up to date with its watches.
     fn update_store(&self, now: Instant) {
         let mut store = self.store.write();
-        store.set_synced(self.watches.values().all(|watch| watch.complete));
+        store.set_synced(is_complete(&self.watches));
         let attempts = self.watches.values().map(|watch| watch.attempts).max().unwrap_or_default();
         store.set_status(GvkStatus::worst(self.watches.values().map(|watch| &watch.status)), attempts, now);
         drop(store);
@@ -246,14 +246,22 @@ impl Kind {
     }
 }
 
+/// Whether namespaces have watches beside that of all. Those request what suffices for the registrars that named them, so
+/// nobody knows everything.
+fn are_apart(watches: &BTreeMap<Part, Watch>) -> bool {
+    watches.len() > 1 && watches.contains_key(&None)
+}
+
+fn is_complete(watches: &BTreeMap<Part, Watch>) -> bool {
+    !are_apart(watches) && watches.values().all(|watch| watch.complete)
+}
+
 // === impl Subscriber ===
 
 impl Subscriber {
     /// Whether every watch that serves the scope is complete.
     fn is_covered(&self, watches: &BTreeMap<Part, Watch>) -> bool {
-        // The watches of namespaces beside that of all request what suffices for those who named them.
-        let is_apart = watches.len() > 1 && watches.contains_key(&None);
-        !(is_apart && self.scope.is_all())
+        !(self.scope.is_all() && are_apart(watches))
             && watches.iter().all(|(part, watch)| watch.complete || !self.uses(part, watches))
     }
 
