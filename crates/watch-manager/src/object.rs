@@ -363,11 +363,14 @@ fn write_metadata(text: &mut String, metadata: &RawValue, keep: Keep) -> Result<
         } else {
             write_annotations(text, value)?;
         }
-        let part = match () {
-            () if is_key(key, "labels") => &mut places.labels,
-            () if is_key(key, "uid") => &mut places.uid,
-            () if is_key(key, "resourceVersion") => &mut places.resource_version,
-            () => return Ok(()),
+        let part = if is_key(key, "labels") {
+            &mut places.labels
+        } else if is_key(key, "uid") {
+            &mut places.uid
+        } else if is_key(key, "resourceVersion") {
+            &mut places.resource_version
+        } else {
+            return Ok(());
         };
         // A string lies between its quotes.
         let quote = usize::from(value.get().starts_with('"'));
