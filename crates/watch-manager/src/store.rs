@@ -202,12 +202,16 @@ impl Store {
 
     /// Reported in the order in which they appeared.
     fn remove_if(&mut self, mut gone: impl FnMut(&Slot) -> bool) -> Vec<Change> {
-        let gone = self.objects.extract_if(.., |_, slot| gone(slot));
-        let changes = gone.map(|(id, slot)| {
-            self.ids.remove(slot.object.key());
-            Change::deleted(id, &slot.object)
+        let mut changes = Vec::new();
+        self.objects.retain(|id, slot| {
+            let is_gone = gone(slot);
+            if is_gone {
+                self.ids.remove(slot.object.key());
+                changes.push(Change::deleted(*id, &slot.object));
+            }
+            !is_gone
         });
-        changes.collect()
+        changes
     }
 
     /// Frees the objects. No registrar is left to be notified.
