@@ -43,8 +43,8 @@ async fn sent_within(permits: &Arc<Permits>, time: Duration) -> usize {
         });
     }
     sleep(time).await;
-    let sent = *sent.lock().unwrap();
-    sent
+    let count = sent.lock().unwrap();
+    *count
 }
 
 #[tokio::test(start_paused = true)]
