@@ -47,6 +47,24 @@ impl Dependencies {
         }
         seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(group, _)| group).collect()
     }
+
+    /// For each rule whether it is one of these or uses one, directly or not.
+    pub(crate) fn reaching(&self, used: Vec<GroupId>) -> Vec<bool> {
+        let mut users = vec![Vec::new(); self.edges.len()];
+        for (user, edges) in self.edges.iter().enumerate() {
+            for edge in edges {
+                users.get_mut(*edge).into_iter().for_each(|users| users.push(user));
+            }
+        }
+        let mut found = vec![false; self.edges.len()];
+        let mut open = used;
+        while let Some(group) = open.pop() {
+            let Some(place) = found.get_mut(group).filter(|place| !**place) else { continue };
+            *place = true;
+            open.extend(users.get(group).into_iter().flatten());
+        }
+        found
+    }
 }
 
 fn dependencies(book: &Rulebook, group: GroupId, visits: &mut usize) -> Vec<GroupId> {
