@@ -240,12 +240,11 @@ fn body() -> impl Strategy<Value = String> {
         "torn(x.spec) == torn(input)",
         "torn(x.spec) == input.h",
     ]);
-    (before, access, condition.clone(), condition)
-        .prop_map(|(before, access, first, second)| {
-            // A variable is assigned once.
-            let second = if first == second { "true" } else { second };
-            format!("{before}; {access}; {first}; {second}")
-        })
+    (before, access, condition.clone(), condition).prop_map(|(before, access, first, second)| {
+        // A variable is assigned once.
+        let second = if first == second { "true" } else { second };
+        format!("{before}; {access}; {first}; {second}")
+    })
 }
 
 /// Rules around bodies: as they are, denied, counted, in functions, under another input.
