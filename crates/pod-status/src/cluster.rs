@@ -12,27 +12,28 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
 use kube::core::ApiResource;
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 use tracing::Span;
 
 mod applied;
 
-use crate::aggregate::{Decision, Parent, Reported, aggregate, votes, waiting_for};
-use crate::aggregator::AggregatorConfig;
-use crate::decisions::Job;
+use crate::activated::{self, Activated};
+use crate::aggregate::{Decision, aggregate, waiting_for};
+use crate::aggregator_config::AggregatorConfig;
 use crate::direct;
 use crate::epoch::{Epochs, Plan};
 use crate::follow::{Changes, Followed, Selection};
 use crate::gatekeeper::PodStatusKind;
+use crate::job::{Held, Job};
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::pod::{self, UNFINISHED};
 use crate::reason::code;
+use crate::registration::{Registration, acknowledgement};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::report_store::about_parent;
-use crate::rollout;
 use crate::shape::Shape;
 use crate::standings::Standing;
 use crate::strict::lead;
+use crate::vote::{Parent, Reported, votes};
 
 /// The result for one parent.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,32 +52,6 @@ pub(crate) struct Next {
     pub(crate) held: Option<Held>,
     /// A change of the activations of a strict rollout.
     pub(crate) plan: Option<Box<Plan>>,
-}
-
-/// A generation that waits to be activated, or that a strict rollout is switching to.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Held {
-    uid: String,
-    generation: i64,
-    is_switching: bool,
-    pub(crate) since: Instant,
-    /// So long after `since` it is to be decided about again, if nothing happens before.
-    pub(crate) wake: Duration,
-}
-
-impl Held {
-    /// How long `parent` has waited at this generation, if this is about it.
-    fn waited(&self, parent: &Parent) -> Option<Duration> {
-        let is_same = self.uid == parent.key.uid && self.generation == parent.generation;
-        (is_same && !self.is_switching).then(|| self.since.elapsed())
-    }
-
-    /// How long the activation of `parent` has been known, if this is about it.
-    fn switching(&self, parent: &Parent) -> Option<Duration> {
-        let generation = parent.announced.map(|announced| announced.generation);
-        let is_same = self.uid == parent.key.uid && Some(self.generation) == generation;
-        (is_same && self.is_switching).then(|| self.since.elapsed())
-    }
 }
 
 pub(crate) struct Cluster {
@@ -154,17 +129,25 @@ impl Cluster {
         self.changes.follow(&pods.fields(UNFINISHED).metadata_only())
     }
 
-    /// Every registration, by a list that is as new as the request. One that cannot be read is a member
-    /// that never reports: a process is there, and nothing is known about it.
-    pub(crate) async fn registrations(&self) -> kube::Result<Vec<Member>> {
+    /// Every registration, by a list that is as new as the request.
+    pub(crate) async fn registrations(&self) -> kube::Result<Vec<Registration>> {
         let params = ListParams::default().labels(&format!("{SHARD_LABEL}={REGISTRATION}"));
         let objects = answered_patiently(|| self.reports.list(&params)).await?;
-        let member = |object: DynamicObject| {
-            let name = object.metadata.name.unwrap_or_default();
-            let report: Result<PodReport, _> = serde_json::from_value(object.data);
-            report.map(|report| report.pod).unwrap_or_else(|_| Member { id: name, ..Member::default() })
-        };
-        Ok(objects.items.into_iter().map(member).collect())
+        Ok(objects.items.into_iter().map(Registration::of).collect())
+    }
+
+    /// Notes in a registration that no status claims of this run what it lacks. One that is gone or another run's has to be
+    /// looked at again.
+    pub(crate) async fn acknowledge(&self, name: &str, uid: &str, incarnation: &str) -> kube::Result<()> {
+        let body = json!({
+            "apiVersion": self.kind.api_version,
+            "kind": self.kind.kind,
+            "metadata": {"name": name, "uid": uid, "annotations": acknowledgement(incarnation)},
+        });
+        match answered(self.reports.patch(name, &self.params, &Patch::Apply(&body))).await {
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.code == 404 => Ok(()),
+            other => other.map(drop),
+        }
     }
 
     /// Whether the pod with this uid has ceased to run anything.
@@ -246,7 +229,8 @@ impl Cluster {
 fn known(job: &Job, parent: Parent) -> Parent {
     let waited = job.held.as_ref().and_then(|held| held.waited(&parent)).unwrap_or_default();
     let announced = job.epoch.as_ref().and_then(|epoch| epoch.of(&parent.key));
-    Parent { waited: parent.waited.max(waited), announced, ..parent }
+    let before = Activated::read(&parent.stored.status, &parent.key.uid).waited(parent.generation);
+    Parent { waited: before.max(waited), announced, ..parent }
 }
 
 /// The object; nothing if there is none, or its kind is not served any more.
@@ -283,13 +267,8 @@ fn done(
     let waits = activated != Some(&json!(parent.generation));
     let deadline = shape.deadline().filter(|_| waits);
     let waiting = deadline.and_then(|deadline| deadline.next(parent.waited));
-    let held = || Some(held(parent, parent.generation, false, parent.waited, waiting?));
+    let held = || Some(Held::new(parent, parent.generation, false, parent.waited, waiting?));
     Written::Done(standing, Next { held: next.held.or_else(held), ..next })
-}
-
-fn held(parent: &Parent, generation: i64, is_switching: bool, waited: Duration, wake: Duration) -> Held {
-    let since = Instant::now().checked_sub(waited).unwrap_or_else(Instant::now);
-    Held { uid: parent.key.uid.clone(), generation, is_switching, since, wake }
 }
 
 /// The next step of a strict rollout.
@@ -299,11 +278,11 @@ fn next(job: &Job, parent: &Parent, members: &[Member], reported: &[Reported]) -
     let fences = members.iter().filter_map(|member| member.ttl_seconds);
     let lead = lead(Duration::from_secs(fences.max().unwrap_or_default()));
     let votes = votes(parent, members, reported);
-    let announced = rollout::announce(&job.shape, parent, &votes, switching, lead);
+    let announced = activated::announce(&job.shape, parent, &votes, switching, lead);
     let pending = parent.announced.filter(|announced| !announced.settled);
     let wake = lead.saturating_mul(2);
     Next {
-        held: pending.map(|pending| held(parent, pending.generation, true, switching, wake)),
+        held: pending.map(|pending| Held::new(parent, pending.generation, true, switching, wake)),
         plan: announced.map(|announced| Box::new(epoch.plan(parent.key.clone(), announced))),
     }
 }

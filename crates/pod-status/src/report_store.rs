@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::aggregate::Reported;
 use crate::parent::ParentRef;
 use crate::report::{Entry, Member, PodReport};
+use crate::vote::Reported;
 
 #[derive(Debug)]
 struct Object {
@@ -112,6 +112,13 @@ impl ReportStore {
         self.objects.values().map(|object| &object.report.pod).collect()
     }
 
+    /// Whether the run has said in its registration that it lacks something.
+    pub(crate) fn says_incomplete(&self, run: &Member) -> bool {
+        let registration =
+            |object: &&Object| object.report.pod.incomplete && object.report.pod.is_same_run(run);
+        self.objects.values().any(|object| registration(&object))
+    }
+
     /// Names and uids of the objects that `run` has written.
     pub(crate) fn objects_of(&self, run: &Member) -> Vec<(String, String)> {
         self.objects
@@ -152,7 +159,7 @@ pub(crate) fn about_parent(parent: &ParentRef, reports: &[Arc<PodReport>]) -> Ve
 }
 
 /// The entries about `parent`, in entries that are sorted by parent.
-fn about<'a>(parent: &ParentRef, entries: &'a [Entry]) -> &'a [Entry] {
+pub(crate) fn about<'a>(parent: &ParentRef, entries: &'a [Entry]) -> &'a [Entry] {
     let from = entries.partition_point(|entry| entry.parent.reference < *parent);
     let rest = entries.get(from..).unwrap_or_default();
     let until = rest.partition_point(|entry| entry.parent.reference == *parent);
