@@ -34,15 +34,20 @@ pub fn aggregate(
     reported: &[Reported],
     now: &Time,
 ) -> Decision {
-    let votes = votes(parent, members, reported);
-    let activated = activated::decide(shape, parent, &votes);
-    let conditions = condition::of(shape, parent, &votes, &activated, now);
+    let reported = reported.iter().map(|report| (&report.member, &report.entry));
+    decide(shape, parent, &votes(parent, members, reported), now)
+}
+
+/// Aggregates votes into the status of `parent`.
+pub(crate) fn decide(shape: &Shape, parent: &Parent, votes: &[Vote<'_>], now: &Time) -> Decision {
+    let activated = activated::decide(shape, parent, votes);
+    let conditions = condition::of(shape, parent, votes, &activated, now);
     let mut status = Map::from_iter([
         ("observedGeneration".to_owned(), json!(parent.generation)),
         ("conditions".to_owned(), Value::Array(parent.stored.merged(&conditions))),
     ]);
     if !shape.direct {
-        status.insert("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, &votes)));
+        status.insert("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, votes)));
     }
     if let Some(field) = activated.field(&parent.key.uid) {
         status.insert("activation".to_owned(), field);
@@ -57,13 +62,7 @@ pub fn aggregate(
 }
 
 /// The names of the members that keep `parent` from being enforced, or ingested if its kind is not enforced.
-pub(crate) fn waiting_for(
-    shape: &Shape,
-    parent: &Parent,
-    members: &[Member],
-    reported: &[Reported],
-) -> Vec<String> {
-    let votes = votes(parent, members, reported);
+pub(crate) fn waiting_for(shape: &Shape, parent: &Parent, votes: &[Vote<'_>]) -> Vec<String> {
     let late = votes.iter().filter(|vote| condition::is_late(shape, parent.generation, vote));
     let mut names: Vec<String> = late.map(|vote| vote.member.id.clone()).collect();
     names.dedup();

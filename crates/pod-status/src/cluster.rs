@@ -17,7 +17,7 @@ use tracing::Span;
 mod applied;
 
 use crate::activated::{self, Activated};
-use crate::aggregate::{Decision, aggregate, waiting_for};
+use crate::aggregate::{Decision, decide, waiting_for};
 use crate::aggregator_config::AggregatorConfig;
 use crate::direct;
 use crate::epoch::{Epochs, Plan};
@@ -33,7 +33,7 @@ use crate::report_store::about_parent;
 use crate::shape::Shape;
 use crate::standings::Standing;
 use crate::strict::lead;
-use crate::vote::{Parent, Reported, votes};
+use crate::vote::{Parent, Vote, votes};
 
 /// The result for one parent.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,30 +176,32 @@ impl Cluster {
     pub(crate) async fn reconcile(&self, job: &Job) -> kube::Result<Written> {
         let (shape, reference) = (&job.shape, &job.parent);
         let api = shape.api(&self.client, reference);
-        let Some(object) = read(&api, &reference.name).await? else { return Ok(Written::Gone) };
-        let parent = known(job, Parent::of(&object, reference, shape, &self.manager));
+        let Some(mut object) = read(&api, &reference.name).await? else { return Ok(Written::Gone) };
+        let parent = known(job, Parent::of(&mut object, reference, shape, &self.manager));
         Span::current().record("generation", parent.generation);
         let now = Time(Timestamp::now());
         let mut members = Cow::Borrowed(job.count.members.as_slice());
-        let reported = if shape.direct {
-            let applied = direct::read(shape, reference, &parent.stored.status);
-            let sorted = self.sort_applied(&job.count, applied).await?;
+        let (mut reports, mut applied) = (job.reports.as_slice(), Vec::new());
+        if shape.direct {
+            let sorted =
+                self.sort_applied(&job.count, direct::read(shape, reference, &parent.stored.status)).await?;
             if !sorted.dead.is_empty() {
-                return self.remove_applied(&api, &object, &sorted.dead).await;
+                return self.remove_applied(&api, &object, &parent.stored.status, &sorted.dead).await;
             }
             members.to_mut().extend(sorted.unregistered);
-            sorted.reported
-        } else {
-            about_parent(reference, &job.reports)
-        };
+            (reports, applied) = (&[], sorted.reported);
+        }
+        let applied = applied.iter().map(|report| (&report.member, &report.entry));
+        let votes = votes(&parent, &members, applied.chain(about_parent(reference, reports)));
         let standing = |status: &Map<String, Value>| {
-            Standing::of(status, &now).waiting_for(|| waiting_for(shape, &parent, &members, &reported))
+            Standing::of(status, &now).waiting_for(|| waiting_for(shape, &parent, &votes))
         };
-        let next = next(job, &parent, &members, &reported);
-        let status = match aggregate(shape, &parent, &members, &reported, &now) {
+        let next = next(job, &parent, &members, &votes);
+        let status = match decide(shape, &parent, &votes, &now) {
             Decision::Unchanged => {
-                let stored = parent.stored.status.as_object().cloned().unwrap_or_default();
-                return Ok(done(shape, &parent, standing(&stored), &stored, next));
+                let nothing = Map::new();
+                let stored = parent.stored.status.as_object().unwrap_or(&nothing);
+                return Ok(done(shape, &parent, standing(stored), stored, next));
             }
             Decision::Write(status) => status,
         };
@@ -272,13 +274,12 @@ fn done(
 }
 
 /// The next step of a strict rollout.
-fn next(job: &Job, parent: &Parent, members: &[Member], reported: &[Reported]) -> Next {
+fn next(job: &Job, parent: &Parent, members: &[Member], votes: &[Vote<'_>]) -> Next {
     let Some(epoch) = &job.epoch else { return Next::default() };
     let switching = job.held.as_ref().and_then(|held| held.switching(parent)).unwrap_or_default();
     let fences = members.iter().filter_map(|member| member.ttl_seconds);
     let lead = lead(Duration::from_secs(fences.max().unwrap_or_default()));
-    let votes = votes(parent, members, reported);
-    let announced = activated::announce(&job.shape, parent, &votes, switching, lead);
+    let announced = activated::announce(&job.shape, parent, votes, switching, lead);
     let pending = parent.announced.filter(|announced| !announced.settled);
     let wake = lead.saturating_mul(2);
     Next {

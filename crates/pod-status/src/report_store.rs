@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::parent::ParentRef;
 use crate::report::{Entry, Member, PodReport};
-use crate::vote::Reported;
 
 #[derive(Debug)]
 struct Object {
@@ -151,11 +150,13 @@ fn collection_of(name: &str) -> &str {
 }
 
 /// Everything that has been reported about `parent` in these objects of a [`ReportStore`].
-pub(crate) fn about_parent(parent: &ParentRef, reports: &[Arc<PodReport>]) -> Vec<Reported> {
-    let entries = reports
+pub(crate) fn about_parent<'a>(
+    parent: &'a ParentRef,
+    reports: &'a [Arc<PodReport>],
+) -> impl Iterator<Item = (&'a Member, &'a Entry)> {
+    reports
         .iter()
-        .flat_map(|report| about(parent, &report.entries).iter().map(move |entry| (report, entry)));
-    entries.map(|(report, entry)| Reported { member: report.pod.clone(), entry: entry.clone() }).collect()
+        .flat_map(move |report| about(parent, &report.entries).iter().map(move |entry| (&report.pod, entry)))
 }
 
 /// The entries about `parent`, in entries that are sorted by parent.

@@ -1,5 +1,6 @@
 //! A parent as it was read, and the vote of each member about it.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use kube::api::DynamicObject;
@@ -42,20 +43,20 @@ impl Parent {
         self
     }
 
-    pub(crate) fn of(object: &DynamicObject, reference: &ParentRef, shape: &Shape, manager: &str) -> Self {
+    /// Takes the status out of the object.
+    pub(crate) fn of(
+        object: &mut DynamicObject,
+        reference: &ParentRef,
+        shape: &Shape,
+        manager: &str,
+    ) -> Self {
+        let at_once = shape.is_at_once(object);
+        let status = object.data.get_mut("status").map(Value::take).unwrap_or_default();
         let meta = &object.metadata;
-        let status = object.data.get("status").cloned().unwrap_or_default();
         let stored = Stored::of(status, meta.managed_fields.as_deref().unwrap_or_default(), manager);
         let key = ParentKey::new(reference.clone(), meta.uid.clone().unwrap_or_default());
         let generation = meta.generation.unwrap_or_default();
-        Self {
-            key,
-            generation,
-            waited: Duration::ZERO,
-            at_once: shape.is_at_once(object),
-            announced: None,
-            stored,
-        }
+        Self { key, generation, waited: Duration::ZERO, at_once, announced: None, stored }
     }
 }
 
@@ -96,26 +97,27 @@ impl Vote<'_> {
     }
 }
 
-/// One vote per member, ordered by id.
-pub(crate) fn votes<'a>(parent: &Parent, members: &'a [Member], reported: &'a [Reported]) -> Vec<Vote<'a>> {
-    let mut votes: Vec<Vote<'a>> = Vec::new();
+/// One vote per member, ordered by id. `reported` are entries with the runs that wrote them.
+pub(crate) fn votes<'a>(
+    parent: &Parent,
+    members: &'a [Member],
+    reported: impl Iterator<Item = (&'a Member, &'a Entry)>,
+) -> Vec<Vote<'a>> {
+    let about: Vec<_> = reported.filter(|(_, entry)| entry.parent == parent.key).collect();
     let mut members: Vec<&Member> = members.iter().collect();
     members.sort();
     members.dedup_by(|a, b| a.is_same_run(b));
-    for member in members {
-        let entry = reported
-            .iter()
-            .filter(|report| report.member.is_same_run(member) && report.entry.parent == parent.key)
-            .map(|report| &report.entry)
-            .max_by_key(|entry| precedence(entry));
-        votes.push(Vote { member, entry });
-    }
-    votes
+    let vote = |member: &'a Member| {
+        let entries = about.iter().filter(|(run, _)| run.is_same_run(member)).map(|(_, entry)| *entry);
+        Vote { member, entry: entries.max_by(|a, b| precedence(a, b)) }
+    };
+    members.into_iter().map(vote).collect()
 }
 
 /// The order of several entries of one run: the last written counts. Without numbers it is the newest
 /// generation, of equal ones the one with errors; the text makes the choice independent of the order.
-fn precedence(entry: &Entry) -> (u64, i64, bool, String) {
-    let text = json!([entry.errors, entry.detail, entry.enforcing]).to_string();
-    (entry.sequence, entry.generation, !entry.errors.is_empty(), text)
+fn precedence(a: &Entry, b: &Entry) -> Ordering {
+    let key = |entry: &Entry| (entry.sequence, entry.generation, !entry.errors.is_empty());
+    let text = |entry: &Entry| json!([entry.errors, entry.detail, entry.enforcing]).to_string();
+    key(a).cmp(&key(b)).then_with(|| text(a).cmp(&text(b)))
 }

@@ -46,10 +46,10 @@ impl Cluster {
         &self,
         api: &Api<DynamicObject>,
         object: &DynamicObject,
+        status: &Value,
         dead: &[usize],
     ) -> kube::Result<Written> {
-        let entries =
-            object.data.get("status").and_then(|status| status.get("byPod")).and_then(Value::as_array);
+        let entries = status.get("byPod").and_then(Value::as_array);
         let entries = entries.into_iter().flatten().enumerate();
         let rest: Vec<&Value> =
             entries.filter(|(index, _)| !dead.contains(index)).map(|(_, entry)| entry).collect();
