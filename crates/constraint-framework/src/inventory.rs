@@ -12,6 +12,7 @@ mod part;
 mod reads;
 mod select;
 mod shelf;
+mod term;
 #[cfg(test)]
 mod tests;
 mod view;

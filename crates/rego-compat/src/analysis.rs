@@ -7,6 +7,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+use crate::check::Dependencies;
 use crate::ir::{GroupId, Rulebook};
 
 pub use path::values_at;
@@ -42,27 +43,53 @@ pub struct Access {
 
 /// An equation every use of an access depends on: what is not equal contributes nothing to the answer.
 ///
+/// Worked example: in `other := data.inventory.services[_]; selector(other) == selector(input.object)` the access
+/// is to `inventory`, `services`, any; both sides are the function `selector`, of the value there itself (an empty path) and of
+/// `object` in the input.
+///
 /// So a host may leave out of `data` each value under [`Access::path`] in which no value at [`Join::data`] equals
 /// (as Rego compares) a value at [`Join::input`], and gets the same answer from less. It must do so for all of a
 /// program's accesses at once, keeping what any of them needs, and may do so only where each access has a join.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Join {
-    /// Path of the compared value below the access: `spec`, `rules`, any, `host`.
-    pub data: Vec<Segment>,
-    /// Path of the value it is compared with, below `input`.
-    pub input: Vec<Segment>,
+    /// What is compared; its path begins below the access: `spec`, `rules`, any, `host`.
+    pub data: Term,
+    /// What it is compared with; its path begins below `input`.
+    pub input: Term,
+}
+
+/// One side of a [`Join`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Term {
+    /// Path of a value.
+    pub path: Vec<Segment>,
+    /// The function of that value which is compared, a name for [`Program::function`](crate::Program::function); without one
+    /// it is the value itself. It reads nothing but its argument.
+    pub function: Option<String>,
 }
 
 impl Analysis {
     /// Looks at the rules a query needs.
-    pub(crate) fn of(book: &Rulebook, needed: &[GroupId], whole: bool) -> Self {
-        let mut scan = scan::Scan::new(book);
-        for id in needed {
-            if let Some(group) = book.groups.get(*id) {
-                scan.group(group);
-            }
+    pub(crate) fn of(book: &Rulebook, dependencies: &Dependencies, start: Vec<GroupId>, whole: bool) -> Self {
+        let needed = dependencies.closure(start);
+        let found = Self::scanned(book, &needed, &[], whole);
+        if found.accesses.is_empty() {
+            return found;
         }
+        let alone = |id: GroupId| Self::scanned(book, &[id], &[], false);
+        let open = needed.iter().copied().filter(|id| !alone(*id).is_closed()).collect();
+        Self::scanned(book, &needed, &dependencies.reaching(open), whole)
+    }
+
+    fn scanned(book: &Rulebook, groups: &[GroupId], is_open: &[bool], whole: bool) -> Self {
+        let mut scan = scan::Scan::new(book, is_open);
+        groups.iter().filter_map(|id| book.groups.get(*id)).for_each(|group| scan.group(group));
         scan.into_analysis(whole)
+    }
+
+    /// Whether nothing is read and the answer is always the same, as far as the rules that were looked at go.
+    const fn is_closed(&self) -> bool {
+        self.data_paths.is_empty() && self.input_paths.is_empty() && self.deterministic
     }
 
     /// Prefixes of `data` the program may read, without `data` itself: `[["inventory", "namespace"]]`. An empty

@@ -2,6 +2,7 @@
 
 mod data_access;
 mod default;
+mod dependencies;
 mod import;
 mod keyword;
 mod recursion;
@@ -18,7 +19,7 @@ use crate::module::Module;
 use crate::rules::Rules;
 
 pub(crate) use default::default_faults;
-pub(crate) use recursion::Dependencies;
+pub(crate) use dependencies::Dependencies;
 
 /// Everything that can be said of one module alone.
 pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Diagnostics> {

@@ -23,7 +23,7 @@ mod witness;
 use crate::value::Value;
 
 use crate::error::EvalError;
-use crate::externals::Externals;
+use crate::externals::{Externals, Silent};
 use crate::meter::Meter;
 use crate::plan::{Plan, missing};
 
@@ -83,6 +83,17 @@ pub(crate) fn solutions(
         Ok(())
     })?;
     Ok(found)
+}
+
+/// The value of a function that looks at neither document, for its one argument.
+pub(crate) fn function(
+    plan: &Plan,
+    group: usize,
+    argument: &Value,
+    meter: &Meter,
+) -> Result<Option<Value>, EvalError> {
+    let context = EvalContext::new(plan, Value::Undefined, Value::new_object(), meter, &Silent);
+    context.function_value(group, vec![argument.clone()])
 }
 
 /// The value of a rule. `witness` is told of the run.

@@ -42,7 +42,7 @@ mod token;
 mod value;
 mod walk;
 
-pub use analysis::{Access, Analysis, Join, Segment, values_at};
+pub use analysis::{Access, Analysis, Join, Segment, Term, values_at};
 
 pub use builtin::{BuiltinFunction, builtin_functions, to_json};
 pub use diagnostic::{Code, Diagnostic, Diagnostics};
@@ -50,7 +50,7 @@ pub use error::EvalError;
 pub use eval_budget::{Budget, Limit};
 pub use externals::{Externals, Silent};
 pub use module::{Module, RegoVersion};
-pub use program::{Program, compile};
+pub use program::{Function, Program, compile};
 pub use query::{Expression, Query, Scope, Solution};
 pub use rules::{Bounds, DISABLED_BUILTINS, Rules};
 pub use suite::{Case, Coverage, FileCoverage, Outcome, Range, Suite, Test};

@@ -1,5 +1,6 @@
 //! Compiled programs: immutable, shared, evaluated under a budget.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::value::Value;
@@ -12,7 +13,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::EvalError;
 use crate::eval;
 use crate::externals::{Externals, Silent};
-use crate::ir::{GroupId, Rulebook};
+use crate::ir::{GroupId, Kind, Rulebook};
 use crate::meter::Meter;
 use crate::module::Module;
 use crate::plan::{self, Plan};
@@ -47,7 +48,7 @@ pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program
     let dependencies = check::program(&book, &mut diagnostics);
     check::verdict(diagnostics)?;
     let (start, whole) = queried(&book, &path);
-    let analysis = Analysis::of(&book, &dependencies.closure(start), whole);
+    let analysis = Analysis::of(&book, &dependencies, start, whole);
     let shared = Shared { plan: plan::plan(&book, &path), analysis };
     Ok(Program { shared: Arc::new(shared) })
 }
@@ -121,5 +122,56 @@ impl Program {
     #[must_use]
     pub fn analysis(&self) -> &Analysis {
         &self.shared.analysis
+    }
+
+    /// A function that [`Term::function`](crate::Term::function) names.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<Function> {
+        let is_named = |group: &plan::Group| format!("data.{}", group.path.join(".")) == name;
+        let groups = &self.shared.plan.groups;
+        let group =
+            groups.iter().position(|group| group.kind == Kind::Function { arity: 1 } && is_named(group))?;
+        Some(Function { shared: self.shared.clone(), group })
+    }
+}
+
+/// A function of a program, of one argument. Cheap to clone; equal to itself only.
+#[derive(Clone, Debug)]
+pub struct Function {
+    shared: Arc<Shared>,
+    group: GroupId,
+}
+
+impl Function {
+    /// Its value for an argument; `None` when it is undefined. There is neither `input` nor `data`.
+    ///
+    /// # Errors
+    /// As [`Program::evaluate`].
+    pub fn value(&self, argument: &Value, budget: &Budget) -> Result<Option<Value>, EvalError> {
+        eval::function(&self.shared.plan, self.group, argument, &Meter::new(budget))
+    }
+
+    fn identity(&self) -> (*const Shared, GroupId) {
+        (Arc::as_ptr(&self.shared), self.group)
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Function {}
+
+impl PartialOrd for Function {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Function {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.identity().cmp(&other.identity())
     }
 }

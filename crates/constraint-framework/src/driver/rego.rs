@@ -133,7 +133,7 @@ fn compile(
     modules.extend(hook::module(&package));
     let compiled =
         rego_compat::compile(&modules, &query, rules).map_err(|findings| from_findings(&findings))?;
-    let reads = Reads::of(compiled.analysis());
+    let reads = Reads::of(&compiled);
     Ok(Arc::new(RegoProgram { compiled, reads, listener }))
 }
 

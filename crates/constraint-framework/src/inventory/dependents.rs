@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use rego_compat::{Value as RegoValue, values_at};
+use rego_compat::Value as RegoValue;
 
 use super::object::Stored;
 use super::reads::{JoinedRead, Reads, covers};
@@ -94,7 +94,7 @@ fn dependents(reads: &Reads, difference: &Difference) -> Dependents {
 /// Any one of the equations has to hold: the first decides.
 fn joined(position: usize, read: &JoinedRead, difference: &Difference) -> Dependents {
     let Some((join, _)) = read.joins.first() else { return Dependents::All };
-    let mut keys = BTreeSet::new();
+    let mut keys = BTreeSet::from([unknown(position)]);
     for stored in difference.before.iter().chain(&difference.after) {
         let Some(values) = join.values(&difference.path, stored) else { return Dependents::All };
         keys.extend(values.iter().map(|value| key(position, value)));
@@ -113,11 +113,19 @@ impl Reads {
     pub(crate) fn keys(&self, input: &RegoValue) -> Vec<DependencyKey> {
         let mut keys = Vec::new();
         for (position, read) in self.joined.iter().enumerate() {
-            let sought = read.joins.first().map(|(_, sought)| values_at(sought, input, input));
-            keys.extend(sought.into_iter().flatten().map(|value| key(position, value)));
+            let Some((_, sought)) = read.joins.first() else { continue };
+            match sought.values(input, input) {
+                Some(values) => keys.extend(values.iter().map(|value| key(position, value))),
+                None => keys.push(unknown(position)),
+            }
         }
         keys
     }
+}
+
+/// The key of an input of which it is not known what it is compared with: each change concerns it.
+fn unknown(position: usize) -> DependencyKey {
+    key(position, &RegoValue::Undefined)
 }
 
 fn key(position: usize, value: &RegoValue) -> DependencyKey {

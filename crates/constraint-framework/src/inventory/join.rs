@@ -9,6 +9,7 @@ use super::Path;
 use super::object::Stored;
 use super::reads::covers;
 use super::shelf::{Reach, Shelf};
+use super::term::Term;
 
 /// Which objects are indexed by which of their values. Neither path holds keys from an input.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,14 +17,15 @@ pub(super) struct JoinKey {
     /// What is read, below `data.inventory`.
     pub(super) path: Vec<Segment>,
     /// What is compared, below that.
-    pub(super) below: Vec<Segment>,
+    pub(super) below: Term,
 }
 
 /// The places of objects by the values there. Cloning shares it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JoinIndex {
     by_value: RedBlackTreeMapSync<RegoValue, RedBlackTreeSetSync<Path>>,
-    /// Objects below what is read: that is a whole level, of which no part can be left out.
+    /// Objects below what is read: that is a whole level, of which no part can be left out. And those of which it is not known
+    /// what is compared.
     always: RedBlackTreeSetSync<Path>,
 }
 
@@ -33,12 +35,14 @@ impl JoinKey {
         covers(&self.path, path)
     }
 
-    /// The values of an object that are compared; `None` when the object is only a part of what is compared.
+    /// The values of an object that are compared; `None` when the object is only a part of what is compared, or it is
+    /// not known.
     pub(super) fn values(&self, path: &Path, object: &Stored) -> Option<Vec<RegoValue>> {
         let inside = self.path.get(path.len()..)?;
-        let steps: Vec<_> = inside.iter().chain(&self.below).cloned().collect();
         let value = object.fresh();
-        Some(values_at(&steps, &value, &RegoValue::Null).into_iter().cloned().collect())
+        let read = values_at(inside, &value, &RegoValue::Null).into_iter();
+        let found: Option<Vec<_>> = read.map(|value| self.below.values(value, &RegoValue::Null)).collect();
+        Some(found?.concat())
     }
 }
 
@@ -86,9 +90,9 @@ impl JoinIndex {
     }
 
     /// The places of the objects that hold any of the values; some may come twice.
-    pub(super) fn places(&self, values: &[&RegoValue]) -> Vec<&Path> {
+    pub(super) fn places(&self, values: &[RegoValue]) -> Vec<&Path> {
         let held =
-            values.iter().filter_map(|value| self.by_value.get(*value)).flat_map(|places| places.iter());
+            values.iter().filter_map(|value| self.by_value.get(value)).flat_map(|places| places.iter());
         self.always.iter().chain(held).collect()
     }
 }

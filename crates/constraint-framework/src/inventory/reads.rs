@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use rego_compat::{Access, Analysis, Segment};
+use rego_compat::{Access, Join, Program, Segment};
 
 use super::join::JoinKey;
+use super::term::Term;
 
 /// The root below `data` that is the inventory's.
 const ROOT: &str = "inventory";
@@ -21,15 +22,15 @@ pub struct Reads {
 #[derive(Clone, Debug)]
 pub(super) struct JoinedRead {
     pub(super) path: Vec<Segment>,
-    /// Each index, and the path of what to look for in it, below `input`.
-    pub(super) joins: Vec<(Arc<JoinKey>, Vec<Segment>)>,
+    /// Each index, and what to look for in it, below `input`.
+    pub(super) joins: Vec<(Arc<JoinKey>, Term)>,
 }
 
 impl Reads {
     /// What a program reads; `None` when that is nothing.
     #[must_use]
-    pub fn of(analysis: &Analysis) -> Option<Self> {
-        let accesses: Vec<_> = analysis.accesses().iter().filter_map(below_root).collect();
+    pub fn of(program: &Program) -> Option<Self> {
+        let accesses: Vec<_> = program.analysis().accesses().iter().filter_map(below_root).collect();
         if accesses.is_empty() {
             return None;
         }
@@ -43,7 +44,7 @@ impl Reads {
             .collect();
         let mut reads = Self { whole, narrowed: Vec::new(), joined: Vec::new() };
         for (path, access) in accesses {
-            reads.add(path, access);
+            reads.add(program, path, access);
         }
         Some(reads)
     }
@@ -69,18 +70,25 @@ impl Reads {
         self.joined.iter().flat_map(|read| &read.joins).map(|(key, _)| key)
     }
 
-    fn add(&mut self, path: &[Segment], access: &Access) {
+    fn add(&mut self, program: &Program, path: &[Segment], access: &Access) {
         if self.whole.iter().any(|whole| includes(whole, path)) {
             return;
         }
-        if access.joins.is_empty() {
+        let joins: Vec<_> = access.joins.iter().filter_map(|join| indexed(program, path, join)).collect();
+        if joins.is_empty() {
             self.narrowed.push(path.to_vec());
-            return;
+        } else {
+            self.joined.push(JoinedRead { path: path.to_vec(), joins });
         }
-        let key = |data: &[Segment]| JoinKey { path: without_input(path), below: without_input(data) };
-        let joins = access.joins.iter().map(|join| (Arc::new(key(&join.data)), join.input.clone()));
-        self.joined.push(JoinedRead { path: path.to_vec(), joins: joins.collect() });
     }
+}
+
+/// The index that an equation needs, and what to look for in it.
+fn indexed(program: &Program, path: &[Segment], join: &Join) -> Option<(Arc<JoinKey>, Term)> {
+    let below = Term::of(program, &join.data)?;
+    let below = Term { path: without_input(&below.path), ..below };
+    let key = JoinKey { path: without_input(path), below };
+    Some((Arc::new(key), Term::of(program, &join.input)?))
 }
 
 /// The path of an access below `data.inventory`; `None` for what lies elsewhere. An access to more than the

@@ -56,7 +56,7 @@ fn walk(root: &Shelf, path: &[Segment], input: &RegoValue, parts: &mut Parts) {
 fn best<'i>(inventory: &'i Inventory, read: &JoinedRead, input: &RegoValue) -> Option<Vec<&'i Path>> {
     let lists = read.joins.iter().filter_map(|(key, sought)| {
         let index = inventory.joins.get(key)?;
-        Some(index.places(&values_at(sought, input, input)))
+        Some(index.places(&sought.values(input, input)?))
     });
     lists.min_by_key(Vec::len)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use control_plane::ControlPlane;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 
 use crate::scene::{LONG, condition, enforced};
 use crate::transports::{PLACES, Stage};
@@ -25,6 +25,27 @@ fn writes(plane: &ControlPlane, stage: &Stage, constraint: &str) -> (usize, usiz
     (count(&|uri| by_pod(uri) && !by_aggregator(uri)), count(&by_aggregator))
 }
 
+/// As [`writes`], once there are more to the status than `before`. A watch shows a write before the writer has its answer, and
+/// the log has it with the answer.
+async fn writes_after(
+    plane: &ControlPlane,
+    stage: &Stage,
+    constraint: &str,
+    before: usize,
+) -> (usize, usize) {
+    let mut ticks = interval(Duration::from_millis(50));
+    let logged = async {
+        loop {
+            ticks.tick().await;
+            let found = writes(plane, stage, constraint);
+            if found.1 > before {
+                return found;
+            }
+        }
+    };
+    timeout(LONG, logged).await.unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_costs_one_write_per_pod_and_a_few_of_the_status() {
     let plane = ControlPlane::shared().await.unwrap();
@@ -43,7 +64,7 @@ async fn a_change_costs_one_write_per_pod_and_a_few_of_the_status() {
         let (key, generation) = stage.constraint(&name, json!({"n": 1})).await;
         report(&key, generation);
         stage.until(&name, |status| condition(status, "Enforced").0 == "True").await;
-        let before = writes(plane, &stage, &name);
+        let before = writes_after(plane, &stage, &name, 0).await;
 
         let (key, generation) = stage.constraint(&name, json!({"n": 2})).await;
         report(&key, generation);
@@ -53,7 +74,7 @@ async fn a_change_costs_one_write_per_pod_and_a_few_of_the_status() {
         for (reporter, _) in &reporters {
             timeout(LONG, reporter.flush()).await.unwrap().unwrap();
         }
-        let after = writes(plane, &stage, &name);
+        let after = writes_after(plane, &stage, &name, before.1).await;
         let (reports, statuses) = (after.0 - before.0, after.1 - before.1);
         println!(
             "{place}, {pods} pods: {reports} writes by the pods and {statuses} by the aggregator for one change"

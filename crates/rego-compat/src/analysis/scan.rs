@@ -8,21 +8,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::value::Value;
 
 use crate::ir::{
-    Action, Callee, Collect, CollectKind, Group, Operand, Reference, Root, Rulebook, Slot, Statement, Target,
+    Action, Callee, Collect, CollectKind, Group, GroupId, Operand, Reference, Root, Rulebook, Slot,
+    Statement, Target,
 };
 
-use super::{Access, Analysis, Join, Segment};
+use super::{Access, Analysis, Join, Segment, Term};
 
 /// Where a variable's value comes from.
 #[derive(Clone, Debug)]
-enum Origin {
-    Input(Vec<Segment>),
-    /// Below the access of this number.
-    Data(usize, Vec<Segment>),
+struct Origin {
+    root: Document,
+    path: Vec<Segment>,
+    /// What made it of the value there.
+    function: Option<GroupId>,
+}
+
+/// What an [`Origin`] lies below.
+#[derive(Clone, Copy, Debug)]
+enum Document {
+    Input,
+    /// The access of this number.
+    Data(usize),
 }
 
 pub(super) struct Scan<'a> {
     book: &'a Rulebook,
+    /// For each rule whether its value may depend on more than its arguments; it may where nothing is said.
+    is_open: &'a [bool],
     data_paths: BTreeSet<Vec<String>>,
     input_paths: BTreeSet<Vec<String>>,
     accesses: Vec<Access>,
@@ -36,9 +48,10 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(book: &'a Rulebook) -> Self {
+    pub(super) const fn new(book: &'a Rulebook, is_open: &'a [bool]) -> Self {
         Self {
             book,
+            is_open,
             data_paths: BTreeSet::new(),
             input_paths: BTreeSet::new(),
             accesses: Vec::new(),
@@ -100,7 +113,12 @@ impl<'a> Scan<'a> {
             Action::Term(operand) => self.operands([operand], body),
             Action::Call { callee, args, output } => {
                 self.callee(*callee);
-                self.operands(args.iter().chain(output), body);
+                match (callee, args.as_slice(), output) {
+                    (Callee::Function(id), [argument], Some(output)) if plain => {
+                        self.called(*id, argument, output, body);
+                    }
+                    _ => self.operands(args.iter().chain(output), body),
+                }
             }
             Action::Every { domain, body: inner, .. } => {
                 self.operand(domain, body);
@@ -144,15 +162,28 @@ impl<'a> Scan<'a> {
 
     fn equation(&mut self, left: &Operand, right: &Operand, body: usize) {
         let (a, b) = (self.operand(left, body), self.operand(right, body));
-        match (&a, &b) {
-            (Some(Origin::Data(access, data)), Some(Origin::Input(input)))
-            | (Some(Origin::Input(input)), Some(Origin::Data(access, data))) => {
-                self.join(*access, data.clone(), input.clone(), body);
-            }
-            _ => {}
-        }
+        self.compared(a.as_ref(), b.as_ref(), body);
         self.inherit(left, b);
         self.inherit(right, a);
+    }
+
+    /// `function(argument) = output`
+    fn called(&mut self, function: GroupId, argument: &Operand, output: &Operand, body: usize) {
+        let (argument, known) = (self.operand(argument, body), self.operand(output, body));
+        let is_open = self.is_open.get(function).copied().unwrap_or(true);
+        let made = argument.filter(|origin| origin.function.is_none() && !is_open);
+        let made = made.map(|origin| Origin { function: Some(function), ..origin });
+        self.compared(made.as_ref(), known.as_ref(), body);
+        self.inherit(output, made);
+    }
+
+    fn compared(&mut self, one: Option<&Origin>, other: Option<&Origin>, body: usize) {
+        let (Some(one), Some(other)) = (one, other) else { return };
+        match (one.root, other.root) {
+            (Document::Data(access), Document::Input) => self.join(access, one, other, body),
+            (Document::Input, Document::Data(access)) => self.join(access, other, one, body),
+            (Document::Data(_), Document::Data(_)) | (Document::Input, Document::Input) => {}
+        }
     }
 
     /// A variable set equal to something comes from where that comes from.
@@ -162,12 +193,19 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn join(&mut self, access: usize, data: Vec<Segment>, input: Vec<Segment>, body: usize) {
-        if self.made_in.get(access) == Some(&body)
-            && let Some(access) = self.accesses.get_mut(access)
-        {
-            access.joins.push(Join { data, input });
+    fn join(&mut self, access: usize, data: &Origin, input: &Origin, body: usize) {
+        if self.made_in.get(access) != Some(&body) {
+            return;
         }
+        let join = Join { data: self.term(data), input: self.term(input) };
+        if let Some(access) = self.accesses.get_mut(access) {
+            access.joins.push(join);
+        }
+    }
+
+    fn term(&self, origin: &Origin) -> Term {
+        let function = origin.function.and_then(|id| self.book.groups.get(id));
+        Term { path: origin.path.clone(), function: function.map(Group::name) }
     }
 
     fn operands<'o>(&mut self, operands: impl IntoIterator<Item = &'o Operand>, body: usize) {
@@ -216,19 +254,19 @@ impl<'a> Scan<'a> {
         match reference.root {
             Root::Input => {
                 self.input_paths.insert(known_prefix(&path));
-                Some(Origin::Input(path))
+                Some(Origin { root: Document::Input, path, function: None })
             }
-            Root::Var(slot) => match self.origins.get(&slot)? {
-                Origin::Input(base) => Some(Origin::Input(joined(base, path)?)),
-                Origin::Data(access, base) => Some(Origin::Data(*access, joined(base, path)?)),
-            },
+            Root::Var(slot) => {
+                let base = self.origins.get(&slot).filter(|origin| origin.function.is_none())?;
+                Some(Origin { root: base.root, path: joined(&base.path, path)?, function: None })
+            }
             Root::Data if self.is_virtual(&reference.path) => None,
             Root::Data => {
                 self.data_paths.insert(known_prefix(&path));
                 let access = self.accesses.len();
                 self.accesses.push(Access { path, joins: Vec::new() });
                 self.made_in.push(body);
-                Some(Origin::Data(access, Vec::new()))
+                Some(Origin { root: Document::Data(access), path: Vec::new(), function: None })
             }
         }
     }
@@ -238,7 +276,9 @@ impl<'a> Scan<'a> {
             .map(|part| match part {
                 Operand::Const(Value::String(name)) => Segment::Key(name.to_string()),
                 Operand::Var(slot) => match self.origins.get(slot) {
-                    Some(Origin::Input(path)) if is_short(path) => Segment::Input(path.clone()),
+                    Some(Origin { root: Document::Input, path, function: None }) if is_short(path) => {
+                        Segment::Input(path.clone())
+                    }
                     _ => Segment::Any,
                 },
                 _ => Segment::Any,

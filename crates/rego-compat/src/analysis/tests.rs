@@ -18,10 +18,15 @@ fn path(segments: &[Segment]) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
+fn term(term: &Term) -> String {
+    let path = path(&term.path);
+    term.function.as_ref().map_or_else(|| path.clone(), |name| format!("{name}({path})"))
+}
+
 fn accesses(body: &str) -> Vec<String> {
     let found = analysis(body);
     let lines = found.accesses().iter().map(|access| {
-        let joins = access.joins.iter().map(|join| format!(" {}={}", path(&join.data), path(&join.input)));
+        let joins = access.joins.iter().map(|join| format!(" {}={}", term(&join.data), term(&join.input)));
         format!("{}:{}", path(&access.path), joins.collect::<String>())
     });
     lines.collect()
@@ -42,6 +47,34 @@ fn an_equation_between_data_and_input_is_a_join() {
         accesses(ingress),
         ["inventory.namespace.*.*.Ingress.*: spec.rules.*.host=review.object.spec.rules.*.host"]
     );
+}
+
+#[test]
+fn an_equation_between_functions_of_data_and_input_is_a_join() {
+    let flat = "flat(o) = t { t := plain(o.spec) }\nplain(s) = concat(\",\", sort(s))\n";
+    let selector = r#"violation[name] { mine := flat(input.object); other := data.services[name]; not other.x; theirs := flat(other); mine == theirs }"#;
+    assert_eq!(accesses(&format!("{flat}{selector}")), ["services.*: data.t.flat()=data.t.flat(object)"]);
+    let known = "violation[x] { x := data.services[_]; flat(x.a[_]) == input.b }";
+    assert_eq!(accesses(&format!("{flat}{known}")), ["services.*: data.t.flat(a.*)=b"]);
+}
+
+#[test]
+fn a_function_that_depends_on_more_than_its_argument_is_in_no_join() {
+    let body = "violation[x] { x := data.services[_]; f(x) == input.b }\n";
+    for function in [
+        "f(o) = [o, input.c]",
+        "f(o) = [o, data.c]",
+        "f(o) = [o, time.now_ns()]",
+        "f(o) = [o, g(o)]\ng(o) = input.c[o]",
+        "f(o) = [o, r]\nr = input.c",
+    ] {
+        let found = accesses(&format!("{body}{function}"));
+        assert!(found.contains(&"services.*:".to_owned()), "{function}: {found:?}");
+    }
+    let below = "violation[x] { x := data.services[_]; y := f(x); y.z == input.b }\nf(o) = o";
+    assert_eq!(accesses(below), ["services.*:"]);
+    let negated = "violation[x] { x := data.services[_]; not f(x) == input.b }\nf(o) = o";
+    assert_eq!(accesses(negated), ["services.*:"]);
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn is_unindexed(rego: &RegoSource) -> Option<bool> {
     let package = modules.first()?.package().join(".");
     let compiled =
         rego_compat::compile(&modules, &format!("data.{package}.violation"), &Rules::default()).ok()?;
-    Some(!Reads::of(compiled.analysis())?.is_indexed())
+    Some(!Reads::of(&compiled)?.is_indexed())
 }
 
 /// The names that a pattern finds, each once.

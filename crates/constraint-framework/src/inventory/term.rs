@@ -1,0 +1,39 @@
+//! One side of an equation between the inventory and an input: a value, or what a function of the policy gives for it.
+//!
+//! Worked example: `unique-service-selector` compares `flatten_selector(other)` with `flatten_selector(input.review.object)`.
+//! The index holds each Service under its flattened selector, and a review looks up its own: the function runs once per Service
+//! and once per review, and not for each pair of them.
+
+use rego_compat::{Budget, Function, Program, Segment, Value as RegoValue, values_at};
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Term {
+    pub(super) path: Vec<Segment>,
+    /// Its values are compared, and not those at the path.
+    pub(super) function: Option<Function>,
+}
+
+/// A function of one value fails sooner than a policy: what it cannot be computed for is not indexed.
+const MOST_INSTRUCTIONS: u64 = 100_000;
+
+impl Term {
+    /// `None` when the program has no such function.
+    pub(super) fn of(program: &Program, term: &rego_compat::Term) -> Option<Self> {
+        let function = match &term.function {
+            None => None,
+            Some(name) => Some(program.function(name)?),
+        };
+        Some(Self { path: term.path.clone(), function })
+    }
+
+    /// The values that are compared; keys that come from the input are looked up in `input`. `None` when the function fails:
+    /// then nothing is known of them, and the policy has to be asked, which may fail as well.
+    pub(super) fn values(&self, root: &RegoValue, input: &RegoValue) -> Option<Vec<RegoValue>> {
+        let found = values_at(&self.path, root, input).into_iter();
+        let Some(function) = &self.function else { return Some(found.cloned().collect()) };
+        let budget = Budget::default().with_instructions(MOST_INSTRUCTIONS);
+        // What it is undefined for is equal to nothing.
+        found.filter_map(|value| function.value(value, &budget).transpose()).collect::<Result<_, _>>().ok()
+    }
+}
