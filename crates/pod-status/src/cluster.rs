@@ -211,13 +211,24 @@ impl Cluster {
             return Ok(Written::Stale);
         }
         let done = done(shape, &parent, standing(&status), &status, next);
-        let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
-        let patch = Patch::Apply(&body);
-        let written = answered_patiently(|| api.patch_status(&reference.name, &self.params, &patch)).await;
+        let version = object.metadata.resource_version.as_deref();
+        self.write(&api, body(shape, &parent, version, status), &parent, done).await
+    }
+
+    /// Applies a status. Returns `done` if that succeeds.
+    async fn write(
+        &self,
+        api: &Api<DynamicObject>,
+        body: Value,
+        parent: &Parent,
+        done: Written,
+    ) -> kube::Result<Written> {
+        let (name, patch) = (&parent.key.reference.name, Patch::Apply(&body));
+        let written = answered_patiently(|| api.patch_status(name, &self.params, &patch)).await;
         count_write("apply", &written);
         match written {
             Ok(_) => {
-                note_activation(&parent, &body);
+                note_activation(parent, &body);
                 Ok(done)
             }
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),

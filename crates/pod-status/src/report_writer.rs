@@ -370,7 +370,7 @@ impl Driver {
     async fn verify(&mut self) -> kube::Result<()> {
         let found = self.objects.list().await?;
         self.verify_at = later(Instant::now(), self.verify_every);
-        if self.rivals.note(found.get(&REGISTRATION)) == Rival::Stronger {
+        if self.rivals.note(found.get(&REGISTRATION), self.permit.check().is_ok()) == Rival::Stronger {
             tracing::error!("another process has the identity of this pod: this one reports no more");
             self.permit.end(Fenced::Duplicate);
             self.ended = true;

@@ -31,8 +31,8 @@ impl Rivals {
         Self { incarnation, last: None }
     }
 
-    /// Notes the registration as it is stored, after this run has stored its own.
-    pub(crate) fn note(&mut self, found: Option<&Option<PodReport>>) -> Rival {
+    /// Notes the registration as it is stored, after this run has stored its own. One that may not answer any more ends.
+    pub(crate) fn note(&mut self, found: Option<&Option<PodReport>>, may_answer: bool) -> Rival {
         let Some(Some(report)) = found else { return Rival::None };
         let other = &report.pod.incarnation;
         if *other == self.incarnation {
@@ -41,7 +41,7 @@ impl Rivals {
         let before = self.last.take().filter(|(known, _)| known == other).map_or(0, |(_, times)| times);
         let times = before.saturating_add(1);
         self.last = Some((other.clone(), times));
-        match (times >= LIVING, *other > self.incarnation) {
+        match (times >= LIVING, *other > self.incarnation || !may_answer) {
             (false, _) => Rival::None,
             (true, true) => Rival::Stronger,
             (true, false) => {
@@ -66,23 +66,31 @@ mod tests {
         let mut rivals = Rivals::new("5".to_owned());
         for _ in 0..3 {
             for predecessor in ["6", "7"] {
-                assert_eq!(rivals.note(Some(&registration(predecessor))), Rival::None);
-                assert_eq!(rivals.note(Some(&registration(predecessor))), Rival::None);
-                assert_eq!(rivals.note(Some(&registration("5"))), Rival::None);
+                assert_eq!(rivals.note(Some(&registration(predecessor)), true), Rival::None);
+                assert_eq!(rivals.note(Some(&registration(predecessor)), true), Rival::None);
+                assert_eq!(rivals.note(Some(&registration("5")), true), Rival::None);
             }
         }
-        assert_eq!((rivals.note(None), rivals.note(Some(&None))), (Rival::None, Rival::None));
+        assert_eq!((rivals.note(None, true), rivals.note(Some(&None), true)), (Rival::None, Rival::None));
     }
 
     #[test]
     fn of_two_that_live_one_ends() {
         let (mut small, mut great) = (Rivals::new("5".to_owned()), Rivals::new("6".to_owned()));
         let notes: Vec<_> = (0..3)
-            .map(|_| (small.note(Some(&registration("6"))), great.note(Some(&registration("5")))))
+            .map(|_| (small.note(Some(&registration("6")), true), great.note(Some(&registration("5")), true)))
             .collect();
         assert_eq!(
             notes,
             [(Rival::None, Rival::None), (Rival::None, Rival::None), (Rival::Stronger, Rival::Weaker)]
         );
+    }
+
+    /// It was frozen, and its successor has started.
+    #[test]
+    fn one_that_may_not_answer_ends_whatever_its_number() {
+        let mut rivals = Rivals::new("6".to_owned());
+        let notes: Vec<_> = (0..3).map(|_| rivals.note(Some(&registration("5")), false)).collect();
+        assert_eq!(notes, [Rival::None, Rival::None, Rival::Stronger]);
     }
 }
