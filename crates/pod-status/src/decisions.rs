@@ -74,11 +74,6 @@ impl Decisions {
         !self.parked.is_waiting(parent, now)
     }
 
-    /// Whether the parent is decided about, or will be without any event.
-    pub(crate) fn is_engaged(&self, parent: &ParentRef) -> bool {
-        self.busy.contains(parent) || self.jobs.contains_key(parent) || self.parked.is_queued(parent)
-    }
-
     /// Decides when it is the parent's turn. A job that waits already is replaced, and keeps its place, or gets one among the
     /// urgent ones.
     pub(crate) fn push(&mut self, job: Job, is_urgent: bool) {

@@ -31,9 +31,9 @@ pub(crate) struct Held {
     uid: String,
     generation: i64,
     is_switching: bool,
-    pub(crate) since: Instant,
+    since: Instant,
     /// So long after `since` it is to be decided about again, if nothing happens before.
-    pub(crate) wake: Duration,
+    wake: Duration,
 }
 
 impl Held {
@@ -46,6 +46,11 @@ impl Held {
     ) -> Self {
         let since = Instant::now().checked_sub(waited).unwrap_or_else(Instant::now);
         Self { uid: parent.key.uid.clone(), generation, is_switching, since, wake }
+    }
+
+    /// The time at which it is to be decided about again.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.since.checked_add(self.wake)
     }
 
     /// How long `parent` has waited at this generation, if this is about it.

@@ -54,6 +54,7 @@ mod epoch;
 mod error;
 mod follow;
 mod gatekeeper;
+mod holds;
 mod identity;
 mod job;
 mod keyed_requests;

@@ -4,7 +4,6 @@
 //! reports that it judges were read. Then a pod that is not in the list registers later, hence lists the
 //! parents later, and cannot serve an older generation than the one decided on.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +21,8 @@ use crate::cluster::{Cluster, Next, Written};
 use crate::decisions::{Decisions, Settled};
 use crate::epoch::{Epoch, Plan};
 use crate::follow::Followed;
-use crate::job::{Held, Job};
+use crate::holds::Holds;
+use crate::job::Job;
 use crate::membership::Count;
 use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
@@ -57,7 +57,7 @@ pub(crate) struct Term<'a> {
     claims: Claims,
     switches: Switches,
     /// Generations that wait for pods until their time is over.
-    held: BTreeMap<ParentRef, Held>,
+    holds: Holds,
     /// The activations of strict rollouts as they were read last, and what is to be changed in them.
     epoch: Arc<Epoch>,
     plans: Vec<Plan>,
@@ -101,7 +101,7 @@ impl<'a> Term<'a> {
             standings: Standings::default(),
             claims: Claims::default(),
             switches: Switches::default(),
-            held: BTreeMap::new(),
+            holds: Holds::default(),
             epoch: Arc::default(),
             plans: Vec::new(),
             gone: Vec::new(),
@@ -169,10 +169,8 @@ impl<'a> Term<'a> {
         if !self.complete {
             return far;
         }
-        let held = self.held.iter().filter(|(parent, _)| !self.decisions.is_engaged(parent));
-        let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.wake));
         let retries = self.census.due().chain(self.acknowledgements.retry_at());
-        let idle = retries.chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
+        let idle = retries.chain(self.holds.next()).chain(self.decisions.retry_at()).min().unwrap_or(far);
         let work = (self.recount || self.reports.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
@@ -281,14 +279,8 @@ impl<'a> Term<'a> {
         if self.acknowledgements.counted(&listed.registered, &count, &self.reports) || has_changed {
             self.reports.touch_all(self.changes.known());
         }
-        for parent in self.decisions.take_due(now) {
-            self.reports.touch(parent);
-        }
-        for (parent, held) in &self.held {
-            if held.since.elapsed() >= held.wake {
-                self.reports.touch(parent.clone());
-            }
-        }
+        let due = self.decisions.take_due(now).into_iter().chain(self.holds.take_due(now));
+        due.for_each(|parent| self.reports.touch(parent));
         let epoch = listed.epoch.map(Arc::new);
         if let Some(epoch) = &epoch {
             self.epoch = epoch.clone();
@@ -311,7 +303,8 @@ impl<'a> Term<'a> {
         }
         if self.decisions.admits(&parent, Instant::now()) {
             let reports = self.reports.reports(&parent);
-            let held = self.held.get(&parent).cloned();
+            self.holds.engage(&parent);
+            let held = self.holds.get(&parent).cloned();
             let epoch = epoch.filter(|_| is_strict).cloned();
             let job = Job { shape, parent, count: count.clone(), reports, held, epoch, began: self.began };
             let is_urgent = self.claims.is_contradicted(&job);
@@ -333,10 +326,7 @@ impl<'a> Term<'a> {
                     self.plans.push(*plan);
                     self.reports.touch(parent.clone());
                 }
-                match held {
-                    Some(held) => self.held.insert(parent.clone(), held),
-                    None => self.held.remove(&parent),
-                };
+                self.holds.set(&parent, held);
                 self.decisions.succeeded(&parent);
                 self.note_switch(&parent, &standing);
                 self.claims.set(&parent, standing.claimed());
@@ -347,7 +337,7 @@ impl<'a> Term<'a> {
                     self.gone.push(parent.clone());
                     self.recount = true;
                 }
-                self.held.remove(&parent);
+                self.holds.set(&parent, None);
                 self.changes.forget(&parent);
                 self.decisions.succeeded(&parent);
                 self.standings.remove(&parent);
