@@ -63,7 +63,7 @@ impl Finding {
     }
 
     /// The same, for information only.
-    pub(super) fn as_note(self) -> Self {
+    pub(super) fn into_note(self) -> Self {
         Self { level: Level::Note, ..self }
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn findings(object: &Value, has_status: bool, declared: &Declared) ->
     let is_done = text(object, "/status/phase").is_some_and(|phase| FINISHED.contains(&phase));
     let waits = |finding: &Finding| !is_done || finding.level > Level::Waiting;
     let conditions = condition::conditions(object).into_iter();
-    let conditions = conditions.map(|finding| if waits(&finding) { finding } else { finding.as_note() });
+    let conditions = conditions.map(|finding| if waits(&finding) { finding } else { finding.into_note() });
     found.extend(containers(object).into_iter().chain(conditions));
     found.extend(phase(object).into_iter().chain(replicas(object)).chain(status(object, has_status)));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.level));

@@ -118,7 +118,7 @@ impl Node {
         // What a Namespace contains need not have a status, to be deleted.
         let has_status = kind.has_status && relation != Relation::Contains;
         let found = findings(object, has_status, declared).into_iter();
-        let found = found.map(|finding| if is_cause(&finding) { finding } else { finding.as_note() });
+        let found = found.map(|finding| if is_cause(&finding) { finding } else { finding.into_note() });
         Self {
             object: Identity::of(kind, object),
             generation: generation_of(object),
