@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use crate::error::EvalError;
 use crate::library::is_incomparable;
-use crate::meter::{EvalError, Meter};
+use crate::meter::Meter;
 use crate::value::{Key, Map, Value};
 
 /// Bytes that are compared in the time of a step.

@@ -9,7 +9,8 @@ use chrono::TimeDelta;
 use crate::value::Value;
 
 use super::compare::{equal, is_nan, is_same, lookup, order, whole};
-use super::meter::{EvalError, Meter};
+use super::error::EvalError;
+use super::meter::Meter;
 
 /// An operator of two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

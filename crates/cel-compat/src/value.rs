@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, FixedOffset, TimeDelta};
 
-use crate::meter::EvalError;
-use crate::types::Type;
+use crate::error::EvalError;
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -280,27 +279,6 @@ impl Value {
             Self::Optional(_) => "optional_type",
             Self::Type(_) => "type",
             Self::Opaque(opaque) => opaque.0.type_name(),
-        }
-    }
-
-    /// Whether an argument has the type that an overload asks for. Elements are not looked at, as in cel-go.
-    pub(crate) fn is_instance(&self, of: &Type) -> bool {
-        match of {
-            Type::Dyn | Type::Error | Type::Parameter(_) | Type::Open(_) => true,
-            Type::Null => matches!(self, Self::Null),
-            Type::Bool => matches!(self, Self::Bool(_)),
-            Type::Int => matches!(self, Self::Int(_)),
-            Type::Uint => matches!(self, Self::Uint(_)),
-            Type::Double => matches!(self, Self::Float(_)),
-            Type::String => matches!(self, Self::String(_)),
-            Type::Bytes => matches!(self, Self::Bytes(_)),
-            Type::Duration => matches!(self, Self::Duration(_)),
-            Type::Timestamp => matches!(self, Self::Timestamp(_)),
-            Type::List(_) => matches!(self, Self::List(_)),
-            Type::Map(..) | Type::Object(_) | Type::Struct(_) => matches!(self, Self::Map(_)),
-            Type::Optional(_) => matches!(self, Self::Optional(_)),
-            Type::Type => matches!(self, Self::Type(_)),
-            Type::Opaque(name) => self.type_name() == *name,
         }
     }
 

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use crate::value::Declared;
 use crate::value::Value;
 
-use super::super::meter::EvalError;
+use super::super::error::EvalError;
 use super::Native;
 
 /// `digits` times ten to the power of `scale`.

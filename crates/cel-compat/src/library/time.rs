@@ -5,7 +5,7 @@ use go_compat::time as go;
 
 use crate::value::Value;
 
-use super::super::meter::EvalError;
+use super::super::error::EvalError;
 use super::Native;
 
 type Time = DateTime<FixedOffset>;
