@@ -111,8 +111,6 @@ struct Checker<'a> {
     found: Found,
 }
 
-pub(super) use macros::{Form, bound, form};
-
 type Checked = (Node, Type);
 
 impl Checker<'_> {

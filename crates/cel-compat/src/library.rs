@@ -25,7 +25,6 @@ use super::error::EvalError;
 use super::meter::Meter;
 
 pub(super) use format::{admits, verbs};
-pub(super) use time::in_range;
 
 /// The code of a function: its arguments, the target of a call on a target first, to its value.
 pub(super) type Native = fn(&mut Meter, &[Value]) -> Result<Value, EvalError>;
@@ -77,11 +76,6 @@ pub(crate) fn time_of(function: &str, text: &str) -> Option<Value> {
 /// What is wrong with the pattern.
 pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
     pattern::check(pattern)
-}
-
-/// Whether `==` has an error for a value on its right, although it has its type.
-pub(super) fn is_incomparable(value: &Value) -> bool {
-    quantity::is_result(value)
 }
 
 /// What quantities and versions are compared by.

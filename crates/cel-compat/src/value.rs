@@ -12,6 +12,9 @@ use chrono::{DateTime, FixedOffset, TimeDelta};
 
 use crate::error::EvalError;
 
+/// Seconds of 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, between which CEL has timestamps.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
 /// A value.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -72,11 +75,17 @@ pub struct OpaqueValue(Arc<dyn Opaque>);
 pub(crate) trait Declared: fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The name of the type.
     const NAME: &'static str;
+
+    /// Whether `==` has an error for the value on its right, although it has its type.
+    fn is_incomparable(&self) -> bool {
+        false
+    }
 }
 
 /// [`Declared`] without its type.
 trait Opaque: fmt::Debug + Send + Sync {
     fn type_name(&self) -> &'static str;
+    fn is_incomparable(&self) -> bool;
     fn equals(&self, other: &dyn Any) -> bool;
     fn as_any(&self) -> &dyn Any;
 }
@@ -84,6 +93,10 @@ trait Opaque: fmt::Debug + Send + Sync {
 impl<T: Declared> Opaque for T {
     fn type_name(&self) -> &'static str {
         T::NAME
+    }
+
+    fn is_incomparable(&self) -> bool {
+        Declared::is_incomparable(self)
     }
 
     fn equals(&self, other: &dyn Any) -> bool {
@@ -100,6 +113,10 @@ impl<T: Declared> Opaque for T {
 impl OpaqueValue {
     pub(crate) fn downcast_ref<T: Declared>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()
+    }
+
+    pub(crate) fn is_incomparable(&self) -> bool {
+        self.0.is_incomparable()
     }
 }
 
@@ -246,6 +263,13 @@ impl Value {
 
     pub(crate) fn opaque(value: impl Declared) -> Self {
         Self::Opaque(OpaqueValue(Arc::new(value)))
+    }
+
+    /// A timestamp, if there is one and CEL has it.
+    pub(crate) fn timestamp(time: Option<DateTime<FixedOffset>>) -> Result<Self, EvalError> {
+        time.filter(|time| SECONDS.contains(&time.timestamp()))
+            .map(Self::Timestamp)
+            .ok_or_else(|| EvalError::failed("timestamp overflow"))
     }
 
     /// `optional.of(value)`, or `optional.none()`.
