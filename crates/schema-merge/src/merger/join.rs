@@ -1,6 +1,6 @@
 //! Walks all fragments at once and joins what they say about the same node.
 //!
-//! The keywords of one node are `agreement.rs` (what must be equal) and `intersection.rs` (value validations).
+//! The keywords of one node are `join/agreement.rs` (what must be equal) and `join/intersection.rs` (value validations).
 //! The walk is over a set of contributions, not pairwise, so nothing depends on an order.
 //!
 //! Three fragments, the first two shared with intersection:
@@ -19,11 +19,14 @@
 //!
 //! If backup or quota were strict, `/spec/keep` would be two conflicts: of `minimum` and of `maximum`.
 
+mod agreement;
+mod intersection;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{Terms, agreement, flag, intersection, json_type, text};
+use super::{Terms, flag, json_type, text};
 use crate::error::MergeError;
 use crate::fragment::{Fragment, MountDefault, RequiredPropagation, Sharing};
 use crate::keyword::{INT_OR_STRING, PRESERVE};
@@ -90,7 +93,7 @@ impl<'t> Join<'t> {
             return Value::Null;
         };
         self.check_parent(at, &voices, &node);
-        let mut joined = agreement::join(self, at, &voices);
+        let mut joined = agreement::join(self, at, &voices, intersection::owns);
         intersection::join(self, at, &voices, &mut joined);
         self.children(at, &node, &voices, &mut joined);
         self.elements(at, &voices, &mut joined);
