@@ -39,7 +39,7 @@ use crate::vote::{Parent, Vote, votes};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Written {
     /// The stored status is right.
-    Done(Standing, Next),
+    Done(Box<Standing>, Next),
     /// There is no such parent any more.
     Gone,
     /// The parent was written by another client after it was read.
@@ -281,7 +281,7 @@ fn done(
     let deadline = shape.deadline().filter(|_| waits);
     let waiting = deadline.and_then(|deadline| deadline.next(parent.waited));
     let held = || Some(Held::new(parent, parent.generation, false, parent.waited, waiting?));
-    Written::Done(standing, Next { held: next.held.or_else(held), ..next })
+    Written::Done(Box::new(standing), Next { held: next.held.or_else(held), ..next })
 }
 
 /// The next step of a strict rollout.

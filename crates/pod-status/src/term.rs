@@ -330,7 +330,7 @@ impl<'a> Term<'a> {
                 self.decisions.succeeded(&parent);
                 self.note_switch(&parent, &standing);
                 self.claims.set(&parent, standing.claimed());
-                self.standings.set(&parent, standing);
+                self.standings.set(&parent, *standing);
             }
             Ok(Written::Gone) => {
                 if self.epoch.contains(&parent) {

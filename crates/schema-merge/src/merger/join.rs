@@ -22,6 +22,7 @@
 mod agreement;
 mod intersection;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
@@ -87,7 +88,7 @@ impl<'t> Join<'t> {
         self.hold_exclusive(at, &mut node);
         let shared = node.here.iter().any(|(fragment, ..)| fragment.policy.sharing != Sharing::Exclusive);
         if let ([(_, schema, _)], [], false) = (&*node.here, &*node.below, shared) {
-            return stripped(self.terms, schema);
+            return stripped(self.terms, schema).into_owned();
         }
         let Some(voices) = self.voices(at, &node) else {
             return Value::Null;
@@ -283,8 +284,8 @@ impl<'t> Join<'t> {
 }
 
 /// A schema nobody else touches stays as it is, apart from descriptions when they are not wanted.
-pub(super) fn stripped(terms: &Terms, schema: &Value) -> Value {
-    if terms.strip_descriptions { without_descriptions(schema) } else { schema.clone() }
+pub(super) fn stripped<'s>(terms: &Terms, schema: &'s Value) -> Cow<'s, Value> {
+    if terms.strip_descriptions { Cow::Owned(without_descriptions(schema)) } else { Cow::Borrowed(schema) }
 }
 
 /// Adds the names on the way to mounts whose policy requires them.
