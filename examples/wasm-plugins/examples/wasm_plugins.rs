@@ -2,9 +2,11 @@
 //!
 //! ```sh
 //! cargo run -p wasm-plugins --example wasm_plugins -- --demo     # needs Go, to build the Go plug-in
+//! cargo run -p wasm-plugins --example wasm_plugins               # the same plug-ins, in your kubeconfig's cluster
 //! ```
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,11 +119,20 @@ impl Pattern for WasmPlugins {
 
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {
         ensure!(role == "placement", "there is no role {role}");
-        let [folder, key] = options.as_slice() else {
-            bail!("say where the image layout is, and who may sign plug-ins: -- FOLDER PUBLIC-KEY")
+        let ours = tempfile::tempdir()?;
+        let (folder, key) = match options.as_slice() {
+            [folder, key] => {
+                (PathBuf::from(folder), BASE64_STANDARD.decode(key).context("the key is not base64")?)
+            }
+            [] => {
+                let made = Made::new(ours.path())?;
+                cluster.say(made.to_string());
+                (ours.path().to_owned(), made.signer.public())
+            }
+            _ => bail!("say where the image layout is, and who may sign plug-ins: -- FOLDER PUBLIC-KEY"),
         };
         let machines = examples::controller::<Machine>(&cluster, ());
-        let trust = Trust::new([BASE64_STANDARD.decode(key).context("the key is not base64")?]);
+        let trust = Trust::new([key]);
         let (layout, sandbox) = (Layout::new(folder), Sandbox::new(Limits::default())?);
         drive(machines, Placement { cluster, layout, trust, sandbox, loaded: Mutex::default() }, reconcile)
             .await
@@ -129,19 +140,16 @@ impl Pattern for WasmPlugins {
 
     async fn story(demo: &mut Demo) -> Result<()> {
         let folder = tempfile::tempdir()?;
-        let (layout, signer) = (Layout::new(folder.path()), Signer::generate()?);
-        let signed = |module: &[u8]| {
-            layout.add(module).and_then(|digest| signer.sign(&layout, &digest).map(|()| digest))
-        };
         demo.cluster().install(&[Machine::crd()]).await?;
         demo.chapter("1. Two plug-ins in an image layout: one written in WAT, one in Go.");
-        let wat = signed(include_bytes!("../plug-ins/only-eu.wat"))?;
-        let go = signed(&build_go(folder.path())?)?;
-        demo.cluster().say(format!("only-eu is {wat}, cheapest is {go}"));
+        let made = Made::new(folder.path())?;
+        demo.cluster().say(made.to_string());
+        let Made { layout, signer, wat, go } = &made;
+        let signed = |module: &[u8]| sign(layout, signer, module);
         let key = BASE64_STANDARD.encode(signer.public());
         demo.start_as("placement", "placement", &[&folder.path().display().to_string(), &key]);
-        placed(demo, "in-wat", &wat, "eu-1").await?;
-        placed(demo, "in-go", &go, "us-1").await?;
+        placed(demo, "in-wat", wat, "eu-1").await?;
+        placed(demo, "in-go", go, "us-1").await?;
 
         demo.chapter("2. Plug-ins that loop, hoard memory, read outside, trap, and ask for files.");
         for (name, body) in MISBEHAVING {
@@ -157,12 +165,40 @@ impl Pattern for WasmPlugins {
         demo.chapter("4. A plug-in that nobody has signed, and one that a stranger has.");
         refused(demo, "unsigned", &layout.add(b"(module (memory 2))")?).await?;
         let strange = layout.add(b"(module (memory 3))")?;
-        Signer::generate()?.sign(&layout, &strange)?;
+        Signer::generate()?.sign(layout, &strange)?;
         refused(demo, "strange", &strange).await?;
 
         demo.chapter("5. The controller is alive.");
-        placed(demo, "after", &go, "us-1").await
+        placed(demo, "after", go, "us-1").await
     }
+}
+
+/// An image layout with the two plug-ins of this example, and a key that has signed both.
+struct Made {
+    layout: Layout,
+    signer: Signer,
+    wat: String,
+    go: String,
+}
+
+impl Made {
+    fn new(folder: &Path) -> Result<Self> {
+        let (layout, signer) = (Layout::new(folder), Signer::generate()?);
+        let wat = sign(&layout, &signer, include_bytes!("../plug-ins/only-eu.wat"))?;
+        let go = sign(&layout, &signer, &build_go(folder)?)?;
+        Ok(Self { layout, signer, wat, go })
+    }
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "only-eu is {}, cheapest is {}", self.wat, self.go)
+    }
+}
+
+fn sign(layout: &Layout, signer: &Signer, module: &[u8]) -> std::io::Result<String> {
+    let digest = layout.add(module)?;
+    signer.sign(layout, &digest).map(|()| digest)
 }
 
 /// Each differs in one place from a plug-in that behaves.

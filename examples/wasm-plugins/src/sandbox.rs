@@ -17,6 +17,9 @@ use wasmtime::{
 use crate::wasi;
 
 const ABI: i32 = 1;
+/// For pointers to functions, of which Go's compiler makes some thousands.
+const TABLE_ELEMENTS: usize = 100_000;
+const TABLES: usize = 4;
 
 /// What a call may use.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +161,8 @@ impl fmt::Debug for PlugIn {
 impl PlugIn {
     fn instantiate(&self) -> Result<(Store<State>, Instance), PlugInError> {
         let limits = &self.sandbox.limits;
-        let memory = StoreLimitsBuilder::new().memory_size(limits.bytes).instances(1).memories(1).build();
+        let bounds = StoreLimitsBuilder::new().memory_size(limits.bytes).instances(1).memories(1);
+        let memory = bounds.table_elements(TABLE_ELEMENTS).tables(TABLES).build();
         let mut store = Store::new(&self.sandbox.engine, State { limits: memory });
         store.limiter(|state| &mut state.limits);
         store.set_fuel(limits.fuel).map_err(PlugInError::Load)?;

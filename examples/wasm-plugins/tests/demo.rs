@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use tokio::process::Command;
 use tokio::time::timeout;
+use wasm_plugins::{Limits, Sandbox};
 
 /// Bodies of writes are logged, so that the fields that a controller writes are compared with those it declares.
 const WRITES_WITH_BODIES: &str = r#"{
@@ -33,6 +34,10 @@ async fn plug_ins_in_two_languages_are_asked_and_misbehaving_ones_are_named() {
     let output = timeout(Duration::from_secs(400), command.output()).await.expect("it must end").unwrap();
     let story = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{story}{}", String::from_utf8_lossy(&output.stderr));
+
+    let committed = include_str!("../objects.yaml").lines().find_map(|line| line.split_once("plugIn: "));
+    let (_, digest) = committed.unwrap();
+    assert!(story.contains(&format!("only-eu is {digest}")), "objects.yaml has another digest:\n{story}");
 
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("wasm.example.com", "v1", "Machine"));
     let api: Api<DynamicObject> = Api::default_namespaced_with(plane.client().unwrap(), &kind);
@@ -95,4 +100,25 @@ async fn the_committed_manifests_are_those_of_the_program_and_the_api_server_acc
     kubectl(&["apply", "--server-side", "-f"], "definitions.yaml").await;
     kubectl(&["wait", "--for=condition=Established", "-f"], "definitions.yaml").await;
     kubectl(&["apply", "--server-side", "--dry-run=server", "-f"], "objects.yaml").await;
+}
+
+/// A table has eight bytes of the host for each element, which the limit on memory does not count.
+#[test]
+fn tables_are_bounded_when_they_are_made_and_when_they_grow() {
+    let sandbox = Sandbox::new(Limits::default()).unwrap();
+    let module = |tables: &str, version: &str| {
+        let module = format!(
+            r#"(module {tables} (memory (export "memory") 1)
+            (func (export "abi_version") (result i32) {version}))"#
+        );
+        sandbox.load(module.as_bytes()).map(drop).map_err(|error| error.to_string())
+    };
+    let grow = |by: u32| format!("(table.grow 0 (ref.null func) (i32.const {by}))");
+    assert_eq!(module("(table 10 funcref)", "(i32.const 1)"), Ok(()));
+    let refused = module("(table 100000000 funcref)", "(i32.const 1)").unwrap_err();
+    assert!(refused.starts_with("was stopped: table minimum size"), "{refused}");
+    // `table.grow` answers -1, which is then the version.
+    let grown = module("(table 10 funcref)", &grow(100_000_000)).unwrap_err();
+    assert_eq!(grown, "has ABI version -1, and 1 is spoken here");
+    assert!(module(&"(table 10 funcref)".repeat(100), "(i32.const 1)").is_err());
 }
