@@ -2,8 +2,8 @@
 //! and a ValidatingAdmissionPolicy, asked about the same dozen Deployments.
 //!
 //! ```sh
-//! cargo run -p examples --example one_rule              # starts a control plane
-//! cargo run -p examples --example one_rule -- --here    # takes the cluster of your kubeconfig, which must reach this process
+//! cargo run -p examples --example one_rule -- --demo    # starts a control plane
+//! cargo run -p examples --example one_rule              # takes the cluster of your kubeconfig, which must reach this process
 //! ```
 //!
 //! Our own controller and the ValidatingAdmissionPolicy are enforced by the API server. The requests that it sends to the former are
@@ -33,18 +33,18 @@ use crate::verdict::{Verdict, print_table};
 
 #[derive(Parser)]
 struct Arguments {
-    /// Takes the cluster of the kubeconfig instead of starting one.
+    /// Starts a control plane instead of taking the cluster of the kubeconfig.
     #[arg(long)]
-    here: bool,
+    demo: bool,
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let plane = if arguments.here { None } else { Some(ControlPlane::start().await?) };
+    let plane = if arguments.demo { Some(ControlPlane::start().await?) } else { None };
     let config = match &plane {
         Some(plane) => plane.config(),
-        None => Config::infer().await.context("no cluster: set KUBECONFIG, or leave out --here")?,
+        None => Config::infer().await.context("no cluster: set KUBECONFIG, or add `-- --demo`")?,
     };
     let live = Live::new(Cluster::connect(config, "one-rule", "one-rule", None)?);
     for form in ["own", "native", "inverted", "warn", "audit"] {

@@ -102,7 +102,7 @@ impl<K: Resource<DynamicType = ()> + Clone> Watched<K> {
 }
 
 /// A controller of the objects of a kind in the namespace. `watch-manager` watches, and not kube's `watcher`, whose defects
-/// `docs/upstream` lists.
+/// `docs/upstream` lists. It ends with the reconciliations that have begun when the process is asked to end.
 pub fn controller<K>(cluster: &Cluster, kind: K::DynamicType) -> Controller<K>
 where
     K: Resource<DynamicType: Clone + Debug + Eq + Hash + Unpin>,
@@ -115,7 +115,8 @@ where
             Event::Init | Event::InitDone | Event::Delete(_) => None,
         })
     });
-    Controller::for_stream_with(changed, store, kind)
+    let asked_to_end = cluster.shutdown.clone().cancelled_owned();
+    Controller::for_stream_with(changed, store, kind).graceful_shutdown_on(asked_to_end)
 }
 
 /// Watches a kind besides the one that a controller is for: its objects, and each that has changed or was deleted. The

@@ -201,6 +201,14 @@ impl Demo {
         }
     }
 
+    /// Says so when the role that was to be killed is not in the story: a misspelt one is killed nowhere.
+    pub(crate) fn check_kill(&self) -> Result<()> {
+        match &self.kill {
+            Some(Kill { role, .. }) => bail!("`{role}` was to be killed, and this story starts no such role"),
+            None => Ok(()),
+        }
+    }
+
     /// Kills every role.
     pub(crate) async fn end(mut self) {
         for (_, running) in std::mem::take(&mut self.running) {

@@ -13,13 +13,14 @@ use http::{HeaderName, HeaderValue};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Config;
 use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Cluster, Demo, rights, trace};
 
-/// Time to finish what was begun, when the process is asked to end.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// Time to finish what was begun, when the process is asked to end: what a kubelet gives.
+const FAREWELL: Duration = Duration::from_secs(30);
 
 /// A pattern: its controllers, by role, and the story of its demo.
 pub trait Pattern {
@@ -105,7 +106,8 @@ impl FromStr for Kill {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = text.split_once(':').and_then(|(role, after)| Some((role, after.parse().ok()?)));
-        let (role, after) = parsed.ok_or("write ROLE:N, such as core:3")?;
+        let parsed = parsed.filter(|(_, after)| *after > 0);
+        let (role, after) = parsed.ok_or("write ROLE:N, such as core:3, with N from 1")?;
         Ok(Self { role: role.to_owned(), after })
     }
 }
@@ -140,6 +142,7 @@ async fn begin<P: Pattern>(arguments: &Arguments) -> Result<()> {
             Ok(()) => P::story(&mut demo).await,
             Err(error) => Err(error),
         };
+        let told = told.and_then(|()| demo.check_kill());
         demo.end().await;
         return told;
     }
@@ -162,6 +165,7 @@ fn printed<P: Pattern>(arguments: &Arguments) -> Result<Option<String>> {
 
 /// Runs one role or all of them, until the process is asked to end.
 async fn control<P: Pattern>(arguments: &Arguments) -> Result<()> {
+    let asked = asked_to_end()?;
     let mut config = Config::infer().await.context("no cluster: set KUBECONFIG, or add `-- --demo`")?;
     if let Some(user) = &arguments.impersonate {
         config.headers.push((HeaderName::from_static("impersonate-user"), HeaderValue::try_from(user)?));
@@ -183,11 +187,22 @@ async fn control<P: Pattern>(arguments: &Arguments) -> Result<()> {
     tokio::select! {
         ended = &mut control => return ended,
         () = detached(arguments.attached) => {}
-        _ = tokio::signal::ctrl_c() => {}
+        () = asked => {}
     }
     shutdown.cancel();
-    // A role that serves requests finishes them; a controller has nothing to finish.
+    // A role that serves requests answers those that have begun, a controller ends its reconciliations.
     timeout(FAREWELL, control).await.unwrap_or(Ok(()))
+}
+
+/// Ends when a kubelet asks the process to end, or a user with Ctrl-C. From the call on, neither kills it.
+fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }
 
 /// Returns when the demo that started this process has ended.
@@ -197,4 +212,18 @@ async fn detached(attached: bool) {
     }
     let mut ignored = [0; 64];
     while let Ok(1..) = tokio::io::stdin().read(&mut ignored).await {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kill_names_a_role_and_a_write() {
+        let parse = |text: &str| text.parse::<Kill>().map(|kill| (kill.role, kill.after)).ok();
+        assert_eq!(parse("core:3"), Some(("core".to_owned(), 3)));
+        for text in ["core", "core:", "core:0", "core:-1", "core:x", ""] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
 }

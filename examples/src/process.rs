@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinHandle;
@@ -75,6 +76,10 @@ async fn supervise(
                 return;
             }
             () = retire.cancelled() => {
+                let id = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+                // It has ended by itself if it is not there.
+                let _sent = id.map(|id| kill_process(id, Signal::TERM));
+                // A runtime does not end while one of its threads reads.
                 drop(attached.take());
                 let _ended = process.wait().await;
                 return;

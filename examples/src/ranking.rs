@@ -3,6 +3,23 @@
 //! One contract, called in the process, in a process started for the call, over a Unix socket and over HTTPS.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The versions of the question that the controllers ask, best first: version 2 has names and prices of zones, version 1
+/// names only.
+pub const VERSIONS: [&str; 2] = ["v2", "v1"];
+
+/// The best of `known` that a plug-in offers, which says `{"hooks": {"rank": ["v1", "v2"]}}`.
+///
+/// # Errors
+///
+/// When it offers none of them.
+pub fn agree(offered: &Value, known: &[&'static str]) -> Result<&'static str, String> {
+    let versions = offered.pointer("/hooks/rank").and_then(Value::as_array);
+    let offers = |version: &&&str| versions.is_some_and(|all| all.iter().any(|one| one == **version));
+    let found = known.iter().find(offers).copied();
+    found.ok_or_else(|| format!("it offers {offered}; {known:?} are known here"))
+}
 
 /// The question: `{"machine": "db", "cores": 4, "zones": [{"name": "eu-1", "cents": 12}]}`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

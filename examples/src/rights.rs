@@ -62,14 +62,18 @@ pub(crate) async fn grant(cluster: &Cluster, declarations: &[Declaration]) -> Re
         let (name, namespace) = (declaration.name(), cluster.namespace.as_str());
         let subjects = json!([{"kind": "ServiceAccount", "name": name, "namespace": namespace}]);
         let refer = |kind: &str, name: &str| json!({"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}, "subjects": subjects});
-        let rules = declaration.role(namespace).rules.unwrap_or_default();
-        cluster.apply::<Role>(name, json!({"rules": rules})).await?;
+        let role = declaration.role(namespace);
+        let rules = role.rules.unwrap_or_default();
+        let metadata = json!({"annotations": role.metadata.annotations});
+        cluster.apply::<Role>(name, json!({"metadata": metadata, "rules": rules})).await?;
         cluster.apply::<RoleBinding>(name, refer("Role", name)).await?;
         until_granted(cluster, name, Some(namespace), &rules).await?;
         if let Some(role) = declaration.cluster_role() {
             let (rules, cluster_name) =
                 (role.rules.unwrap_or_default(), cluster_name(declaration, namespace));
-            apply_cluster::<ClusterRole>(cluster, &cluster_name, json!({"rules": rules})).await?;
+            let metadata = json!({"annotations": role.metadata.annotations});
+            let fields = json!({"metadata": metadata, "rules": rules});
+            apply_cluster::<ClusterRole>(cluster, &cluster_name, fields).await?;
             let binding = refer("ClusterRole", &cluster_name);
             apply_cluster::<ClusterRoleBinding>(cluster, &cluster_name, binding).await?;
             until_granted(cluster, name, None, &rules).await?;

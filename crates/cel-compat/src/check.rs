@@ -11,7 +11,6 @@ mod macros;
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::declaration::Fields;
 use crate::value::Value;
 
 use super::cost::{self, Resolved};
@@ -23,18 +22,24 @@ use super::node::{Call as CallNode, Node};
 use super::overload::overloads;
 use super::parser::parse;
 use super::syntax::{Expr, ExprKind, Select};
-use super::types::{Mapping, Type};
+use super::types::{Fields, Mapping, Type};
 
 /// The most levels of an expression and of the variables it uses, one below the other. It bounds how deep values can
 /// nest, and with that the stack that comparing and dropping them takes.
 const TALLEST: usize = 500;
 
-/// Parses and checks an expression.
-///
-/// # Errors
-/// All issues of the first step that has any: parsing, types, literals, constants. cel-go takes the same
-/// steps.
-pub(super) fn compile(source: &str, environment: &Environment) -> Result<Expression, Issues> {
+impl Environment {
+    /// Parses and checks an expression.
+    ///
+    /// # Errors
+    /// All issues of the first step that has any, in the order of their places: parsing, types, literals, constants.
+    /// cel-go takes the same steps.
+    pub fn compile(&self, source: &str) -> Result<Expression, Issues> {
+        compile(source, self)
+    }
+}
+
+fn compile(source: &str, environment: &Environment) -> Result<Expression, Issues> {
     let expr = parse(source).map_err(|issues| Issues::new(source, issues))?;
     let mut checker = Checker {
         environment,
@@ -106,15 +111,13 @@ struct Checker<'a> {
     found: Found,
 }
 
-pub(super) use macros::{Form, bound, form};
-
 type Checked = (Node, Type);
 
 impl Checker<'_> {
     fn check(&mut self, expr: &Expr) -> Checked {
         let checked = self.check_kind(expr);
         if self.lenient > 0 || self.environment.root().is_some() {
-            self.typed.insert(address(expr), checked.1.clone());
+            self.typed.insert(expr.address(), checked.1.clone());
         }
         checked
     }
@@ -245,7 +248,7 @@ impl Checker<'_> {
             Type::Map(_, value) => (**value).clone(),
             Type::Object(object) => field(object, name).unwrap_or_else(|| self.undefined(at, name)),
             Type::Struct(fields) => match fields.get(name) {
-                Some(field) => field.type_of().clone(),
+                Some(field) => field.clone(),
                 None => self.undefined(at, name),
             },
             Type::Open(_) => {
@@ -274,11 +277,6 @@ impl Checker<'_> {
 /// Nothing of that name is declared. Containers are for protocol buffers; Kubernetes has none.
 fn undeclared(name: &str) -> String {
     format!("undeclared reference to '{name}' (in container '')")
-}
-
-/// What tells one part of an expression from another while it is checked.
-pub(super) fn address(expr: &Expr) -> usize {
-    std::ptr::from_ref(expr).addr()
 }
 
 fn literal_type(value: &Value) -> Type {

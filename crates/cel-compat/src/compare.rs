@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::library::is_incomparable;
-use crate::meter::{EvalError, Meter};
+use crate::error::EvalError;
+use crate::meter::Meter;
 use crate::value::{Key, Map, Value};
 
 /// Bytes that are compared in the time of a step.
@@ -51,9 +51,8 @@ pub(crate) fn equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, Eva
         (Value::Map(a), Value::Map(b)) => equal_maps(meter, a, b),
         (Value::Optional(Some(a)), Value::Optional(Some(b))) => equal(meter, a, b),
         (Value::Optional(a), Value::Optional(b)) => Ok(a.is_none() && b.is_none()),
-        (Value::Opaque(_), _) if a.type_name() != b.type_name() || is_incomparable(b) => {
-            Err(EvalError::no_overload())
-        }
+        (Value::Opaque(_), _) if a.type_name() != b.type_name() => Err(EvalError::no_overload()),
+        (Value::Opaque(_), Value::Opaque(right)) if right.is_incomparable() => Err(EvalError::no_overload()),
         _ => {
             pay(meter, a, b)?;
             Ok(scalar_equal(a, b))

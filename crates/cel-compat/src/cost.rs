@@ -100,7 +100,7 @@ impl<'e> Part<'e> {
 
 impl Estimator<'_> {
     fn type_of(&self, expr: &Expr) -> Type {
-        self.typed.get(&super::check::address(expr)).cloned().unwrap_or(Type::Dyn)
+        self.typed.get(&expr.address()).cloned().unwrap_or(Type::Dyn)
     }
 
     fn local(&self, name: &str) -> Option<&Local> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::parser::RESERVED;
-use crate::types::Type;
+use crate::types::{Fields, Type};
 
 /// The largest request that the API server takes, in bytes.
 const LARGEST_REQUEST: u64 = 3 * 1024 * 1024;
@@ -40,27 +40,8 @@ enum Parts {
     None,
     Items(Arc<Declaration>),
     Values(Arc<Declaration>),
-    Fields(Fields),
-}
-
-/// The fields of a declared object. Two objects are of one type when they are declared in one place.
-#[derive(Clone, Debug)]
-pub struct Fields(Arc<BTreeMap<String, Declaration>>);
-
-impl PartialEq for Fields {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Fields {}
-
-impl Fields {
-    /// The declaration of a field, by the name that expressions use.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Declaration> {
-        self.0.get(name)
-    }
+    /// By the names that expressions use.
+    Fields(Arc<BTreeMap<String, Declaration>>),
 }
 
 impl Declaration {
@@ -161,8 +142,9 @@ impl Declaration {
                 fields.insert(name, declaration);
             }
         }
-        let fields = Fields(Arc::new(fields));
-        Self { of: Type::Struct(fields.clone()), max_elements: 0, min_size, parts: Parts::Fields(fields) }
+        let types = fields.iter().map(|(name, field): (&String, &Self)| (name.clone(), field.of.clone()));
+        let of = Type::Struct(Fields::new(types.collect()));
+        Self { of, max_elements: 0, min_size, parts: Parts::Fields(Arc::new(fields)) }
     }
 
     /// The type of the value.
@@ -212,9 +194,11 @@ impl Declaration {
             Parts::None => None,
             Parts::Items(item) => item.name_of(wanted, &format!("{at}.@idx")),
             Parts::Values(value) => value.name_of(wanted, &format!("{at}.@elem")),
-            Parts::Fields(fields) if fields == wanted => Some(at.to_owned()),
+            Parts::Fields(_) if matches!(&self.of, Type::Struct(fields) if fields == wanted) => {
+                Some(at.to_owned())
+            }
             Parts::Fields(fields) => {
-                fields.0.iter().find_map(|(name, field)| field.name_of(wanted, &format!("{at}.{name}")))
+                fields.iter().find_map(|(name, field)| field.name_of(wanted, &format!("{at}.{name}")))
             }
         }
     }

@@ -1,12 +1,10 @@
 //! The names that expressions may use, and the compiled form of an expression.
 //!
-//! The values of the names are supplied when an expression is evaluated, see `eval`.
+//! How an expression is compiled is in `check`; the values of the names are supplied when it is evaluated, see `eval`.
 
 use std::collections::BTreeSet;
 
-use crate::check;
 use crate::declaration::Declaration;
-use crate::issue::Issues;
 use crate::node::Node;
 use crate::types::Type;
 use crate::value::Value;
@@ -100,14 +98,6 @@ impl Environment {
     pub fn define_unknown(&mut self, name: &str) {
         let node = Node::Constant(Value::Null);
         self.variables.push(Variable { name: name.to_owned(), of: Type::Dyn, node, height: 1 });
-    }
-
-    /// Parses and checks an expression.
-    ///
-    /// # Errors
-    /// All issues, in the order of their places.
-    pub fn compile(&self, text: &str) -> Result<Expression, Issues> {
-        check::compile(text, self)
     }
 
     /// A given name: its position and its type.

@@ -11,7 +11,8 @@ use eval_budget::Budget;
 
 use super::compare::lookup;
 use super::environment::{Environment, Expression};
-use super::meter::{EvalError, Meter};
+use super::error::EvalError;
+use super::meter::Meter;
 use super::node::{Call, Node, OptionalMap};
 use super::operator::{negate, position};
 use super::value::{Key, Value};
@@ -180,7 +181,7 @@ impl<'a> Evaluation<'a> {
         }
         let fits = call.overloads.iter().any(|overload| {
             overload.arguments.len() == arguments.len()
-                && overload.arguments.iter().zip(&arguments).all(|(of, value)| value.is_instance(of))
+                && overload.arguments.iter().zip(&arguments).all(|(of, value)| of.admits(value))
         });
         if !fits {
             return Err(EvalError::no_overload());

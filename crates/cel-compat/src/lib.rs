@@ -36,6 +36,7 @@ mod cost;
 mod declaration;
 mod declared;
 mod environment;
+mod error;
 mod eval;
 mod issue;
 mod json;
@@ -52,9 +53,9 @@ mod value;
 
 pub use declaration::{Declaration, escaped};
 pub use environment::{Environment, Expression};
+pub use error::EvalError;
 pub use eval::{Bindings, Evaluation};
 pub use eval_budget::{Budget, Limit};
 pub use issue::{Issue, Issues};
-pub use meter::EvalError;
 pub use types::Type;
 pub use value::{Key, Map, OpaqueValue, Value};

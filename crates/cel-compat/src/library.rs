@@ -21,11 +21,10 @@ use eval_budget::Budget;
 
 use crate::value::Value;
 
-use super::meter::{EvalError, Meter};
-use super::node::Node;
+use super::error::EvalError;
+use super::meter::Meter;
 
 pub(super) use format::{admits, verbs};
-pub(super) use time::in_range;
 
 /// The code of a function: its arguments, the target of a call on a target first, to its value.
 pub(super) type Native = fn(&mut Meter, &[Value]) -> Result<Value, EvalError>;
@@ -55,25 +54,20 @@ pub(super) fn optional_of() -> Native {
 /// Conversions, which are applied to a constant when an expression is compiled.
 const CONVERSIONS: [&str; 8] = ["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"];
 
-/// The value of a conversion of a constant; `None` for all other calls.
+/// The value of a conversion of a constant; `None` for all other functions.
 ///
 /// # Errors
 /// When the conversion fails: an expression that holds it is refused, as the API server does.
-pub(super) fn folded(name: &str, arguments: &[Node]) -> Result<Option<Value>, String> {
-    let (true, [Node::Constant(constant)]) = (CONVERSIONS.contains(&name), arguments) else {
-        return Ok(None);
-    };
-    let Some(function) = function(name, false) else {
-        return Ok(None);
-    };
+pub(super) fn folded(name: &str, constant: &Value) -> Result<Option<Value>, String> {
+    let function = if CONVERSIONS.contains(&name) { function(name, false) } else { None };
+    let Some(function) = function else { return Ok(None) };
     let mut meter = Meter::new(Budget::default());
     function(&mut meter, std::slice::from_ref(constant)).map(Some).map_err(|error| error.to_string())
 }
 
 /// A string converted by `duration` or `timestamp`; `None` when it is not one.
 pub(crate) fn time_of(function: &str, text: &str) -> Option<Value> {
-    let arguments = [Node::Constant(Value::text(text))];
-    folded(function, &arguments).ok().flatten()
+    folded(function, &Value::text(text)).ok().flatten()
 }
 
 /// Checks that a regular expression compiles.
@@ -82,11 +76,6 @@ pub(crate) fn time_of(function: &str, text: &str) -> Option<Value> {
 /// What is wrong with the pattern.
 pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
     pattern::check(pattern)
-}
-
-/// Whether `==` has an error for a value on its right, although it has its type.
-pub(super) fn is_incomparable(value: &Value) -> bool {
-    quantity::is_result(value)
 }
 
 /// What quantities and versions are compared by.

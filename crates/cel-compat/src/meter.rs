@@ -1,40 +1,17 @@
-//! What an evaluation may cost, and what can go wrong in one.
+//! What an evaluation may cost.
 //!
 //! Every node evaluated, every element compared and every byte built is counted here; the clock is read now and then.
 
-use eval_budget::{Budget, Limit};
+use eval_budget::Budget;
+
+use crate::error::EvalError;
+use crate::value::Value;
 
 /// Steps between two reads of the clock.
 const CLOCK_INTERVAL: u64 = 256;
 
 /// Bytes that take as long to build as a step.
 const BYTES_PER_STEP: u64 = 8;
-
-/// Why an expression has no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EvalError {
-    /// An error of the language, which `&&` and `||` may absorb; in the API server's words as far as possible.
-    #[error("{0}")]
-    Failed(String),
-    /// The budget is used up; nothing absorbs that. Raise that limit, or fix the policy.
-    #[error("evaluation exceeded its budget: {0}")]
-    Budget(#[from] Limit),
-}
-
-impl EvalError {
-    pub(super) fn failed(message: impl Into<String>) -> Self {
-        Self::Failed(message.into())
-    }
-
-    pub(super) fn no_overload() -> Self {
-        Self::failed("no such overload")
-    }
-
-    pub(super) fn no_key(key: &str) -> Self {
-        Self::Failed(format!("no such key: {key}"))
-    }
-}
 
 /// Counts what an evaluation costs.
 #[derive(Debug)]
@@ -73,6 +50,6 @@ impl Meter {
 
     /// Elements of a list or a map about to be built.
     pub(super) fn elements(&mut self, elements: usize) -> Result<(), EvalError> {
-        self.bytes(elements.saturating_mul(std::mem::size_of::<crate::value::Value>()))
+        self.bytes(elements.saturating_mul(std::mem::size_of::<Value>()))
     }
 }

@@ -9,7 +9,8 @@ use chrono::TimeDelta;
 use crate::value::Value;
 
 use super::compare::{equal, is_nan, is_same, lookup, order, whole};
-use super::meter::{EvalError, Meter};
+use super::error::EvalError;
+use super::meter::Meter;
 
 /// An operator of two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +158,7 @@ pub(super) fn add(meter: &mut Meter, a: Value, b: Value) -> Result<Value, EvalEr
         }
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(&b)),
         (Value::Timestamp(time), Value::Duration(span)) | (Value::Duration(span), Value::Timestamp(time)) => {
-            super::library::in_range(time.checked_add_signed(span))
+            Value::timestamp(time.checked_add_signed(span))
         }
         _ => Err(EvalError::no_overload()),
     }
@@ -173,9 +174,7 @@ fn subtract(a: &Value, b: &Value) -> Result<Value, EvalError> {
         }
         (Value::Float(a), Value::Float(b)) => Ok(Value::Float(a - b)),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(b)),
-        (Value::Timestamp(time), Value::Duration(span)) => {
-            super::library::in_range(time.checked_sub_signed(*span))
-        }
+        (Value::Timestamp(time), Value::Duration(span)) => Value::timestamp(time.checked_sub_signed(*span)),
         (Value::Timestamp(a), Value::Timestamp(b)) => duration(Some(a.signed_duration_since(*b))),
         _ => Err(EvalError::no_overload()),
     }

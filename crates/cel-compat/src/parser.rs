@@ -12,6 +12,7 @@ use super::issue::Issue;
 use super::syntax::{Call, Expr, ExprKind, Select};
 use super::token::{Lexeme, Token, tokens};
 
+pub(crate) use self::forms::{Form, bound, form};
 use self::tokens::{ARGUMENT, ELEMENT, ENTRY, INDEX, OPERAND};
 
 /// Longest expression, in characters; cel-go's bound.

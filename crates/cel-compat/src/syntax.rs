@@ -53,6 +53,11 @@ impl Expr {
         self.height
     }
 
+    /// Identifies one part among the parts of an expression, as long as the expression is not moved.
+    pub(super) fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// `a.b.c` as written with dots only; `None` for anything else.
     pub(super) fn dotted(&self) -> Option<String> {
         match &self.kind {

@@ -3,9 +3,11 @@
 //! Almost everything a policy touches is [`Type::Dyn`]; types matter for literals, for the results of functions and
 //! for the request, and they decide whether an expression is a condition or a message.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
-use crate::declaration::Fields;
+use crate::value::Value;
 
 /// A type of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +55,31 @@ pub enum Type {
     Open(usize),
 }
 
+/// The fields of a declared object. Two objects are of one type when they are declared in one place.
+#[derive(Clone, Debug)]
+pub struct Fields(Arc<BTreeMap<String, Type>>);
+
+impl PartialEq for Fields {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Fields {}
+
+impl Fields {
+    /// The fields of an object declared at a place of its own.
+    pub(super) fn new(types: BTreeMap<String, Type>) -> Self {
+        Self(Arc::new(types))
+    }
+
+    /// The type of a field, by the name that expressions use.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Type> {
+        self.0.get(name)
+    }
+}
+
 impl Type {
     pub(super) fn list(element: Self) -> Self {
         Self::List(Box::new(element))
@@ -94,6 +121,27 @@ impl Type {
             Self::Bool | Self::Double | Self::Duration | Self::Int | Self::Timestamp | Self::Uint => true,
             Self::Optional(value) => value.is_scalar(),
             _ => false,
+        }
+    }
+
+    /// Whether an argument has the type that an overload asks for. Elements are not looked at, as in cel-go.
+    pub(super) fn admits(&self, value: &Value) -> bool {
+        match self {
+            Self::Dyn | Self::Error | Self::Parameter(_) | Self::Open(_) => true,
+            Self::Null => matches!(value, Value::Null),
+            Self::Bool => matches!(value, Value::Bool(_)),
+            Self::Int => matches!(value, Value::Int(_)),
+            Self::Uint => matches!(value, Value::Uint(_)),
+            Self::Double => matches!(value, Value::Float(_)),
+            Self::String => matches!(value, Value::String(_)),
+            Self::Bytes => matches!(value, Value::Bytes(_)),
+            Self::Duration => matches!(value, Value::Duration(_)),
+            Self::Timestamp => matches!(value, Value::Timestamp(_)),
+            Self::List(_) => matches!(value, Value::List(_)),
+            Self::Map(..) | Self::Object(_) | Self::Struct(_) => matches!(value, Value::Map(_)),
+            Self::Optional(_) => matches!(value, Value::Optional(_)),
+            Self::Type => matches!(value, Value::Type(_)),
+            Self::Opaque(name) => value.type_name() == *name,
         }
     }
 

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, FixedOffset, TimeDelta};
 
-use crate::meter::EvalError;
-use crate::types::Type;
+use crate::error::EvalError;
+
+/// Seconds of 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, between which CEL has timestamps.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -73,11 +75,17 @@ pub struct OpaqueValue(Arc<dyn Opaque>);
 pub(crate) trait Declared: fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The name of the type.
     const NAME: &'static str;
+
+    /// Whether `==` has an error for the value on its right, although it has its type.
+    fn is_incomparable(&self) -> bool {
+        false
+    }
 }
 
 /// [`Declared`] without its type.
 trait Opaque: fmt::Debug + Send + Sync {
     fn type_name(&self) -> &'static str;
+    fn is_incomparable(&self) -> bool;
     fn equals(&self, other: &dyn Any) -> bool;
     fn as_any(&self) -> &dyn Any;
 }
@@ -85,6 +93,10 @@ trait Opaque: fmt::Debug + Send + Sync {
 impl<T: Declared> Opaque for T {
     fn type_name(&self) -> &'static str {
         T::NAME
+    }
+
+    fn is_incomparable(&self) -> bool {
+        Declared::is_incomparable(self)
     }
 
     fn equals(&self, other: &dyn Any) -> bool {
@@ -101,6 +113,10 @@ impl<T: Declared> Opaque for T {
 impl OpaqueValue {
     pub(crate) fn downcast_ref<T: Declared>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()
+    }
+
+    pub(crate) fn is_incomparable(&self) -> bool {
+        self.0.is_incomparable()
     }
 }
 
@@ -249,6 +265,13 @@ impl Value {
         Self::Opaque(OpaqueValue(Arc::new(value)))
     }
 
+    /// A timestamp, if there is one and CEL has it.
+    pub(crate) fn timestamp(time: Option<DateTime<FixedOffset>>) -> Result<Self, EvalError> {
+        time.filter(|time| SECONDS.contains(&time.timestamp()))
+            .map(Self::Timestamp)
+            .ok_or_else(|| EvalError::failed("timestamp overflow"))
+    }
+
     /// `optional.of(value)`, or `optional.none()`.
     pub(crate) fn optional(value: Option<Self>) -> Self {
         Self::Optional(value.map(Arc::new))
@@ -280,27 +303,6 @@ impl Value {
             Self::Optional(_) => "optional_type",
             Self::Type(_) => "type",
             Self::Opaque(opaque) => opaque.0.type_name(),
-        }
-    }
-
-    /// Whether an argument has the type that an overload asks for. Elements are not looked at, as in cel-go.
-    pub(crate) fn is_instance(&self, of: &Type) -> bool {
-        match of {
-            Type::Dyn | Type::Error | Type::Parameter(_) | Type::Open(_) => true,
-            Type::Null => matches!(self, Self::Null),
-            Type::Bool => matches!(self, Self::Bool(_)),
-            Type::Int => matches!(self, Self::Int(_)),
-            Type::Uint => matches!(self, Self::Uint(_)),
-            Type::Double => matches!(self, Self::Float(_)),
-            Type::String => matches!(self, Self::String(_)),
-            Type::Bytes => matches!(self, Self::Bytes(_)),
-            Type::Duration => matches!(self, Self::Duration(_)),
-            Type::Timestamp => matches!(self, Self::Timestamp(_)),
-            Type::List(_) => matches!(self, Self::List(_)),
-            Type::Map(..) | Type::Object(_) | Type::Struct(_) => matches!(self, Self::Map(_)),
-            Type::Optional(_) => matches!(self, Self::Optional(_)),
-            Type::Type => matches!(self, Self::Type(_)),
-            Type::Opaque(name) => self.type_name() == *name,
         }
     }
 

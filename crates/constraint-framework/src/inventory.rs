@@ -10,8 +10,8 @@ mod join;
 mod object;
 mod part;
 mod reads;
+mod resource_tree;
 mod select;
-mod shelf;
 mod term;
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ use crate::review::Document;
 
 use self::join::{JoinIndex, JoinKey};
 use self::object::Stored;
-use self::shelf::Shelf;
+use self::resource_tree::ResourceTree;
 use self::view::View;
 
 pub use dependents::{DependencyKey, Dependents};
@@ -39,7 +39,7 @@ type Path = Arc<[Arc<str>]>;
 /// An immutable snapshot of the objects. Cloning shares it.
 #[derive(Clone, Debug, Default)]
 pub struct Inventory {
-    root: Shelf,
+    root: ResourceTree,
     count: usize,
     joins: BTreeMap<Arc<JoinKey>, JoinIndex>,
     views: Vec<View>,
@@ -111,7 +111,7 @@ impl Inventory {
     /// All of `data.inventory`. The tree is kept, and is several times the size of the objects' text.
     #[must_use]
     pub fn whole(&self) -> RegoValue {
-        self.root.tree()
+        self.root.value()
     }
 
     /// The part of `data.inventory` that a reader's answer on `input` can depend on.

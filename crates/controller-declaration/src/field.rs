@@ -1,6 +1,6 @@
 //! Fields of an object as JSON pointers, with the keys of sets and maps that have several owners.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -19,6 +19,10 @@ const CONDITIONS: &str = "/status/conditions";
 
 pub(crate) fn finalizer(name: &str) -> String {
     format!("{FINALIZERS}/{}", escaped(name))
+}
+
+fn condition(name: &str) -> String {
+    format!("{CONDITIONS}/{}", escaped(name))
 }
 
 pub(crate) fn annotation(key: &str) -> String {
@@ -42,20 +46,42 @@ pub(crate) fn is_within(field: &str, declared: &str) -> bool {
 pub(crate) fn written(body: &Value) -> BTreeSet<String> {
     let mut fields = BTreeSet::new();
     match body {
-        Value::Array(operations) => operations.iter().for_each(|it| operation(it, &mut fields)),
+        Value::Array(operations) => json_patch(operations, &mut fields),
         body => leaves(body, String::new(), &mut fields),
     }
     fields.retain(|field| !IDENTITY.contains(&field.as_str()));
     fields
 }
 
-/// One operation of a JSON patch.
-fn operation(operation: &Value, fields: &mut BTreeSet<String>) {
-    let at = |key: &str| operation.get(key).and_then(Value::as_str).unwrap_or_default();
-    match (at("op"), operation.get("value")) {
-        ("test" | "copy", _) => {}
-        ("remove" | "move", _) | (_, None) => drop(fields.insert(at("path").to_owned())),
-        (_, Some(value)) => leaves(value, at("path").to_owned(), fields),
+/// The fields of a JSON patch. An entry that is removed by its place has the name that a `test` of that place gives.
+fn json_patch(operations: &[Value], fields: &mut BTreeSet<String>) {
+    let mut tested = BTreeMap::new();
+    for operation in operations {
+        let at = |key: &str| operation.get(key).and_then(Value::as_str).unwrap_or_default();
+        match (at("op"), at("path"), operation.get("value")) {
+            ("test", path, Some(value)) => drop(tested.insert(path, value)),
+            ("test", ..) => {}
+            ("remove", path, _) => {
+                let named = tested.get(path).and_then(|value| entry(path, value));
+                fields.insert(named.unwrap_or_else(|| path.to_owned()));
+            }
+            ("move", path, _) => fields.extend([at("from").to_owned(), path.to_owned()]),
+            ("copy", path, _) | (_, path, None) => drop(fields.insert(path.to_owned())),
+            (_, path, Some(value)) => match entry(path, value) {
+                Some(field) => drop(fields.insert(field)),
+                None => leaves(value, path.to_owned(), fields),
+            },
+        }
+    }
+}
+
+/// The field of an entry of a list whose entries have owners, by its place (`/metadata/finalizers/0`) and its value.
+fn entry(path: &str, value: &Value) -> Option<String> {
+    let (list, _) = path.rsplit_once('/')?;
+    match list {
+        FINALIZERS => value.as_str().map(finalizer),
+        CONDITIONS => value.get("type")?.as_str().map(condition),
+        _ => None,
     }
 }
 
@@ -66,12 +92,12 @@ fn leaves(value: &Value, at: String, fields: &mut BTreeSet<String>) {
                 leaves(value, format!("{at}/{}", escaped(key)), fields);
             }
         }
-        Value::Array(names) if at == FINALIZERS => {
+        Value::Array(names) if at == FINALIZERS && !names.is_empty() => {
             fields.extend(names.iter().filter_map(Value::as_str).map(finalizer));
         }
         Value::Array(conditions) if at == CONDITIONS && !conditions.is_empty() => {
             let types = conditions.iter().filter_map(|condition| condition.get("type")?.as_str());
-            fields.extend(types.map(|name| format!("{CONDITIONS}/{}", escaped(name))));
+            fields.extend(types.map(condition));
         }
         _ if at.is_empty() => {}
         _ => drop(fields.insert(at)),
@@ -116,6 +142,48 @@ mod tests {
                 {"op": "remove", "path": "/spec/x"}]),
             &["/spec/x", "/status/a", "/status/b/c"],
         );
+    }
+
+    #[test]
+    fn a_json_patch_writes_both_ends_of_a_move_and_the_end_of_a_copy() {
+        check(
+            &json!([{"op": "copy", "from": "/spec/a", "path": "/status/a"},
+                {"op": "move", "from": "/spec/b", "path": "/spec/c"}]),
+            &["/spec/b", "/spec/c", "/status/a"],
+        );
+    }
+
+    /// As `kube::runtime::finalizer` adds and removes one: by its place, which a `test` has named.
+    #[test]
+    fn finalizers_and_conditions_of_a_json_patch_have_their_names() {
+        let field = "/metadata/finalizers/example.com~1drain";
+        let of = "/metadata/finalizers";
+        check(
+            &json!([{"op": "test", "path": of, "value": null}, {"op": "add", "path": of, "value": ["example.com/drain"]}]),
+            &[field],
+        );
+        for place in ["-", "1"] {
+            let path = format!("{of}/{place}");
+            check(&json!([{"op": "add", "path": path, "value": "example.com/drain"}]), &[field]);
+        }
+        let removed = json!({"op": "remove", "path": format!("{of}/1")});
+        check(
+            &json!([{"op": "test", "path": format!("{of}/1"), "value": "example.com/drain"}, removed]),
+            &[field],
+        );
+        // Nothing says whose it is.
+        check(&json!([removed]), &["/metadata/finalizers/1"]);
+        let ready = json!({"type": "Ready", "status": "True"});
+        check(
+            &json!([{"op": "add", "path": "/status/conditions/-", "value": ready}]),
+            &["/status/conditions/Ready"],
+        );
+    }
+
+    #[test]
+    fn a_list_of_finalizers_that_is_emptied_is_written() {
+        check(&json!({"metadata": {"finalizers": []}}), &["/metadata/finalizers"]);
+        check(&json!({"metadata": {"finalizers": null}}), &["/metadata/finalizers"]);
     }
 
     #[test]

@@ -41,3 +41,4 @@ pub use call::Call;
 pub use consistency::{Diagnostic, consistency};
 pub use declaration::Declaration;
 pub use page::{graph, page};
+pub use role::FINALIZERS;

@@ -7,28 +7,36 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::{Access, Declaration};
 
+/// The annotation of a role with the finalizers that its controller adds and removes, separated by commas: so that who reads
+/// a finalizer in the cluster finds the controller.
+pub const FINALIZERS: &str = "controllers.webtroller.dev/finalizers";
+
 // === impl Declaration ===
 
 impl Declaration {
     /// The rights in the controller's namespace, as a Role with the controller's name.
     #[must_use]
     pub fn role(&self, namespace: &str) -> Role {
-        let metadata = ObjectMeta {
-            name: Some(self.name().to_owned()),
-            namespace: Some(namespace.to_owned()),
-            ..ObjectMeta::default()
-        };
-        Role { metadata, rules: Some(rules(self.all().iter().filter(|access| !access.everywhere))) }
+        let own = || self.all().iter().filter(|access| !access.everywhere);
+        let metadata = ObjectMeta { namespace: Some(namespace.to_owned()), ..self.metadata(own()) };
+        Role { metadata, rules: Some(rules(own())) }
     }
 
     /// The rights in all namespaces and on kinds that have none, as a ClusterRole with the controller's name, or `None` when it
     /// needs none.
     #[must_use]
     pub fn cluster_role(&self) -> Option<ClusterRole> {
-        let rules = rules(self.all().iter().filter(|access| access.everywhere));
-        let metadata = ObjectMeta { name: Some(self.name().to_owned()), ..ObjectMeta::default() };
-        let role = ClusterRole { metadata, rules: Some(rules), ..ClusterRole::default() };
-        role.rules.as_ref().is_some_and(|rules| !rules.is_empty()).then_some(role)
+        let everywhere = || self.all().iter().filter(|access| access.everywhere);
+        let (metadata, rules) = (self.metadata(everywhere()), rules(everywhere()));
+        (!rules.is_empty()).then(|| ClusterRole { metadata, rules: Some(rules), ..ClusterRole::default() })
+    }
+
+    fn metadata<'a>(&self, all: impl Iterator<Item = &'a Access>) -> ObjectMeta {
+        let finalizers: BTreeSet<&str> =
+            all.flat_map(|access| &access.finalizers_added).map(String::as_str).collect();
+        let finalizers = finalizers.into_iter().collect::<Vec<_>>().join(",");
+        let annotations = (!finalizers.is_empty()).then(|| [(FINALIZERS.to_owned(), finalizers)].into());
+        ObjectMeta { name: Some(self.name().to_owned()), annotations, ..ObjectMeta::default() }
     }
 }
 

@@ -5,13 +5,10 @@ use kube::core::params::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject};
 use serde_json::{Map, Value, json};
 
+use crate::Endpoint;
 use crate::error::DuckError;
 use crate::patch::{Operations, Tested, merge_patch};
 use crate::path::endpoint;
-use crate::stale::Stale;
-use crate::{DuckType, Endpoint};
-#[cfg(feature = "client")]
-use crate::{projection::project, view::root};
 
 /// A change of one duck of one object. Made by [`crate::Duck::edit`].
 #[derive(Clone, Debug, PartialEq)]
@@ -179,27 +176,6 @@ impl DuckDiff {
     fn request(&self, endpoint: Endpoint, patch: Patch<Value>) -> Result<DuckPatch, DuckError> {
         let name = self.identity.name()?.clone();
         Ok(DuckPatch { name, endpoint, params: PatchParams::default(), patch })
-    }
-
-    /// Compares the object that was read with its `current` state, and returns what another client changed, if
-    /// anything: then this edit is stale and must be made again.
-    ///
-    /// # Errors
-    ///
-    /// [`DuckError::Mismatch`] if the paths of the duck lead through something else than objects now.
-    pub fn stale<T: DuckType>(&self, current: &DynamicObject) -> Result<Option<Stale>, DuckError> {
-        Stale::between::<T>(&self.identity, &self.observed, current)
-    }
-
-    /// As [`DuckDiff::stale`], after the first of two patches gave `written`.
-    #[cfg(feature = "client")]
-    pub(crate) fn stale_after<T: DuckType>(
-        &self,
-        written: &DynamicObject,
-        current: &DynamicObject,
-    ) -> Result<Option<Stale>, DuckError> {
-        let observed = project(T::NAME, T::PLACE.paths(), &*root::<T>(written)?)?;
-        Stale::between::<T>(&Identity::of(written), &observed, current)
     }
 }
 

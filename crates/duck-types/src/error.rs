@@ -1,5 +1,6 @@
 //! The errors of reading and writing a duck. Violations of a contract are not errors: see [`crate::check_crd`].
 
+use serde_json::Value;
 use thiserror::Error;
 
 /// The reason why a duck cannot be read or written.
@@ -64,10 +65,27 @@ pub enum DuckError {
 }
 
 impl DuckError {
+    /// The value at `pointer` is not an object.
+    pub(crate) fn not_an_object(duck: &'static str, pointer: String, found: &Value) -> Self {
+        Self::Mismatch { duck, pointer, message: format!("expected an object, found {}", type_name(found)) }
+    }
+
     /// Returns true if there is nothing to read, as opposed to something unreadable.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Absent { .. } | Self::Null { .. })
+    }
+}
+
+/// The JSON name of the type of a value.
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
     }
 }
 

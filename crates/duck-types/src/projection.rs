@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::DuckPath;
 use crate::error::DuckError;
 use crate::path::pointer;
-use crate::view::not_an_object;
 
 /// The projection of `root` onto `paths`.
 pub(crate) fn project(duck: &'static str, paths: &[DuckPath], root: &Value) -> Result<Value, DuckError> {
@@ -25,7 +24,7 @@ pub(crate) fn project(duck: &'static str, paths: &[DuckPath], root: &Value) -> R
                 if from.is_null() {
                     break None;
                 }
-                return Err(not_an_object(duck, pointer(segments.iter().take(steps)), from));
+                return Err(DuckError::not_an_object(duck, pointer(segments.iter().take(steps)), from));
             };
             let Some(name) = ancestors.get(steps) else { break Some((fields, to)) };
             let Some(next) = fields.get(name) else { break None };

@@ -6,7 +6,7 @@ use kube::core::DynamicObject;
 use serde_json::Value;
 
 use crate::DuckType;
-use crate::diff::Identity;
+use crate::diff::{DuckDiff, Identity};
 use crate::error::DuckError;
 use crate::patch::{Change, changes};
 use crate::projection::project;
@@ -39,6 +39,29 @@ impl Stale {
         }
         let changes = changes(observed, &project(T::NAME, T::PLACE.paths(), &*root::<T>(current)?)?);
         Ok((now.version != read.version || !changes.is_empty()).then_some(Self::Changed { changes }))
+    }
+}
+
+impl DuckDiff {
+    /// Compares the object that was read with its `current` state, and returns what another client changed, if
+    /// anything: then this edit is stale and must be made again.
+    ///
+    /// # Errors
+    ///
+    /// [`DuckError::Mismatch`] if the paths of the duck lead through something else than objects now.
+    pub fn stale<T: DuckType>(&self, current: &DynamicObject) -> Result<Option<Stale>, DuckError> {
+        Stale::between::<T>(&self.identity, &self.observed, current)
+    }
+
+    /// As [`DuckDiff::stale`], after the first of two patches gave `written`.
+    #[cfg(feature = "client")]
+    pub(crate) fn stale_after<T: DuckType>(
+        &self,
+        written: &DynamicObject,
+        current: &DynamicObject,
+    ) -> Result<Option<Stale>, DuckError> {
+        let observed = project(T::NAME, T::PLACE.paths(), &*root::<T>(written)?)?;
+        Stale::between::<T>(&Identity::of(written), &observed, current)
     }
 }
 

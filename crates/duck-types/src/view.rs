@@ -116,17 +116,13 @@ pub(crate) fn find<'a>(duck: &'static str, path: &DuckPath, root: &'a Value) -> 
                 return Err(DuckError::Absent { duck, path: path.to_string(), at: String::new() });
             }
             Value::Null => return Err(DuckError::Null { duck, at: at(steps) }),
-            other => return Err(not_an_object(duck, at(steps), other)),
+            other => return Err(DuckError::not_an_object(duck, at(steps), other)),
         };
     }
     match current {
         Value::Null => Err(DuckError::Null { duck, at: path.to_string() }),
         found => Ok(found),
     }
-}
-
-pub(crate) fn not_an_object(duck: &'static str, pointer: String, found: &Value) -> DuckError {
-    DuckError::Mismatch { duck, pointer, message: format!("expected an object, found {}", type_name(found)) }
 }
 
 fn join(path: Option<&DuckPath>, below: &serde_path_to_error::Path) -> String {
@@ -137,18 +133,6 @@ fn join(path: Option<&DuckPath>, below: &serde_path_to_error::Path) -> String {
         Segment::Unknown => None,
     });
     pointer(path.into_iter().flat_map(DuckPath::segments).chain(steps))
-}
-
-/// The JSON name of the type of a value.
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub use regex::{Captures, Match, Regex};
 use self::syntax::translate;
 
 mod syntax;
+#[cfg(test)]
+mod tests;
 
 /// The patterns a thread remembers.
 const REMEMBERED: usize = 100;
@@ -56,7 +58,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Syntax(message) => f.write_str(message),
-            Self::TooLarge(pattern) => f.write_str(&message("expression too large", pattern)),
+            Self::TooLarge(pattern) => write!(f, "error parsing regexp: expression too large: `{pattern}`"),
         }
     }
 }
@@ -76,6 +78,14 @@ pub fn named<'t>(found: &Captures<'t>, name: &str) -> Option<Match<'t>> {
 #[must_use]
 pub fn is_valid(pattern: &str) -> bool {
     !matches!(compile(pattern), Err(Error::Syntax(_)))
+}
+
+/// Checks the syntax of a pattern, without compiling it.
+///
+/// # Errors
+/// Go refuses the pattern.
+pub fn check(pattern: &str) -> Result<(), Error> {
+    translate(pattern).map(drop).map_err(|error| Error::Syntax(error.to_string()))
 }
 
 /// `regexp.Compile`. The thread remembers its last hundred patterns.
@@ -102,15 +112,11 @@ const SIZES: [usize; 5] = [1 << 12, 1 << 14, 1 << 17, 1 << 20, MOST_BYTES];
 /// Bytes of one state of a compiled pattern.
 const STATE_BYTES: usize = 32;
 
-fn message(code: &str, pattern: &str) -> String {
-    format!("error parsing regexp: {code}: `{pattern}`")
-}
-
 fn compiled(pattern: &str) -> Result<Pattern, Error> {
-    let rust = translate(pattern).map_err(|code| Error::Syntax(message(code, pattern)))?;
+    let rust = translate(pattern).map_err(|error| Error::Syntax(error.to_string()))?;
     match from_rust_syntax(&rust) {
         Ok(Some(compiled)) => Ok(compiled),
-        Ok(None) => Err(Error::Syntax(message("invalid expression", pattern))),
+        Ok(None) => Err(Error::Syntax(format!("error parsing regexp: invalid expression: `{pattern}`"))),
         Err(TooLarge) => Err(Error::TooLarge(pattern.to_owned())),
     }
 }

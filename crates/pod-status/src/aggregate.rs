@@ -3,79 +3,15 @@
 //!
 //! The aggregation is pessimistic. A member that has not reported is waited for; it is never assumed to agree.
 
-use std::time::Duration;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::DynamicObject;
 use serde_json::{Map, Value, json};
 
+use crate::activated;
 use crate::condition;
-use crate::parent::{ParentKey, ParentRef};
 use crate::readiness::Failure;
 use crate::report::{Entry, Member, PodError};
-use crate::rollout::{self, Activated};
 use crate::shape::Shape;
-use crate::stored::Stored;
-use crate::strict::Announced;
-
-/// A parent as it was read.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Parent {
-    /// The object.
-    pub key: ParentKey,
-    /// `metadata.generation`
-    pub generation: i64,
-    /// How long this generation has been waiting to be activated, by the aggregators' own clocks.
-    pub waited: Duration,
-    /// This generation is activated at once, see [`Shape::at_once`].
-    pub at_once: bool,
-    /// The activation of a strict rollout, as it was read.
-    pub(crate) announced: Option<Announced>,
-    pub(crate) stored: Stored,
-}
-
-impl Parent {
-    /// A parent without a status.
-    pub fn new(key: ParentKey, generation: i64) -> Self {
-        let stored = Stored::ours(Value::Null);
-        Self { key, generation, waited: Duration::ZERO, at_once: false, announced: None, stored }
-    }
-
-    /// Sets the stored status, which this aggregator has written.
-    #[must_use]
-    pub fn with_status(mut self, status: Value) -> Self {
-        self.stored = Stored::ours(status);
-        self
-    }
-
-    pub(crate) fn of(object: &DynamicObject, reference: &ParentRef, shape: &Shape, manager: &str) -> Self {
-        let meta = &object.metadata;
-        let status = object.data.get("status").cloned().unwrap_or_default();
-        let stored = Stored::of(status, meta.managed_fields.as_deref().unwrap_or_default(), manager);
-        let key = ParentKey::new(reference.clone(), meta.uid.clone().unwrap_or_default());
-        let generation = meta.generation.unwrap_or_default();
-        let waited = Activated::read(&stored.status, &key.uid).waited(generation);
-        Self { key, generation, waited, at_once: shape.is_at_once(object), announced: None, stored }
-    }
-}
-
-/// One entry, and the run that wrote it.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Reported {
-    /// The run.
-    pub member: Member,
-    /// Its entry.
-    pub entry: Entry,
-}
-
-impl Reported {
-    /// An entry of a run.
-    pub fn new(member: Member, entry: Entry) -> Self {
-        Self { member, entry }
-    }
-}
+use crate::vote::{Parent, Reported, Vote, votes};
 
 /// The consequence for the parent's status.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,15 +34,20 @@ pub fn aggregate(
     reported: &[Reported],
     now: &Time,
 ) -> Decision {
-    let votes = votes(parent, members, reported);
-    let activated = rollout::decide(shape, parent, &votes);
-    let conditions = condition::of(shape, parent, &votes, &activated, now);
+    let reported = reported.iter().map(|report| (&report.member, &report.entry));
+    decide(shape, parent, &votes(parent, members, reported), now)
+}
+
+/// Aggregates votes into the status of `parent`.
+pub(crate) fn decide(shape: &Shape, parent: &Parent, votes: &[Vote<'_>], now: &Time) -> Decision {
+    let activated = activated::decide(shape, parent, votes);
+    let conditions = condition::of(shape, parent, votes, &activated, now);
     let mut status = Map::from_iter([
         ("observedGeneration".to_owned(), json!(parent.generation)),
         ("conditions".to_owned(), Value::Array(parent.stored.merged(&conditions))),
     ]);
     if !shape.direct {
-        status.insert("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, &votes)));
+        status.insert("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, votes)));
     }
     if let Some(field) = activated.field(&parent.key.uid) {
         status.insert("activation".to_owned(), field);
@@ -121,61 +62,11 @@ pub fn aggregate(
 }
 
 /// The names of the members that keep `parent` from being enforced, or ingested if its kind is not enforced.
-pub(crate) fn waiting_for(
-    shape: &Shape,
-    parent: &Parent,
-    members: &[Member],
-    reported: &[Reported],
-) -> Vec<String> {
-    let votes = votes(parent, members, reported);
+pub(crate) fn waiting_for(shape: &Shape, parent: &Parent, votes: &[Vote<'_>]) -> Vec<String> {
     let late = votes.iter().filter(|vote| condition::is_late(shape, parent.generation, vote));
     let mut names: Vec<String> = late.map(|vote| vote.member.id.clone()).collect();
     names.dedup();
     names
-}
-
-/// The entry of one member about this very object, if it has reported.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Vote<'a> {
-    pub(crate) member: &'a Member,
-    pub(crate) entry: Option<&'a Entry>,
-}
-
-impl Vote<'_> {
-    /// Whether the member has ingested the object, at whatever generation.
-    pub(crate) fn is_clean(&self) -> bool {
-        self.entry.is_some_and(|entry| entry.errors.is_empty())
-    }
-
-    /// Whether the member has an outcome for this generation. An entry for a later generation than was read
-    /// cannot be judged; the parent will be read again.
-    pub(crate) fn is_about(&self, generation: i64) -> bool {
-        self.entry.is_some_and(|entry| entry.generation == generation)
-    }
-}
-
-/// One vote per member, ordered by id.
-pub(crate) fn votes<'a>(parent: &Parent, members: &'a [Member], reported: &'a [Reported]) -> Vec<Vote<'a>> {
-    let mut votes: Vec<Vote<'a>> = Vec::new();
-    let mut members: Vec<&Member> = members.iter().collect();
-    members.sort();
-    members.dedup_by(|a, b| a.is_same_run(b));
-    for member in members {
-        let entry = reported
-            .iter()
-            .filter(|report| report.member.is_same_run(member) && report.entry.parent == parent.key)
-            .map(|report| &report.entry)
-            .max_by_key(|entry| precedence(entry));
-        votes.push(Vote { member, entry });
-    }
-    votes
-}
-
-/// The order of several entries of one run: the last written counts. Without numbers it is the newest
-/// generation, of equal ones the one with errors; the text makes the choice independent of the order.
-fn precedence(entry: &Entry) -> (u64, i64, bool, String) {
-    let text = json!([entry.errors, entry.detail, entry.enforcing]).to_string();
-    (entry.sequence, entry.generation, !entry.errors.is_empty(), text)
 }
 
 /// The entries by id, one for each. Beyond the limit, those that fail or are behind are kept and the others left out.

@@ -1,100 +1,16 @@
 //! Aggregates the reports of all pods into the statuses of their parents, in one process at a time.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::follow::Follow;
-use crate::gatekeeper::PodStatusKind;
-use crate::identity::PodIdentity;
-use crate::lease::{Claim, lead};
+use crate::aggregator_config::AggregatorConfig;
+use crate::lease::lead;
 use crate::parent_changes::ParentChanges;
-use crate::report::ReportKind;
-use crate::shape::Shapes;
 use crate::term::Term;
 use crate::watermark::HighWaterMarks;
-
-/// The settings of an [`Aggregator`].
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct AggregatorConfig {
-    /// The kind of the report objects, as in every reporter's configuration.
-    pub kind: ReportKind,
-    /// The namespace of the pods, and of their reports.
-    pub namespace: String,
-    /// The Lease under which one process at a time aggregates.
-    pub claim: Claim,
-    /// The layouts of the statuses.
-    pub shapes: Arc<dyn Shapes>,
-    /// Reports are aggregated when none has come for this long. Default 300 ms.
-    pub debounce: Duration,
-    /// A report waits no longer than this. Default 2 s.
-    pub max_delay: Duration,
-    /// Kinds of Gatekeeper's that are read too, whoever writes them. Their definitions must be installed. Default none.
-    pub per_parent: Vec<PodStatusKind>,
-    /// The field manager of the statuses, at most 128 characters. Default `pod-status-aggregator`.
-    pub field_manager: String,
-    /// Watches of the host that take the place of the aggregator's own: of the reports, and of the pods' metadata. Default
-    /// none.
-    pub follow: Option<Arc<dyn Follow>>,
-}
-
-impl AggregatorConfig {
-    /// The defaults, with a Lease of 15 seconds called `pod-status-aggregator` in the pod's namespace.
-    pub fn new(identity: &PodIdentity, shapes: impl Shapes) -> Self {
-        let name = "pod-status-aggregator";
-        Self {
-            kind: ReportKind::default(),
-            namespace: identity.namespace.clone(),
-            claim: Claim::new(identity, name),
-            shapes: Arc::new(shapes),
-            debounce: Duration::from_millis(300),
-            max_delay: Duration::from_secs(2),
-            per_parent: Vec::new(),
-            field_manager: name.to_owned(),
-            follow: None,
-        }
-    }
-
-    /// Sets the kind of the report objects.
-    #[must_use]
-    pub fn kind(mut self, kind: ReportKind) -> Self {
-        self.kind = kind;
-        self
-    }
-
-    /// Sets how long a report waits for silence.
-    #[must_use]
-    pub fn debounce(mut self, debounce: Duration) -> Self {
-        self.debounce = debounce;
-        self
-    }
-
-    /// Reads reports in these kinds of Gatekeeper's too.
-    #[must_use]
-    pub fn per_parent(mut self, kinds: impl IntoIterator<Item = PodStatusKind>) -> Self {
-        self.per_parent = kinds.into_iter().collect();
-        self
-    }
-
-    /// Takes the changes of reports and pods from watches of the host.
-    #[must_use]
-    pub fn follow(mut self, host: Arc<dyn Follow>) -> Self {
-        self.follow = Some(host);
-        self
-    }
-
-    /// Sets the Lease.
-    #[must_use]
-    pub fn claim(mut self, claim: Claim) -> Self {
-        self.claim = claim;
-        self
-    }
-}
 
 /// Aggregates reports into statuses while it holds its Lease.
 pub struct Aggregator {

@@ -3,32 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::report::{Entry, PodError};
-
-/// Longest message of an error, in bytes.
-const MESSAGE_LIMIT: usize = 256;
-/// Longest code and longest location of an error, in bytes.
-const WORD_LIMIT: usize = 128;
-/// Most errors of one entry.
-const ERRORS_LIMIT: usize = 16;
 /// Longest detail of one entry, as JSON, in bytes.
 const DETAIL_LIMIT: usize = 4096;
-
-/// The code of the error in place of what did not fit.
-const TOO_LARGE: &str = "report_too_large";
-
-/// `errors`, cut to 16 of them, with 256 bytes of message each.
-pub(crate) fn errors(mut errors: Vec<PodError>) -> Vec<PodError> {
-    errors.truncate(ERRORS_LIMIT);
-    for error in &mut errors {
-        cut(&mut error.message, MESSAGE_LIMIT);
-        cut(&mut error.code, WORD_LIMIT);
-        if let Some(location) = &mut error.location {
-            cut(location, WORD_LIMIT);
-        }
-    }
-    errors
-}
 
 /// `detail` as JSON. What is not an object would have the whole report refused, and is left out; an object of
 /// more than 4 KiB too, and then keeps only its fields that are `true`, `false` or a number.
@@ -50,19 +26,13 @@ pub(crate) fn detail(detail: &impl Serialize) -> Value {
     }
 }
 
-/// What remains of an entry that the API server refuses even alone. It claims nothing any more.
-pub(crate) fn smallest(entry: &Entry) -> Entry {
-    let message = "the API server refuses the report of this pod as too large; shorten names and details";
-    let error = PodError::new(TOO_LARGE, message);
-    Entry { errors: vec![error], detail: Value::Null, enforcing: None, ..entry.clone() }
-}
-
 /// The length of `value` as JSON, in bytes.
 pub(crate) fn length(value: &impl Serialize) -> usize {
     serde_json::to_vec(value).map_or(usize::MAX, |json| json.len())
 }
 
-fn cut(text: &mut String, limit: usize) {
+/// Cuts a string to `limit` bytes.
+pub(crate) fn cut(text: &mut String, limit: usize) {
     if text.len() <= limit {
         return;
     }
@@ -74,23 +44,9 @@ fn cut(text: &mut String, limit: usize) {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
-
-    proptest! {
-        #[test]
-        fn errors_are_bounded(message in "\\PC{0,400}", location in "\\PC{0,400}", count in 0..40usize) {
-            let error = PodError::new("code", message).at(location);
-            let bounded = errors(vec![error; count]);
-            prop_assert!(bounded.len() <= ERRORS_LIMIT);
-            for error in bounded {
-                prop_assert!(error.message.len() <= MESSAGE_LIMIT);
-                prop_assert!(error.location.unwrap().len() <= WORD_LIMIT);
-            }
-        }
-    }
 
     #[test]
     fn a_detail_is_an_object_of_bounded_size() {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::ResourceExt;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::cluster::Cluster;
-use crate::decisions::Count;
 use crate::follow::Followed;
 use crate::keyed_requests::KeyedRequests;
-use crate::membership::{Membership, candidates};
+use crate::membership::{Count, Membership, candidates};
 use crate::place::{Place, place};
+use crate::registration::Registration;
 use crate::report::Member;
 use crate::report_store::ReportStore;
 
@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Census {
     cluster: Arc<Cluster>,
     membership: Membership,
+    /// The runs that the next count is about.
+    candidates: Vec<Member>,
     /// The last count.
     count: Arc<Count>,
     /// Whether the pod with a uid is gone.
@@ -42,6 +44,7 @@ impl Census {
         Self {
             cluster,
             membership: Membership::default(),
+            candidates: Vec::new(),
             count: Arc::default(),
             lookups: KeyedRequests::new("ask for a pod"),
             gone: BTreeSet::new(),
@@ -104,18 +107,31 @@ impl Census {
         true
     }
 
-    /// Establishes the members. Returns whether they have changed.
-    pub(crate) async fn take(&mut self, reports: &ReportStore) -> kube::Result<bool> {
-        let registered = self.cluster.registrations().await?;
+    /// Notes the registrations, and asks for the pods that the watch does not show. Returns until when the count should wait
+    /// for answers, if any was asked for that was not before. What is not answered by then is answered later.
+    pub(crate) fn note_registrations(
+        &mut self,
+        registered: &[Registration],
+        reports: &ReportStore,
+    ) -> Option<Instant> {
         let now = Instant::now();
-        for run in &registered {
-            self.membership.seen(run, now);
+        for registration in registered {
+            self.membership.seen(&registration.run, now);
         }
-        let candidates = candidates(registered, &reports.runs(), &self.count.members);
-        if self.look_up(&candidates, now) {
-            // What is not answered now is answered later.
-            let _ = timeout(PATIENCE, self.all_answered()).await;
-        }
+        let runs = registered.iter().map(|registration| registration.run.clone()).collect();
+        self.candidates = candidates(runs, &reports.runs(), &self.count.members);
+        self.look_up(now).then(|| now.checked_add(PATIENCE).unwrap_or(now))
+    }
+
+    /// Whether nothing is asked for.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.lookups.is_idle()
+    }
+
+    /// Establishes the members. Returns whether they have changed.
+    pub(crate) fn take(&mut self, reports: &ReportStore) -> bool {
+        let now = Instant::now();
+        let candidates = std::mem::take(&mut self.candidates);
         let mut count = Count::default();
         for run in &candidates {
             let runs = match place(&self.membership, run, &self.gone, now) {
@@ -130,14 +146,14 @@ impl Census {
         count.publish();
         self.count = Arc::new(count);
         self.sweep(reports, now);
-        Ok(has_changed)
+        has_changed
     }
 
     /// Asks for the pods that the watch does not show. Returns whether any was asked for that was not before.
-    fn look_up(&mut self, candidates: &[Member], now: Instant) -> bool {
+    fn look_up(&mut self, now: Instant) -> bool {
         let missing =
             |run: &Member| Some((run.id.clone(), self.membership.missing_pod(run, now)?.to_owned()));
-        let missing: Vec<(String, String)> = candidates.iter().filter_map(missing).collect();
+        let missing: Vec<(String, String)> = self.candidates.iter().filter_map(missing).collect();
         let uids = missing.iter().map(|(_, uid)| uid.clone()).collect();
         self.lookups.begin(&uids, now);
         self.gone.retain(|uid| uids.contains(uid));
@@ -149,13 +165,6 @@ impl Census {
             is_new |= self.lookups.send(uid, async move { cluster.is_pod_gone(&name, &asked).await }, now);
         }
         is_new
-    }
-
-    async fn all_answered(&mut self) {
-        while !self.lookups.is_idle() {
-            let lookup = self.lookups.next().await;
-            self.note_lookup(lookup);
-        }
     }
 
     /// Deletes what runs that are gone have left behind. Does not rely on the garbage collector, which one broken API

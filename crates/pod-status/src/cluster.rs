@@ -12,33 +12,34 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
 use kube::core::ApiResource;
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 use tracing::Span;
 
 mod applied;
 
-use crate::aggregate::{Decision, Parent, Reported, aggregate, votes, waiting_for};
-use crate::aggregator::AggregatorConfig;
-use crate::decisions::Job;
+use crate::activated::{self, Activated};
+use crate::aggregate::{Decision, decide, waiting_for};
+use crate::aggregator_config::AggregatorConfig;
 use crate::direct;
 use crate::epoch::{Epochs, Plan};
 use crate::follow::{Changes, Followed, Selection};
 use crate::gatekeeper::PodStatusKind;
+use crate::job::{Held, Job};
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::pod::{self, UNFINISHED};
 use crate::reason::code;
+use crate::registration::{Registration, acknowledgement};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::report_store::about_parent;
-use crate::rollout;
 use crate::shape::Shape;
 use crate::standings::Standing;
 use crate::strict::lead;
+use crate::vote::{Parent, Vote, votes};
 
 /// The result for one parent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Written {
     /// The stored status is right.
-    Done(Standing, Next),
+    Done(Box<Standing>, Next),
     /// There is no such parent any more.
     Gone,
     /// The parent was written by another client after it was read.
@@ -51,32 +52,6 @@ pub(crate) struct Next {
     pub(crate) held: Option<Held>,
     /// A change of the activations of a strict rollout.
     pub(crate) plan: Option<Box<Plan>>,
-}
-
-/// A generation that waits to be activated, or that a strict rollout is switching to.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Held {
-    uid: String,
-    generation: i64,
-    is_switching: bool,
-    pub(crate) since: Instant,
-    /// So long after `since` it is to be decided about again, if nothing happens before.
-    pub(crate) wake: Duration,
-}
-
-impl Held {
-    /// How long `parent` has waited at this generation, if this is about it.
-    fn waited(&self, parent: &Parent) -> Option<Duration> {
-        let is_same = self.uid == parent.key.uid && self.generation == parent.generation;
-        (is_same && !self.is_switching).then(|| self.since.elapsed())
-    }
-
-    /// How long the activation of `parent` has been known, if this is about it.
-    fn switching(&self, parent: &Parent) -> Option<Duration> {
-        let generation = parent.announced.map(|announced| announced.generation);
-        let is_same = self.uid == parent.key.uid && Some(self.generation) == generation;
-        (is_same && self.is_switching).then(|| self.since.elapsed())
-    }
 }
 
 pub(crate) struct Cluster {
@@ -154,17 +129,25 @@ impl Cluster {
         self.changes.follow(&pods.fields(UNFINISHED).metadata_only())
     }
 
-    /// Every registration, by a list that is as new as the request. One that cannot be read is a member
-    /// that never reports: a process is there, and nothing is known about it.
-    pub(crate) async fn registrations(&self) -> kube::Result<Vec<Member>> {
+    /// Every registration, by a list that is as new as the request.
+    pub(crate) async fn registrations(&self) -> kube::Result<Vec<Registration>> {
         let params = ListParams::default().labels(&format!("{SHARD_LABEL}={REGISTRATION}"));
         let objects = answered_patiently(|| self.reports.list(&params)).await?;
-        let member = |object: DynamicObject| {
-            let name = object.metadata.name.unwrap_or_default();
-            let report: Result<PodReport, _> = serde_json::from_value(object.data);
-            report.map(|report| report.pod).unwrap_or_else(|_| Member { id: name, ..Member::default() })
-        };
-        Ok(objects.items.into_iter().map(member).collect())
+        Ok(objects.items.into_iter().map(Registration::of).collect())
+    }
+
+    /// Notes in a registration that no status claims of this run what it lacks. One that is gone or another run's has to be
+    /// looked at again.
+    pub(crate) async fn acknowledge(&self, name: &str, uid: &str, incarnation: &str) -> kube::Result<()> {
+        let body = json!({
+            "apiVersion": self.kind.api_version,
+            "kind": self.kind.kind,
+            "metadata": {"name": name, "uid": uid, "annotations": acknowledgement(incarnation)},
+        });
+        match answered(self.reports.patch(name, &self.params, &Patch::Apply(&body))).await {
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.code == 404 => Ok(()),
+            other => other.map(drop),
+        }
     }
 
     /// Whether the pod with this uid has ceased to run anything.
@@ -193,30 +176,32 @@ impl Cluster {
     pub(crate) async fn reconcile(&self, job: &Job) -> kube::Result<Written> {
         let (shape, reference) = (&job.shape, &job.parent);
         let api = shape.api(&self.client, reference);
-        let Some(object) = read(&api, &reference.name).await? else { return Ok(Written::Gone) };
-        let parent = known(job, Parent::of(&object, reference, shape, &self.manager));
+        let Some(mut object) = read(&api, &reference.name).await? else { return Ok(Written::Gone) };
+        let parent = known(job, Parent::of(&mut object, reference, shape, &self.manager));
         Span::current().record("generation", parent.generation);
         let now = Time(Timestamp::now());
         let mut members = Cow::Borrowed(job.count.members.as_slice());
-        let reported = if shape.direct {
-            let applied = direct::read(shape, reference, &parent.stored.status);
-            let sorted = self.sort_applied(&job.count, applied).await?;
+        let (mut reports, mut applied) = (job.reports.as_slice(), Vec::new());
+        if shape.direct {
+            let sorted =
+                self.sort_applied(&job.count, direct::read(shape, reference, &parent.stored.status)).await?;
             if !sorted.dead.is_empty() {
-                return self.remove_applied(&api, &object, &sorted.dead).await;
+                return self.remove_applied(&api, &object, &parent.stored.status, &sorted.dead).await;
             }
             members.to_mut().extend(sorted.unregistered);
-            sorted.reported
-        } else {
-            about_parent(reference, &job.reports)
-        };
+            (reports, applied) = (&[], sorted.reported);
+        }
+        let applied = applied.iter().map(|report| (&report.member, &report.entry));
+        let votes = votes(&parent, &members, applied.chain(about_parent(reference, reports)));
         let standing = |status: &Map<String, Value>| {
-            Standing::of(status, &now).waiting_for(|| waiting_for(shape, &parent, &members, &reported))
+            Standing::of(status, &now).waiting_for(|| waiting_for(shape, &parent, &votes))
         };
-        let next = next(job, &parent, &members, &reported);
-        let status = match aggregate(shape, &parent, &members, &reported, &now) {
+        let next = next(job, &parent, &members, &votes);
+        let status = match decide(shape, &parent, &votes, &now) {
             Decision::Unchanged => {
-                let stored = parent.stored.status.as_object().cloned().unwrap_or_default();
-                return Ok(done(shape, &parent, standing(&stored), &stored, next));
+                let nothing = Map::new();
+                let stored = parent.stored.status.as_object().unwrap_or(&nothing);
+                return Ok(done(shape, &parent, standing(stored), stored, next));
             }
             Decision::Write(status) => status,
         };
@@ -226,13 +211,24 @@ impl Cluster {
             return Ok(Written::Stale);
         }
         let done = done(shape, &parent, standing(&status), &status, next);
-        let body = body(shape, &parent, object.metadata.resource_version.as_deref(), status);
-        let patch = Patch::Apply(&body);
-        let written = answered_patiently(|| api.patch_status(&reference.name, &self.params, &patch)).await;
+        let version = object.metadata.resource_version.as_deref();
+        self.write(&api, body(shape, &parent, version, status), &parent, done).await
+    }
+
+    /// Applies a status. Returns `done` if that succeeds.
+    async fn write(
+        &self,
+        api: &Api<DynamicObject>,
+        body: Value,
+        parent: &Parent,
+        done: Written,
+    ) -> kube::Result<Written> {
+        let (name, patch) = (&parent.key.reference.name, Patch::Apply(&body));
+        let written = answered_patiently(|| api.patch_status(name, &self.params, &patch)).await;
         count_write("apply", &written);
         match written {
             Ok(_) => {
-                note_activation(&parent, &body);
+                note_activation(parent, &body);
                 Ok(done)
             }
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
@@ -246,7 +242,8 @@ impl Cluster {
 fn known(job: &Job, parent: Parent) -> Parent {
     let waited = job.held.as_ref().and_then(|held| held.waited(&parent)).unwrap_or_default();
     let announced = job.epoch.as_ref().and_then(|epoch| epoch.of(&parent.key));
-    Parent { waited: parent.waited.max(waited), announced, ..parent }
+    let before = Activated::read(&parent.stored.status, &parent.key.uid).waited(parent.generation);
+    Parent { waited: before.max(waited), announced, ..parent }
 }
 
 /// The object; nothing if there is none, or its kind is not served any more.
@@ -283,27 +280,21 @@ fn done(
     let waits = activated != Some(&json!(parent.generation));
     let deadline = shape.deadline().filter(|_| waits);
     let waiting = deadline.and_then(|deadline| deadline.next(parent.waited));
-    let held = || Some(held(parent, parent.generation, false, parent.waited, waiting?));
-    Written::Done(standing, Next { held: next.held.or_else(held), ..next })
-}
-
-fn held(parent: &Parent, generation: i64, is_switching: bool, waited: Duration, wake: Duration) -> Held {
-    let since = Instant::now().checked_sub(waited).unwrap_or_else(Instant::now);
-    Held { uid: parent.key.uid.clone(), generation, is_switching, since, wake }
+    let held = || Some(Held::new(parent, parent.generation, false, parent.waited, waiting?));
+    Written::Done(Box::new(standing), Next { held: next.held.or_else(held), ..next })
 }
 
 /// The next step of a strict rollout.
-fn next(job: &Job, parent: &Parent, members: &[Member], reported: &[Reported]) -> Next {
+fn next(job: &Job, parent: &Parent, members: &[Member], votes: &[Vote<'_>]) -> Next {
     let Some(epoch) = &job.epoch else { return Next::default() };
     let switching = job.held.as_ref().and_then(|held| held.switching(parent)).unwrap_or_default();
     let fences = members.iter().filter_map(|member| member.ttl_seconds);
     let lead = lead(Duration::from_secs(fences.max().unwrap_or_default()));
-    let votes = votes(parent, members, reported);
-    let announced = rollout::announce(&job.shape, parent, &votes, switching, lead);
+    let announced = activated::announce(&job.shape, parent, votes, switching, lead);
     let pending = parent.announced.filter(|announced| !announced.settled);
     let wake = lead.saturating_mul(2);
     Next {
-        held: pending.map(|pending| held(parent, pending.generation, true, switching, wake)),
+        held: pending.map(|pending| Held::new(parent, pending.generation, true, switching, wake)),
         plan: announced.map(|announced| Box::new(epoch.plan(parent.key.clone(), announced))),
     }
 }

@@ -10,10 +10,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::aggregate::{Parent, Vote};
+use crate::activated::Activated;
 use crate::readiness::Failure;
-use crate::rollout::{Activated, Rollout};
+use crate::rollout::Rollout;
 use crate::shape::Shape;
+use crate::vote::{Parent, Vote};
 use crate::watermark::few;
 
 /// The status of a condition, and its reason.

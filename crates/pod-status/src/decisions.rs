@@ -2,8 +2,8 @@
 //!
 //! A parent that changes while its decision is under way is decided about again afterwards. One that changes while it waits for
 //! its turn is decided about by the new reports: of 10,000 parents the last waits for half a minute, and a pod that has said
-//! meanwhile that it does not enforce it must not be overheard. A parent whose request fails is left alone for a while; all
-//! others go on.
+//! meanwhile that it does not enforce it must not be overheard. A parent of which a status claims what a pod contradicts comes
+//! before all others. A parent whose request fails is left alone for a while; all others go on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,48 +15,16 @@ use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 use tracing::{Instrument, Span, field};
 
-use crate::cluster::{Cluster, Held, Written};
-use crate::epoch::Epoch;
+use crate::cluster::{Cluster, Written};
+use crate::job::Job;
+use crate::membership::Count;
 use crate::parent::ParentRef;
 use crate::parked::Parked;
-use crate::report::{Member, PodReport};
-use crate::shape::Shape;
 
 /// Parents that are read and written at the same time.
 const CONCURRENCY: usize = 32;
-
-/// One decision to be made. Its reports were read *before* its members were listed.
-pub(crate) struct Job {
-    pub(crate) shape: Shape,
-    pub(crate) parent: ParentRef,
-    pub(crate) count: Arc<Count>,
-    pub(crate) reports: Vec<Arc<PodReport>>,
-    pub(crate) held: Option<Held>,
-    /// The activations, for a strict rollout.
-    pub(crate) epoch: Option<Arc<Epoch>>,
-    /// The first change that the decision is about was noted.
-    pub(crate) began: Instant,
-}
-
-/// The runs that were known when they were counted.
-#[derive(Debug, Default)]
-pub(crate) struct Count {
-    pub(crate) members: Vec<Member>,
-    /// They do not serve, but their pods exist.
-    pub(crate) excluded: Vec<Member>,
-    /// Their pods do not exist, and the processes have ended or fenced themselves.
-    pub(crate) gone: Vec<Member>,
-}
-
-impl Count {
-    /// Sets the gauge.
-    pub(crate) fn publish(&self) {
-        for (state, runs) in [("active", &self.members), ("stopped", &self.excluded), ("gone", &self.gone)] {
-            let runs = u32::try_from(runs.len()).unwrap_or(u32::MAX);
-            metrics::gauge!("pod_status_members", "state" => state).set(runs);
-        }
-    }
-}
+/// And beyond these, parents that are urgent: they wait for no answer about another.
+const URGENT: usize = 32;
 
 /// The result of one decision.
 pub(crate) struct Settled {
@@ -64,14 +32,18 @@ pub(crate) struct Settled {
     pub(crate) written: kube::Result<Written>,
     /// The parent, its reports or the members have changed meanwhile.
     pub(crate) is_outdated: bool,
+    /// The members by which it was decided.
+    pub(crate) count: Arc<Count>,
 }
 
 pub(crate) struct Decisions {
     cluster: Arc<Cluster>,
+    /// The parents that a pod contradicts, by all that is known: until they are decided about, their statuses claim too much.
+    urgent: VecDeque<ParentRef>,
     queue: VecDeque<ParentRef>,
-    /// The jobs of the parents in `queue`.
-    jobs: BTreeMap<ParentRef, Job>,
-    running: FuturesUnordered<BoxFuture<'static, (ParentRef, kube::Result<Written>)>>,
+    /// The jobs of the parents in `urgent` and `queue`, and whether they are in the former. A parent in both has one.
+    jobs: BTreeMap<ParentRef, (Job, bool)>,
+    running: FuturesUnordered<BoxFuture<'static, (Job, kube::Result<Written>)>>,
     /// The parents in `running`.
     busy: BTreeSet<ParentRef>,
     /// Those of them that have changed since.
@@ -83,6 +55,7 @@ impl Decisions {
     pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
         Self {
             cluster,
+            urgent: VecDeque::new(),
             queue: VecDeque::new(),
             jobs: BTreeMap::new(),
             running: FuturesUnordered::new(),
@@ -101,21 +74,19 @@ impl Decisions {
         !self.parked.is_waiting(parent, now)
     }
 
-    /// Whether the parent is decided about, or will be without any event.
-    pub(crate) fn is_engaged(&self, parent: &ParentRef) -> bool {
-        self.busy.contains(parent) || self.jobs.contains_key(parent) || self.parked.is_queued(parent)
-    }
-
-    /// Decides when it is the parent's turn. A job that waits already is replaced, and keeps its place.
-    pub(crate) fn push(&mut self, job: Job) {
+    /// Decides when it is the parent's turn. A job that waits already is replaced, and keeps its place, or gets one among the
+    /// urgent ones.
+    pub(crate) fn push(&mut self, job: Job, is_urgent: bool) {
         let parent = job.parent.clone();
-        match self.jobs.get_mut(&parent) {
-            Some(waiting) => *waiting = Job { began: waiting.began, ..job },
-            None => {
-                self.queue.push_back(parent.clone());
-                self.jobs.insert(parent, job);
-            }
+        let known = self.jobs.remove(&parent).map(|(waiting, was_urgent)| (waiting.began, was_urgent));
+        let was_urgent = known.is_some_and(|(_, was_urgent)| was_urgent);
+        if is_urgent && !was_urgent {
+            self.urgent.push_back(parent.clone());
+        } else if known.is_none() {
+            self.queue.push_back(parent.clone());
         }
+        let began = known.map_or(job.began, |(began, _)| began);
+        self.jobs.insert(parent, (Job { began, ..job }, is_urgent || was_urgent));
     }
 
     /// The time at which a parent that failed is to be decided about again.
@@ -144,19 +115,33 @@ impl Decisions {
 
     /// The next decision that is settled; never, without any. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Settled {
-        while self.running.len() < CONCURRENCY
-            && let Some(parent) = self.queue.pop_front()
-        {
-            let Some(job) = self.jobs.remove(&parent) else { continue };
-            self.busy.insert(parent);
+        while let Some(job) = self.take() {
+            self.busy.insert(job.parent.clone());
             self.running.push(Box::pin(decide(self.cluster.clone(), job)));
         }
-        let Some((parent, written)) = self.running.next().await else {
+        let Some((job, written)) = self.running.next().await else {
             return std::future::pending().await;
         };
+        let Job { parent, count, .. } = job;
         self.busy.remove(&parent);
         let is_outdated = self.outdated.remove(&parent);
-        Settled { parent, written, is_outdated }
+        Settled { parent, written, is_outdated, count }
+    }
+
+    /// The next job, if there is room for it.
+    fn take(&mut self) -> Option<Job> {
+        loop {
+            let (queue, limit) = if self.urgent.is_empty() {
+                (&mut self.queue, CONCURRENCY)
+            } else {
+                (&mut self.urgent, CONCURRENCY.saturating_add(URGENT))
+            };
+            let parent = (self.running.len() < limit).then(|| queue.pop_front()).flatten()?;
+            // Nothing, if it was in both queues.
+            if let Some((job, _)) = self.jobs.remove(&parent) {
+                return Some(job);
+            }
+        }
     }
 }
 
@@ -165,8 +150,8 @@ fn span(parent: &ParentRef) -> Span {
     tracing::debug_span!("pod_status_reconcile", %parent, generation = field::Empty)
 }
 
-async fn decide(cluster: Arc<Cluster>, job: Job) -> (ParentRef, kube::Result<Written>) {
+async fn decide(cluster: Arc<Cluster>, job: Job) -> (Job, kube::Result<Written>) {
     let written = cluster.reconcile(&job).instrument(span(&job.parent)).await;
     metrics::histogram!("pod_status_aggregate_lag_seconds").record(job.began.elapsed().as_secs_f64());
-    (job.parent, written)
+    (job, written)
 }

@@ -27,6 +27,15 @@ pub(crate) struct Write {
     version: u64,
 }
 
+/// The result of a write that the API server has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// The object is as wanted.
+    Done,
+    /// Another client has deleted the object since this run wrote it; nothing was written.
+    Deleted,
+}
+
 /// The wanted state of all report objects of one run.
 #[derive(Debug)]
 pub(crate) struct DesiredReports {
@@ -79,7 +88,7 @@ impl DesiredReports {
         outcome: Result<(), Vec<PodError>>,
         detail: &impl Serialize,
     ) -> bool {
-        let errors = bounds::errors(outcome.err().unwrap_or_default());
+        let errors = PodError::bounded(outcome.err().unwrap_or_default());
         let entry = Entry::new(parent.clone(), generation).errors(errors).detail(detail);
         let enforcing = self.entries.get(parent).and_then(|known| known.enforcing);
         self.record(Entry { enforcing, ..entry })
@@ -149,7 +158,7 @@ impl DesiredReports {
         let sequence = self.version.saturating_add(1);
         let entries: Vec<Entry> = match self.shards.halve(shard) {
             Halved::Moved(keys) => keys.iter().filter_map(|key| self.entries.get(key)).cloned().collect(),
-            Halved::Alone(key) => self.entries.get(&key).map(bounds::smallest).into_iter().collect(),
+            Halved::Alone(key) => self.entries.get(&key).map(Entry::smallest).into_iter().collect(),
         };
         for entry in entries {
             self.place(Entry { sequence, ..entry });

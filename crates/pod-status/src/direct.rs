@@ -15,15 +15,15 @@ use kube::{Client, ResourceExt};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::aggregate::{Reported, by_pod_entry};
-use crate::desired::Write;
+use crate::aggregate::by_pod_entry;
+use crate::desired::{Write, Written};
 use crate::identity::PodIdentity;
 use crate::name::label_value;
-use crate::objects::Written;
 use crate::pace::answered_within;
 use crate::parent::{ParentKey, ParentRef};
 use crate::report::{Entry, Member, PodReport};
 use crate::shape::Shape;
+use crate::vote::Reported;
 
 /// Entries that a previous run has left get numbers from here on.
 const LEFT_OVER: u32 = 3 << 30;

@@ -16,6 +16,26 @@ use crate::report::Member;
 /// Added to a tenth of the time to live.
 const MARGIN: Duration = Duration::from_secs(1);
 
+/// The runs that were known when they were counted.
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    pub(crate) members: Vec<Member>,
+    /// They do not serve, but their pods exist.
+    pub(crate) excluded: Vec<Member>,
+    /// Their pods do not exist, and the processes have ended or fenced themselves.
+    pub(crate) gone: Vec<Member>,
+}
+
+impl Count {
+    /// Sets the gauge.
+    pub(crate) fn publish(&self) {
+        for (state, runs) in [("active", &self.members), ("stopped", &self.excluded), ("gone", &self.gone)] {
+            let runs = u32::try_from(runs.len()).unwrap_or(u32::MAX);
+            metrics::gauge!("pod_status_members", "state" => state).set(runs);
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
     /// Uids of the pods that exist and are not finished, by a copy that may lag behind.

@@ -13,7 +13,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use crate::desired::Write;
+use crate::desired::{Write, Written};
 use crate::direct::DirectEntries;
 use crate::follow::{Changes, Followed, Selection};
 use crate::gatekeeper::{self, PodStatusKind};
@@ -22,20 +22,12 @@ use crate::name::{label_value, pack};
 use crate::pace::{LONGEST_REQUEST, answered_within};
 use crate::pod;
 use crate::reason::code;
-use crate::report::{POD_LABEL, PodReport, SHARD_LABEL};
-use crate::reporter::ReporterConfig;
+use crate::registration::acknowledged;
+use crate::report::{POD_LABEL, PodReport, REGISTRATION, SHARD_LABEL};
+use crate::reporter_config::ReporterConfig;
 
 /// Versions of own writes that are remembered, to tell them from those of other clients.
 const VERSIONS: usize = 64;
-
-/// The result of a write that the API server has answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
-    /// The object is as wanted.
-    Done,
-    /// Another client has deleted the object since this run wrote it; nothing was written.
-    Deleted,
-}
 
 /// A kind of which parents have an object of their own.
 struct OwnKind {
@@ -65,6 +57,8 @@ pub(crate) struct Objects {
     /// The uids of the objects that this run has written.
     uids: BTreeMap<u32, String>,
     versions: VecDeque<String>,
+    /// Shards in the list that is followed and not complete.
+    found: usize,
 }
 
 impl Objects {
@@ -99,6 +93,7 @@ impl Objects {
             ttl,
             uids: BTreeMap::new(),
             versions: VecDeque::new(),
+            found: 0,
         }
     }
 
@@ -231,7 +226,7 @@ impl Objects {
     /// force, so that every aggregator knows of a process that may still run, until the process says that it
     /// has stopped or its time is over. The aggregator deletes it.
     fn owner(&self, report: &PodReport) -> Option<OwnerReference> {
-        let is_kept = report.shard == crate::report::REGISTRATION && report.pod.ttl_seconds.is_some();
+        let is_kept = report.shard == REGISTRATION && report.pod.ttl_seconds.is_some();
         self.identity.owner_reference().filter(|_| !is_kept)
     }
 
@@ -296,8 +291,23 @@ impl Objects {
         futures::stream::select_all(own.chain([shards])).boxed()
     }
 
+    pub(crate) fn incarnation(&self) -> &str {
+        &self.identity.incarnation
+    }
+
+    /// Whether something is not as this run left it: an object, or a list that lacks one.
+    pub(crate) fn is_wrong(&mut self, event: &Followed) -> bool {
+        match event {
+            Followed::Begin => self.found = 0,
+            Followed::Found(object) if self.is_shard(object) => self.found = self.found.saturating_add(1),
+            Followed::End => return self.found < self.shards(),
+            _ => {}
+        }
+        self.is_foreign(event)
+    }
+
     /// Whether an object that this run wrote is now as another client left it.
-    pub(crate) fn is_foreign(&self, event: &Followed) -> bool {
+    fn is_foreign(&self, event: &Followed) -> bool {
         match event {
             Followed::Found(object) | Followed::Applied(object) => {
                 let version = object.resource_version().unwrap_or_default();
@@ -310,13 +320,20 @@ impl Objects {
         }
     }
 
+    /// Whether it is acknowledged in the registration of this run that no status claims of it what it has given up.
+    pub(crate) fn is_acknowledged(&self, event: &Followed) -> bool {
+        let (Followed::Found(object) | Followed::Applied(object)) = event else { return false };
+        self.shard_of(object) == Some(REGISTRATION)
+            && acknowledged(object) == Some(&self.identity.incarnation)
+    }
+
     /// Whether the object is a shard of this pod, by whichever run of it.
-    pub(crate) fn is_shard(&self, object: &DynamicObject) -> bool {
+    fn is_shard(&self, object: &DynamicObject) -> bool {
         self.shard_of(object).is_some_and(|shard| !self.places.contains_key(&shard))
     }
 
     /// The number of shards that this run has written and holds to exist.
-    pub(crate) fn shards(&self) -> usize {
+    fn shards(&self) -> usize {
         self.uids.keys().filter(|shard| !self.places.contains_key(shard)).count()
     }
 

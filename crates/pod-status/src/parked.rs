@@ -51,11 +51,6 @@ impl<K: Ord + Clone> Parked<K> {
         self.retries.get(key).is_some_and(|(_, until)| *until > now)
     }
 
-    /// Whether an attempt is to be made when its time comes.
-    pub(crate) fn is_queued(&self, key: &K) -> bool {
-        self.retries.get(key).is_some_and(|(_, until)| self.queue.contains(&(*until, key.clone())))
-    }
-
     /// The time of the next attempt.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.queue.first().map(|(until, _)| *until)

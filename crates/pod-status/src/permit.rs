@@ -29,6 +29,9 @@ pub enum Fenced {
     /// The Pod object is gone or finished: this process is left over. This is final.
     #[error("the Pod object of this process has been deleted")]
     PodDeleted,
+    /// Another process has registered under the identity of this pod again and again. This is final.
+    #[error("another process has the identity of this pod")]
+    Duplicate,
     /// [`crate::StatusReporter::shutdown`] has been called. This is final.
     #[error("this pod has reported that it has stopped")]
     Stopped,
@@ -37,7 +40,7 @@ pub enum Fenced {
 impl Fenced {
     /// Whether no renewal can end it: the process should end.
     pub fn is_final(self) -> bool {
-        matches!(self, Self::PodDeleted | Self::Stopped)
+        matches!(self, Self::PodDeleted | Self::Duplicate | Self::Stopped)
     }
 }
 

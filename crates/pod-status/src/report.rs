@@ -24,6 +24,15 @@ pub const POD_LABEL: &str = "status.webtroller.dev/pod";
 /// Label with the shard number; `0` is the registration.
 pub const SHARD_LABEL: &str = "status.webtroller.dev/shard";
 
+/// Longest message of an error, in bytes.
+const MESSAGE_LIMIT: usize = 256;
+/// Longest code and longest location of an error, in bytes.
+const WORD_LIMIT: usize = 128;
+/// Most errors of one entry.
+const ERRORS_LIMIT: usize = 16;
+/// The code of the error in place of what did not fit.
+const TOO_LARGE: &str = "report_too_large";
+
 /// The kind of the report objects. The host chooses, so that two operators in one cluster do not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -199,6 +208,13 @@ impl Entry {
     pub fn detail_as<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
         (!self.detail.is_null()).then(|| T::deserialize(&self.detail)).transpose()
     }
+
+    /// What remains of an entry that the API server refuses even alone. It claims nothing any more.
+    pub(crate) fn smallest(&self) -> Self {
+        let message = "the API server refuses the report of this pod as too large; shorten names and details";
+        let error = PodError::new(TOO_LARGE, message);
+        Self { errors: vec![error], detail: Value::Null, enforcing: None, ..self.clone() }
+    }
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -241,5 +257,38 @@ impl PodError {
     pub fn at(mut self, location: impl Into<String>) -> Self {
         self.location = Some(location.into());
         self
+    }
+
+    /// `errors`, cut to 16 of them, with 256 bytes of message each.
+    pub(crate) fn bounded(mut errors: Vec<Self>) -> Vec<Self> {
+        errors.truncate(ERRORS_LIMIT);
+        for error in &mut errors {
+            bounds::cut(&mut error.message, MESSAGE_LIMIT);
+            bounds::cut(&mut error.code, WORD_LIMIT);
+            if let Some(location) = &mut error.location {
+                bounds::cut(location, WORD_LIMIT);
+            }
+        }
+        errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn errors_are_bounded(message in "\\PC{0,400}", location in "\\PC{0,400}", count in 0..40usize) {
+            let error = PodError::new("code", message).at(location);
+            let bounded = PodError::bounded(vec![error; count]);
+            prop_assert!(bounded.len() <= ERRORS_LIMIT);
+            for error in bounded {
+                prop_assert!(error.message.len() <= MESSAGE_LIMIT);
+                prop_assert!(error.location.unwrap().len() <= WORD_LIMIT);
+            }
+        }
     }
 }

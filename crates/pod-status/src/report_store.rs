@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::aggregate::Reported;
 use crate::parent::ParentRef;
 use crate::report::{Entry, Member, PodReport};
 
@@ -112,6 +111,13 @@ impl ReportStore {
         self.objects.values().map(|object| &object.report.pod).collect()
     }
 
+    /// Whether the run has said in its registration that it lacks something.
+    pub(crate) fn says_incomplete(&self, run: &Member) -> bool {
+        let registration =
+            |object: &&Object| object.report.pod.incomplete && object.report.pod.is_same_run(run);
+        self.objects.values().any(|object| registration(&object))
+    }
+
     /// Names and uids of the objects that `run` has written.
     pub(crate) fn objects_of(&self, run: &Member) -> Vec<(String, String)> {
         self.objects
@@ -144,15 +150,17 @@ fn collection_of(name: &str) -> &str {
 }
 
 /// Everything that has been reported about `parent` in these objects of a [`ReportStore`].
-pub(crate) fn about_parent(parent: &ParentRef, reports: &[Arc<PodReport>]) -> Vec<Reported> {
-    let entries = reports
+pub(crate) fn about_parent<'a>(
+    parent: &'a ParentRef,
+    reports: &'a [Arc<PodReport>],
+) -> impl Iterator<Item = (&'a Member, &'a Entry)> {
+    reports
         .iter()
-        .flat_map(|report| about(parent, &report.entries).iter().map(move |entry| (report, entry)));
-    entries.map(|(report, entry)| Reported { member: report.pod.clone(), entry: entry.clone() }).collect()
+        .flat_map(move |report| about(parent, &report.entries).iter().map(move |entry| (&report.pod, entry)))
 }
 
 /// The entries about `parent`, in entries that are sorted by parent.
-fn about<'a>(parent: &ParentRef, entries: &'a [Entry]) -> &'a [Entry] {
+pub(crate) fn about<'a>(parent: &ParentRef, entries: &'a [Entry]) -> &'a [Entry] {
     let from = entries.partition_point(|entry| entry.parent.reference < *parent);
     let rest = entries.get(from..).unwrap_or_default();
     let until = rest.partition_point(|entry| entry.parent.reference == *parent);

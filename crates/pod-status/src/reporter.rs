@@ -4,157 +4,27 @@
 //! failing API server costs the callers nothing: changes meanwhile collapse into one write per object.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::desired::{DesiredReports, OwnReports};
+use crate::driver_requests::{Progress, Request, locked};
 use crate::epoch::Epochs;
 use crate::error::Error;
-use crate::follow::Follow;
-use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
 use crate::objects::Objects;
 use crate::parent::ParentKey;
 use crate::permit::Permit;
 use crate::readiness::{Missing, ReadinessTracker};
-use crate::report::{Member, PodError, ReportKind};
-use crate::shape::Shape;
+use crate::report::{Member, PodError};
+use crate::report_writer::Driver;
+use crate::reporter_config::ReporterConfig;
 use crate::strict::{self, Schedule};
-use crate::writer::Driver;
-
-/// The settings of a [`StatusReporter`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ReporterConfig {
-    /// The kind of the report objects.
-    pub kind: ReportKind,
-    /// The size in bytes beyond which a report object gets no more entries. Default 16 KiB, about a hundred
-    /// entries.
-    pub shard_bytes: usize,
-    /// A change is written when nothing has changed for this long. Default 300 ms.
-    pub debounce: Duration,
-    /// A change waits no longer than this, however busy it is. Default 2 s.
-    pub max_delay: Duration,
-    /// The period of comparing the stored objects with the wanted ones. Default 5 min. Objects that another
-    /// client changes or deletes are noticed by a watch.
-    pub verify_every: Duration,
-    /// Least time between writes beyond a burst of 20. Default 200 ms.
-    pub write_interval: Duration,
-    /// After a shutdown was asked for, the driver ends within this time, whatever is unsaved. Default 5 s.
-    pub shutdown_limit: Duration,
-    /// The permit of a run ends when its registration could not be renewed for this long. Default none.
-    pub fence: Option<Duration>,
-    /// The activations of strict rollouts are read in this period. Default none.
-    pub strict: Option<Duration>,
-    /// Parents of these kinds get an object of their own, as Gatekeeper has it, in place of an entry in a shard. The
-    /// definitions must be installed. Default none.
-    pub per_parent: Vec<PodStatusKind>,
-    /// Parents of these shapes get their entry of `byPod` from the pod itself, by server-side apply. Default none.
-    pub direct: Vec<Shape>,
-    /// The field manager of the writes, at most 64 characters. Default `pod-status`.
-    pub field_manager: String,
-    /// Watches of the host that take the place of the reporter's own, of its objects' metadata. Default none.
-    pub follow: Option<Arc<dyn Follow>>,
-}
-
-impl Default for ReporterConfig {
-    fn default() -> Self {
-        Self {
-            kind: ReportKind::default(),
-            shard_bytes: 16 * 1024,
-            debounce: Duration::from_millis(300),
-            max_delay: Duration::from_secs(2),
-            verify_every: Duration::from_secs(300),
-            write_interval: Duration::from_millis(200),
-            shutdown_limit: Duration::from_secs(5),
-            fence: None,
-            strict: None,
-            per_parent: Vec::new(),
-            direct: Vec::new(),
-            field_manager: "pod-status".to_owned(),
-            follow: None,
-        }
-    }
-}
-
-impl ReporterConfig {
-    /// Sets the kind of the report objects.
-    #[must_use]
-    pub fn kind(mut self, kind: ReportKind) -> Self {
-        self.kind = kind;
-        self
-    }
-
-    /// Sets the size beyond which a report object gets no more entries.
-    #[must_use]
-    pub fn shard_bytes(mut self, bytes: usize) -> Self {
-        self.shard_bytes = bytes;
-        self
-    }
-
-    /// Sets how long a change waits for silence.
-    #[must_use]
-    pub fn debounce(mut self, debounce: Duration) -> Self {
-        self.debounce = debounce;
-        self
-    }
-
-    /// Writes an object of its own for each parent that one of these kinds is for: for clusters with fewer than some
-    /// 5,000 objects (pods times parents). Every start of a pod writes all of its objects.
-    #[must_use]
-    pub fn per_parent(mut self, kinds: impl IntoIterator<Item = PodStatusKind>) -> Self {
-        self.per_parent = kinds.into_iter().collect();
-        self
-    }
-
-    /// Applies this pod's entries to `status.byPod` of the parents of these shapes, with a field manager of this pod.
-    /// Each schema must declare `byPod` as `x-kubernetes-list-type: map` with the key `id`, and keep the fields
-    /// `podUID`, `incarnation` and `enforcing`. For at most three pods: N pods write each parent, and each write is
-    /// sent to all watchers. Set [`Shape::direct`] in the aggregator's shapes too.
-    #[must_use]
-    pub fn direct(mut self, shapes: impl IntoIterator<Item = Shape>) -> Self {
-        self.direct = shapes.into_iter().collect();
-        self
-    }
-
-    /// Takes the changes of this pod's objects from watches of the host.
-    #[must_use]
-    pub fn follow(mut self, host: Arc<dyn Follow>) -> Self {
-        self.follow = Some(host);
-        self
-    }
-
-    /// Compares the stored reports with the wanted ones in this period.
-    #[must_use]
-    pub fn verify_every(mut self, period: Duration) -> Self {
-        self.verify_every = period;
-        self
-    }
-
-    /// Ends the permit of a run whose registration could not be renewed for `fence`, at least 2 seconds; use
-    /// 60 seconds unless the API server is closer than that. The host must ask [`StatusReporter::permit`]
-    /// before each answer.
-    #[must_use]
-    pub fn fence(mut self, fence: Duration) -> Self {
-        self.fence = Some(fence.max(Duration::from_secs(2)));
-        self
-    }
-}
-
-impl ReporterConfig {
-    /// Reads the activations of strict rollouts in this period, at least 100 ms; a second is usual. A pod refuses for about as
-    /// long when it switches. Without a fence, it gets one of 60 seconds. The definition [`ReportKind::epoch_crd`] must be installed.
-    #[must_use]
-    pub fn strict(mut self, period: Duration) -> Self {
-        self.strict = Some(period.max(Duration::from_millis(100)));
-        self.fence.get_or_insert(Duration::from_secs(60));
-        self
-    }
-}
 
 /// A handle by which controllers report what this pod has ingested. Clones are handles of the same reporter.
 #[derive(Clone, Debug)]
@@ -165,26 +35,7 @@ pub struct StatusReporter {
     progress: watch::Receiver<Progress>,
     permit: Permit,
     schedule: Schedule,
-}
-
-/// The requests of the handles to the driver. Every field only ever grows, so none can get lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Request {
-    /// Counts the changes.
-    pub(crate) changes: u64,
-    /// Everything up to this version of the desired state is to be stored without delay.
-    pub(crate) flush: u64,
-    /// Store everything, then end.
-    pub(crate) finish: bool,
-}
-
-/// The progress of the driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
-    /// The registration of this run is stored.
-    pub(crate) registered: bool,
-    /// Everything up to this version of the desired state is stored.
-    pub(crate) stored: u64,
+    acknowledged_within: Duration,
 }
 
 impl StatusReporter {
@@ -229,7 +80,8 @@ impl StatusReporter {
             }
         };
         let driver = driver.instrument(span);
-        (Self { desired, wake: Arc::new(wake), progress, permit, schedule }, driver)
+        let acknowledged_within = config.acknowledged_within;
+        (Self { desired, wake: Arc::new(wake), progress, permit, schedule, acknowledged_within }, driver)
     }
 
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
@@ -291,8 +143,13 @@ impl StatusReporter {
         self.wait(|progress| progress.stored >= version).await
     }
 
-    /// Waits until the pod may serve: `tracker` is ready, and the failures of what it has given up are stored, with the fact
-    /// that there are some ([`Member::incomplete`]). Otherwise a status could call enforced what this pod serves without. Returns what was given up. Cancel-safe.
+    /// Waits until the pod may serve: `tracker` is ready, and no status claims of this pod what it has given up. Returns what was
+    /// given up. Cancel-safe.
+    ///
+    /// If nothing was, that is at once. Otherwise it waits until the failures are stored, with the fact that there are some
+    /// ([`Member::incomplete`]), and until the aggregator has acknowledged that it has decided about every parent since:
+    /// `Enforced` is revoked where this pod serves without. Without an aggregator it waits no longer than
+    /// [`ReporterConfig::acknowledged_within`], and logs that: the statuses claim too much until there is one again.
     ///
     /// Report each failure before [`crate::readiness::ReadinessSource::fail`], so that it is among those that are waited for.
     ///
@@ -304,8 +161,20 @@ impl StatusReporter {
         let _ = tracker.ready().wait_for(|readiness| readiness.is_ready()).await;
         let given_up = tracker.given_up();
         if !given_up.is_empty() {
+            // The aggregator knows of all failures when it learns that there are some.
+            self.flush().await?;
             locked(&self.desired).give_up();
             self.flush().await?;
+            let acknowledged = self.wait(|progress| progress.acknowledged);
+            match timeout(self.acknowledged_within, acknowledged).await {
+                Ok(acknowledged) => acknowledged?,
+                Err(_) => {
+                    metrics::counter!("pod_status_unacknowledged_starts_total").increment(1);
+                    tracing::error!(
+                        "no aggregator has revoked `Enforced` for what this pod serves without; it serves all the same"
+                    );
+                }
+            }
         }
         Ok(given_up)
     }
@@ -347,9 +216,4 @@ async fn or_never(reads: Option<impl Future<Output = ()>>) {
         Some(reads) => reads.await,
         None => std::future::pending().await,
     }
-}
-
-/// A panic while the desired state is locked can only be a failed allocation: the state is intact.
-pub(crate) fn locked(desired: &Mutex<DesiredReports>) -> MutexGuard<'_, DesiredReports> {
-    desired.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -25,6 +25,8 @@ pub(crate) struct Standing {
     age: Duration,
     message: String,
     pods: Vec<String>,
+    /// The generation that the condition is about.
+    generation: Option<i64>,
     /// The generation that is activated, where the rollout is coordinated.
     activated: Option<i64>,
 }
@@ -33,6 +35,11 @@ impl Standing {
     /// The generation that the pods are to switch to, and whether all have.
     pub(crate) fn activation(&self) -> Option<(i64, bool)> {
         Some((self.activated?, self.is_true))
+    }
+
+    /// The generation of which the status claims that it is enforced.
+    pub(crate) fn claimed(&self) -> Option<i64> {
+        self.generation.filter(|_| self.is_true)
     }
 
     /// Sets the pods that the parent waits for, if it does.
@@ -60,6 +67,7 @@ impl Standing {
         Self {
             activated: activation.and_then(Value::as_i64),
             is_true: condition.status == "True",
+            generation: condition.observed_generation,
             // Clocks of two machines differ: a time that is yet to come is now.
             age: Duration::try_from(age).unwrap_or_default(),
             since: Some(condition.last_transition_time),

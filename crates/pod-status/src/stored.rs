@@ -5,9 +5,10 @@
 //! two apart: `"f:conditions": {"k:{\"type\":\"Ready\"}": {…}}` is a map, `"f:conditions": {}` is atomic.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ManagedFieldsEntry};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 const CONDITIONS: &str = "/f:status/f:conditions";
+const ENFORCED: &str = r#"k:{"type":"Enforced"}"#;
 
 /// The stored status.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,17 +27,11 @@ impl Stored {
     }
 
     pub(crate) fn of(status: Value, managed: &[ManagedFieldsEntry], manager: &str) -> Self {
-        let conditions = |entry: &ManagedFieldsEntry| {
-            let fields = entry.fields_v1.as_ref()?;
-            fields.0.pointer(CONDITIONS).and_then(Value::as_object).cloned()
-        };
-        let owners: Vec<_> = managed.iter().filter_map(|entry| Some((entry, conditions(entry)?))).collect();
+        let owners: Vec<_> =
+            managed.iter().filter_map(|entry| Some((entry, owned_conditions(entry)?))).collect();
         let is_map = owners.iter().any(|(_, fields)| fields.keys().any(|key| key.starts_with("k:")));
-        let enforced = json!({"type": "Enforced"}).to_string();
-        let mut writers = owners
-            .iter()
-            .filter(|(_, fields)| !is_map || fields.contains_key(&format!("k:{enforced}")))
-            .map(|(entry, _)| {
+        let mut writers =
+            owners.iter().filter(|(_, fields)| !is_map || fields.contains_key(ENFORCED)).map(|(entry, _)| {
                 entry.operation.as_deref() == Some("Apply") && entry.manager.as_deref() == Some(manager)
             });
         let is_ours = writers.next().is_some_and(|first| first && writers.all(|other| other));
@@ -75,6 +70,11 @@ impl Stored {
     fn conditions(&self) -> &[Value] {
         self.status.get("conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
+}
+
+/// The fields of the conditions that a manager owns.
+fn owned_conditions(entry: &ManagedFieldsEntry) -> Option<&Map<String, Value>> {
+    entry.fields_v1.as_ref()?.0.pointer(CONDITIONS)?.as_object()
 }
 
 fn has_type(condition: &Value, type_: &str) -> bool {

@@ -4,7 +4,6 @@
 //! reports that it judges were read. Then a pod that is not in the list registers later, hence lists the
 //! parents later, and cannot serve an older generation than the one decided on.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,24 +11,31 @@ use futures::StreamExt;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use tokio::sync::watch;
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::time::{Instant, interval};
 
-use crate::aggregator::AggregatorConfig;
+use crate::acknowledgements::Acknowledgements;
+use crate::aggregator_config::AggregatorConfig;
+use crate::batch::{Batch, Listed, Step, list};
 use crate::census::Census;
-use crate::cluster::{Cluster, Held, Next, Written};
-use crate::decisions::{Decisions, Job, Settled};
+use crate::cluster::{Cluster, Next, Written};
+use crate::decisions::{Decisions, Settled};
 use crate::epoch::{Epoch, Plan};
 use crate::follow::Followed;
-use crate::pace::{Debounce, LONGEST_REQUEST, Retry};
+use crate::holds::Holds;
+use crate::job::Job;
+use crate::membership::Count;
+use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
 use crate::parent_changes::ParentChanges;
 use crate::reason::reason;
+use crate::registration::acknowledged;
 use crate::report::REGISTRATION;
 use crate::report_store::ReportStore;
 use crate::rollout::Rollout;
 use crate::shape::Shape;
 use crate::standings::{Standing, Standings};
 use crate::switches::Switches;
+use crate::urgency::Claims;
 use crate::watermark::HighWaterMarks;
 
 /// The high-water marks are published this often while decisions are under way.
@@ -46,16 +52,24 @@ pub(crate) struct Term<'a> {
     marks: &'a watch::Sender<HighWaterMarks>,
     reports: ReportStore,
     census: Census,
+    acknowledgements: Acknowledgements,
     standings: Standings,
+    claims: Claims,
     switches: Switches,
     /// Generations that wait for pods until their time is over.
-    held: BTreeMap<ParentRef, Held>,
+    holds: Holds,
     /// The activations of strict rollouts as they were read last, and what is to be changed in them.
     epoch: Arc<Epoch>,
     plans: Vec<Plan>,
     gone: Vec<ParentRef>,
     /// Members may have come or gone.
     recount: bool,
+    /// The requests before the next decisions.
+    batch: Batch,
+    /// The first change that these are about was noted then.
+    began: Instant,
+    /// Some rollout is strict.
+    is_strict: bool,
     /// All reports have been read once. Before that, a status would lose the entries of half the pods.
     complete: bool,
     /// Every parent that is known has been decided about, or is in the queue.
@@ -78,18 +92,23 @@ impl<'a> Term<'a> {
         Self {
             decisions: Decisions::new(cluster.clone()),
             census: Census::new(cluster.clone()),
+            acknowledgements: Acknowledgements::new(cluster.clone()),
             cluster,
             config,
             changes,
             marks,
             reports: ReportStore::default(),
             standings: Standings::default(),
+            claims: Claims::default(),
             switches: Switches::default(),
-            held: BTreeMap::new(),
+            holds: Holds::default(),
             epoch: Arc::default(),
             plans: Vec::new(),
             gone: Vec::new(),
             recount: true,
+            batch: Batch::default(),
+            began: Instant::now(),
+            is_strict: false,
             complete: false,
             batched: false,
             debounce: Debounce::new(config.debounce, config.max_delay),
@@ -106,17 +125,40 @@ impl<'a> Term<'a> {
         loop {
             let due = self.due();
             tokio::select! {
-                Some((collection, event)) = reports.next() => self.note_report(&collection, event),
+                // A decision is made by reports from before its members were listed: they are read no further meanwhile.
+                Some((collection, event)) = reports.next(), if self.batch.is_idle() => {
+                    self.note_report(&collection, event);
+                }
                 Some(event) = pods.next() => {
                     let has_gone = self.census.note_pod(event);
                     self.note_census(has_gone);
                 }
-                is_outdated = self.census.answered() => self.note_census(is_outdated),
+                is_outdated = self.census.answered() => self.note_answer(is_outdated),
+                () = self.acknowledgements.answered() => {}
                 () = self.changes.arrived() => self.note_changes(),
                 settled = self.decisions.next() => self.note_settled(settled),
-                () = sleep_until(due) => self.batch().await,
+                step = self.batch.next(due) => self.advance(step),
                 _ = ticks.tick() => self.publish(),
             }
+        }
+    }
+
+    /// Begins a batch, or goes on with it. Everything else goes on meanwhile.
+    fn advance(&mut self, step: Step) {
+        match step {
+            Step::Due => self.begin(),
+            Step::Listed(Ok(listed)) => {
+                let until = self.census.note_registrations(&listed.registered, &self.reports);
+                match until {
+                    Some(until) => self.batch.wait_for_pods(listed, until),
+                    None => self.decide(listed),
+                }
+            }
+            Step::Listed(Err(error)) => {
+                self.recount = true;
+                self.failed(&error);
+            }
+            Step::Counted(listed) => self.decide(listed),
         }
     }
 
@@ -127,9 +169,8 @@ impl<'a> Term<'a> {
         if !self.complete {
             return far;
         }
-        let held = self.held.iter().filter(|(parent, _)| !self.decisions.is_engaged(parent));
-        let deadlines = held.filter_map(|(_, held)| held.since.checked_add(held.wake));
-        let idle = self.census.due().chain(deadlines).chain(self.decisions.retry_at()).min().unwrap_or(far);
+        let retries = self.census.due().chain(self.acknowledgements.retry_at());
+        let idle = retries.chain(self.holds.next()).chain(self.decisions.retry_at()).min().unwrap_or(far);
         let work = (self.recount || self.reports.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
@@ -155,6 +196,7 @@ impl<'a> Term<'a> {
     fn note_object(&mut self, collection: &str, object: DynamicObject) {
         let name = format!("{collection}/{}", object.name_any());
         let uid = object.uid().unwrap_or_default();
+        let acknowledged = acknowledged(&object).map(str::to_owned);
         let report = self.cluster.read(collection, object);
         if let Some(report) = &report {
             self.switches.note(report, Instant::now());
@@ -163,8 +205,19 @@ impl<'a> Term<'a> {
             // A pod of Gatekeeper's has no registration.
             let may_register = report.shard == REGISTRATION || run.incarnation.is_empty();
             self.recount |= may_register && is_new;
+            let is_waiting = run.incomplete && acknowledged.as_ref() != Some(&run.incarnation);
+            self.recount |= report.shard == REGISTRATION && is_waiting;
         }
         self.reports.apply(&name, uid, report);
+    }
+
+    /// Notes an answer about a pod. A count that waits for answers is about to be taken.
+    fn note_answer(&mut self, is_outdated: bool) {
+        if !self.batch.is_waiting_for_pods() {
+            self.note_census(is_outdated);
+        } else if self.census.is_answered() {
+            self.batch.wait_no_longer();
+        }
     }
 
     /// The members are to be counted again, if so.
@@ -196,72 +249,74 @@ impl<'a> Term<'a> {
                     self.standings.expect(&parent);
                     dirty.push((shape, parent));
                 }
-                None => self.standings.remove(&parent),
+                None => {
+                    self.standings.remove(&parent);
+                    self.acknowledgements.removed(&parent);
+                }
             }
         }
         dirty
     }
 
-    /// Counts the members, and begins to decide about everything that has changed.
-    async fn batch(&mut self) {
-        let now = Instant::now();
+    /// Begins to count the members.
+    fn begin(&mut self) {
         self.note_changes();
-        let began = self.debounce.clear().unwrap_or(now);
+        self.began = self.debounce.clear().unwrap_or_else(Instant::now);
         self.recount = false;
-        if let Err(error) = self.prepare().await {
-            self.recount = true;
-            return self.failed(&error);
-        }
+        // The parents of the plans are looked at again, whatever comes of it.
+        let plans = std::mem::take(&mut self.plans);
+        let writes = (!plans.is_empty() || !self.gone.is_empty()).then(|| (plans, self.gone.clone()));
+        self.batch.begin(list(self.cluster.clone(), self.epoch.clone(), writes, self.is_strict));
+    }
+
+    /// Counts the members, and begins to decide about everything that has changed.
+    fn decide(&mut self, listed: Listed) {
+        let now = Instant::now();
         self.retry.reset();
-        for parent in self.decisions.take_due(now) {
-            self.reports.touch(parent);
+        self.gone.retain(|parent| !listed.removed.contains(parent));
+        let has_changed = self.census.take(&self.reports);
+        let count = self.census.count().clone();
+        if self.acknowledgements.counted(&listed.registered, &count, &self.reports) || has_changed {
+            self.reports.touch_all(self.changes.known());
         }
-        for (parent, held) in &self.held {
-            if held.since.elapsed() >= held.wake {
-                self.reports.touch(parent.clone());
-            }
+        let due = self.decisions.take_due(now).into_iter().chain(self.holds.take_due(now));
+        due.for_each(|parent| self.reports.touch(parent));
+        let epoch = listed.epoch.map(Arc::new);
+        if let Some(epoch) = &epoch {
+            self.epoch = epoch.clone();
         }
         let dirty = self.take_dirty();
-        if let Err(error) = self.read_epoch(&dirty).await {
-            dirty.into_iter().for_each(|(_, parent)| self.reports.touch(parent));
-            return self.failed(&error);
-        }
+        self.acknowledgements.begin(dirty.iter().map(|(_, parent)| parent));
         for (shape, parent) in dirty {
-            if self.decisions.admits(&parent, now) {
-                let (count, reports) = (self.census.count().clone(), self.reports.reports(&parent));
-                let held = self.held.get(&parent).cloned();
-                let epoch = is_strict(&shape).then(|| self.epoch.clone());
-                self.decisions.push(Job { shape, parent, count, reports, held, epoch, began });
-            }
+            self.push(shape, parent, &count, epoch.as_ref());
         }
         self.batched = true;
         self.publish();
     }
 
-    async fn prepare(&mut self) -> kube::Result<()> {
-        if !self.plans.is_empty() || !self.gone.is_empty() {
-            let (plans, gone) = (std::mem::take(&mut self.plans), std::mem::take(&mut self.gone));
-            // The parents are looked at again, whatever comes of it.
-            if !self.cluster.epochs.write(&self.epoch, &plans, &gone, LONGEST_REQUEST).await? {
-                self.gone = gone;
-            }
+    fn push(&mut self, shape: Shape, parent: ParentRef, count: &Arc<Count>, epoch: Option<&Arc<Epoch>>) {
+        let is_strict = matches!(shape.rollout, Rollout::Strict { .. });
+        if is_strict && epoch.is_none() {
+            // The first one: the activations have to be read before.
+            self.is_strict = true;
+            return self.reports.touch(parent);
         }
-        if self.census.take(&self.reports).await? {
-            self.reports.touch_all(self.changes.known());
+        if self.decisions.admits(&parent, Instant::now()) {
+            let reports = self.reports.reports(&parent);
+            self.holds.engage(&parent);
+            let held = self.holds.get(&parent).cloned();
+            let epoch = epoch.filter(|_| is_strict).cloned();
+            let job = Job { shape, parent, count: count.clone(), reports, held, epoch, began: self.began };
+            let is_urgent = self.claims.is_contradicted(&job);
+            self.decisions.push(job, is_urgent);
         }
-        Ok(())
-    }
-
-    /// Reads the activations if a rollout is strict: after the reports and the members.
-    async fn read_epoch(&mut self, dirty: &[(Shape, ParentRef)]) -> kube::Result<()> {
-        if dirty.iter().any(|(shape, _)| is_strict(shape)) {
-            self.epoch = Arc::new(self.cluster.epochs.read(LONGEST_REQUEST).await?);
-        }
-        Ok(())
     }
 
     fn note_settled(&mut self, settled: Settled) {
-        let Settled { parent, written, is_outdated } = settled;
+        let Settled { parent, written, is_outdated, count } = settled;
+        if matches!(written, Ok(Written::Done(..) | Written::Gone)) {
+            self.acknowledgements.settled(&parent, &count);
+        }
         if is_outdated {
             self.reports.touch(parent.clone());
         }
@@ -271,29 +326,29 @@ impl<'a> Term<'a> {
                     self.plans.push(*plan);
                     self.reports.touch(parent.clone());
                 }
-                match held {
-                    Some(held) => self.held.insert(parent.clone(), held),
-                    None => self.held.remove(&parent),
-                };
+                self.holds.set(&parent, held);
                 self.decisions.succeeded(&parent);
                 self.note_switch(&parent, &standing);
-                self.standings.set(&parent, standing);
+                self.claims.set(&parent, standing.claimed());
+                self.standings.set(&parent, *standing);
             }
             Ok(Written::Gone) => {
                 if self.epoch.contains(&parent) {
                     self.gone.push(parent.clone());
                     self.recount = true;
                 }
-                self.held.remove(&parent);
+                self.holds.set(&parent, None);
                 self.changes.forget(&parent);
                 self.decisions.succeeded(&parent);
                 self.standings.remove(&parent);
                 self.switches.remove(&parent);
+                self.claims.remove(&parent);
             }
             // Decided on a parent that has changed since. The decision is not retried but made again.
             Ok(Written::Stale) => self.reports.touch(parent),
             Err(error) => {
                 let delay = self.decisions.failed(parent.clone(), &error);
+                self.claims.remove(&parent);
                 let reason = reason(&error);
                 self.standings.fails(&parent, &reason);
                 let ParentRef { kind, namespace, name, .. } = &parent;
@@ -330,8 +385,4 @@ impl<'a> Term<'a> {
         self.retry_at = now.checked_add(delay).unwrap_or(now);
         tracing::warn!(reason = reason(error), ?delay, "cannot count the pods, will retry");
     }
-}
-
-fn is_strict(shape: &Shape) -> bool {
-    matches!(shape.rollout, Rollout::Strict { .. })
 }

@@ -9,7 +9,7 @@ use regex::Regex;
 use rego_compat::{Coverage, EvalError, Externals, Outcome, Suite, Test, Value};
 
 use crate::command_error::{self, CommandError, MAX_ERRORS};
-use crate::coverage;
+use crate::coverage::{self, Demand};
 use crate::junit;
 use crate::report::{self, Ran};
 use crate::source::{Selection, Sources};
@@ -106,7 +106,11 @@ pub(crate) fn run(args: &TestArgs, streams: &mut Streams<'_>) -> io::Result<u8> 
             ready.suite.run_covered(test, &ready.data, &ready.budget(), printer, &mut passed)
         });
         let report = ready.suite.report(&passed);
-        return coverage::print(args, &ran, &report, streams);
+        let demand = Demand { threshold: args.threshold, verbose: args.verbose };
+        return Ok(match coverage::print(&demand, &ran, &report, streams)? {
+            0 => verdict(args, &ran),
+            code => code,
+        });
     }
     let ran = ready.run(|test, printer| ready.suite.run(test, &ready.data, &ready.budget(), printer));
     let text = match args.format {
@@ -123,7 +127,7 @@ pub(crate) fn run(args: &TestArgs, streams: &mut Streams<'_>) -> io::Result<u8> 
 }
 
 /// The exit code of tests that ran.
-pub(crate) fn verdict(args: &TestArgs, ran: &[Ran<'_>]) -> u8 {
+fn verdict(args: &TestArgs, ran: &[Ran<'_>]) -> u8 {
     let well = |test: &Ran<'_>| test.passed() || (test.test.skipped && args.exit_zero_on_skipped);
     if ran.iter().all(well) { 0 } else { 2 }
 }

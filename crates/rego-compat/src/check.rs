@@ -21,15 +21,21 @@ use crate::rules::Rules;
 pub(crate) use default::default_faults;
 pub(crate) use dependencies::Dependencies;
 
-/// Everything that can be said of one module alone.
-pub(crate) fn module(module: &Module, rules: &Rules) -> Result<(), Diagnostics> {
-    let mut diagnostics = Vec::new();
-    import::check(module, rules, &mut diagnostics);
-    keyword::check(module, &mut diagnostics);
-    root_document::check(module, &mut diagnostics);
-    required::check(module, rules, &mut diagnostics);
-    data_access::check(module, rules, &mut diagnostics);
-    verdict(diagnostics)
+impl Module {
+    /// Checks what can be said of this module alone: imports, `data` access, required rules, refused builtins.
+    /// What depends on other modules (recursion, unknown functions, …) is found by [`crate::compile`].
+    ///
+    /// # Errors
+    /// Everything the rules refuse.
+    pub fn check(&self, rules: &Rules) -> Result<(), Diagnostics> {
+        let mut diagnostics = Vec::new();
+        import::check(self, rules, &mut diagnostics);
+        keyword::check(self, &mut diagnostics);
+        root_document::check(self, &mut diagnostics);
+        required::check(self, rules, &mut diagnostics);
+        data_access::check(self, rules, &mut diagnostics);
+        verdict(diagnostics)
+    }
 }
 
 /// Whether the module is written as its version of Rego asks: what OPA's parser looks at once it has read everything.

@@ -10,6 +10,7 @@ mod conflict;
 mod context;
 mod document;
 mod expr;
+mod hook;
 mod memo;
 mod place;
 mod rule;

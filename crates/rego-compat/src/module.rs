@@ -4,21 +4,9 @@
 use std::sync::Arc;
 
 use crate::ast::Tree;
-use crate::check;
 use crate::diagnostic::{Diagnostics, Source};
-use crate::parser;
-use crate::rules::{Bounds, Rules};
-
-/// Which language a module is written in. `import rego.v1` makes a v0 module a v1 module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RegoVersion {
-    /// Before OPA 1.0: `if` and `contains` optional, `re_match`, `any`, `all` … exist. What Gatekeeper templates are
-    /// written in unless they say otherwise.
-    #[default]
-    V0,
-    /// OPA 1.0 and later.
-    V1,
-}
+use crate::parser::{self, RegoVersion};
+use crate::rules::Bounds;
 
 /// A module that parsed. Immutable, cheap to clone, `Send + Sync`.
 #[derive(Clone, Debug)]
@@ -95,14 +83,5 @@ impl Module {
             let (line, column) = self.source.locate(rule.at);
             rule.head.name().map(|name| (&**name, line, column))
         })
-    }
-
-    /// Checks what can be said of this module alone: imports, `data` access, required rules, refused builtins.
-    /// What depends on other modules (recursion, unknown functions, …) is found by [`crate::compile`].
-    ///
-    /// # Errors
-    /// Everything the rules refuse.
-    pub fn check(&self, rules: &Rules) -> Result<(), Diagnostics> {
-        check::module(self, rules)
     }
 }

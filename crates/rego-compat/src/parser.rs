@@ -18,11 +18,21 @@ mod text;
 use crate::ast::Tree;
 use crate::diagnostic::{Code, Diagnostics, Pos, Source};
 use crate::lexer::lex;
-use crate::module::RegoVersion;
 use crate::rules::Bounds;
 use crate::token::{Kind, Token};
 
 pub(crate) use query::parse_query;
+
+/// Which language a module is written in. `import rego.v1` makes a v0 module a v1 module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RegoVersion {
+    /// Before OPA 1.0: `if` and `contains` optional, `re_match`, `any`, `all` … exist. What Gatekeeper templates are
+    /// written in unless they say otherwise.
+    #[default]
+    V0,
+    /// OPA 1.0 and later.
+    V1,
+}
 
 /// Reads a module; reports the first syntax error, as everything behind it would be a guess.
 pub(crate) fn parse(source: &Source, version: RegoVersion, bounds: Bounds) -> Result<Tree, Diagnostics> {

@@ -14,7 +14,8 @@ use crate::ast::{Else, HeadValue, Rule, Written};
 use crate::builtin::find;
 use crate::diagnostic::{Code, Diagnostics, Pos, Source};
 use crate::lexer::lex;
-use crate::module::{Module, RegoVersion};
+use crate::module::Module;
+use crate::parser::RegoVersion;
 use crate::rules::Rules;
 use crate::token::{Kind, Token};
 

@@ -3,6 +3,8 @@
 //! Each names the place in the merged schema and everybody involved. Diagnostics about a single schema are
 //! `diagnostic.rs`.
 
+use std::str::FromStr;
+
 use serde_json::Value;
 
 use crate::diagnostic::Diagnostic;
@@ -215,6 +217,18 @@ impl MergeError {
     pub(crate) fn settle(errors: &mut Vec<Self>) {
         errors.sort_by_cached_key(|error| (error.path().pointer(), error.code(), error.to_string()));
         errors.dedup();
+    }
+}
+
+impl FromStr for MountPath {
+    type Err = MergeError;
+
+    /// Reads a JSON pointer of property names; `""` is the root.
+    ///
+    /// # Errors
+    /// [`MergeError::MountPath`] when the text does not start with `/` or holds a bad `~` escape.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::of_pointer(text).ok_or_else(|| MergeError::MountPath { text: text.to_owned() })
     }
 }
 

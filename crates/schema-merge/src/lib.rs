@@ -45,7 +45,6 @@ mod node;
 mod number;
 mod object;
 mod path;
-mod regexp;
 mod structural;
 mod structuralize;
 

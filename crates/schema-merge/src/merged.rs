@@ -1,12 +1,11 @@
 //! The outcome of a merge: [`Merged`], which remembers who contributed what.
 //!
-//! `merger.rs` makes it. This file merges nothing.
+//! `merger.rs` makes it and lints it. This file merges nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::diagnostic::Diagnostic;
 use crate::fragment::Fragment;
 use crate::path::SchemaPath;
 
@@ -37,13 +36,6 @@ impl Merged {
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
-    }
-
-    /// What the API server accepts and users regret, about the schema as a whole and about each mount. Looked for at
-    /// each call.
-    #[must_use]
-    pub fn lints(&self) -> Vec<Diagnostic> {
-        crate::merger::lints(self)
     }
 
     /// Who contributed the place that `place` names; empty for what the merger itself added.

@@ -1,13 +1,10 @@
 //! Joins fragments into one schema: [`Merger`].
 //!
-//! `merger/boundary.rs` says who may contribute where, `merger/join.rs` joins the nodes, `merger/agreement.rs` and
-//! `merger/intersection.rs` the keywords of one node. `merger/frame.rs` keeps what many schemas share. What the API server would say about the outcome is
-//! `structural.rs`; reading the outcome is `merged.rs`.
+//! `merger/boundary.rs` says who may contribute where, `merger/join.rs` joins the nodes, `merger/frame.rs` keeps what many
+//! schemas share. What the API server would say about the outcome is `structural.rs`; reading the outcome is `merged.rs`.
 
-mod agreement;
 mod boundary;
 mod frame;
-mod intersection;
 mod join;
 mod vacuous;
 
@@ -231,12 +228,16 @@ fn refused(merged: &Merged) -> Vec<MergeError> {
     check_refusals(&merged.schema, &options(merged)).into_iter().filter(is_fatal).map(error).collect()
 }
 
-/// What is left to say about a schema that the API server accepts.
-pub(crate) fn lints(merged: &Merged) -> Vec<Diagnostic> {
-    let mut lints = check_structural(&merged.schema, &options(merged));
-    lints.retain(|diagnostic| !is_fatal(diagnostic));
-    lints.extend(vacuous::check(merged));
-    lints
+impl Merged {
+    /// What the API server accepts and users regret, about the schema as a whole and about each mount. Looked for at
+    /// each call.
+    #[must_use]
+    pub fn lints(&self) -> Vec<Diagnostic> {
+        let mut lints = check_structural(&self.schema, &options(self));
+        lints.retain(|diagnostic| !is_fatal(diagnostic));
+        lints.extend(vacuous::check(self));
+        lints
+    }
 }
 
 fn options(merged: &Merged) -> Options {

@@ -3,16 +3,10 @@
 //! `object/validate.rs` and its neighbours find what is invalid, `default.rs` fills in defaults, `prune.rs` drops unknown
 //! fields. Nothing here looks at whether the schema itself is sound; that is `structural.rs`.
 
-mod array;
 mod default;
 mod format;
-mod junctor;
-mod kind;
-mod map;
 mod metadata;
-mod numeric;
 mod prune;
-mod text;
 mod validate;
 
 pub use default::defaulted;

@@ -5,9 +5,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::str::FromStr;
-
-use crate::error::MergeError;
 
 /// One step of a [`SchemaPath`], in the vocabulary of the API server's `field.Path`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -212,6 +209,15 @@ impl MountPath {
         &self.0
     }
 
+    /// Reads a JSON pointer of property names; `""` is the root. `None` when the text does not start with `/` or holds a bad
+    /// `~` escape.
+    pub(crate) fn of_pointer(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Self::root());
+        }
+        text.strip_prefix('/')?.split('/').map(unescape).collect::<Option<Vec<_>>>().map(Self)
+    }
+
     /// Whether `other` is this place or lies below it.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
@@ -237,26 +243,6 @@ impl fmt::Display for MountPath {
             escape_into(&mut text, name);
         }
         f.write_str(&text)
-    }
-}
-
-impl FromStr for MountPath {
-    type Err = MergeError;
-
-    /// Reads a JSON pointer of property names; `""` is the root.
-    ///
-    /// # Errors
-    /// [`MergeError::MountPath`] when the text does not start with `/` or holds a bad `~` escape.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.is_empty() {
-            return Ok(Self::root());
-        }
-        let names = text.strip_prefix('/').ok_or_else(|| MergeError::MountPath { text: text.to_owned() })?;
-        names
-            .split('/')
-            .map(|name| unescape(name).ok_or_else(|| MergeError::MountPath { text: text.to_owned() }))
-            .collect::<Result<Vec<_>, _>>()
-            .map(Self)
     }
 }
 

@@ -18,6 +18,7 @@ mod report;
 mod root;
 mod rule;
 mod rule_cost;
+mod scope;
 mod unsupported;
 
 pub(crate) use dump::{go_float, go_json, go_schema};

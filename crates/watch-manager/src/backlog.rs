@@ -50,6 +50,8 @@ pub(crate) struct Backlog {
     ordered: Option<usize>,
     /// The end of a snapshot was delivered, and the reader has not come back for more.
     unacknowledged: bool,
+    /// No event will be added any more.
+    ended: bool,
 }
 
 /// One kind of a registrar.
@@ -121,6 +123,7 @@ impl Default for Backlog {
             next_epoch: 0,
             ordered: None,
             unacknowledged: false,
+            ended: false,
         }
     }
 }
@@ -133,11 +136,30 @@ impl Backlog {
 
     /// Asks for a kind. Another scope than before restarts it.
     pub(crate) fn want(&mut self, gvk: &Gvk, scope: &Scope) -> Wanted {
-        let rescoped = match self.kind(gvk) {
+        match self.kind(gvk) {
             Some(kind) if kind.scope == *scope => return Wanted::Already,
-            Some(_) => self.unwant(gvk),
-            None => false,
-        };
+            Some(_) => {}
+            None => {
+                self.begin(gvk, scope);
+                return Wanted::Added;
+            }
+        }
+        self.unwant(gvk);
+        self.begin(gvk, scope);
+        Wanted::Rescoped
+    }
+
+    /// Restarts a kind in the scope that it has. Whether it was asked for.
+    pub(crate) fn begin_again(&mut self, gvk: &GroupVersionKind) -> bool {
+        let Some(kind) = self.kind(gvk) else { return false };
+        let (gvk, scope) = (Arc::clone(&kind.gvk), kind.scope.clone());
+        self.unwant(&gvk);
+        self.begin(&gvk, &scope);
+        true
+    }
+
+    /// Begins a stay of the kind.
+    fn begin(&mut self, gvk: &Gvk, scope: &Scope) {
         self.next_epoch = self.next_epoch.wrapping_add(1);
         let kind = KindQueue::new(gvk, Epoch(self.next_epoch), scope);
         let free = self.kinds.iter().position(Option::is_none).unwrap_or(self.kinds.len());
@@ -146,7 +168,6 @@ impl Backlog {
             None => self.kinds.push(Some(kind)),
         }
         self.slots.insert(Arc::clone(gvk), free);
-        if rescoped { Wanted::Rescoped } else { Wanted::Added }
     }
 
     /// Removes the kind and its undelivered events. Whether it was asked for.
@@ -219,21 +240,35 @@ impl Backlog {
     }
 
     pub(crate) fn status(&self, gvk: &GroupVersionKind) -> Option<&GvkStatus> {
-        self.kind(gvk).map(|kind| &kind.status)
+        self.kind(gvk).map(|kind| self.status_of(kind))
+    }
+
+    fn status_of<'a>(&self, kind: &'a KindQueue) -> &'a GvkStatus {
+        if self.ended { &GvkStatus::Closed } else { &kind.status }
     }
 
     pub(crate) fn is_synced(&self, gvk: &GroupVersionKind) -> bool {
-        self.kind(gvk).is_some_and(|kind| kind.synced)
+        !self.ended && self.kind(gvk).is_some_and(|kind| kind.synced)
     }
 
-    /// The kinds whose snapshot has not been queued completely.
+    /// The kinds whose snapshot has not been queued completely; at the end, all.
     pub(crate) fn unsynced(&self) -> impl Iterator<Item = (&Gvk, &GvkStatus)> {
-        self.kinds.iter().flatten().filter(|kind| !kind.synced).map(|kind| (&kind.gvk, &kind.status))
+        let kinds = self.kinds.iter().flatten().filter(|kind| self.ended || !kind.synced);
+        kinds.map(|kind| (&kind.gvk, self.status_of(kind)))
+    }
+
+    /// Nothing fills the backlog any more. What is queued can be read.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
     }
 
     /// Whether the reader has worked through the snapshot of the kind.
     pub(crate) fn is_consumed(&self, gvk: &GroupVersionKind) -> bool {
-        self.kind(gvk).is_some_and(|kind| kind.synced && kind.snapshot == Snapshot::Consumed)
+        self.is_synced(gvk) && self.kind(gvk).is_some_and(|kind| kind.snapshot == Snapshot::Consumed)
     }
 
     /// The reader asks for an event, so it has worked through those that it was given. Whether that is news.

@@ -8,12 +8,14 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct Config {
     /// Requests for discovery and lists that are in flight at the same time, and, counted separately, requests
-    /// that open a watch. A request that is not answered within five seconds gives its place to the next; one place in
-    /// eight goes to the request that came last, and changes hands after a second. Default 16.
+    /// that open a watch. A request that is not answered soon gives its place to the next: after eight times the
+    /// usual time to an answer, but between 0.5 and 5 seconds. One place in eight goes to the request that came last, and
+    /// changes hands after a second at most. Default 16.
     pub max_concurrent_starts: usize,
     /// Objects per page of a list. Default 500.
     pub page_size: u32,
-    /// Deadline of each request, from the moment at which it is sent: discovery, a page of a list, the opening of a watch. A
+    /// Deadline of each request, from the moment at which it is sent: discovery, a page of a list, the opening of a watch. One
+    /// that hangs while later ones are answered and others wait is given up before. A
     /// kind that was ready and is not watched for this long is `Stale`, also while its request waits for others. Default 30 s.
     pub request_timeout: Duration,
     /// Time after which the server closes a watch, which is then renewed. Default 290 s, under the five minutes

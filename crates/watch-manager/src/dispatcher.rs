@@ -1,11 +1,14 @@
 //! Joins the pure parts: the intents, one store per kind, one backlog per registrar. A command goes in; changed
 //! stores and backlogs, and the watches to start and stop, come out. It performs no I/O and has no clock, so
-//! that its tests can walk through every interleaving; `manager` runs it.
+//! that its tests can walk through every interleaving; `driver` runs it.
+//!
+//! No command takes long: a registrar that joins late is given what the store holds in portions, and everything else goes on
+//! between them; see `kind`.
 
 mod kind;
 mod watch;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -38,6 +41,10 @@ pub(crate) struct Dispatcher {
     counter: u64,
     /// Whether a kind without registrars waits for a [`Command::Expire`].
     linger: bool,
+    /// Objects that a registrar is given at once.
+    portion: usize,
+    /// Registrars that have not been given all objects of a store yet, in the order of their turns.
+    replays: VecDeque<(StoreKey, RegistrarId)>,
 }
 
 /// An input.
@@ -51,6 +58,8 @@ pub(crate) enum Command {
     Step(WatchId, Incarnation, Step),
     /// The linger time of a kind is over.
     Expire(StoreKey, Incarnation),
+    /// Gives the next registrar whose turn it is another portion of a snapshot; see [`Dispatcher::is_replaying`].
+    Replay,
 }
 
 /// A report of one watch.
@@ -76,7 +85,13 @@ pub(crate) enum Step {
 /// An action that the driver has to perform.
 #[derive(Debug, Clone)]
 pub(crate) enum Effect {
-    Start(WatchId, Incarnation, Selection),
+    Start {
+        id: WatchId,
+        incarnation: Incarnation,
+        selection: Selection,
+        /// It counts as ready, because what it follows was followed until this time.
+        followed_until: Option<Instant>,
+    },
     Stop(WatchId),
     /// The watch tells of more objects than before: it lists them all again.
     StartOver(WatchId),
@@ -109,7 +124,8 @@ impl Step {
 // === impl Dispatcher ===
 
 impl Dispatcher {
-    pub(crate) fn new(stores: Arc<Stores>, linger: bool) -> Self {
+    /// A registrar that joins is given `portion` objects at once.
+    pub(crate) fn new(stores: Arc<Stores>, linger: bool, portion: usize) -> Self {
         Self {
             intents: Intents::default(),
             kinds: HashMap::new(),
@@ -117,6 +133,8 @@ impl Dispatcher {
             stores,
             counter: 0,
             linger,
+            portion,
+            replays: VecDeque::new(),
         }
     }
 
@@ -142,7 +160,18 @@ impl Dispatcher {
                 let expired = self.kinds.get(&store).is_some_and(|kind| kind.idle == Some(token));
                 if expired { self.stop(&store) } else { Vec::new() }
             }
+            Command::Replay => {
+                if let Some((store, id)) = self.replays.pop_front() {
+                    self.replay(now, store, id);
+                }
+                Vec::new()
+            }
         }
+    }
+
+    /// Whether a snapshot is not queued completely: send [`Command::Replay`].
+    pub(crate) fn is_replaying(&self) -> bool {
+        !self.replays.is_empty()
     }
 
     pub(crate) fn contains(&self, store: &StoreKey) -> bool {
@@ -167,7 +196,7 @@ impl Dispatcher {
             effects.extend(self.join(now, id, store, stay));
         }
         for store in difference.left.iter().filter(|store| !joins.contains(store)) {
-            effects.extend(self.left(store));
+            effects.extend(self.left(now, store));
         }
         effects
     }
@@ -177,16 +206,24 @@ impl Dispatcher {
         let stores = &self.stores;
         let kind = self.kinds.entry(store.clone()).or_insert_with(|| Kind::new(stores.open(store)));
         kind.join(id, queue, stay);
-        let effects = kind.reconcile(store, &mut self.counter);
-        kind.replay(now, id);
+        let effects = kind.reconcile(now, store, &mut self.counter);
+        kind.begin_replay(id);
+        self.replay(now, store.clone(), id);
         effects
     }
 
+    fn replay(&mut self, now: Instant, store: StoreKey, id: RegistrarId) {
+        let kind = self.kinds.get_mut(&store);
+        if kind.is_some_and(|kind| kind.replay(now, id, self.portion)) {
+            self.replays.push_back((store, id));
+        }
+    }
+
     /// The last registrar may have left the kind.
-    fn left(&mut self, store: &StoreKey) -> Vec<Effect> {
+    fn left(&mut self, now: Instant, store: &StoreKey) -> Vec<Effect> {
         let Some(kind) = self.kinds.get_mut(store) else { return Vec::new() };
         if !kind.is_empty() {
-            return kind.reconcile(store, &mut self.counter);
+            return kind.reconcile(now, store, &mut self.counter);
         }
         if !self.linger {
             return self.stop(store);

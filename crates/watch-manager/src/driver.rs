@@ -19,6 +19,9 @@ use crate::object::{Decoder, Transform};
 use crate::telemetry;
 use crate::watcher::{Calls, Machine, Shared, Watcher};
 
+/// Objects of a snapshot that a registrar is given before everything else has a turn. A page of a list has as many.
+const PORTION: usize = 500;
+
 type Steps = Abortable<BoxStream<'static, (WatchId, Incarnation, Step)>>;
 
 /// The state of the driver.
@@ -60,7 +63,7 @@ impl Run {
     pub(crate) fn new(control: Arc<Control>, shared: Shared, transform: Option<Transform>) -> Self {
         let linger = !shared.config.linger.is_zero();
         Self {
-            dispatcher: Dispatcher::new(Arc::clone(control.stores()), linger),
+            dispatcher: Dispatcher::new(Arc::clone(control.stores()), linger, PORTION),
             definitions: Definitions::new(shared.config.watch_definitions),
             counted: telemetry::Kinds::default(),
             shared,
@@ -76,6 +79,7 @@ impl Run {
         let control = Arc::clone(&self.closing.control);
         let definitions = Arc::clone(self.definitions.queue());
         loop {
+            let replays = self.dispatcher.is_replaying();
             tokio::select! {
                 // Requests first: what is removed need not be worked on.
                 biased;
@@ -93,6 +97,10 @@ impl Run {
                     }
                 }
                 Some((watch, incarnation, step)) = self.watches.next() => self.on_step(watch, incarnation, step),
+                () = std::future::ready(()), if replays => {}
+            }
+            if replays {
+                self.command(Command::Replay);
             }
             // A long list must not keep other tasks of the runtime's thread waiting.
             tokio::task::consume_budget().await;
@@ -147,7 +155,9 @@ impl Run {
     fn command(&mut self, command: Command) {
         for effect in self.dispatcher.run(Instant::now().into_std(), command) {
             match effect {
-                Effect::Start(watch, incarnation, selection) => self.start(watch, incarnation, selection),
+                Effect::Start { id, incarnation, selection, followed_until } => {
+                    self.start(id, incarnation, selection, followed_until);
+                }
                 Effect::Stop(watch) => {
                     if let Some(running) = self.running.remove(&watch) {
                         running.stop.abort();
@@ -167,11 +177,20 @@ impl Run {
         }
     }
 
-    fn start(&mut self, watch: WatchId, incarnation: Incarnation, selection: Selection) {
+    fn start(
+        &mut self,
+        watch: WatchId,
+        incarnation: Incarnation,
+        selection: Selection,
+        followed_until: Option<std::time::Instant>,
+    ) {
         telemetry::started(&watch.gvk);
         let (config, calls) = (Arc::clone(&self.shared.config), Arc::<Calls>::default());
         let decoder = Decoder::new(Arc::clone(&watch.gvk), &config, self.transform.clone());
-        let machine = Machine::new(config, decoder, watch.part.clone(), selection);
+        let mut machine = Machine::new(config, decoder, watch.part.clone(), selection);
+        if let Some(since) = followed_until {
+            machine.begin_ready(since);
+        }
         let watcher = Watcher::new(
             self.shared.clone(),
             watch.clone(),

@@ -86,6 +86,9 @@ pub enum GvkStatus {
     },
     /// The kind is cluster-scoped and was asked for in certain namespaces: ask for it without namespaces.
     NotNamespaced,
+    /// Nothing follows the server any more: the driver has ended, or, for a store, the last registrar has left the kind.
+    /// Not an event: a stream ends instead.
+    Closed,
 }
 
 /// The state of a kind, since when, and how it got there.
@@ -152,6 +155,7 @@ impl GvkStatus {
             Self::NotNamespaced => 5,
             Self::Unwatchable { .. } => 6,
             Self::Forbidden { .. } => 7,
+            Self::Closed => 8,
         }
     }
 }
@@ -167,6 +171,7 @@ impl fmt::Display for GvkStatus {
             Self::Forbidden { verb, error } => write!(f, "{verb} is forbidden: {error}"),
             Self::Unwatchable { verb } => write!(f, "the server does not offer {verb}"),
             Self::NotNamespaced => f.write_str("the kind is cluster-scoped: ask for it without namespaces"),
+            Self::Closed => f.write_str("not watched any more"),
         }
     }
 }

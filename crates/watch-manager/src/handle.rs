@@ -7,6 +7,7 @@ use std::time::Duration;
 use kube::core::GroupVersionKind;
 use tokio::time::timeout;
 
+use crate::backlog::Backlog;
 use crate::error::NotReady;
 use crate::event::GvkStatus;
 use crate::intents::{Epoch, StoreKey};
@@ -43,7 +44,7 @@ impl WatchHandle {
 
     /// The state of the kind for this registrar; `None` if it was removed.
     pub fn status(&self) -> Option<GvkStatus> {
-        let stays = |backlog: &crate::backlog::Backlog| backlog.epoch(&self.key.gvk) == Some(self.epoch);
+        let stays = |backlog: &Backlog| backlog.epoch(&self.key.gvk) == Some(self.epoch);
         self.queue.look(|backlog| backlog.status(&self.key.gvk).filter(|_| stays(backlog)).cloned())
     }
 

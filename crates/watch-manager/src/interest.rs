@@ -1,6 +1,8 @@
 //! The objects that a registrar asks for: a kind, and optionally a part of its objects. Also the union of several
 //! scopes, which decides what is requested from the server, and the filter that gives each registrar its part.
 
+pub(crate) mod fields;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Expression, GroupVersionKind, Selector};
@@ -31,14 +33,15 @@ pub struct Interest {
 ///
 /// - different field selectors, or one and none: a store and a watch for each selector, because the server grants
 ///   access by field selectors, and knows the defaults of absent fields;
-/// - all namespaces and some namespaces: one watch of all namespaces; while the client may not watch all, one more for
-///   each of the namespaces that were asked for;
+/// - all namespaces and some namespaces: one watch of all namespaces; while the client may not watch all, or that watch is not
+///   ready yet and others were, one more for each of the namespaces that were asked for;
 /// - only lists of namespaces: one watch per namespace, so that namespaced RBAC suffices;
 /// - different label selectors: a watch without one, filtered by the client;
 /// - metadata only and complete objects: complete objects for both.
 ///
 /// When the union changes, the kind is listed again in the new scope. Registrars whose own scope did not change
-/// receive no event from that.
+/// receive no event from that, and stay ready, unless the list takes longer than
+/// [`Config::request_timeout`](crate::Config::request_timeout) or fails.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
     namespaces: Option<BTreeSet<Box<str>>>,
@@ -51,7 +54,7 @@ pub struct Scope {
 pub struct Selection {
     /// Label selector.
     pub labels: Selector,
-    /// Field selector, in the API server's syntax.
+    /// Field selector, in the API server's syntax, in the form that [`Interest::fields`] gives it.
     pub fields: Option<Box<str>>,
     /// Requests `PartialObjectMetadata` instead of the objects.
     pub metadata_only: bool,
@@ -99,9 +102,18 @@ impl Interest {
     ///
     /// The server selects, always: registrars with the same selector share a watch and a store, others have their own.
     /// A Role with `resourceNames` suffices for `metadata.name=settings`, whatever other registrars ask for.
-    pub fn fields(mut self, selector: impl Into<String>) -> Self {
-        self.scope.selection.fields =
-            Some(selector.into()).filter(|text| !text.is_empty()).map(String::into_boxed_str);
+    ///
+    /// The order of the terms, a term that is repeated or empty, and `==` for `=` make no other selector, as on the
+    /// server. A term without an operator is sent as it is; the server refuses it, which the kind's status says.
+    ///
+    /// ```
+    /// # use watch_manager::{GroupVersionKind, Interest};
+    /// let pods = || Interest::new(GroupVersionKind::gvk("", "v1", "Pod"));
+    /// let one = pods().fields("status.phase!=Failed,spec.nodeName=node-1");
+    /// assert_eq!(one, pods().fields("spec.nodeName==node-1,status.phase!=Failed"));
+    /// ```
+    pub fn fields(mut self, selector: impl AsRef<str>) -> Self {
+        self.scope.selection.fields = fields::normalize(selector.as_ref());
         self
     }
 
@@ -136,22 +148,19 @@ impl From<GroupVersionKind> for Interest {
 // === impl Scope ===
 
 impl Scope {
-    /// The watches that a union of scopes needs, and what each requests. If a watch of all namespaces is `refused`,
-    /// the namespaces that were asked for by name have watches beside it, all with the same selection.
+    /// The watches that a union of scopes needs, and what each requests. With `apart`, the namespaces that were asked for by
+    /// name have watches beside one of all namespaces too, which request what those who named them need.
     pub(crate) fn union<'a>(
         scopes: impl Iterator<Item = &'a Self> + Clone,
-        refused: bool,
+        apart: bool,
     ) -> BTreeMap<Part, Selection> {
-        if scopes.clone().any(|scope| scope.namespaces.is_none()) {
-            let named =
-                scopes.clone().filter(|_| refused).flat_map(|scope| scope.namespaces.iter().flatten());
-            let parts = named.cloned().map(Some).chain([None]);
-            let merged =
-                scopes.map(|scope| &scope.selection).fold(None, Selection::merge).unwrap_or_default();
-            return parts.map(|part| (part, merged.clone())).collect();
-        }
         let mut parts: BTreeMap<Part, Selection> = BTreeMap::new();
-        for scope in scopes {
+        let wants_all = scopes.clone().any(Self::is_all);
+        if wants_all {
+            let merged = scopes.clone().map(|scope| &scope.selection).fold(None, Selection::merge);
+            parts.extend(merged.map(|selection| (None, selection)));
+        }
+        for scope in scopes.filter(|_| apart || !wants_all) {
             for namespace in scope.namespaces.iter().flatten() {
                 let part = Some(namespace.clone());
                 let merged = Selection::merge(parts.remove(&part), &scope.selection);
@@ -159,6 +168,11 @@ impl Scope {
             }
         }
         parts
+    }
+
+    /// Whether it is not limited to certain namespaces.
+    pub(crate) fn is_all(&self) -> bool {
+        self.namespaces.is_none()
     }
 
     /// Whether this scope depends on the watch of `part`. Where namespaces are `apart`, each has a watch beside that of
@@ -234,8 +248,8 @@ mod tests {
         union_if(false, interests)
     }
 
-    fn union_if(refused: bool, interests: &[Interest]) -> Vec<String> {
-        let union = Scope::union(interests.iter().map(Interest::scope), refused);
+    fn union_if(apart: bool, interests: &[Interest]) -> Vec<String> {
+        let union = Scope::union(interests.iter().map(Interest::scope), apart);
         let describe = |(part, selection): (&Part, &Selection)| {
             let Selection { labels, fields, metadata_only } = selection;
             let (part, fields) = (part.as_deref().unwrap_or("*"), fields.as_deref().unwrap_or("-"));
@@ -259,7 +273,7 @@ mod tests {
         assert_eq!(union(&[ab.clone(), bc.clone()]), ["a  - false", "b  - false", "c app=x - false"]);
         assert_eq!(union_if(true, &[ab.clone(), bc.clone()]), union(&[ab.clone(), bc.clone()]));
         assert_eq!(union(&[ab.clone(), bc.clone(), interest()]), ["*  - false"]);
-        let beside = ["*  - false", "a  - false", "b  - false", "c  - false"];
+        let beside = ["*  - false", "a  - false", "b  - false", "c app=x - false"];
         assert_eq!(union_if(true, &[ab, bc, interest()]), beside);
     }
 

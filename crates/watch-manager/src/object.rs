@@ -34,10 +34,10 @@ pub(crate) type Transform = Arc<dyn Fn(&GroupVersionKind, &mut serde_json::Value
 pub struct WatchedObject {
     gvk: Arc<GroupVersionKind>,
     key: Arc<ObjectKey>,
-    uid: Box<str>,
-    resource_version: Box<str>,
     json: Box<str>,
     places: Places,
+    /// Only where the text has escapes in them, which no API server writes.
+    escaped: Option<Box<Escaped>>,
     /// Zero if there is none: the server counts from 1.
     generation: i64,
     deleting: bool,
@@ -50,6 +50,14 @@ pub struct WatchedObject {
 struct Places {
     metadata: (u32, u32),
     labels: (u32, u32),
+    uid: (u32, u32),
+    resource_version: (u32, u32),
+}
+
+/// Strings that do not lie in the text as they are.
+struct Escaped {
+    uid: Box<str>,
+    resource_version: Box<str>,
 }
 
 /// Namespace and name of an object.
@@ -121,13 +129,12 @@ impl WatchedObject {
         Ok(Self {
             gvk: Arc::clone(gvk),
             key: Arc::new(ObjectKey::new(identity.namespace.as_deref(), &identity.name)),
-            uid: identity.uid.into(),
-            resource_version: identity.resource_version.into(),
             json: json.into(),
             places,
             generation: identity.generation.and_then(|raw| raw.get().parse().ok()).unwrap_or_default(),
             deleting: identity.deletion_timestamp.is_some(),
             partial: false,
+            escaped: identity.escaped(),
         })
     }
 
@@ -157,12 +164,14 @@ impl WatchedObject {
 
     /// `metadata.uid`; empty if the server sent none.
     pub fn uid(&self) -> &str {
-        &self.uid
+        let place = || self.text(self.places.uid).unwrap_or_default();
+        self.escaped.as_ref().map_or_else(place, |escaped| &escaped.uid)
     }
 
     /// `metadata.resourceVersion`: compare it for equality only.
     pub fn resource_version(&self) -> &str {
-        &self.resource_version
+        let place = || self.text(self.places.resource_version).unwrap_or_default();
+        self.escaped.as_ref().map_or_else(place, |escaped| &escaped.resource_version)
     }
 
     /// `metadata.generation`, which the server increments when the specification changes.
@@ -213,16 +222,16 @@ impl WatchedObject {
         parsed.unwrap_or_else(|| ObjectMeta {
             name: Some(self.name().to_owned()),
             namespace: self.namespace().map(ToOwned::to_owned),
-            uid: Some(self.uid.to_string()),
-            resource_version: Some(self.resource_version.to_string()),
+            uid: Some(self.uid().to_owned()),
+            resource_version: Some(self.resource_version().to_owned()),
             ..ObjectMeta::default()
         })
     }
 
     /// Whether both are the same version of an object, read in the same API version.
     pub(crate) fn is_same_version(&self, other: &Self) -> bool {
-        !self.resource_version.is_empty()
-            && self.resource_version == other.resource_version
+        !self.resource_version().is_empty()
+            && self.resource_version() == other.resource_version()
             && (Arc::ptr_eq(&self.gvk, &other.gvk) || self.gvk == other.gvk)
     }
 
@@ -262,8 +271,8 @@ impl fmt::Debug for WatchedObject {
         f.debug_struct("WatchedObject")
             .field("kind", &self.gvk.kind)
             .field("key", &format_args!("{}", self.key))
-            .field("uid", &self.uid)
-            .field("resource_version", &self.resource_version)
+            .field("uid", &self.uid())
+            .field("resource_version", &self.resource_version())
             .finish_non_exhaustive()
     }
 }
@@ -294,6 +303,19 @@ struct Identity<'a> {
     deletion_timestamp: Option<&'a RawValue>,
 }
 
+// === impl Identity ===
+
+impl Identity<'_> {
+    /// The strings that are not borrowed from the text.
+    fn escaped(&self) -> Option<Box<Escaped>> {
+        let is_owned = |text: &Cow<'_, str>| matches!(text, Cow::Owned(text) if !text.is_empty());
+        (is_owned(&self.uid) || is_owned(&self.resource_version)).then(|| {
+            let (uid, resource_version) = (&*self.uid, &*self.resource_version);
+            Box::new(Escaped { uid: uid.into(), resource_version: resource_version.into() })
+        })
+    }
+}
+
 /// The text of the object with the kind of the watch in front and without what is not kept, and places in it.
 fn complete(
     gvk: &GroupVersionKind,
@@ -316,7 +338,7 @@ fn complete(
         text.push(':');
         if is_key(key, "metadata") {
             let start = text.len();
-            places.labels = write_metadata(&mut text, value, keep)?;
+            places = write_metadata(&mut text, value, keep)?;
             places.metadata = (place(start)?, place(text.len())?);
         } else {
             text.push_str(value.get());
@@ -330,13 +352,9 @@ fn place(offset: usize) -> Result<u32, serde_json::Error> {
     u32::try_from(offset).map_err(|_| serde_json::Error::custom("the object is larger than 4 GiB"))
 }
 
-/// Appends the metadata, and returns the place of the labels.
-fn write_metadata(
-    text: &mut String,
-    metadata: &RawValue,
-    keep: Keep,
-) -> Result<(u32, u32), serde_json::Error> {
-    let mut labels = (0, 0);
+/// Appends the metadata, and returns the places of its parts.
+fn write_metadata(text: &mut String, metadata: &RawValue, keep: Keep) -> Result<Places, serde_json::Error> {
+    let mut places = Places::default();
     let skip = |key: &RawValue| !keep.managed_fields && is_key(key, "managedFields");
     write_object(text, &Fields::parse(metadata.get())?, skip, |text, key, value| {
         let start = text.len();
@@ -345,12 +363,21 @@ fn write_metadata(
         } else {
             write_annotations(text, value)?;
         }
-        if is_key(key, "labels") {
-            labels = (place(start)?, place(text.len())?);
-        }
+        let part = if is_key(key, "labels") {
+            &mut places.labels
+        } else if is_key(key, "uid") {
+            &mut places.uid
+        } else if is_key(key, "resourceVersion") {
+            &mut places.resource_version
+        } else {
+            return Ok(());
+        };
+        // A string lies between its quotes.
+        let quote = usize::from(value.get().starts_with('"'));
+        *part = (place(start.saturating_add(quote))?, place(text.len().saturating_sub(quote))?);
         Ok(())
     })?;
-    Ok(labels)
+    Ok(places)
 }
 
 /// Appends the annotations without the one of `kubectl apply`.

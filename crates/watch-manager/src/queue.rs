@@ -17,17 +17,10 @@ use crate::ready::Readiness;
 
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    state: Mutex<State>,
+    backlog: Mutex<Backlog>,
     notify: Notify,
     /// Sends when a status or the readiness of a kind changes.
     status: watch::Sender<()>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    backlog: Backlog,
-    /// No event will be added any more.
-    finished: bool,
 }
 
 enum Next {
@@ -40,27 +33,26 @@ enum Next {
 
 impl Default for EventQueue {
     fn default() -> Self {
-        Self { state: Mutex::default(), notify: Notify::new(), status: watch::Sender::new(()) }
+        Self { backlog: Mutex::default(), notify: Notify::new(), status: watch::Sender::new(()) }
     }
 }
 
 impl EventQueue {
     /// The queue of an ordered backlog.
     pub(crate) fn ordered(bound: usize) -> Self {
-        let state = State { backlog: Backlog::ordered(bound), finished: false };
-        Self { state: Mutex::new(state), ..Self::default() }
+        Self { backlog: Mutex::new(Backlog::ordered(bound)), ..Self::default() }
     }
 
     pub(crate) fn intents(&self) -> HashMap<Gvk, Stay> {
-        self.lock().backlog.intents()
+        self.lock().intents()
     }
 
     /// Changes the backlog and wakes the consumer.
     pub(crate) fn deliver(&self, fill: impl FnOnce(&mut Backlog)) {
-        let mut state = self.lock();
-        fill(&mut state.backlog);
-        let waiting = !state.backlog.is_empty();
-        drop(state);
+        let mut backlog = self.lock();
+        fill(&mut backlog);
+        let waiting = !backlog.is_empty();
+        drop(backlog);
         if waiting {
             self.notify.notify_one();
         }
@@ -73,9 +65,9 @@ impl EventQueue {
         }
     }
 
-    /// No event will be added; those that are queued are still delivered.
+    /// No event will be added; those that are queued are still delivered. No kind is ready from now on.
     pub(crate) fn finish(&self) {
-        self.lock().finished = true;
+        self.lock().end();
         self.notify.notify_one();
         self.announce();
     }
@@ -86,13 +78,13 @@ impl EventQueue {
 impl EventQueue {
     /// Changes the kinds that are asked for.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Backlog) -> T) -> T {
-        let result = change(&mut self.lock().backlog);
+        let result = change(&mut self.lock());
         self.announce();
         result
     }
 
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Backlog) -> T) -> T {
-        look(&self.lock().backlog)
+        look(&self.lock())
     }
 
     pub(crate) fn stats(&self) -> BacklogStats {
@@ -101,7 +93,9 @@ impl EventQueue {
 
     /// No event will be added, and none is delivered any more.
     pub(crate) fn discard(&self) {
-        *self.lock() = State { backlog: Backlog::default(), finished: true };
+        let mut ended = Backlog::default();
+        ended.end();
+        *self.lock() = ended;
         self.notify.notify_one();
         self.announce();
     }
@@ -114,8 +108,8 @@ impl EventQueue {
         let mut changes = self.status.subscribe();
         loop {
             let (accepted, finished) = {
-                let state = self.lock();
-                (accept(&state.backlog), state.finished)
+                let backlog = self.lock();
+                (accept(&backlog), backlog.has_ended())
             };
             if let Some(accepted) = accepted {
                 return Ok(accepted);
@@ -160,7 +154,7 @@ impl EventQueue {
 
     /// The next event; `None` at the end. Cancel-safe.
     pub(crate) async fn next(&self) -> Option<WatchEvent> {
-        if self.lock().backlog.acknowledge() {
+        if self.lock().acknowledge() {
             self.announce();
         }
         loop {
@@ -175,11 +169,11 @@ impl EventQueue {
     /// At least one and at most `limit` events, as many as are there; empty at the end. Cancel-safe.
     pub(crate) async fn next_batch(&self, limit: usize) -> Vec<WatchEvent> {
         let Some(first) = self.next().await else { return Vec::new() };
-        let mut state = self.lock();
-        let mut events = Vec::with_capacity(limit.min(state.backlog.stats().depth.saturating_add(1)));
+        let mut backlog = self.lock();
+        let mut events = Vec::with_capacity(limit.min(backlog.stats().depth.saturating_add(1)));
         events.push(first);
         while events.len() < limit
-            && let Some(event) = state.backlog.pop()
+            && let Some(event) = backlog.pop()
         {
             events.push(event);
         }
@@ -187,12 +181,12 @@ impl EventQueue {
     }
 
     fn try_next(&self) -> Next {
-        let mut state = self.lock();
-        let event = state.backlog.pop();
+        let mut backlog = self.lock();
+        let event = backlog.pop();
         // One notification wakes one waiting stream, which passes it on while there is more.
-        let more = state.finished || !state.backlog.is_empty();
-        let end = state.finished;
-        drop(state);
+        let end = backlog.has_ended();
+        let more = end || !backlog.is_empty();
+        drop(backlog);
         if more {
             self.notify.notify_one();
         }
@@ -203,16 +197,12 @@ impl EventQueue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
     pub(crate) fn fork(&self) -> Arc<Self> {
-        let (backlog, finished) = {
-            let state = self.lock();
-            (state.backlog.clone(), state.finished)
-        };
-        Arc::new(Self { state: Mutex::new(State { backlog, finished }), ..Self::default() })
+        Arc::new(Self { backlog: Mutex::new(self.lock().clone()), ..Self::default() })
     }
 }

@@ -11,6 +11,7 @@ use crate::intents::sort_key;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Readiness {
     waiting: Vec<(GroupVersionKind, GvkStatus)>,
+    closed: bool,
 }
 
 // === impl Readiness ===
@@ -20,17 +21,24 @@ impl Readiness {
         let mut waiting: Vec<_> =
             backlog.unsynced().map(|(gvk, status)| ((**gvk).clone(), status.clone())).collect();
         waiting.sort_by(|(a, _), (b, _)| sort_key(a).cmp(&sort_key(b)));
-        Self { waiting }
+        Self { waiting, closed: backlog.has_ended() }
     }
 
-    /// Every kind is ready. True for a registrar without kinds.
+    /// Every kind is ready. True for a registrar without kinds, and never after the end of the driver.
     pub fn is_ready(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && !self.closed
     }
 
-    /// Every kind is ready, or waits for an administrator, or is not served: nothing is being listed.
+    /// The driver has ended: nothing is watched any more, and every kind is [`GvkStatus::Closed`].
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Every kind is ready, or waits for an administrator, or is not served: nothing is being listed. Never after the end of
+    /// the driver.
     pub fn is_settled(&self) -> bool {
-        self.waiting.iter().all(|(_, status)| status.is_stuck() || *status == GvkStatus::Pending)
+        !self.closed
+            && self.waiting.iter().all(|(_, status)| status.is_stuck() || *status == GvkStatus::Pending)
     }
 
     /// The kinds that are not ready, by group, version and kind.

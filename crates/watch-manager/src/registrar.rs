@@ -100,6 +100,16 @@ impl Registrar {
         replaced
     }
 
+    /// Delivers every object of a kind again, as if the kind were removed and added in the same scope. The server is not
+    /// asked. For a consumer that has lost what it knew, or looks at everything once in a while. `None` if the kind is not
+    /// asked for.
+    pub fn resync(&self, gvk: &GroupVersionKind) -> Option<WatchHandle> {
+        if self.queue.change(|backlog| backlog.begin_again(gvk)) {
+            self.control.post(self.id);
+        }
+        self.handle(gvk)
+    }
+
     /// The handle of a kind; `None` if it is not asked for.
     pub fn handle(&self, gvk: &GroupVersionKind) -> Option<WatchHandle> {
         let (key, epoch) = self.queue.look(|backlog| backlog.stay(gvk))?;

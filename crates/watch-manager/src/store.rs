@@ -12,7 +12,8 @@
 
 mod handle;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,7 +25,7 @@ use crate::object::{ObjectKey, WatchedObject};
 
 /// An object from its first appearance to its end. An object of the same name that comes later has another
 /// number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ObjectId(pub(crate) u64);
 
 /// The pass of a list.
@@ -33,18 +34,18 @@ pub(crate) struct Pass(u64);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
-    objects: HashMap<Arc<ObjectKey>, Slot>,
+    ids: HashMap<Arc<ObjectKey>, ObjectId>,
+    /// In the order of their first appearance, which is how a registrar that joins later receives them.
+    objects: BTreeMap<ObjectId, Slot>,
     next_id: u64,
     passes: u64,
     synced: bool,
     status: KindStatus,
     undecodable: u64,
-    closed: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Slot {
-    id: ObjectId,
     object: Arc<WatchedObject>,
     /// The list in which it was last seen.
     pass: Pass,
@@ -75,13 +76,13 @@ pub(crate) enum Change {
 impl Store {
     pub(crate) fn new(now: Instant) -> Self {
         Self {
-            objects: HashMap::new(),
+            ids: HashMap::new(),
+            objects: BTreeMap::new(),
             next_id: 0,
             passes: 0,
             synced: false,
             status: KindStatus { status: GvkStatus::Pending, since: now, attempts: 0, last_contact: None },
             undecodable: 0,
-            closed: false,
         }
     }
 
@@ -89,9 +90,21 @@ impl Store {
         self.objects.values().map(|slot| &slot.object)
     }
 
-    /// The objects as a registrar that joins receives them.
-    pub(crate) fn snapshot(&self) -> impl Iterator<Item = (ObjectId, &Arc<WatchedObject>)> {
-        self.objects.values().map(|slot| (slot.id, &slot.object))
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Arc<WatchedObject>> {
+        self.objects.get(self.ids.get(key)?).map(|slot| &slot.object)
+    }
+
+    /// The numbers of all objects so far. Those that come later have greater ones.
+    pub(crate) fn numbers(&self) -> RangeInclusive<ObjectId> {
+        ObjectId(0)..=ObjectId(self.next_id)
+    }
+
+    /// The objects with these numbers, as a registrar that joins receives them.
+    pub(crate) fn snapshot(
+        &self,
+        numbers: RangeInclusive<ObjectId>,
+    ) -> impl Iterator<Item = (ObjectId, &Arc<WatchedObject>)> {
+        self.objects.range(numbers).map(|(id, slot)| (*id, &slot.object))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -133,12 +146,12 @@ impl Store {
     /// Stores an object of a list, or one that the watch added or modified. An object that is stored already in
     /// this form is no difference; one of which only the metadata was known is updated. Another uid means that the delete of the former object was missed.
     pub(crate) fn apply(&mut self, object: Arc<WatchedObject>, pass: Pass) -> Vec<Change> {
-        let Some(slot) = self.objects.get_mut(object.key()) else {
+        let id = self.ids.get(object.key()).copied();
+        let Some((id, slot)) = id.and_then(|id| Some((id, self.objects.get_mut(&id)?))) else {
             return vec![self.insert(object, pass)];
         };
         if slot.object.uid() != object.uid() {
-            let deleted = self.objects.remove(object.key());
-            let deleted = deleted.map(|slot| Change::deleted(slot.id, &slot.object));
+            let deleted = self.objects.remove(&id).map(|slot| Change::deleted(id, &slot.object));
             return deleted.into_iter().chain([self.insert(object, pass)]).collect();
         }
         slot.pass = pass;
@@ -149,19 +162,23 @@ impl Store {
         let old = std::mem::replace(&mut slot.object, Arc::clone(&object));
         // Nobody wants the rest any more: no news.
         let shrinks = known && object.is_partial();
-        if shrinks { Vec::new() } else { vec![Change::Updated { id: slot.id, old, new: object }] }
+        if shrinks { Vec::new() } else { vec![Change::Updated { id, old, new: object }] }
     }
 
     fn insert(&mut self, object: Arc<WatchedObject>, pass: Pass) -> Change {
         self.next_id = self.next_id.wrapping_add(1);
         let id = ObjectId(self.next_id);
-        self.objects.insert(object.shared_key(), Slot { id, object: Arc::clone(&object), pass });
+        // The key is that of the stored object, also where another had the name before.
+        self.ids.remove(object.key());
+        self.ids.insert(object.shared_key(), id);
+        self.objects.insert(id, Slot { object: Arc::clone(&object), pass });
         Change::Added { id, object }
     }
 
     /// The watch deleted the object; `last` is its final form.
     pub(crate) fn delete(&mut self, last: Arc<WatchedObject>) -> Option<Change> {
-        let Slot { id, object: old, .. } = self.objects.remove(last.key())?;
+        let id = self.ids.remove(last.key())?;
+        let Slot { object: old, .. } = self.objects.remove(&id)?;
         // A delete that names another object than the stored one still ends the stored one, under its own
         // identity.
         let object = if old.uid() == last.uid() { last } else { Arc::clone(&old) };
@@ -183,24 +200,42 @@ impl Store {
         self.remove_if(|slot| !parts.clone().any(|part| is_in(&slot.object, part)))
     }
 
+    /// Reported in the order in which they appeared.
     fn remove_if(&mut self, mut gone: impl FnMut(&Slot) -> bool) -> Vec<Change> {
-        self.objects
-            .extract_if(|_, slot| gone(slot))
-            .map(|(_, slot)| Change::deleted(slot.id, &slot.object))
-            .collect()
+        let mut changes = Vec::new();
+        self.objects.retain(|id, slot| {
+            let is_gone = gone(slot);
+            if is_gone {
+                self.ids.remove(slot.object.key());
+                changes.push(Change::deleted(*id, &slot.object));
+            }
+            !is_gone
+        });
+        changes
     }
 
     /// Frees the objects. No registrar is left to be notified.
-    pub(crate) fn close(&mut self) {
-        self.objects = HashMap::new();
+    pub(crate) fn close(&mut self, now: Instant) {
+        self.ids = HashMap::new();
+        self.objects = BTreeMap::new();
         self.synced = false;
-        self.closed = true;
+        self.set_status(GvkStatus::Closed, 0, now);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.status.status == GvkStatus::Closed
     }
 }
 
 // === impl Change ===
 
 impl Change {
+    pub(crate) fn id(&self) -> ObjectId {
+        match self {
+            Self::Added { id, .. } | Self::Updated { id, .. } | Self::Deleted { id, .. } => *id,
+        }
+    }
+
     /// The end of an object whose final form is not known.
     pub(crate) fn deleted(id: ObjectId, old: &Arc<WatchedObject>) -> Self {
         Self::Deleted { id, old: Arc::clone(old), object: Arc::clone(old) }

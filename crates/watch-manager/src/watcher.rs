@@ -239,18 +239,23 @@ impl Watcher {
         let (permits, gvk) = (Arc::clone(&self.shared.permits), Arc::clone(&self.id.gvk));
         let asked = async move {
             // In the place: the clock of a timeout starts when it is made.
-            let answer = permits.run(class, async { timeout(limit, answer).await }).await;
-            let timed_out = answer.is_err();
-            let answer = answer.unwrap_or_else(|_| {
-                let message =
-                    format!("no answer to {verb} within {} s: check the connection", limit.as_secs());
-                Err(SourceError::Unavailable(message))
-            });
+            let request = async { timeout(limit, answer).await };
+            let answer = permits.run(class, request, |answer| matches!(answer, Ok(Ok(_)))).await;
+            let timed_out = !matches!(answer, Some(Ok(_)));
+            let answer = match answer {
+                Some(Ok(answer)) => answer,
+                Some(Err(_)) => Err(unanswered(verb, &format!("within {} s", limit.as_secs()))),
+                None => Err(unanswered(verb, "while later requests were answered")),
+            };
             telemetry::request(&gvk, verb, answer.as_ref().err());
             Asked { reply: reply(answer), timed_out }
         };
         asked.boxed()
     }
+}
+
+fn unanswered(verb: Verb, when: &str) -> SourceError {
+    SourceError::Unavailable(format!("no answer to {verb} {when}: check the connection"))
 }
 
 /// The answer to a request, if there is one.

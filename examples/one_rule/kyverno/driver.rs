@@ -64,10 +64,11 @@ impl Program for Rule {
     /// A pattern is compared with an object once, so no budget is needed: the time is that of reading both.
     fn evaluate(&self, case: &Case<'_>, _: &Budget) -> Result<Vec<Finding>, EvalError> {
         let review = case.review;
-        let Some(at) = review.object().and_then(|object| self.failure(object)) else {
+        let Some(at) = review.object().map(|object| self.failure(object)).transpose()?.flatten() else {
             return Ok(Vec::new());
         };
-        let was_wrong = review.old_object().is_some_and(|object| self.failure(object).is_some());
+        let before = review.old_object().map(|object| self.failure(object)).transpose()?.flatten();
+        let was_wrong = before.is_some();
         if self.allows_existing && review.operation() == "UPDATE" && was_wrong {
             return Ok(Vec::new());
         }
@@ -80,14 +81,14 @@ impl Program for Rule {
 
 impl Rule {
     /// The place where the last pattern failed, or `None` when one of them passed or is not about the object.
-    fn failure(&self, object: &Document) -> Option<String> {
+    fn failure(&self, object: &Document) -> Result<Option<String>, EvalError> {
         let mut last = None;
         for pattern in &self.patterns {
-            match pattern.judge(Some(object.json()), "") {
-                Outcome::Pass | Outcome::Skip => return None,
+            match pattern.judge(Some(object.json()?), "") {
+                Outcome::Pass | Outcome::Skip => return Ok(None),
                 Outcome::Fail(at) => last = Some(at),
             }
         }
-        last
+        Ok(last)
     }
 }

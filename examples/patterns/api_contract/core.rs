@@ -18,9 +18,11 @@ use watch_manager::controller::reconcile_on;
 use watch_manager::{GroupVersionKind, Interest, Registrar, StoreHandle, WatchManager, WatchedObject};
 
 use crate::contract::{self, Failure, Infrastructure};
-use crate::machine::{CONDITION, Machine, MachineStatus, Reference};
+use crate::machine::{CONDITION, FORMER, Machine, MachineStatus, Reference};
 use crate::provider::{BIG, SMALL};
 
+/// No definition has such a kind.
+const NOT_FOUND: &str = "KindNotFound";
 /// A kind that is listed for the first time has this long to answer.
 const LISTED: Duration = Duration::from_secs(10);
 
@@ -80,7 +82,10 @@ async fn control(cluster: Cluster, watches: WatchManager) -> Result<()> {
 
 fn referring(machines: &Store<Machine>, wanted: impl Fn(&Reference) -> bool) -> Vec<ObjectRef<Machine>> {
     let machines = machines.state().into_iter();
-    let found = machines.filter(|machine| wanted(&machine.spec.infrastructure_ref));
+    let found = machines.filter(|machine| {
+        let used = machine.status.as_ref().and_then(|status| status.infrastructure.as_ref());
+        wanted(&machine.spec.infrastructure_ref) || used.is_some_and(&wanted)
+    });
     found.map(|machine| ObjectRef::from_obj(machine.as_ref())).collect()
 }
 
@@ -95,19 +100,26 @@ async fn reconcile(machine: Arc<Machine>, core: Arc<Core>) -> Result<Action> {
     core.watch_what_is_referred_to();
     let outcome = core.infrastructure_of(&machine).await?;
     let before = machine.status.clone().unwrap_or_default();
-    let after = status(&machine, &before, outcome);
-    let (api, machine) = (core.cluster.api(), machine.as_ref());
+    let mut after = status(&machine, &before, outcome);
+    let (api, machine, reference) = (core.cluster.api(), machine.as_ref(), &machine.spec.infrastructure_ref);
+    let is_ready = after.conditions.iter().any(|condition| condition.status == "True");
+    let former = after.infrastructure.clone().filter(|used| is_ready && used != reference);
+    let former = former.map(|former| (core.deletable(&former), former));
+    if let Some((Err((reason, message)), former)) = &former {
+        let message = format!("{} {} is left behind: {message}", former.kind, former.name);
+        let kept = (reason.as_str(), message.as_str());
+        let generation = machine.metadata.generation;
+        after.conditions.push(Condition::new(&before.conditions, FORMER, false, kept, generation));
+    }
     if after != before {
-        let line = after.conditions.first().map(|now| format!("{}: {}", now.reason, now.message));
-        core.cluster.say(format!("Machine {}: {}", machine.name_any(), line.unwrap_or_default()));
+        let line = after.conditions.iter().map(|now| format!("{}: {}", now.reason, now.message));
+        let line = line.collect::<Vec<_>>().join("; ");
+        core.cluster.say(format!("Machine {}: {line}", machine.name_any()));
         core.cluster.change_status(&api, machine, &after).await?;
     }
     // The former object is forgotten only once it is deleted, so a core that is killed in between comes back to it.
-    let reference = &machine.spec.infrastructure_ref;
-    if let Some(former) = after.infrastructure.as_ref().filter(|used| *used != reference)
-        && after.conditions.iter().any(|condition| condition.status == "True")
-    {
-        core.delete(former).await?;
+    if let Some((Ok(provider), former)) = &former {
+        core.delete(provider.as_ref(), former).await?;
         let moved = MachineStatus { infrastructure: Some(reference.clone()), ..after.clone() };
         core.cluster.change_status(&api, machine, &moved).await?;
     }
@@ -153,10 +165,7 @@ impl Core {
         let refused = |reason: &str, message: String| Err((reason.to_owned(), message));
         let Some(crd) = self.definitions.find(|crd| defines(crd, reference)) else {
             let Reference { kind, api_group, .. } = reference;
-            return refused(
-                "KindNotFound",
-                format!("install the provider that defines {kind} in {api_group}"),
-            );
+            return refused(NOT_FOUND, format!("install the provider that defines {kind} in {api_group}"));
         };
         let crd = crd.to_value().unwrap_or_default();
         if let Verdict::Violations(broken) = self.contract.spec().check_crd(&crd).verdict() {
@@ -189,8 +198,17 @@ impl Core {
         }
     }
 
-    async fn delete(&self, former: &Reference) -> Result<()> {
-        let Ok(provider) = self.provider(former) else { return Ok(()) };
+    /// The provider of an object that is to be deleted, `None` when its objects went with its definition, or the reason why it
+    /// has to stay.
+    fn deletable(&self, former: &Reference) -> Result<Option<Provider>, (String, String)> {
+        match self.provider(former) {
+            Err((reason, _)) if reason == NOT_FOUND => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    async fn delete(&self, provider: Option<&Provider>, former: &Reference) -> Result<()> {
+        let Some(provider) = provider else { return Ok(()) };
         let (client, namespace) = (self.cluster.client.clone(), &self.cluster.namespace);
         let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &provider.resource);
         self.cluster.say(format!("deletes {} {}", former.kind, former.name));

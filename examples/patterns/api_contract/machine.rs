@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The condition that the core reports.
 pub(crate) const CONDITION: &str = "InfrastructureReady";
+/// The condition while the object of a former provider cannot be deleted.
+pub(crate) const FORMER: &str = "FormerInfrastructureDeleted";
 
 #[derive(Clone, Debug, PartialEq, CustomResource, Deserialize, Serialize, JsonSchema)]
 #[kube(

@@ -35,11 +35,13 @@ pub(crate) async fn discover(folder: &Path) -> std::io::Result<BTreeMap<String, 
     let mut found = BTreeMap::new();
     for file in std::fs::read_dir(folder)? {
         let file = file?;
-        let metadata = file.path().metadata()?;
-        if metadata.is_file() && is_executable(&metadata.permissions()) {
-            let name = file.file_name().to_string_lossy().into_owned();
-            found.insert(name, handshake(file.path()).await);
-        }
+        let usable = match file.path().metadata() {
+            Ok(metadata) if !metadata.is_file() || !is_executable(&metadata.permissions()) => continue,
+            Ok(_) => handshake(file.path()).await,
+            // A link that leads nowhere, or a file that has just been replaced.
+            Err(error) => Err(format!("cannot be read: {error}")),
+        };
+        found.insert(file.file_name().to_string_lossy().into_owned(), usable);
     }
     Ok(found)
 }
@@ -109,4 +111,38 @@ async fn run(program: &Path, verb: &str, input: &[u8]) -> Result<Vec<u8>, String
     timeout(PATIENCE, talk)
         .await
         .unwrap_or_else(|_| Err(format!("did not answer in {} s", PATIENCE.as_secs())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, script: &str) {
+        let path = folder.join(name);
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_used_is_named_and_hides_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/nowhere", folder.path().join("dangling")).unwrap();
+        std::fs::create_dir(folder.path().join("folder")).unwrap();
+        std::fs::write(folder.path().join("notes.txt"), "not a program").unwrap();
+        write(folder.path(), "empty", "");
+        write(folder.path(), "not-a-program", "\x7fELF");
+        write(folder.path(), "good", "#!/bin/sh\necho '{\"protocol\": \"v1\"}'\n");
+        let found = discover(folder.path()).await.unwrap();
+        let found: Vec<_> = found.into_iter().map(|(name, found)| (name, found.err())).collect();
+        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["dangling", "empty", "good", "not-a-program"]);
+        for (name, error) in found {
+            let expected = match name.as_str() {
+                "dangling" => "cannot be read: No such file",
+                "good" => "",
+                _ => "cannot be started: Exec format error",
+            };
+            assert!(error.unwrap_or_default().starts_with(expected), "{name}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use controller_declaration::{Access, Declaration};
-use examples::cluster::bounded;
+use examples::cluster::{bounded, is_not_found};
 use examples::{Cluster, Condition, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -54,7 +54,11 @@ async fn evict(machine: &Machine, cluster: &Cluster) -> Result<()> {
     let here = ListParams::default().labels(&format!("{RUNS_ON}={}", machine.name_any()));
     for job in bounded(jobs.list(&here)).await? {
         cluster.say(format!("{} leaves {}", job.name_any(), machine.name_any()));
-        bounded(jobs.delete(&job.name_any(), &DeleteParams::default())).await?;
+        match bounded(jobs.delete(&job.name_any(), &DeleteParams::default())).await {
+            // It has ended by itself meanwhile.
+            Err(error) if !is_not_found(&error) => return Err(error),
+            _ => {}
+        }
     }
     Ok(())
 }

@@ -65,20 +65,25 @@ pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     futures::try_join!(registering, placing).map(drop)
 }
 
+fn is_discovered(extension: &Extension) -> bool {
+    extension.status.as_ref().is_some_and(|status| status.version.is_some())
+}
+
 fn zone(machine: &Machine) -> Option<&String> {
     machine.status.as_ref()?.zone.as_ref()
 }
 
 // === registering ===
 
-/// Discovers a plug-in when its Extension has a new endpoint, and writes down what is known about it. The former endpoint is
+/// Discovers a plug-in when what its Extension says of it has changed, and writes down what is known about it. The former endpoint is
 /// called until the new one has answered, so that an upgrade fails no Machine.
 #[allow(clippy::redundant_allocation, reason = "a kube Controller hands its context out in an Arc")]
 async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> Result<Action> {
     let (extension, cluster) = (extension.as_ref(), &placement.cluster);
     let known = placement.endpoint(extension);
     let mut discovered = Ok(known.clone());
-    if known.as_ref().map(|endpoint| &endpoint.address) != extension.spec.endpoint.as_ref() {
+    let nowhere = extension.spec.endpoint.is_none();
+    if !known.as_ref().map_or(nowhere, |endpoint| endpoint.is_current(extension)) {
         let found = Endpoint::discover(extension, &placement.identity, Arc::clone(&placement.changed)).await;
         // Complete, or an Extension that is not listed yet would be taken for a deleted one.
         let live = placement.extensions.all().await?;
@@ -97,7 +102,7 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
     let condition = Condition::new(&before.conditions, "Ready", reason == "Discovered", ready, generation);
     let after = ExtensionStatus {
         endpoint: endpoint.as_ref().map(|endpoint| endpoint.address.clone()).or(before.endpoint.clone()),
-        version: endpoint.as_ref().map(|endpoint| endpoint.version.clone()).or(before.version.clone()),
+        version: endpoint.as_ref().map(|endpoint| endpoint.version.to_owned()).or(before.version.clone()),
         circuit: endpoint.as_ref().map_or("Closed", |endpoint| endpoint.circuit()).to_owned(),
         saturated: endpoint.as_ref().is_some_and(|endpoint| endpoint.is_saturated()),
         conditions: vec![condition],
@@ -132,11 +137,12 @@ impl Placement {
         endpoint
     }
 
-    /// An Extension takes part from its first discovery on, also when its plug-in has gone since.
+    /// An Extension takes part from its first discovery on, also when its plug-in has gone since; one that is not to be done
+    /// without takes part before that.
     async fn registered_for(&self, machine: &Machine) -> Result<Vec<Arc<Extension>>> {
         let takes_part = |extension: &Arc<Extension>| {
-            let discovered = extension.status.as_ref().is_some_and(|status| status.version.is_some());
-            discovered && extension.metadata.deletion_timestamp.is_none() && extension.selects(machine)
+            let counts = is_discovered(extension) || extension.spec.failure_policy == FailurePolicy::Fail;
+            counts && extension.metadata.deletion_timestamp.is_none() && extension.selects(machine)
         };
         let mut found: Vec<_> = self.extensions.all().await?.into_iter().filter(takes_part).collect();
         found.sort_by_key(|extension| extension.name_any());
@@ -162,6 +168,11 @@ async fn place(machine: Arc<Machine>, placement: Arc<Arc<Placement>>) -> Result<
     let (mut asked, mut ignored) = (Vec::new(), Vec::new());
     for extension in placement.registered_for(machine).await? {
         let name = extension.name_any();
+        if !is_discovered(&extension) {
+            let why = format!("{name}: its plug-in has not answered the discovery call: is it running?");
+            report(cluster, machine, None, ("WaitingForExtension", &why)).await?;
+            return Ok(Action::await_change());
+        }
         match (placement.ask(&extension, &question).await, extension.spec.failure_policy) {
             (Ok(zones), _) => {
                 question.zones = zones;

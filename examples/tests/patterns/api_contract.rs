@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::stage::{Told, kill_at_every_write, program, tell};
+use crate::stage::{Told, install, kill_at_every_write, kubectl, namespace, program, start, tell};
 
 async fn check(told: &Told) {
     let machines = told.objects("contract.example.com", "v1", "Machine").await;
@@ -53,6 +53,53 @@ async fn providers_that_are_killed_at_any_write_converge_and_leave_no_instance_b
     for role in ["small", "small-v2", "big"] {
         kill_at_every_write("api_contract", role, check).await;
     }
+}
+
+/// The label is taken off the kind that a Machine leaves: its object stays known until it can be deleted.
+#[tokio::test]
+async fn a_provider_that_broke_the_contract_is_not_forgotten_with_its_objects() {
+    let namespace = &namespace().await;
+    let kubectl = async |arguments: &[&str], input: &str| kubectl(namespace, arguments, input).await;
+    install("api_contract", namespace).await;
+    let (small, big) = (format!("small.{namespace}.example.com"), format!("big.{namespace}.example.com"));
+    let _processes = [
+        start("api_contract", &["core"], namespace).await,
+        start("api_contract", &["small"], namespace).await,
+        start("api_contract", &["big"], namespace).await,
+    ];
+    let machine = |group: &str, kind: &str| {
+        format!(
+            "{{apiVersion: contract.example.com/v1, kind: Machine, metadata: {{name: web}}, \
+                 spec: {{infrastructureRef: {{apiGroup: {group}, kind: {kind}, name: web}}}}}}"
+        )
+    };
+    let apply = async |text: &str| kubectl(&["apply", "--server-side", "-f", "-"], text).await;
+    let until = async |what: &str| {
+        let machine = "machines.contract.example.com/web";
+        kubectl(&["wait", "--timeout=120s", &format!("--for={what}"), machine], "").await
+    };
+    for (group, kind) in [(&small, "SmallMachine"), (&big, "BigMachine")] {
+        let object =
+            format!("{{apiVersion: {group}/v1, kind: {kind}, metadata: {{name: web}}, spec: {{cores: 2}}}}");
+        apply(&object).await;
+    }
+    apply(&machine(&small, "SmallMachine")).await;
+    until("condition=InfrastructureReady").await;
+
+    let definition = format!("crd/smallmachines.{small}");
+    kubectl(&["label", &definition, "contract.example.com/v1-"], "").await;
+    until("condition=InfrastructureReady=False").await;
+    apply(&machine(&big, "BigMachine")).await;
+    until("condition=FormerInfrastructureDeleted=False").await;
+    until("jsonpath={.status.providerId}=big://big-web").await;
+    let object = format!("smallmachines.{small}/web");
+    kubectl(&["get", &object], "").await;
+
+    kubectl(&["label", &definition, "contract.example.com/v1=v1"], "").await;
+    kubectl(&["wait", "--timeout=120s", "--for=delete", &object], "").await;
+    until("jsonpath={.status.infrastructure.kind}=BigMachine").await;
+    let instances = kubectl(&["get", "configmaps", "-o", "name"], "").await;
+    assert_eq!(instances.lines().collect::<Vec<_>>(), ["configmap/big-web", "configmap/kube-root-ca.crt"]);
 }
 
 #[tokio::test]

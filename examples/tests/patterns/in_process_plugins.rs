@@ -1,11 +1,8 @@
 //! In-process and executable plug-ins: a plug-in that misbehaves is named in a condition and does not affect the others.
 
-use crate::stage::{Told, tell};
+use crate::stage::{Told, kill_at_every_write, tell};
 
-#[tokio::test]
-async fn programs_that_misbehave_leave_the_controller_alive_and_are_named() {
-    let told = tell("in_process_plugins", &[]).await;
-    told.check_declarations(&[]).await;
+async fn check(told: &Told) {
     let machines = told.objects("strategies.example.com", "v1", "Machine").await;
     for name in ["builtin", "program", "nosy", "after"] {
         assert_eq!(Told::reason(&machines[name], "Placed"), "Placed", "{name}: {}", told.story);
@@ -21,4 +18,16 @@ async fn programs_that_misbehave_leave_the_controller_alive_and_are_named() {
         let condition = &machines[name]["status"]["conditions"][0];
         assert!(condition["message"].as_str().unwrap().starts_with(message), "{condition}");
     }
+}
+
+#[tokio::test]
+async fn programs_that_misbehave_leave_the_controller_alive_and_are_named() {
+    let told = tell("in_process_plugins", &[]).await;
+    told.check_declarations(&[]).await;
+    check(&told).await;
+}
+
+#[tokio::test]
+async fn a_controller_that_is_killed_at_any_write_converges_at_its_next_start() {
+    kill_at_every_write("in_process_plugins", "placement", check).await;
 }

@@ -18,8 +18,23 @@ mod stage;
 #[path = "../../patterns/out_of_process_plugins/breaker.rs"]
 #[allow(dead_code, reason = "only its unit tests run here")]
 mod breaker;
+#[path = "../../patterns/out_of_process_plugins/certificates.rs"]
+#[allow(dead_code, reason = "only its unit tests run here")]
+mod certificates;
+#[path = "../../patterns/out_of_process_plugins/endpoint.rs"]
+#[allow(dead_code, reason = "only its unit tests run here")]
+mod endpoint;
+#[path = "../../patterns/in_process_plugins/executable.rs"]
+#[allow(dead_code, reason = "only its unit tests run here")]
+mod executable;
+#[path = "../../patterns/out_of_process_plugins/kinds.rs"]
+#[allow(dead_code, reason = "only its unit tests run here")]
+mod kinds;
 #[path = "../../patterns/one_object/machine.rs"]
 #[allow(dead_code, reason = "only its unit tests run here")]
 mod machine;
 #[path = "../../patterns/related_objects/rollout.rs"]
 mod rollout;
+#[path = "../../patterns/sidecar_plugins/socket.rs"]
+#[allow(dead_code, reason = "only its unit tests run here")]
+mod socket;

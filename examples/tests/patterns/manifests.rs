@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tokio::process::Command;
 
-use crate::stage::{plane, program};
+use crate::stage::{install, kubectl, plane, program};
 
 const PATTERNS: [&str; 6] = [
     "api_contract",
@@ -57,4 +58,27 @@ async fn the_api_server_accepts_the_committed_objects() {
             kubectl(&["apply", "--server-side", "--dry-run=server", "-f"], file).await;
         }
     }
+}
+
+/// Applied as they are, the manifests let the Pod do what its controller declares.
+#[tokio::test]
+async fn the_deployment_with_a_sidecar_has_the_rights_of_its_controller() {
+    let path = |file: &str| manifest("sidecar_plugins", file).display().to_string();
+    install("sidecar_plugins", "default").await;
+    let stored = async |file: &str| {
+        let apply = ["apply", "--server-side", "--dry-run=server", "-o", "json", "-f", &path(file)];
+        let stored = kubectl("default", &apply, "").await;
+        let list: Value = serde_json::from_str(&stored).unwrap();
+        list["items"].as_array().unwrap().clone()
+    };
+    let (roles, objects) = (stored("roles.yaml").await, stored("objects.yaml").await);
+    let of_kind = |kind: &str| objects.iter().find(|object| object["kind"] == kind).expect("such an object");
+    let account = &of_kind("Deployment")["spec"]["template"]["spec"]["serviceAccountName"];
+    let binding = of_kind("RoleBinding");
+    assert_eq!(
+        (&binding["subjects"][0]["name"], &of_kind("ServiceAccount")["metadata"]["name"]),
+        (account, account)
+    );
+    let role = roles.iter().find(|role| role["metadata"]["name"] == binding["roleRef"]["name"]).unwrap();
+    assert!(role["rules"].to_string().contains("sidecar.example.com"), "{role}");
 }

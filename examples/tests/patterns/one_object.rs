@@ -1,6 +1,8 @@
 //! One object, several controllers: order, absence, ownership.
 
-use crate::stage::{Told, kill_at_every_write, tell};
+use tokio::process::Command;
+
+use crate::stage::{Told, kill_at_every_write, namespace, plane, program, tell};
 
 async fn check(told: &Told) {
     let machines = told.objects("one-object.example.com", "v1", "Machine").await;
@@ -33,4 +35,15 @@ async fn controllers_that_are_killed_at_any_write_converge_at_their_next_start()
     for role in ["machine", "drain", "drain again", "cost"] {
         kill_at_every_write("one_object", role, check).await;
     }
+}
+
+#[tokio::test]
+async fn a_role_that_is_not_in_the_story_cannot_be_killed() {
+    let namespace = namespace().await;
+    let mut command = Command::new(program("one_object"));
+    command.args(["--demo", "--here", "--namespace", &namespace, "--kill", "machin:1"]);
+    let output = command.env("KUBECONFIG", plane().await.kubeconfig()).output().await.unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("`machin` was to be killed, and this story starts no such role"), "{errors}");
 }

@@ -53,7 +53,7 @@ fn words(text: &str) -> Vec<Vec<&str>> {
 async fn four_forms_of_a_rule_are_asked_about_the_same_deployments() {
     let plane = plane().await;
     let mut command = Command::new(program("one_rule"));
-    command.arg("--here").env("KUBECONFIG", plane.kubeconfig()).kill_on_drop(true);
+    command.env("KUBECONFIG", plane.kubeconfig()).kill_on_drop(true);
     let output = timeout(Duration::from_secs(600), command.output()).await.expect("it must end").unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -1,6 +1,6 @@
 //! Out-of-process plug-ins: registration, an upgrade under load, back pressure, and a plug-in that dies.
 
-use crate::stage::{Told, kill_at_every_write, tell};
+use crate::stage::{Told, install, kill_at_every_write, kubectl, namespace, start, tell};
 
 async fn check(told: &Told) {
     let machines = told.objects("plugins.example.com", "v1", "Machine").await;
@@ -37,4 +37,27 @@ async fn a_controller_or_plug_in_that_is_killed_at_any_write_converges_at_its_ne
     for role in ["placement", "cheapest-v2", "keep"] {
         kill_at_every_write("out_of_process_plugins", role, check).await;
     }
+}
+
+/// With `Fail` a plug-in that has never run is as little done without as one that has gone.
+#[tokio::test]
+async fn machines_wait_for_a_plug_in_that_must_not_be_left_out() {
+    let (namespace, pattern) = (&namespace().await, "out_of_process_plugins");
+    install(pattern, namespace).await;
+    let _placement = start(pattern, &["placement"], namespace).await;
+    let objects = include_str!("../../patterns/out_of_process_plugins/objects.yaml");
+    let (extension, machine) = objects.split_once("---").unwrap();
+    let apply = async |text: &str| kubectl(namespace, &["apply", "--server-side", "-f", "-"], text).await;
+    let until = async |what: &str, object: &str| {
+        kubectl(namespace, &["wait", "--timeout=120s", &format!("--for={what}"), object], "").await
+    };
+    apply(extension).await;
+    until("condition=Ready=False", "extensions.plugins.example.com/cheapest").await;
+    apply(machine).await;
+    let machine = "machines.plugins.example.com/a";
+    until("condition=Placed=False", machine).await;
+    let reason = ["get", machine, "-o", "jsonpath={.status.conditions[0].reason}"];
+    assert_eq!(kubectl(namespace, &reason, "").await, "WaitingForExtension");
+    let _plug_in = start(pattern, &["plug-in", "--", "cheapest", "v2"], namespace).await;
+    until("jsonpath={.status.zone}=us-1", machine).await;
 }

@@ -39,3 +39,8 @@ async fn a_fleet_controller_that_is_killed_at_any_write_converges_at_its_next_st
 async fn a_machine_set_controller_that_is_killed_at_any_write_converges_at_its_next_start() {
     kill_at_every_write("related_objects", "machineset", check).await;
 }
+
+#[tokio::test]
+async fn a_machine_controller_that_is_killed_at_any_write_converges_at_its_next_start() {
+    kill_at_every_write("related_objects", "machine", check).await;
+}

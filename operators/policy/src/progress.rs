@@ -131,12 +131,17 @@ pub async fn explain_progress<E>(
     })
 }
 
+/// True if this can be the name of an object. A slash would lead to a subresource of one.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && ![".", ".."].contains(&text) && !text.contains(['/', '%', '?', '#'])
+}
+
 async fn report(args: &ProgressArgs, client: kube::Client) -> Result<Report, Vec<String>> {
-    let (kind, name) = args
-        .object
-        .split_once('/')
-        .filter(|(kind, name)| !kind.is_empty() && !name.is_empty())
-        .ok_or_else(|| vec![format!("{} is not KIND/NAME, as in deployment/web", args.object)])?;
+    let (kind, name) =
+        args.object
+            .split_once('/')
+            .filter(|(kind, name)| !kind.is_empty() && is_name(name))
+            .ok_or_else(|| vec![format!("{} is not KIND/NAME, as in deployment/web", args.object)])?;
     let reader = Reader::connect(client).await;
     let reader = reader
         .map_err(|error| vec![format!("the kinds of the cluster are not known: {}", reason(&error))])?;

@@ -4,11 +4,14 @@
 #![allow(clippy::indexing_slicing, reason = "as above")]
 
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use control_plane::ControlPlane;
+use controller_declaration::{Access, Declaration};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
+use tokio::time::timeout;
 
 /// A kind that no program knows; NAME and GROUP are replaced.
 const DEFINITION: &str = "
@@ -154,6 +157,58 @@ async fn a_machine_is_explained_by_the_provider_that_is_absent() {
     assert!(marked.contains(". no controller has written a status"), "{marked}");
 }
 
+/// A user has set the finalizers, so `managedFields` do not name who has to remove them: the controllers' roles do.
+#[tokio::test]
+async fn a_finalizer_is_explained_by_the_controller_that_declares_it() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("declared").await.unwrap();
+    let declares = |name: &str, finalizer: &str| {
+        let access = Access::to("", "configmaps").adds_finalizer(finalizer);
+        Declaration::new(name, "Holds ConfigMaps.").access(access)
+    };
+    let archiver = declares("archiver", "example.com/archive").role(&namespace);
+    apply(plane, &namespace, &serde_json::to_string(&archiver).unwrap()).await;
+    let access = Access::to("", "configmaps").everywhere().adds_finalizer("example.com/index");
+    let indexer = Declaration::new("indexer", "Holds ConfigMaps.").access(access).cluster_role().unwrap();
+    apply(plane, &namespace, &serde_json::to_string(&indexer).unwrap()).await;
+    let held = "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: \
+                [example.com/archive, example.com/index, example.com/other]}}";
+    apply(plane, &namespace, held).await;
+    kubectl(plane, &["delete", "configmap/held", "-n", &namespace, "--wait=false"], "").await;
+    let (report, marked) = report(plane, &["configmap/held", "-n", &namespace]).await;
+    assert!(marked.contains("example.com/archive, added by kubectl at 20"), "{marked}");
+    assert!(marked.contains(", declared by the controller archiver"), "{marked}");
+    let messages = report["tree"]["findings"].to_string();
+    assert!(messages.contains(", declared by the controller indexer"), "{messages}");
+    assert_eq!(messages.matches("declared by").count(), 2, "{messages}");
+    let gone = r#"--patch={"metadata": {"finalizers": null}}"#;
+    kubectl(plane, &["patch", "configmap/held", "-n", &namespace, "--type=merge", gone], "").await;
+}
+
+/// A Job has no condition while its pods cannot be made: its Events say why.
+#[tokio::test]
+async fn a_job_without_pods_is_explained_by_its_events() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("jobs").await.unwrap();
+    apply(plane, &namespace, QUOTA).await;
+    kubectl(plane, &["wait", "--for=jsonpath={.status.hard.pods}=0", "quota/small", "-n", &namespace], "")
+        .await;
+    let job = "{apiVersion: batch/v1, kind: Job, metadata: {name: stuck}, spec: {template: {spec: \
+               {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}";
+    apply(plane, &namespace, job).await;
+    let selector = "involvedObject.name=stuck,reason=FailedCreate";
+    let events = ["get", "events", "--watch", "-o", "name", "-n", &namespace, "--field-selector", selector];
+    let mut watch = plane.kubectl();
+    let mut watch = watch.args(events).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let first = timeout(Duration::from_secs(300), lines.next_line()).await.expect("an Event").unwrap();
+    assert!(first.is_some());
+    let (report, marked) = report(plane, &["job/stuck", "-n", &namespace]).await;
+    assert_eq!(report["cause"]["object"]["kind"], "Job", "{report:#}");
+    assert!(marked.contains(". Warning FailedCreate at 20"), "{marked}");
+    assert!(marked.contains("exceeded quota: small"), "{marked}");
+}
+
 #[tokio::test]
 async fn what_does_not_exist_and_what_is_well_have_exit_codes_of_their_own() {
     let plane = ControlPlane::shared().await.unwrap();
@@ -163,6 +218,8 @@ async fn what_does_not_exist_and_what_is_well_have_exit_codes_of_their_own() {
         ("configmap/none", 2, "there is no ConfigMap none in namespace well-"),
         ("unheard-of/none", 2, "the cluster serves no kind unheard-of"),
         ("configmap", 2, "configmap is not KIND/NAME"),
+        ("deployment/web/scale", 2, "deployment/web/scale is not KIND/NAME"),
+        ("configmap/..", 2, "configmap/.. is not KIND/NAME"),
     ] {
         kubectl(plane, &["wait", "--for=create", "configmap/kube-root-ca.crt", "-n", &namespace], "").await;
         let output = explain(plane, &[object, "-n", &namespace]).await;

@@ -71,7 +71,7 @@ impl ControlPlane {
         SHARED.get_or_try_init(Self::start).await
     }
 
-    pub(crate) async fn start_with(options: Options) -> Result<Self, Error> {
+    async fn start_with(options: Options) -> Result<Self, Error> {
         let located = tokio::task::spawn_blocking(Assets::locate).await;
         let assets =
             located.map_err(std::io::Error::from).map_err(Error::io("run the build of the programs"))??;
@@ -283,6 +283,17 @@ impl ControlPlane {
         });
         self.running.insert(component, process.map_err(starting())?);
         Ok(())
+    }
+}
+
+impl Options {
+    /// Starts a control plane with these settings; see [`ControlPlane::start`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ControlPlane::start`].
+    pub async fn start(self) -> Result<ControlPlane, Error> {
+        ControlPlane::start_with(self).await
     }
 }
 

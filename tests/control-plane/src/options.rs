@@ -2,8 +2,6 @@
 //!
 //! The defaults are a stock cluster's; nothing here turns admission or authorization off.
 
-use crate::{ControlPlane, Error};
-
 /// Every request is logged with its user, verb and object, once; a watch when it opens and when it ends.
 const METADATA_OF_EVERYTHING: &str = r#"{
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
@@ -50,14 +48,5 @@ impl Options {
     pub fn audit_policy(mut self, policy: impl Into<String>) -> Self {
         self.audit_policy = policy.into();
         self
-    }
-
-    /// Starts a control plane with these settings; see [`ControlPlane::start`].
-    ///
-    /// # Errors
-    ///
-    /// As [`ControlPlane::start`].
-    pub async fn start(self) -> Result<ControlPlane, Error> {
-        ControlPlane::start_with(self).await
     }
 }

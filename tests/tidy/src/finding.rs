@@ -10,6 +10,8 @@ pub enum Rule {
     Door,
     /// A module uses a module of its package that it must not know.
     Room,
+    /// Files of a package use one another in a circle.
+    Cycle,
     /// A package pulls in a package from outside that it must do without.
     Tree,
     /// A file has more than 400 lines without tests.
@@ -42,9 +44,10 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Door,
         Self::Room,
+        Self::Cycle,
         Self::Tree,
         Self::FileLength,
         Self::FunctionLength,
@@ -66,6 +69,7 @@ impl Rule {
         match self {
             Self::Door => "door",
             Self::Room => "room",
+            Self::Cycle => "cycle",
             Self::Tree => "tree",
             Self::FileLength => "file-length",
             Self::FunctionLength => "function-length",

@@ -14,6 +14,7 @@
 //! clippy come before it.
 
 mod banned;
+mod cycle;
 mod door;
 mod edge;
 mod error;
@@ -30,6 +31,7 @@ mod text;
 mod tree;
 mod workspace;
 
+pub use cycle::file_cycles;
 pub use door::package_edges;
 pub use edge::{Edge, edges};
 pub use error::Error;

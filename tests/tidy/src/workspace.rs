@@ -10,8 +10,8 @@ use std::process::Command;
 use walkdir::WalkDir;
 
 use crate::{
-    Error, Exceptions, Finding, Metadata, Source, dependency_trees, habits, links, manifest, manifest_edges,
-    package_edges, purity, room_edges, text, toolchain, tree,
+    Error, Exceptions, Finding, Metadata, Source, dependency_trees, file_cycles, habits, links, manifest,
+    manifest_edges, package_edges, purity, room_edges, text, toolchain, tree,
 };
 
 /// Kinds of files in which white space at the end of a line is a mistake.
@@ -98,6 +98,7 @@ impl Workspace {
             let sources: Vec<_> =
                 self.sources.iter().filter(|source| source.path().starts_with(&inside)).collect();
             found.extend(room_edges(&folder, &sources));
+            found.extend(file_cycles(&sources));
             let path = format!("{folder}/Cargo.toml");
             let text =
                 self.texts.iter().find(|(candidate, _)| *candidate == path).map(|(_, text)| text.as_str());

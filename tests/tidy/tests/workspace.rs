@@ -58,6 +58,7 @@ macro_rules! rules {
 rules! {
     packages_use_only_what_a_door_leads_to: Door,
     modules_use_only_what_a_door_leads_to: Room,
+    files_do_not_use_one_another_in_circles: Cycle,
     crates_without_a_cluster_build_without_a_client: Tree,
     files_are_short: FileLength,
     functions_are_short: FunctionLength,

@@ -9,7 +9,7 @@ use super::super::overload::{Overload, is_known, overloads};
 use super::super::syntax::{Call, Expr, ExprKind};
 use super::super::types::Type;
 use super::super::value::Value;
-use super::{Checked, Checker, address, undeclared};
+use super::{Checked, Checker, undeclared};
 
 impl Checker<'_> {
     pub(super) fn call(&mut self, expr: &Expr, call: &Call) -> Checked {
@@ -79,10 +79,10 @@ impl Checker<'_> {
         };
         if self.environment.root().is_some() {
             let is_member = target.is_some();
-            self.resolved.insert(address(expr), Resolved { function: name.to_owned(), is_member, fitting });
+            self.resolved.insert(expr.address(), Resolved { function: name.to_owned(), is_member, fitting });
         }
         self.check_constants(name, arguments, &nodes);
-        match library::folded(name, &nodes) {
+        match folded(name, &nodes) {
             Ok(None) => {}
             Ok(Some(value)) => return (Node::Constant(value), result),
             Err(message) => {
@@ -104,7 +104,7 @@ impl Checker<'_> {
             _ => None,
         };
         let is_valid = match (name, literal) {
-            ("duration" | "timestamp", Some(_)) => library::folded(name, nodes).is_ok(),
+            ("duration" | "timestamp", Some(_)) => folded(name, nodes).is_ok(),
             ("matches", Some((_, Value::String(pattern)))) => library::check_pattern(pattern).is_ok(),
             _ => true,
         };
@@ -186,6 +186,14 @@ impl Checker<'_> {
             Type::Optional(value) => Type::optional(self.opened(value, letters)),
             other => other.clone(),
         }
+    }
+}
+
+/// The value of a conversion of a constant, see [`library::folded`].
+fn folded(name: &str, arguments: &[Node]) -> Result<Option<Value>, String> {
+    match arguments {
+        [Node::Constant(constant)] => library::folded(name, constant),
+        _ => Ok(None),
     }
 }
 

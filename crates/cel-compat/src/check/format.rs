@@ -5,7 +5,7 @@ use super::super::library::{admits, verbs};
 use super::super::syntax::{Expr, ExprKind};
 use super::super::types::Type;
 use super::super::value::Value;
-use super::{Checker, address};
+use super::Checker;
 
 impl Checker<'_> {
     /// Checks `target.format(arguments)` where both are literals.
@@ -42,7 +42,7 @@ impl Checker<'_> {
 
     /// Checks a value, and for `%s` the parts of a literal; false after the first issue.
     fn check_part(&mut self, verb: char, value: &Expr) -> bool {
-        let of = self.typed.get(&address(value)).map_or(Type::Dyn, |of| self.mapping.settle(of));
+        let of = self.typed.get(&value.address()).map_or(Type::Dyn, |of| self.mapping.settle(of));
         if let Err(message) = admits(verb, &of, &self.printed_name(&of)) {
             self.found.literals.push(Issue::new(value.at, message));
             return false;

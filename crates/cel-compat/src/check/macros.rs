@@ -1,6 +1,7 @@
 //! The macros of CEL and of Kubernetes: calls that bind names, recognised by name, target and number of arguments.
 
 use super::super::node::{Fold, Node, OptionalMap, Shape};
+use super::super::parser::{Form, bound, form};
 use super::super::syntax::{Call, Expr, ExprKind};
 use super::super::types::Type;
 use super::{Checked, Checker};
@@ -16,47 +17,6 @@ struct Place<'e> {
 struct Range {
     of: Type,
     first: Type,
-}
-
-/// How a macro treats its body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Form {
-    All,
-    Exists,
-    ExistsOne,
-    Filter,
-    List,
-    Map,
-    Entries,
-    SortBy,
-}
-
-/// A macro over a range: its form, its number of names, and whether a filter stands before the body.
-pub(in super::super) fn form(function: &str, arguments: usize) -> Option<(Form, usize, bool)> {
-    Some(match (function, arguments) {
-        ("all", 2) => (Form::All, 1, false),
-        ("all", 3) => (Form::All, 2, false),
-        ("exists", 2) => (Form::Exists, 1, false),
-        ("exists", 3) => (Form::Exists, 2, false),
-        ("exists_one", 2) => (Form::ExistsOne, 1, false),
-        ("exists_one" | "existsOne", 3) => (Form::ExistsOne, 2, false),
-        ("filter", 2) => (Form::Filter, 1, false),
-        ("map", 2) => (Form::List, 1, false),
-        ("map", 3) => (Form::List, 1, true),
-        ("transformList", 3) => (Form::List, 2, false),
-        ("transformList", 4) => (Form::List, 2, true),
-        ("transformMap", 3) => (Form::Map, 2, false),
-        ("transformMap", 4) => (Form::Map, 2, true),
-        ("transformMapEntry", 3) => (Form::Entries, 2, false),
-        ("transformMapEntry", 4) => (Form::Entries, 2, true),
-        ("sortBy", 2) => (Form::SortBy, 1, false),
-        _ => return None,
-    })
-}
-
-/// The name that a macro binds; the parser has checked that it is one.
-pub(in super::super) fn bound(name: &Expr) -> String {
-    if let ExprKind::Name(name) = &name.kind { name.clone() } else { String::new() }
 }
 
 impl Checker<'_> {

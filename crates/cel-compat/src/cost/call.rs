@@ -39,7 +39,7 @@ impl Estimator<'_> {
                 call.arguments.iter().fold(0_u64, |sum, operand| sum.saturating_add(self.cost(operand).cost));
             return Part::new(cost, of);
         }
-        let Some(resolved) = self.resolved.get(&super::super::check::address(expr)) else {
+        let Some(resolved) = self.resolved.get(&expr.address()) else {
             return Part::new(0, of);
         };
         let mut arguments: Vec<Part<'_>> = Vec::new();

@@ -12,7 +12,7 @@
 //!
 //! A name costs 1, a call 1 unless `cost/call` says otherwise, a new list 10, a new map 30.
 
-use super::super::check::{Form, bound, form};
+use super::super::parser::{Form, bound, form};
 use super::super::syntax::{Call, Expr, ExprKind};
 use super::super::types::Type;
 use super::path::Path;

@@ -1,12 +1,14 @@
 //! JSON as values of a declared type: times are times, numbers are floats, and fields have the names of expressions.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
 use crate::library::time_of;
 use crate::types::Type;
 use crate::value::{Key, Map, Value};
 
-use super::{Declaration, Fields, Parts, escaped};
+use super::{Declaration, Parts, escaped};
 
 impl Declaration {
     /// A JSON value as a value of this type; `None` when it is not one, and for bytes, whose encoding is not read here.
@@ -48,7 +50,7 @@ impl Declaration {
     }
 }
 
-fn object(fields: &Fields, entries: &serde_json::Map<String, Json>) -> Option<Value> {
+fn object(fields: &BTreeMap<String, Declaration>, entries: &serde_json::Map<String, Json>) -> Option<Value> {
     let mut values = Vec::new();
     for (name, json) in entries {
         let declared = escaped(name).and_then(|name| fields.get(&name).map(|field| (name, field)));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::value::{Key, Value};
 
 use super::super::compare::sort_by;
-use super::super::meter::EvalError;
+use super::super::error::EvalError;
 use super::super::node::{Fold, Node, Shape};
 use super::{Evaluation, as_bool};
 

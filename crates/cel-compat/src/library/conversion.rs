@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-use super::super::meter::{EvalError, Meter};
+use super::super::error::EvalError;
+use super::super::meter::Meter;
 use super::{Native, network, time};
 
 pub(super) fn function(name: &str) -> Option<Native> {

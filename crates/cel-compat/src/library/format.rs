@@ -7,7 +7,8 @@ mod part;
 use crate::types::Type;
 use crate::value::Value;
 
-use super::super::meter::{EvalError, Meter};
+use super::super::error::EvalError;
+use super::super::meter::Meter;
 use super::{Native, time};
 
 use self::part::one;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::value::Value;
 
 use super::super::compare::{is_same, order, sort_by};
-use super::super::meter::{EvalError, Meter};
+use super::super::error::EvalError;
+use super::super::meter::Meter;
 use super::super::operator::add;
 use super::Native;
 

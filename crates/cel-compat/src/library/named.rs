@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::value::Declared;
 use crate::value::Value;
 
-use super::super::meter::{EvalError, Meter};
+use super::super::error::EvalError;
+use super::super::meter::Meter;
 use super::{Native, pattern, time, url};
 
 /// A format that texts can have.

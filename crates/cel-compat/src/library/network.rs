@@ -10,7 +10,7 @@ use go_compat::strconv::quote;
 use crate::value::Declared;
 use crate::value::Value;
 
-use super::super::meter::EvalError;
+use super::super::error::EvalError;
 use super::Native;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

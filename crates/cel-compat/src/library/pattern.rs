@@ -7,7 +7,8 @@ use go_compat::regexp::{self, Regex};
 
 use crate::value::Value;
 
-use super::super::meter::{EvalError, Meter};
+use super::super::error::EvalError;
+use super::super::meter::Meter;
 use super::Native;
 
 pub(super) fn function(name: &str) -> Option<Native> {

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use crate::value::Declared;
 use crate::value::Value;
 
-use super::super::meter::EvalError;
+use super::super::error::EvalError;
 use super::Native;
 
 /// `digits` times ten to the power of `scale`.
@@ -27,6 +27,11 @@ const NANO: i32 = -9;
 
 impl Declared for Quantity {
     const NAME: &'static str = "kubernetes.Quantity";
+
+    /// What `add` or `sub` gave is.
+    fn is_incomparable(&self) -> bool {
+        self.is_result
+    }
 }
 
 impl PartialEq for Quantity {
@@ -58,11 +63,6 @@ pub(super) fn function(name: &str) -> Option<Native> {
         "sub" => |_, arguments| this(arguments)?.plus(&other(arguments)?.negated()?).map(Quantity::result),
         _ => return None,
     })
-}
-
-/// Whether a value is what `add` or `sub` gave: `==` has an error for it on its right.
-pub(super) fn is_result(value: &Value) -> bool {
-    as_quantity(value).is_some_and(|quantity| quantity.is_result)
 }
 
 /// The order of two quantities; `None` when the arguments are something else.

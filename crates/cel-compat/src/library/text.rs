@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-use super::super::meter::{EvalError, Meter};
+use super::super::error::EvalError;
+use super::super::meter::Meter;
 use super::Native;
 
 pub(super) fn function(name: &str) -> Option<Native> {

@@ -5,13 +5,10 @@ use go_compat::time as go;
 
 use crate::value::Value;
 
-use super::super::meter::EvalError;
+use super::super::error::EvalError;
 use super::Native;
 
 type Time = DateTime<FixedOffset>;
-
-/// Seconds of 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, between which CEL has timestamps.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 pub(super) fn function(name: &str) -> Option<Native> {
     Some(match name {
@@ -43,13 +40,6 @@ pub(super) fn function(name: &str) -> Option<Native> {
         },
         _ => return None,
     })
-}
-
-/// A timestamp, if there is one and CEL has it.
-pub(in super::super) fn in_range(time: Option<Time>) -> Result<Value, EvalError> {
-    time.filter(|time| SECONDS.contains(&time.timestamp()))
-        .map(Value::Timestamp)
-        .ok_or_else(|| EvalError::failed("timestamp overflow"))
 }
 
 fn either(
@@ -97,13 +87,13 @@ fn timestamp(arguments: &[Value]) -> Result<Value, EvalError> {
         [value @ Value::Timestamp(_)] => Ok(value.clone()),
         [Value::Int(seconds)] => {
             let utc = Utc.timestamp_opt(*seconds, 0).single();
-            in_range(utc.map(|utc| utc.with_timezone(&Utc.fix())))
+            Value::timestamp(utc.map(|utc| utc.with_timezone(&Utc.fix())))
         }
         [Value::String(text)] => {
             let unreadable =
                 || EvalError::failed("type conversion error from 'string' to 'google.protobuf.Timestamp'");
             let read = go::Time::parse(go::RFC3339, text).map_err(|_| unreadable())?;
-            in_range(Some(in_chrono(read).ok_or_else(unreadable)?))
+            Value::timestamp(Some(in_chrono(read).ok_or_else(unreadable)?))
         }
         _ => Err(EvalError::no_overload()),
     }

@@ -9,7 +9,8 @@ use go_compat::utf8;
 use crate::value::Value;
 use crate::value::{Declared, Key};
 
-use super::super::meter::{EvalError, Meter};
+use super::super::error::EvalError;
+use super::super::meter::Meter;
 use super::Native;
 
 #[derive(Clone, Debug)]

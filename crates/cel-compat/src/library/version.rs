@@ -6,7 +6,7 @@ use crate::value::Declared;
 use crate::value::Value;
 use semver::Version;
 
-use super::super::meter::EvalError;
+use super::super::error::EvalError;
 use super::Native;
 
 #[derive(Debug)]

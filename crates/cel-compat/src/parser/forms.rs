@@ -1,8 +1,49 @@
-//! The forms of macros: which arguments have to be names or selections. cel-go looks at them while it parses.
+//! The forms of macros: which calls are macros, and which of their arguments have to be names or selections. cel-go looks at
+//! them while it parses.
 
-use crate::check::form;
 use crate::issue::Issue;
 use crate::syntax::{Call, Expr, ExprKind};
+
+/// How a macro treats its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    All,
+    Exists,
+    ExistsOne,
+    Filter,
+    List,
+    Map,
+    Entries,
+    SortBy,
+}
+
+/// A macro over a range: its form, its number of names, and whether a filter stands before the body.
+pub(crate) fn form(function: &str, arguments: usize) -> Option<(Form, usize, bool)> {
+    Some(match (function, arguments) {
+        ("all", 2) => (Form::All, 1, false),
+        ("all", 3) => (Form::All, 2, false),
+        ("exists", 2) => (Form::Exists, 1, false),
+        ("exists", 3) => (Form::Exists, 2, false),
+        ("exists_one", 2) => (Form::ExistsOne, 1, false),
+        ("exists_one" | "existsOne", 3) => (Form::ExistsOne, 2, false),
+        ("filter", 2) => (Form::Filter, 1, false),
+        ("map", 2) => (Form::List, 1, false),
+        ("map", 3) => (Form::List, 1, true),
+        ("transformList", 3) => (Form::List, 2, false),
+        ("transformList", 4) => (Form::List, 2, true),
+        ("transformMap", 3) => (Form::Map, 2, false),
+        ("transformMap", 4) => (Form::Map, 2, true),
+        ("transformMapEntry", 3) => (Form::Entries, 2, false),
+        ("transformMapEntry", 4) => (Form::Entries, 2, true),
+        ("sortBy", 2) => (Form::SortBy, 1, false),
+        _ => return None,
+    })
+}
+
+/// The name that a macro binds; the parser has checked that it is one.
+pub(crate) fn bound(name: &Expr) -> String {
+    if let ExprKind::Name(name) = &name.kind { name.clone() } else { String::new() }
+}
 
 /// What is wrong with the form of a call that is a macro.
 pub(super) fn issue(call: &Call) -> Option<Issue> {

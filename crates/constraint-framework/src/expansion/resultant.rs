@@ -22,10 +22,12 @@ impl Resultant {
     pub(super) fn new(template: &ExpansionTemplate, generator: &Document) -> Result<Self, ExpansionError> {
         let object = || generator.name().to_owned();
         let field = || template.template_source.clone();
+        let refused = |reason: String| ExpansionError::Source { field: field(), object: object(), reason };
+        let generator_json = generator.json().map_err(|error| refused(error.to_string()))?;
         let source = template
             .template_source
             .split('.')
-            .try_fold(generator.json(), |value, key| value.get(key))
+            .try_fold(generator_json, |value, key| value.get(key))
             .and_then(Value::as_object)
             .ok_or_else(|| ExpansionError::NoSource {
                 template: template.name.clone(),
@@ -39,7 +41,6 @@ impl Resultant {
         if metadata.is_null() {
             *metadata = json!({});
         }
-        let refused = |reason: String| ExpansionError::Source { field: field(), object: object(), reason };
         let metadata =
             metadata.as_object_mut().ok_or_else(|| refused("its metadata is not a mapping".to_owned()))?;
         complete(metadata, &template.generated.kind, generator);

@@ -38,7 +38,7 @@ fn a_resultant_has_kind_namespace_name_and_owner() {
     let spec = json!({"template": {"metadata": {"labels": {"a": "b"}, "namespace": "other"}, "spec": 1}});
     let resultants = templates.expand(&generator("A", spec)).unwrap();
     assert_eq!(
-        resultants[0].object.json(),
+        resultants[0].object.json().unwrap(),
         &json!({
             "apiVersion": "x/v1", "kind": "Pod", "spec": 1,
             "metadata": {

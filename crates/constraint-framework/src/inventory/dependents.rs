@@ -11,7 +11,8 @@ use std::sync::Arc;
 use rego_compat::Value as RegoValue;
 
 use super::object::Stored;
-use super::reads::{JoinedRead, Reads, covers};
+use super::reads::{JoinedRead, Reads};
+use super::resource_tree::covers;
 use super::{Inventory, Path};
 
 /// A value that a policy compares with objects of the inventory. Equal values have equal keys; different ones may.

@@ -7,8 +7,7 @@ use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 
 use super::Path;
 use super::object::Stored;
-use super::reads::covers;
-use super::shelf::{Reach, Shelf};
+use super::resource_tree::{Reach, ResourceTree, covers};
 use super::term::Term;
 
 /// Which objects are indexed by which of their values. Neither path holds keys from an input.
@@ -48,11 +47,11 @@ impl JoinKey {
 
 impl JoinIndex {
     /// The index over objects that are already there.
-    pub(super) fn of(key: &JoinKey, root: &Shelf) -> Self {
+    pub(super) fn of(key: &JoinKey, root: &ResourceTree) -> Self {
         let mut index = Self::default();
         let reach: Vec<_> = key.path.iter().map(Reach::widest).collect();
-        let mut visit = |path: &[Arc<str>], shelf: &Shelf| {
-            shelf.objects(&mut path.to_vec(), &mut |path, object| index.put(key, &path.into(), object));
+        let mut visit = |path: &[Arc<str>], tree: &ResourceTree| {
+            tree.objects(&mut path.to_vec(), &mut |path, object| index.put(key, &path.into(), object));
         };
         root.reach(&reach, &mut Vec::new(), &mut visit);
         index

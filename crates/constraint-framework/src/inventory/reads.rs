@@ -112,11 +112,3 @@ fn without_input(path: &[Segment]) -> Vec<Segment> {
     };
     path.iter().map(widen).collect()
 }
-
-/// Whether a path without input can lead to an object, or through it.
-pub(super) fn covers(path: &[Segment], object: &[Arc<str>]) -> bool {
-    path.iter().zip(object).all(|(segment, at)| match segment {
-        Segment::Key(name) => **name == **at,
-        Segment::Any | Segment::Input(_) => true,
-    })
-}

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rego_compat::{Segment, Value as RegoValue, values_at};
 
 use super::part::Parts;
-use super::reads::{JoinedRead, Reads, covers};
-use super::shelf::{Reach, Shelf};
+use super::reads::{JoinedRead, Reads};
+use super::resource_tree::{Reach, ResourceTree, covers};
 use super::{Inventory, Path, view};
 
 /// So many objects found by one look-up are kept parsed: they will be found again.
@@ -47,8 +47,8 @@ fn whole(inventory: &Inventory, reads: &Reads) -> Option<RegoValue> {
     })
 }
 
-fn walk(root: &Shelf, path: &[Segment], input: &RegoValue, parts: &mut Parts) {
-    let mut visit = |at: &[Arc<str>], shelf: &Shelf| parts.put(at, shelf.tree());
+fn walk(root: &ResourceTree, path: &[Segment], input: &RegoValue, parts: &mut Parts) {
+    let mut visit = |at: &[Arc<str>], tree: &ResourceTree| parts.put(at, tree.value());
     root.reach(&reach(path, input), &mut Vec::new(), &mut visit);
 }
 

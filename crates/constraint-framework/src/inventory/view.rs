@@ -6,8 +6,8 @@ use rego_compat::{Segment, Value as RegoValue};
 
 use super::Path;
 use super::part::Parts;
-use super::reads::{Reads, covers};
-use super::shelf::{Reach, Shelf};
+use super::reads::Reads;
+use super::resource_tree::{Reach, ResourceTree, covers};
 
 /// The paths, and what lies there as of now. Cloning shares it.
 #[derive(Clone, Debug)]
@@ -35,17 +35,17 @@ impl View {
 
     /// What lies at the paths, built on the first call after a change. Levels that did not change are shared with
     /// what was built before.
-    pub(super) fn tree(&self, root: &Shelf) -> RegoValue {
+    pub(super) fn tree(&self, root: &ResourceTree) -> RegoValue {
         self.tree.get_or_init(|| build(&self.paths, root)).clone()
     }
 }
 
 /// What lies at the paths.
-pub(super) fn build(paths: &[Vec<Segment>], root: &Shelf) -> RegoValue {
+pub(super) fn build(paths: &[Vec<Segment>], root: &ResourceTree) -> RegoValue {
     let mut parts = Parts::default();
     for path in paths {
         let reach: Vec<_> = path.iter().map(Reach::widest).collect();
-        let mut visit = |at: &[Arc<str>], shelf: &Shelf| parts.put(at, shelf.tree());
+        let mut visit = |at: &[Arc<str>], tree: &ResourceTree| parts.put(at, tree.value());
         root.reach(&reach, &mut Vec::new(), &mut visit);
     }
     parts.over(None)

@@ -3,8 +3,9 @@
 //! Built once per review and shared by all constraints; copying a value copies a pointer.
 
 use cel_compat::Value;
+use serde_json::Map;
 
-use super::{Review, Unreadable};
+use super::{Document, Unreadable};
 
 /// What CEL sees of a review besides its objects.
 #[derive(Debug)]
@@ -16,20 +17,23 @@ pub(crate) struct CelViews {
 }
 
 impl CelViews {
-    pub(super) fn of(review: &Review) -> Self {
-        let namespace = review.namespace_object();
-        let namespace = namespace.map(|namespace| namespace.body().parse().ok_or(Unreadable)).transpose();
+    pub(super) fn of(
+        operation: &str,
+        attributes: &Map<String, serde_json::Value>,
+        namespace: Option<&Document>,
+    ) -> Self {
+        let namespace = namespace.map(|namespace| namespace.body().parse()).transpose();
         let view = |namespace: Option<serde_json::Value>| {
             namespace.filter(is_named).as_ref().map_or(Value::Null, namespace_view)
         };
-        Self { request: request(review), namespace_object: namespace.map(view) }
+        Self { request: request(operation, attributes), namespace_object: namespace.map(view) }
     }
 }
 
 /// The request as the API server's admission plugins show it: texts and lists without content are left out, and the
 /// fields about conversion between versions repeat the others, because a webhook has nothing to convert.
-fn request(review: &Review) -> Value {
-    let attribute = |name: &str| review.attributes().get(name);
+fn request(operation: &str, attributes: &Map<String, serde_json::Value>) -> Value {
+    let attribute = |name: &str| attributes.get(name);
     let names = |name: &str, fields: [&'static str; 3]| {
         let found = attribute(name);
         Value::object(fields.map(|field| {
@@ -39,7 +43,7 @@ fn request(review: &Review) -> Value {
     };
     let kind = names("kind", ["group", "version", "kind"]);
     let resource = names("resource", ["group", "version", "resource"]);
-    let operation = match review.operation() {
+    let operation = match operation {
         known @ ("CREATE" | "UPDATE" | "DELETE" | "CONNECT") => known,
         _ => "",
     };

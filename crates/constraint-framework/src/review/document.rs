@@ -81,8 +81,11 @@ impl Document {
         &self.0.body
     }
 
-    /// The object as a JSON value, parsed on the first call.
-    pub fn json(&self) -> &Value {
+    /// Returns the object as a JSON value, parsed on the first call.
+    ///
+    /// # Errors
+    /// As [`Json::json`].
+    pub fn json(&self) -> Result<&Value, Unreadable> {
         self.0.body.json()
     }
 
@@ -154,7 +157,7 @@ impl PartialEq for Document {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
             || self.body().text() == other.body().text()
-            || self.body().parse().is_some_and(|value| Some(value) == other.body().parse())
+            || self.body().parse().is_ok_and(|value| Ok(value) == other.body().parse())
     }
 }
 
@@ -182,7 +185,7 @@ mod tests {
         let detached = document.detached();
         assert_eq!(
             (detached.json(), detached.name()),
-            (&json!({"kind": "Pod", "metadata": {"name": "web"}}), "web")
+            (Ok(&json!({"kind": "Pod", "metadata": {"name": "web"}})), "web")
         );
         assert!(!document.body().is_parsed() && document == detached);
     }

@@ -17,7 +17,7 @@ pub struct Unreadable;
 #[derive(Debug)]
 pub struct Json {
     raw: Box<RawValue>,
-    json: OnceLock<Option<Value>>,
+    json: OnceLock<Result<Value, Unreadable>>,
     rego: OnceLock<Result<rego_compat::Value, Unreadable>>,
     cel: OnceLock<Result<cel_compat::Value, Unreadable>>,
 }
@@ -46,9 +46,12 @@ impl Json {
         self.raw.get()
     }
 
-    /// As a JSON value, parsed on the first call; null where it is unreadable.
-    pub fn json(&self) -> &Value {
-        self.json.get_or_init(|| self.parse()).as_ref().unwrap_or(&Value::Null)
+    /// Returns the JSON value, parsed on the first call.
+    ///
+    /// # Errors
+    /// The value is nested deeper than 512 levels, or has a number beyond 64-bit floating point.
+    pub fn json(&self) -> Result<&Value, Unreadable> {
+        self.json.get_or_init(|| self.parse()).as_ref().map_err(|error| *error)
     }
 
     /// Returns the value for Rego, parsed on the first call.
@@ -60,18 +63,14 @@ impl Json {
         self.rego.get_or_init(parse).as_ref().map_err(|error| *error)
     }
 
-    /// As a JSON value that is not kept; `None` where it is unreadable. What serde_json does not read, the reader of
-    /// Rego's values does: deep nesting, and half a surrogate pair.
-    pub fn parse(&self) -> Option<Value> {
+    /// Returns a JSON value that is not kept. What serde_json does not read, the reader of Rego's values does: deep
+    /// nesting, and half a surrogate pair.
+    ///
+    /// # Errors
+    /// As [`Json::json`].
+    pub fn parse(&self) -> Result<Value, Unreadable> {
         let unusual = || serde_json::to_value(rego_compat::Value::from_json_str(self.text()).ok()?).ok();
-        serde_json::from_str(self.text()).ok().or_else(unusual)
-    }
-
-    /// Whether somebody asked for a JSON value and there is none. The text was recognised as JSON before, so it can
-    /// only be nested deeper than 512 levels or hold a number beyond a binary float. What was judged of it then was
-    /// not it.
-    pub fn is_unreadable(&self) -> bool {
-        matches!(self.json.get(), Some(None))
+        serde_json::from_str(self.text()).ok().or_else(unusual).ok_or(Unreadable)
     }
 
     /// Returns the value for CEL, parsed on the first call.
@@ -103,8 +102,7 @@ mod tests {
         for levels in [1, 127, 128, 512, 513] {
             let json = nested(levels);
             let read = levels < 513;
-            assert_eq!(json.json().is_null(), !read, "{levels}");
-            assert_eq!(json.is_unreadable(), !read, "{levels}");
+            assert_eq!(json.json().is_err(), !read, "{levels}");
             assert_eq!(json.rego().is_err(), !read, "{levels}");
             assert_eq!(json.cel().is_err(), !read, "{levels}");
         }

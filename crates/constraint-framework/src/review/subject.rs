@@ -45,8 +45,8 @@ struct Content {
 ///
 /// let letter = Document::from_value(&json!({"to": "Ann"}))?;
 /// let review = Review::builder("letters.example").object(letter).operation("SEND").build();
-/// assert_eq!((review.operation(), review.object().unwrap().json()["to"].as_str()), ("SEND", Some("Ann")));
-/// # Ok::<(), serde_json::Error>(())
+/// assert_eq!((review.operation(), review.object().unwrap().json()?["to"].as_str()), ("SEND", Some("Ann")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 #[must_use]
@@ -172,15 +172,6 @@ impl Review {
         Ok(RegoValue::from(fields))
     }
 
-    /// Whether somebody asked for one of the objects as JSON and it could not be parsed.
-    pub(crate) fn is_unreadable(&self) -> bool {
-        self.documents().any(|document| document.body().is_unreadable())
-    }
-
-    fn documents(&self) -> impl Iterator<Item = &Document> {
-        self.objects().chain(self.namespace_object())
-    }
-
     /// The namespace that namespace lists are compared with: a Namespace's own name, or the one the object is in;
     /// `None` for other cluster-scoped objects.
     pub fn namespace_of<'a>(&'a self, object: &'a Document) -> Option<&'a str> {
@@ -195,7 +186,10 @@ impl Review {
 
     /// What CEL sees of the request and the namespace, built on the first call.
     pub(crate) fn cel(&self) -> &CelViews {
-        self.cel.get_or_init(|| CelViews::of(self))
+        let content = &self.content;
+        let view =
+            || CelViews::of(&content.operation, &content.attributes, content.namespace_object.as_ref());
+        self.cel.get_or_init(view)
     }
 
     /// The objects that matching looks at: new, then old.

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::compare::{Comparison, Place};
-use super::report::{Problem, Report, Unverified, Violation};
+use super::discovery::{labelled_versions, served};
+use super::report::{Report, Unverified, Violation, ViolationKind};
 use super::schema::{Additional, METADATA, Node};
-use super::{FieldSpec, FieldUse, Shape};
+use super::{ContractSpec, FieldSpec, FieldUse, Scope, Shape};
 use crate::path::pointer;
 use crate::{DuckPath, Endpoint};
 
@@ -23,9 +24,9 @@ pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
     let found = versions.iter().position(|candidate| name(candidate).as_deref() == Some(version));
     let found = found.filter(|_| served.iter().any(|name| name == version));
     let Some((index, found)) = found.and_then(|index| Some((index, versions.get(index)?))) else {
-        let problem = Problem::NotServed { version: version.to_owned(), served };
+        let kind = ViolationKind::NotServed { version: version.to_owned(), served };
         let (at, schema) = (String::new(), "/spec/versions".to_owned());
-        let violation = Violation { at, schema, field_use: None, problem };
+        let violation = Violation { at, schema, field_use: None, kind };
         return Report { violations: vec![violation], unverified: Vec::new() };
     };
     let has_status = found.pointer("/subresources/status").is_some();
@@ -38,7 +39,7 @@ pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
                 at: field.path.to_string(),
                 schema: format!("/spec/versions/{index}/subresources"),
                 field_use: Some(FieldUse::Write),
-                problem: Problem::NoStatusSubresource,
+                kind: ViolationKind::NoStatusSubresource,
             });
         }
         let Some(schema) = schema else {
@@ -52,11 +53,49 @@ pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
     report
 }
 
-/// The names of the versions that a definition serves.
-pub(crate) fn served(crd: &Value) -> Vec<String> {
-    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
-    let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
-    served.filter_map(|version| version.get("name")?.as_str().map(str::to_owned)).collect()
+impl ContractSpec {
+    /// Compares a CustomResourceDefinition (v1, as JSON) with every contract version that its labels claim, in every
+    /// API version that they name. For continuous integration: a label that is forgotten, names a version that is not
+    /// served, or claims a shape that the schema does not have, is a violation.
+    #[must_use]
+    pub fn check_crd(&self, crd: &Value) -> Report {
+        let mut report = Report::default();
+        if let Err(error) = self.discover(crd) {
+            let (at, schema) = (String::new(), "/metadata/labels".to_owned());
+            report.unverified.push(Unverified { at, schema, field_use: None, reason: error.to_string() });
+        }
+        self.check_scope(crd, &mut report);
+        let served = served(crd);
+        for (contract, versions) in labelled_versions(self, crd) {
+            let Some(contract) = self.versions.iter().find(|version| version.name == contract) else {
+                continue;
+            };
+            for version in versions {
+                if served.contains(&version) {
+                    report.extend(check_crd(crd, &version, &contract.fields));
+                } else {
+                    let kind = ViolationKind::NotServed { version, served: served.clone() };
+                    let schema = format!("/metadata/labels/{}~1{}", self.label_prefix, contract.name);
+                    report.violations.push(Violation { at: String::new(), schema, field_use: None, kind });
+                }
+            }
+        }
+        report
+    }
+
+    fn check_scope(&self, crd: &Value, report: &mut Report) {
+        let found = crd.pointer("/spec/scope").and_then(Value::as_str).unwrap_or("not stated");
+        let fits = match self.scope {
+            Scope::Any => true,
+            Scope::Namespaced => found == "Namespaced",
+            Scope::Cluster => found == "Cluster",
+        };
+        if !fits {
+            let kind = ViolationKind::Scope { wanted: self.scope, found: found.to_owned() };
+            let (at, schema) = (String::new(), "/spec/scope".to_owned());
+            report.violations.push(Violation { at, schema, field_use: None, kind });
+        }
+    }
 }
 
 fn check_field(schema: &Value, schema_at: &str, field: &FieldSpec, all: &[FieldSpec]) -> Report {
@@ -97,13 +136,15 @@ fn walk(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldS
     let mut rest = field.path.segments();
     while let Some(segment) = rest.next() {
         if to.direction == FieldUse::Write && node.text("x-kubernetes-map-type") == Some("atomic") {
-            to.violate(&at, Problem::Atomic);
+            to.violate(&at, ViolationKind::Atomic);
         }
         let Some((next, keyword)) = step(node, &segment, at.object.is_empty()) else {
             let here = at.undeclared(&segment);
             return match node.additional() {
                 Additional::Any(_) if rest.len() == 0 => to.any_value(Node::root(shape.schema()), &here),
-                Additional::Any(_) if to.direction == FieldUse::Write => to.violate(&here, Problem::Pruned),
+                Additional::Any(_) if to.direction == FieldUse::Write => {
+                    to.violate(&here, ViolationKind::Pruned)
+                }
                 _ if node.preserves() => {
                     let reason = "x-kubernetes-preserve-unknown-fields: the schema does not declare it";
                     to.unverified(&here, reason);
@@ -151,10 +192,10 @@ fn undeclared(to: &mut Comparison<'_>, node: Node<'_>, at: &Place, here: &Place,
     match node.types() {
         Some(types) if !types.contains("object") => {
             let schema = types.into_iter().collect::<Vec<_>>().join(" or ");
-            to.violate(at, Problem::Type { contract: "object".to_owned(), schema });
+            to.violate(at, ViolationKind::Type { contract: "object".to_owned(), schema });
         }
         _ if to.direction == FieldUse::Read && field.optional => {}
-        _ => to.violate(here, Problem::Missing),
+        _ => to.violate(here, ViolationKind::Missing),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::report::{FieldUse, Problem, Report, Unverified, Violation};
+use super::report::{FieldUse, Report, Unverified, Violation, ViolationKind};
 use super::schema::{Additional, BOUNDS, Node};
 use crate::path::pointer;
 
@@ -63,9 +63,9 @@ impl<'k> Comparison<'k> {
         Self { direction, keys, report: Report::default(), around: Vec::new() }
     }
 
-    pub(crate) fn violate(&mut self, at: &Place, problem: Problem) {
+    pub(crate) fn violate(&mut self, at: &Place, kind: ViolationKind) {
         let (pointer, schema) = (at.object.clone(), at.schema.clone());
-        let violation = Violation { at: pointer, schema, field_use: Some(self.direction), problem };
+        let violation = Violation { at: pointer, schema, field_use: Some(self.direction), kind };
         self.report.violations.push(violation);
     }
 
@@ -123,7 +123,7 @@ impl<'k> Comparison<'k> {
         }
         let (inner, outer) = self.sides(crd, ours);
         if inner.is_nullable() && !outer.is_nullable() && !(self.is_write() && is_member) {
-            self.violate(at, Problem::Nullable { written: self.is_write() });
+            self.violate(at, ViolationKind::Nullable { written: self.is_write() });
         }
         self.values(inner, outer, at);
         let both = crd.types().unwrap_or_default();
@@ -150,7 +150,7 @@ impl<'k> Comparison<'k> {
             }
         };
         if !fits {
-            self.violate(at, Problem::Type { contract: describe(ours), schema: describe(crd) });
+            self.violate(at, ViolationKind::Type { contract: describe(ours), schema: describe(crd) });
         }
         fits && ours.types().is_some()
     }
@@ -168,7 +168,7 @@ impl<'k> Comparison<'k> {
             };
             if known.is_none() || !extra.is_empty() {
                 let allowed = allowed.into_iter().cloned().collect();
-                self.violate(at, Problem::Values { allowed, extra, written: self.is_write() });
+                self.violate(at, ViolationKind::Values { allowed, extra, written: self.is_write() });
             }
             return;
         }
@@ -218,7 +218,7 @@ impl<'k> Comparison<'k> {
             !exceeds(value, limit) && (value != limit || !excluded || also_excluded)
         });
         if !fits {
-            self.violate(at, Problem::Bound { keyword, limit, written: self.is_write() });
+            self.violate(at, ViolationKind::Bound { keyword, limit, written: self.is_write() });
         }
     }
 
@@ -231,14 +231,20 @@ impl<'k> Comparison<'k> {
             (inner, Some(outer)) if inner == Some(outer) => {}
             (Some(_), Some(_)) => self.unverified(at, "the patterns differ, and patterns are not compared"),
             (None, Some(pattern)) => {
-                self.violate(at, Problem::Pattern { pattern: pattern.to_owned(), written: self.is_write() });
+                self.violate(
+                    at,
+                    ViolationKind::Pattern { pattern: pattern.to_owned(), written: self.is_write() },
+                );
             }
         }
         match (inner.text("format"), outer.text("format")) {
             (_, None) => {}
             (inner, Some(outer)) if inner == Some(outer) => {}
             (_, Some(format)) => {
-                self.violate(at, Problem::Format { format: format.to_owned(), written: self.is_write() });
+                self.violate(
+                    at,
+                    ViolationKind::Format { format: format.to_owned(), written: self.is_write() },
+                );
             }
         }
     }
@@ -253,7 +259,7 @@ impl<'k> Comparison<'k> {
         let at = at.element();
         match ours.items() {
             Some(ours) => self.node(held, ours, &at, false),
-            None if self.is_write() && held.drops_everything() => self.violate(&at, Problem::Pruned),
+            None if self.is_write() && held.drops_everything() => self.violate(&at, ViolationKind::Pruned),
             None => {}
         }
     }
@@ -271,7 +277,7 @@ impl<'k> Comparison<'k> {
         };
         if !fits {
             let found = if kind == "map" { format!("map of {}", found.join(", ")) } else { kind.to_owned() };
-            self.violate(at, Problem::ListType { keys: wanted, found });
+            self.violate(at, ViolationKind::ListType { keys: wanted, found });
         }
     }
 
@@ -285,7 +291,7 @@ impl<'k> Comparison<'k> {
         });
         if self.is_write() && ours.has("properties") {
             for name in missing {
-                self.violate(&at.member(name, "properties"), Problem::Mandatory);
+                self.violate(&at.member(name, "properties"), ViolationKind::Mandatory);
             }
         }
         self.undeclared(crd, ours, at);
@@ -306,14 +312,14 @@ impl<'k> Comparison<'k> {
                         "x-kubernetes-preserve-unknown-fields: the schema does not declare it",
                     );
                 }
-                _ if self.is_write() || required => self.violate(&here, Problem::Missing),
+                _ if self.is_write() || required => self.violate(&here, ViolationKind::Missing),
                 _ => {}
             };
         };
         let here = at.member(name, "properties");
         let mandatory = required && !crd.strings("required").contains(&name) && !found.has("default");
         if !self.is_write() && mandatory {
-            self.violate(&here, Problem::Optional);
+            self.violate(&here, ViolationKind::Optional);
         }
         self.node(found, below, &here, true);
     }
@@ -321,7 +327,7 @@ impl<'k> Comparison<'k> {
     /// A value below `additionalProperties: true`: scalars are kept, every object in it is pruned to `{}`.
     pub(crate) fn any_value(&mut self, ours: Node<'_>, at: &Place) {
         if self.is_write() && ours.may_hold_objects() {
-            self.violate(at, Problem::Pruned);
+            self.violate(at, ViolationKind::Pruned);
         } else if !self.is_write() {
             self.unverified(at, "additionalProperties: true accepts any value");
         }
@@ -335,7 +341,7 @@ impl<'k> Comparison<'k> {
             Additional::None => {
                 let unknown = crd.properties().find(|(name, _)| ours.property(name).is_none());
                 if let Some((name, _)) = unknown.filter(|_| !self.is_write()) {
-                    self.violate(&at.member(name, "properties"), Problem::Unknown);
+                    self.violate(&at.member(name, "properties"), ViolationKind::Unknown);
                 }
                 return;
             }
@@ -360,7 +366,7 @@ impl<'k> Comparison<'k> {
                     "x-kubernetes-preserve-unknown-fields: the schema accepts any member",
                 );
             }
-            _ if self.is_write() => self.violate(at, Problem::Pruned),
+            _ if self.is_write() => self.violate(at, ViolationKind::Pruned),
             _ => {}
         }
     }
@@ -370,11 +376,11 @@ impl<'k> Comparison<'k> {
             _ if crd.preserves() => {
                 self.unverified(at, "x-kubernetes-preserve-unknown-fields: the schema accepts any member");
             }
-            Additional::Any(_) => self.violate(at, Problem::Pruned),
+            Additional::Any(_) => self.violate(at, ViolationKind::Pruned),
             Additional::Each(each) if each.drops_everything() => {
-                self.violate(&at.member("*", "additionalProperties"), Problem::Pruned);
+                self.violate(&at.member("*", "additionalProperties"), ViolationKind::Pruned);
             }
-            _ if crd.drops_everything() => self.violate(at, Problem::Pruned),
+            _ if crd.drops_everything() => self.violate(at, ViolationKind::Pruned),
             _ => {}
         }
     }

@@ -47,7 +47,15 @@ impl fmt::Display for ContractChange {
     }
 }
 
-pub(super) fn diff(old: &ContractSpec, new: &ContractSpec) -> Vec<ContractChange> {
+impl ContractSpec {
+    /// The changes from this contract to `new`, for those who provide it.
+    #[must_use]
+    pub fn diff(&self, new: &Self) -> Vec<ContractChange> {
+        diff(self, new)
+    }
+}
+
+fn diff(old: &ContractSpec, new: &ContractSpec) -> Vec<ContractChange> {
     let mut changes = Vec::new();
     let change = |version: &str, effect, message: String| ContractChange {
         version: version.to_owned(),
@@ -115,7 +123,7 @@ fn fields(version: &str, old: &[FieldSpec], new: &[FieldSpec], changes: &mut Vec
         }
         let all_fine = !more && report.violations.is_empty() && report.unverified.is_empty();
         for violation in report.violations {
-            push(violation.at, Effect::Breaking, violation.problem.to_string());
+            push(violation.at, Effect::Breaking, violation.kind.to_string());
         }
         for unverified in report.unverified {
             push(unverified.at, Effect::Unverified, unverified.reason);

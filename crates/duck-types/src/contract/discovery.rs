@@ -7,7 +7,6 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::ContractSpec;
-use super::check::served;
 
 /// A kind that keeps a contract: in which version of the contract, and in which version of its API.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -67,6 +66,26 @@ pub enum DiscoverError {
         /// The missing field.
         pointer: &'static str,
     },
+}
+
+impl ContractSpec {
+    /// The newest version of this contract that the definition keeps by its labels, and the API version for it.
+    ///
+    /// # Errors
+    ///
+    /// [`DiscoverError`]: no label, no version that both know, or none that is served.
+    pub fn discover(&self, crd: &Value) -> Result<Provider, DiscoverError> {
+        Provider::discover(self, crd)
+    }
+
+    /// The newest contract version that the labels of a definition name for an API version of it.
+    #[must_use]
+    pub fn contract_version_of<'a>(&'a self, crd: &'a Value, api_version: &str) -> Option<&'a str> {
+        let labelled = labelled_versions(self, crd);
+        let mut naming =
+            labelled.into_iter().filter(|(_, versions)| versions.iter().any(|v| v == api_version));
+        naming.next().map(|(contract, _)| contract)
+    }
 }
 
 impl Provider {
@@ -141,6 +160,13 @@ fn resource(crd: &Value, version: &str) -> Result<ApiResource, DiscoverError> {
         (text("/spec/group")?, text("/spec/names/kind")?, text("/spec/names/plural")?);
     let (api_version, version) = (format!("{group}/{version}"), version.to_owned());
     Ok(ApiResource { group, version, api_version, kind, plural })
+}
+
+/// The names of the versions that a definition serves.
+pub(crate) fn served(crd: &Value) -> Vec<String> {
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
+    served.filter_map(|version| version.get("name")?.as_str().map(str::to_owned)).collect()
 }
 
 fn name(crd: &Value) -> String {

@@ -42,7 +42,18 @@ impl Impact {
     }
 }
 
-pub(super) fn impact(old: &ContractSpec, new: &ContractSpec, crd: &Value) -> Impact {
+impl ContractSpec {
+    /// The effect of the change from this contract to `new` on one provider, a CustomResourceDefinition (v1, as JSON).
+    ///
+    /// [`diff`](Self::diff) assumes a provider that does no more than the old contract asks for; a definition may do
+    /// more, less, or keep a version that did not change.
+    #[must_use]
+    pub fn impact(&self, new: &Self, crd: &Value) -> Impact {
+        impact(self, new, crd)
+    }
+}
+
+fn impact(old: &ContractSpec, new: &ContractSpec, crd: &Value) -> Impact {
     let (before, after) = (old.check_crd(crd), new.check_crd(crd));
     let claimed = |contract: &ContractSpec| {
         let labelled = labelled_versions(contract, crd).into_iter().map(|(name, _)| name.to_owned());

@@ -50,5 +50,5 @@ pub use discovery::{DiscoverError, Provider};
 pub use field::{FieldSpec, FieldType, Shape};
 pub use impact::Impact;
 pub use reader::{Contract, ContractError};
-pub use report::{FieldUse, Problem, Report, Unverified, Verdict, Violation};
+pub use report::{FieldUse, Report, Unverified, Verdict, Violation, ViolationKind};
 pub use spec::{ContractSpec, Scope, VersionSpec};

@@ -40,8 +40,8 @@ pub struct Violation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_use: Option<FieldUse>,
     /// The kind of the violation.
-    #[serde(serialize_with = "as_text")]
-    pub problem: Problem,
+    #[serde(rename = "problem", serialize_with = "as_text")]
+    pub kind: ViolationKind,
 }
 
 /// What a contract does with a field.
@@ -72,7 +72,7 @@ pub struct Unverified {
 /// The kind of a violation.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
-pub enum Problem {
+pub enum ViolationKind {
     /// The version does not exist or has `served: false`.
     NotServed {
         /// The version that was asked for.
@@ -182,7 +182,7 @@ impl fmt::Display for FieldUse {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.at.is_empty() { self.problem.fmt(f) } else { write!(f, "{}: {}", self.at, self.problem) }
+        if self.at.is_empty() { self.kind.fmt(f) } else { write!(f, "{}: {}", self.at, self.kind) }
     }
 }
 
@@ -192,7 +192,7 @@ impl fmt::Display for Unverified {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ViolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotServed { version, served } => {
@@ -230,7 +230,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Problem {
+impl ViolationKind {
     fn fmt_restriction(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = |written: &bool| if *written { "the schema accepts" } else { "the contract reads" };
         match self {
@@ -264,6 +264,6 @@ fn list(values: &[Value]) -> String {
     values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn as_text<S: serde::Serializer>(problem: &Problem, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(problem)
+fn as_text<S: serde::Serializer>(kind: &ViolationKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(kind)
 }

@@ -4,7 +4,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::DynamicObject;
 use serde_json::Value;
 
-use super::kstatus::{Progress, Signal};
+use super::progress::{Progress, Signal};
 
 /// The time that a pod may be unscheduled before it counts as unschedulable.
 const SCHEDULING: SignedDuration = SignedDuration::from_secs(15);

@@ -15,11 +15,13 @@ mod builtin;
 mod conditions;
 mod kstatus;
 mod metadata;
+mod progress;
 mod workload;
 
 pub use conditions::{Condition, Conditions, KnativeCondition, KnativeConditions, Severity};
-pub use kstatus::{Progress, kstatus};
+pub use kstatus::kstatus;
 pub use metadata::{Finalizers, Owner, Owners};
+pub use progress::Progress;
 pub use workload::{
     Address, Addressable, AddressableStatus, Container, PodSpecable, PodTemplateSpec, Scale, ScaleSpec,
     ScaleStatus, TemplateMetadata,

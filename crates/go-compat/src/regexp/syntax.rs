@@ -1,268 +1,315 @@
 //! `regexp/syntax`: Go's pattern syntax, read and written as Rust's.
+//!
+//! [`translate`] accepts and refuses what Go 1.26 accepts and refuses under Perl flags, in the same words. Escapes and
+//! classes are in `syntax/escape.rs` and `syntax/class.rs`.
 
 mod class;
+mod escape;
+mod name;
+mod repetition;
 
 use std::collections::HashMap;
+use std::fmt;
 
-/// Why Go refuses a pattern: its `ErrorCode`.
-type Code = &'static str;
+use super::group_name;
 
-/// The largest repeat count that Go takes.
-const MOST_REPEATS: u32 = 1000;
+/// Why Go would not compile an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SyntaxError {
+    code: &'static str,
+    expression: String,
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error parsing regexp: {}: `{}`", self.code, self.expression)
+    }
+}
 
 /// Writes a Go pattern in Rust's syntax.
-pub(super) fn translate(pattern: &str) -> Result<String, Code> {
-    let mut translator = Translator {
-        rest: pattern,
+pub(super) fn translate(pattern: &str) -> Result<String, SyntaxError> {
+    let mut parser = Parser {
+        pattern,
+        at: 0,
         out: String::with_capacity(pattern.len()),
-        last: Element::default(),
-        repeated: false,
-        lazy: false,
         groups: Vec::new(),
+        group: Group::default(),
+        lazy: false,
         names: HashMap::new(),
     };
-    while let Some(character) = translator.next() {
-        translator.element(character)?;
-    }
-    Ok(translator.out)
+    parser.run()?;
+    Ok(parser.out)
 }
 
-struct Translator<'a> {
-    rest: &'a str,
+struct Parser<'p> {
+    pattern: &'p str,
+    /// How much has been read, in bytes.
+    at: usize,
+    /// The translation so far.
     out: String,
-    /// What a repetition repeats. Flags and empty quotes may stand in between: `a(?i)*` repeats the `a`.
-    last: Element,
-    /// A repetition was just read, which Go does not let be repeated.
-    repeated: bool,
+    /// The groups around the current one.
+    groups: Vec<Group>,
+    group: Group,
     /// The flag `U`: repetitions take as little as they can, and as much with a `?`.
     lazy: bool,
-    groups: Vec<Group>,
     /// How many groups have a name so far: to Go it may be several.
-    names: HashMap<&'a str, usize>,
+    names: HashMap<&'p str, usize>,
 }
 
-/// A part of the pattern as it is written.
+/// What is known about the group that is being read.
+#[derive(Default)]
+struct Group {
+    /// Where it begins in the translation.
+    start: usize,
+    /// The flag `U` behind it.
+    lazy: bool,
+    /// The item a repetition would apply to; none at the start of the group and after `|`.
+    last: Option<Item>,
+    /// The items before it, taken together.
+    before: Item,
+}
+
+/// A part of the pattern that can be repeated. Flags may stand between it and what repeats it: `a(?i)*` repeats the `a`.
 #[derive(Clone, Copy, Default)]
-struct Element {
+struct Item {
+    /// How often it is repeated inside.
+    copies: u64,
+    /// How large its program gets.
+    size: u64,
+    /// Where it begins and ends in the translation.
     start: usize,
     end: usize,
-    /// A repetition, which Rust repeats only in brackets.
+    /// A repetition itself, which Rust repeats only in brackets: `a*?` is lazy.
     repetition: bool,
-    /// How often a part of it is repeated by counts inside of one another.
-    product: u32,
 }
 
-/// An open group, with what is restored behind it.
-struct Group {
-    start: usize,
-    lazy: bool,
-    product: u32,
-}
-
-impl<'a> Translator<'a> {
-    fn next(&mut self) -> Option<char> {
-        let character = self.rest.chars().next()?;
-        self.rest = self.rest.get(character.len_utf8()..)?;
-        Some(character)
-    }
-
-    fn take(&mut self, wanted: &str) -> bool {
-        let rest = self.rest.strip_prefix(wanted);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
-    fn element(&mut self, character: char) -> Result<(), Code> {
-        let repeated = std::mem::take(&mut self.repeated);
-        let start = self.out.len();
-        match character {
-            '*' | '+' | '?' => return self.repetition(&character.to_string(), 1, repeated),
-            '{' => match self.counts()? {
-                Some((counts, product)) => return self.repetition(&counts, product, repeated),
-                None => self.out.push_str("\\{"),
-            },
-            '(' => return self.group(),
-            ')' => return self.close(),
-            '[' => self.class()?,
-            '\\' => return self.escape(),
-            '.' | '^' | '$' => self.out.push(character),
-            '|' => {
-                self.out.push(character);
-                self.nothing();
-                return Ok(());
+impl<'p> Parser<'p> {
+    fn run(&mut self) -> Result<(), SyntaxError> {
+        // Where the previous item was itself a repetition, which cannot be repeated directly.
+        let mut last_repeat = None;
+        while let Some(c) = self.peek() {
+            let start = self.at;
+            let mut repeat = None;
+            match c {
+                '(' => self.open()?,
+                ')' => self.close()?,
+                '|' => {
+                    self.next();
+                    self.group.settle();
+                    self.out.push('|');
+                }
+                '*' | '+' | '?' => {
+                    self.next();
+                    self.repeat(start, last_repeat, &c.to_string(), None)?;
+                    repeat = Some(start);
+                }
+                '{' => match self.bounds() {
+                    None => {
+                        self.next();
+                        self.literal('{');
+                    }
+                    Some(bounds) => {
+                        let counts = self.counted(start, bounds)?;
+                        self.repeat(start, last_repeat, counts, Some(bounds))?;
+                        repeat = Some(start);
+                    }
+                },
+                '[' => self.class()?,
+                '\\' => self.backslash()?,
+                '^' | '$' | '.' => {
+                    self.next();
+                    self.item(c.encode_utf8(&mut [0; 4]));
+                }
+                c => {
+                    self.next();
+                    self.literal(c);
+                }
             }
-            _ => self.out.push_str(&regex::escape(character.encode_utf8(&mut [0; 4]))),
+            last_repeat = repeat;
         }
-        self.written(start);
+        if self.groups.is_empty() {
+            Ok(())
+        } else {
+            Err(self.error("missing closing )", 0, self.pattern.len()))
+        }
+    }
+
+    fn open(&mut self) -> Result<(), SyntaxError> {
+        if self.rest().starts_with("(?") {
+            return self.perl_group();
+        }
+        self.next();
+        self.enter("(");
         Ok(())
     }
 
-    /// An element that has been written from a place on.
-    fn written(&mut self, start: usize) {
-        self.last = Element { start, end: self.out.len(), repetition: false, product: 1 };
+    fn enter(&mut self, translated: &str) {
+        let group = Group { start: self.out.len(), lazy: self.lazy, ..Group::default() };
+        self.groups.push(std::mem::replace(&mut self.group, group));
+        self.out.push_str(translated);
     }
 
-    /// There is nothing to be repeated here.
-    fn nothing(&mut self) {
-        self.last = Element::default();
-    }
-
-    fn literal(&mut self, character: char) {
+    /// Writes an element that can be repeated.
+    fn item(&mut self, translated: &str) {
         let start = self.out.len();
-        self.out.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
-        self.written(start);
+        self.out.push_str(translated);
+        self.group.push(Item { copies: 1, size: 1, start, end: self.out.len(), repetition: false });
     }
 
-    /// Repeats the last element.
-    fn repetition(&mut self, operator: &str, count: u32, repeated: bool) -> Result<(), Code> {
-        if repeated {
-            return Err("invalid nested repetition operator");
-        }
-        if self.last.start == self.last.end {
-            return Err("missing argument to repetition operator");
-        }
-        let product = self.last.product.saturating_mul(count.max(1));
-        if count >= 2 && product > MOST_REPEATS {
-            return Err("invalid repeat count");
-        }
-        let lazy = if self.take("?") != self.lazy { "?" } else { "" };
-        if self.last.repetition {
-            self.out.insert(self.last.end, ')');
-            self.out.insert_str(self.last.start, "(?:");
-            self.last.end = self.last.end.saturating_add("(?:)".len());
-        }
-        self.out.insert_str(self.last.end, &format!("{operator}{lazy}"));
-        self.last.end = self.last.end.saturating_add(operator.len()).saturating_add(lazy.len());
-        (self.last.repetition, self.last.product) = (true, product);
-        if let Some(group) = self.groups.last_mut() {
-            group.product = group.product.max(product);
-        }
-        self.repeated = true;
-        Ok(())
-    }
-
-    /// The end of a group, which is an element.
-    fn close(&mut self) -> Result<(), Code> {
-        let group = self.groups.pop().ok_or("unexpected )")?;
+    fn close(&mut self) -> Result<(), SyntaxError> {
+        let Some(mut outer) = self.groups.pop() else {
+            return Err(self.error("unexpected )", 0, self.pattern.len()));
+        };
+        self.next();
         self.out.push(')');
-        self.lazy = group.lazy;
-        self.last =
-            Element { start: group.start, end: self.out.len(), repetition: false, product: group.product };
-        if let Some(outer) = self.groups.last_mut() {
-            outer.product = outer.product.max(group.product);
-        }
+        self.group.settle();
+        let inner = self.group.before;
+        outer.push(Item {
+            copies: inner.copies.max(1),
+            size: inner.size.saturating_add(2),
+            start: self.group.start,
+            end: self.out.len(),
+            repetition: false,
+        });
+        self.lazy = self.group.lazy;
+        self.group = outer;
         Ok(())
     }
 
-    fn open(&mut self, opening: &str, lazy: bool) {
-        self.groups.push(Group { start: self.out.len(), lazy: self.lazy, product: 1 });
-        self.lazy = lazy;
-        self.out.push_str(opening);
-        self.nothing();
-    }
-
-    /// `{2}`, `{2,}` or `{2,5}` after its brace, and the largest of its counts; none where the brace is a literal one.
-    fn counts(&mut self) -> Result<Option<(String, u32)>, Code> {
-        let Some((inside, rest)) = self.rest.split_once('}') else {
-            return Ok(None);
-        };
-        let (least, most) =
-            inside.split_once(',').map_or((inside, None), |(least, most)| (least, Some(most)));
-        let is_number = |text: &str| {
-            !text.is_empty()
-                && text.bytes().all(|b| b.is_ascii_digit())
-                && (text.len() == 1 || !text.starts_with('0'))
-        };
-        if !is_number(least) || most.is_some_and(|most| !most.is_empty() && !is_number(most)) {
-            return Ok(None);
-        }
-        let count = |text: &str| text.parse::<u32>().ok().filter(|count| *count <= MOST_REPEATS);
-        let least_count = count(least).ok_or("invalid repeat count")?;
-        let most_count = match most.filter(|most| !most.is_empty()) {
-            Some(most) => count(most).filter(|most| *most >= least_count).ok_or("invalid repeat count")?,
-            None => least_count,
-        };
-        let counts = format!("{{{inside}}}");
-        self.rest = rest;
-        Ok(Some((counts, most_count)))
-    }
-
-    /// What follows `(`: a capture, a named capture, or flags.
-    fn group(&mut self) -> Result<(), Code> {
-        if !self.take("?") {
-            self.open("(", self.lazy);
-            return Ok(());
-        }
-        if self.take("P<") || self.take("<") {
-            let (name, rest) = self.rest.split_once('>').ok_or("invalid named capture")?;
-            if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-                return Err("invalid named capture");
+    /// `(?P<name>`, `(?<name>`, `(?i)` and `(?i:`.
+    fn perl_group(&mut self) -> Result<(), SyntaxError> {
+        let start = self.at;
+        let rest = self.rest();
+        let named = (rest.starts_with("(?P<") && rest.len() > 4).then_some(4);
+        let named = named.or((rest.starts_with("(?<") && rest.len() > 3).then_some(3));
+        if let Some(skip) = named {
+            let Some(end) = rest.find('>') else {
+                return Err(self.error("invalid named capture", start, self.pattern.len()));
+            };
+            let name = rest.get(skip..end).unwrap_or_default();
+            let after = start.saturating_add(end).saturating_add(1);
+            if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
+                return Err(self.error("invalid named capture", start, after));
             }
+            self.at = after;
             let times = self.names.entry(name).or_insert(0);
-            let written = super::group_name(name, *times);
+            let written = group_name(name, *times);
             *times = times.saturating_add(1);
-            self.open(&format!("(?P<{written}>"), self.lazy);
-            self.rest = rest;
+            self.enter(&format!("(?P<{written}>"));
             return Ok(());
         }
-        let end = self.rest.find([':', ')']).ok_or("missing closing )")?;
-        let (flags, rest) = self.rest.split_at_checked(end).ok_or("missing closing )")?;
-        let known = flags.bytes().all(|flag| b"imsU-".contains(&flag));
-        let (on, off) = flags.split_once('-').map_or((flags, None), |(on, off)| (on, Some(off)));
-        if !known || off.is_some_and(|off| off.is_empty() || off.contains('-')) {
-            return Err("invalid or unsupported Perl syntax");
-        }
-        let off = off.unwrap_or("");
-        let lazy = (self.lazy || on.contains('U')) && !off.contains('U');
-        // Rust refuses a flag that is set twice, and `(?)`; to Go both are harmless.
-        let (on, off) = (once_each(on, off), once_each(off, ""));
-        let minus = if off.is_empty() { "" } else { "-" };
-        let flags = format!("(?{on}{minus}{off}");
-        self.rest = rest.get(1..).unwrap_or("");
-        if rest.starts_with(':') {
-            self.open(&format!("{flags}:"), lazy);
-            return Ok(());
-        }
-        self.lazy = lazy;
-        if flags != "(?" {
-            self.out.push_str(&flags);
-            self.out.push(')');
-        }
-        Ok(())
+        self.flags(start)
     }
 
-    /// What follows a backslash outside of a class.
-    fn escape(&mut self) -> Result<(), Code> {
-        let (rest, start) = (self.rest, self.out.len());
-        match self.next().ok_or("trailing backslash at end of expression")? {
-            'A' => self.out.push_str("\\A"),
-            'z' => self.out.push_str("\\z"),
-            'b' => self.out.push_str("(?-u:\\b)"),
-            'B' => self.out.push_str("(?-u:\\B)"),
-            'Q' => {
-                let (quoted, rest) = self.rest.split_once("\\E").unwrap_or((self.rest, ""));
-                quoted.chars().for_each(|character| self.literal(character));
-                self.rest = rest;
-                return Ok(());
+    /// `(?i)` and `(?i:`. Rust refuses a flag that is set twice, and `(?)`; to Go both are harmless.
+    fn flags(&mut self, start: usize) -> Result<(), SyntaxError> {
+        self.next();
+        self.next();
+        let (mut on, mut off, mut negated) = (String::new(), String::new(), false);
+        while let Some(c) = self.next() {
+            match c {
+                'i' | 'm' | 's' | 'U' if negated => off.push(c),
+                'i' | 'm' | 's' | 'U' => on.push(c),
+                '-' if !negated => negated = true,
+                ':' | ')' if !negated || !off.is_empty() => {
+                    let lazy = (self.lazy || on.contains('U')) && !off.contains('U');
+                    let (on, off) = (once_each(&on, &off), once_each(&off, ""));
+                    let minus = if off.is_empty() { "" } else { "-" };
+                    let flags = format!("(?{on}{minus}{off}{c}");
+                    if c == ':' {
+                        self.enter(&flags);
+                    } else if flags != "(?)" {
+                        self.out.push_str(&flags);
+                    }
+                    self.lazy = lazy;
+                    return Ok(());
+                }
+                _ => break,
+            }
+        }
+        Err(self.error("invalid or unsupported Perl syntax", start, self.at))
+    }
+
+    /// A character that stands for itself.
+    fn literal(&mut self, c: char) {
+        self.item(&regex::escape(c.encode_utf8(&mut [0; 4])));
+    }
+
+    fn backslash(&mut self) -> Result<(), SyntaxError> {
+        let start = self.at;
+        let second = self.rest().chars().nth(1);
+        match second {
+            Some('A' | 'z' | 'b' | 'B') => {
+                self.next();
+                self.next();
+                self.item(match second {
+                    Some('A') => r"\A",
+                    Some('z') => r"\z",
+                    // Go's word boundaries know ASCII only.
+                    Some('b') => r"(?-u:\b)",
+                    _ => r"(?-u:\B)",
+                });
+            }
+            Some('C') => return Err(self.error("invalid escape sequence", start, start.saturating_add(2))),
+            Some('Q') => {
+                self.next();
+                self.next();
+                let rest = self.rest();
+                let (quoted, length) = match rest.split_once(r"\E") {
+                    Some((quoted, _)) => (quoted, quoted.len().saturating_add(2)),
+                    None => (rest, rest.len()),
+                };
+                quoted.chars().for_each(|c| self.literal(c));
+                self.at = self.at.saturating_add(length);
             }
             _ => {
-                self.rest = rest;
-                match self.perl_or_unicode()? {
-                    Some(class) => self.out.push_str(&format!("[{class}]")),
-                    None => {
-                        let character = self.escaped_character()?;
-                        self.literal(character);
-                        return Ok(());
-                    }
+                let mut class = String::new();
+                if self.class_escape(&mut class)? {
+                    self.item(&format!("[{class}]"));
+                } else {
+                    let c = self.escape()?;
+                    self.item(&escape::code_point(c));
                 }
             }
         }
-        self.written(start);
         Ok(())
+    }
+
+    fn rest(&self) -> &'p str {
+        self.pattern.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at = self.at.saturating_add(c.len_utf8());
+        Some(c)
+    }
+
+    fn error(&self, code: &'static str, from: usize, to: usize) -> SyntaxError {
+        SyntaxError { code, expression: self.pattern.get(from..to).unwrap_or_default().to_owned() }
     }
 }
 
-/// The flags that Rust is told, without those that are unset again; `U` is taken care of here.
+impl Group {
+    fn push(&mut self, item: Item) {
+        self.settle();
+        self.last = Some(item);
+    }
+
+    /// Takes the last item out of reach of repetitions.
+    fn settle(&mut self) {
+        if let Some(item) = self.last.take() {
+            self.before.copies = self.before.copies.max(item.copies);
+            self.before.size = self.before.size.saturating_add(item.size);
+        }
+    }
+}
+
+/// The flags that Rust is told, without those that are unset again; `U` is taken care of by `repetition`.
 fn once_each(flags: &str, unset: &str) -> String {
     let mut seen = String::new();
     for flag in flags.chars().filter(|flag| "ims".contains(*flag) && !unset.contains(*flag)) {

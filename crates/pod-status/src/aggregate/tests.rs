@@ -1,5 +1,7 @@
 //! The aggregation over all small sets of members and reports.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
@@ -8,9 +10,10 @@ use proptest::sample::{select, subsequence};
 
 use super::*;
 use crate::missing::MissingSemantics;
-use crate::parent::ParentRef;
+use crate::parent::{ParentKey, ParentRef};
 use crate::readiness::Failure;
 use crate::rollout::{Deadline, Rollout};
+use crate::stored::Stored;
 
 fn shape(enforced_field: Option<&str>) -> Shape {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy"));

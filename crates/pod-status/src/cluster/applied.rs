@@ -4,10 +4,10 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{Cluster, Written, count_write};
-use crate::aggregate::Reported;
-use crate::decisions::Count;
+use crate::membership::Count;
 use crate::pace::answered_patiently;
 use crate::report::Member;
+use crate::vote::Reported;
 
 /// The entries that pods have applied to a parent themselves.
 pub(super) struct Applied {
@@ -46,10 +46,10 @@ impl Cluster {
         &self,
         api: &Api<DynamicObject>,
         object: &DynamicObject,
+        status: &Value,
         dead: &[usize],
     ) -> kube::Result<Written> {
-        let entries =
-            object.data.get("status").and_then(|status| status.get("byPod")).and_then(Value::as_array);
+        let entries = status.get("byPod").and_then(Value::as_array);
         let entries = entries.into_iter().flatten().enumerate();
         let rest: Vec<&Value> =
             entries.filter(|(index, _)| !dead.contains(index)).map(|(_, entry)| entry).collect();
@@ -78,6 +78,8 @@ impl Cluster {
     pub(super) async fn is_complete(&self, count: &Count) -> kube::Result<bool> {
         let registered = self.registrations().await?;
         let known: Vec<&Member> = count.members.iter().chain(&count.excluded).chain(&count.gone).collect();
-        Ok(registered.iter().all(|run| known.iter().any(|known| known.is_same_run(run))))
+        Ok(registered
+            .iter()
+            .all(|registration| known.iter().any(|known| known.is_same_run(&registration.run))))
     }
 }

@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 mod explore;
+mod giving_up;
 mod model;
 
 use explore::{Outcome, World, explore};

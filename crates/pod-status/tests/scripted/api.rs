@@ -342,7 +342,7 @@ impl State {
                 if !uid.is_null() && old.as_ref().is_none_or(|old| old["metadata"]["uid"] != *uid) {
                     return (409, refusal(409, 0));
                 }
-                (200, self.store(path, body, old.as_ref()))
+                (200, self.apply(path, body, old.as_ref()))
             }
             (&Method::DELETE, Some(object)) => {
                 self.delete(|known, _| known == path);
@@ -350,6 +350,17 @@ impl State {
             }
             _ => (404, refusal(404, 0)),
         }
+    }
+
+    /// A pod applies its whole report, and an aggregator annotations alone. Each leaves the other's fields.
+    fn apply(&mut self, path: &str, body: Value, old: Option<&Value>) -> Value {
+        let mut new = if body["pod"].is_null() { old.cloned().unwrap_or_default() } else { body.clone() };
+        for object in [old, Some(&body)].into_iter().flatten() {
+            for (name, value) in object["metadata"]["annotations"].as_object().into_iter().flatten() {
+                new["metadata"]["annotations"][name] = value.clone();
+            }
+        }
+        self.store(path, new, old)
     }
 
     /// Replaces the fields that are applied, on the condition of the version.

@@ -234,3 +234,37 @@ async fn a_pod_does_not_answer_longer_than_an_aggregator_waits_for_it() {
         );
     }
 }
+
+/// A copy of a pod's environment in another container, or a process that was not ended: both believe to be the pod.
+#[tokio::test(start_paused = true)]
+async fn of_two_processes_with_one_identity_one_refuses_and_the_other_stays_registered() {
+    for fence in [None, Some(Duration::from_secs(30))] {
+        let server = Server::default();
+        server.add_pod();
+        let first =
+            PodIdentity::from_variables(|name| Some(name.to_lowercase().replace('_', "-")), ["webhook"])
+                .unwrap();
+        let config = match fence {
+            Some(fence) => ReporterConfig::default().fence(fence),
+            None => ReporterConfig::default(),
+        };
+        let mut runs = Vec::new();
+        for (client, identity) in [("one", first.clone()), ("two", first.clone().restarted())] {
+            let (reporter, driver) =
+                StatusReporter::new(server.client(client), identity.clone(), config.clone());
+            let driver = tokio::spawn(driver);
+            reporter.registered().await.unwrap();
+            runs.push((identity.incarnation, reporter, driver));
+        }
+        sleep(Duration::from_secs(60)).await;
+        runs.sort_by(|a, b| a.0.cmp(&b.0));
+        let [(_, loser, ended), (incarnation, winner, goes_on)] = &runs[..] else { panic!("two runs") };
+        assert_eq!(loser.permit().check(), Err(Fenced::Duplicate));
+        assert!(ended.is_finished(), "it overwrites nothing any more");
+        assert_eq!(winner.permit().check(), Ok(()));
+        assert!(!goes_on.is_finished());
+        let registrations = server.objects("podreports");
+        assert_eq!(registrations.len(), 1);
+        assert_eq!(registrations[0]["pod"]["incarnation"], incarnation.as_str());
+    }
+}

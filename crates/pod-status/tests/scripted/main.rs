@@ -18,3 +18,4 @@ mod reporter;
 mod serving;
 mod spans;
 mod strict;
+mod turns;

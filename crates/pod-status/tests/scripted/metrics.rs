@@ -5,8 +5,8 @@ use std::time::Duration;
 use kube::core::{ApiResource, GroupVersionKind};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use pod_status::{
-    Aggregator, AggregatorConfig, Deadline, ParentKey, ParentRef, PodIdentity, ReadinessTracker,
-    ReporterConfig, Rollout, Shape, StatusReporter, readiness,
+    Aggregator, AggregatorConfig, Deadline, MissingSemantics, ParentKey, ParentRef, PodIdentity,
+    ReadinessTracker, ReporterConfig, Rollout, Shape, StatusReporter, readiness,
 };
 use tokio::time::{Instant, advance, sleep};
 use tokio_util::sync::CancellationToken;
@@ -76,6 +76,22 @@ pub fn rows(section: &str) -> Vec<(String, Vec<String>)> {
     names.map(parts).collect()
 }
 
+/// A pod of another namespace, in which there is no aggregator.
+async fn serve_without_an_acknowledgement(server: &Server) {
+    let identity = PodIdentity::detached("other", "c", ["webhook"]);
+    let (reporter, driver) = StatusReporter::new(server.client("c"), identity, ReporterConfig::default());
+    let _driver = tokio::spawn(driver);
+    let policy = readiness::Policy::default().permanent(readiness::OnError::GiveUp);
+    let tracker = ReadinessTracker::new(policy);
+    let source = tracker.source("policies").missing(MissingSemantics::Looser);
+    let key = ParentKey::new(parent("p"), "uid");
+    source.expect(&key, 1);
+    source.list_ends();
+    source.fail(&key, 1, readiness::Failure::Permanent, "broken");
+    tracker.seal();
+    reporter.may_serve(&tracker).await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_metric_of_the_guide_is_recorded_with_its_labels() {
     let recorder = PrometheusBuilder::new().build_recorder();
@@ -98,6 +114,7 @@ async fn every_metric_of_the_guide_is_recorded_with_its_labels() {
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity, config);
     let _driver = tokio::spawn(driver);
     reporter.registered().await.unwrap();
+    serve_without_an_acknowledgement(&server).await;
     let identity = PodIdentity::detached("ns", "one", ["status"]);
     let aggregator = Aggregator::new(server.client("one"), AggregatorConfig::new(&identity, coordinated));
     aggregator.parent_changes().changed(parent("p"));

@@ -4,7 +4,9 @@ use crate::value::Value;
 
 use crate::error::EvalError;
 use crate::lookup;
-use crate::plan::{Check, Conditions, Expr, Group, Place, PlaceRoot, Rule, Want, missing, split_escaped};
+use crate::plan::{
+    Check, Conditions, Expr, Group, Pattern, Place, PlaceRoot, Rule, Want, missing, split_escaped,
+};
 
 use super::EvalContext;
 
@@ -188,4 +190,14 @@ fn fits<'v>(parts: &[Option<Value>], mut elements: impl ExactSizeIterator<Item =
             let element = elements.next();
             part.as_ref().is_none_or(|part| element == Some(part))
         })
+}
+
+/// Whether an argument is a scalar other than the one a definition is for: functions that tell cases apart by a name
+/// have many definitions, and most of them are passed over here.
+pub(super) fn is_excluded(rule: &Rule, args: &[Value]) -> bool {
+    rule.args.iter().zip(args).any(|(pattern, arg)| match pattern {
+        Pattern::Equal(Expr::Const(Value::Array(_) | Value::Set(_) | Value::Object(_))) => false,
+        Pattern::Equal(Expr::Const(scalar)) => scalar != arg,
+        _ => false,
+    })
 }

@@ -9,8 +9,7 @@ use crate::plan::{Branch, Expr, Group, Spot};
 use crate::value::Value;
 use crate::value::literal;
 
-use super::candidate::Candidates;
-use super::rule::is_excluded;
+use super::candidate::{Candidates, is_excluded};
 use super::{EvalContext, Flow};
 
 pub(super) const KEY_CONFLICT: &str = "object keys must be unique";

@@ -5,11 +5,10 @@ use crate::value::Value;
 use crate::ast::Name;
 use crate::error::EvalError;
 use crate::ir::Kind;
-use crate::lookup;
+use crate::lookup::{self, Look};
 use crate::plan::{Expr, missing};
 
 use super::EvalContext;
-use super::expr::Look;
 
 impl EvalContext<'_> {
     /// Everything under a path of `data` that has rules below it.

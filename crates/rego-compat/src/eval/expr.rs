@@ -6,15 +6,12 @@ use crate::value::Value;
 use crate::value::{Array, Object, Set};
 
 use crate::error::EvalError;
-use crate::lookup;
+use crate::lookup::{self, Look};
 use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant, missing};
 
 use super::context::{Mock, Remembered};
 use super::document::Inner;
 use super::{EvalContext, Frame};
-
-/// The value under a key.
-pub(super) type Look = for<'v> fn(&'v Value, &Value) -> Option<&'v Value>;
 
 /// A value, or none.
 pub(super) type Found<'a> = Result<Option<Cow<'a, Value>>, EvalError>;

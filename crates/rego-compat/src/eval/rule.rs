@@ -5,9 +5,9 @@ use crate::value::{Object, Set};
 
 use crate::error::EvalError;
 use crate::ir::Kind;
-use crate::plan::{Branch, Expr, Group, Pattern, Rule, missing};
+use crate::plan::{Branch, Expr, Group, Rule, missing};
 
-use super::candidate::{Candidates, Tried};
+use super::candidate::{Candidates, Tried, is_excluded};
 use super::conflict::{KEY_CONFLICT, conflict, conflict_of};
 use super::ways::Ways;
 use super::{EvalContext, Flow, Frame};
@@ -246,16 +246,6 @@ impl EvalContext<'_> {
         self.recycle(frame);
         Ok(())
     }
-}
-
-/// Whether an argument is a scalar other than the one a definition is for: functions that tell cases apart by a name
-/// have many definitions, and most of them are passed over here.
-pub(super) fn is_excluded(rule: &Rule, args: &[Value]) -> bool {
-    rule.args.iter().zip(args).any(|(pattern, arg)| match pattern {
-        Pattern::Equal(Expr::Const(Value::Array(_) | Value::Set(_) | Value::Object(_))) => false,
-        Pattern::Equal(Expr::Const(scalar)) => scalar != arg,
-        _ => false,
-    })
 }
 
 /// Whether a path leads into what another path leads to.

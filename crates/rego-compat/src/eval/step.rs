@@ -4,11 +4,10 @@ use crate::value::Value;
 
 use crate::builtin;
 use crate::error::EvalError;
-use crate::lookup;
+use crate::lookup::{self, Look};
 use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step};
 
 use super::document::Inner;
-use super::expr::Look;
 use super::ways::Ways;
 use super::{EvalContext, Flow, Frame, Next};
 

@@ -1,14 +1,8 @@
-//! What a run tells about itself: the places it passed, the cases of tests it met, the lines it printed.
+//! Notes about one run: the places it passed and the cases of tests it met. `hook` writes them.
 
 use std::cell::{Cell, RefCell};
 
 use crate::value::Value;
-
-use crate::error::EvalError;
-use crate::ir::Hook;
-use crate::value::literal;
-
-use super::EvalContext;
 
 /// Notes about one run.
 #[derive(Debug, Default)]
@@ -23,64 +17,5 @@ impl Witness {
     /// For a plan with this many marks.
     pub(crate) fn new(marks: usize) -> Self {
         Self { passed: vec![Cell::new(false); marks], cases: RefCell::default() }
-    }
-}
-
-impl EvalContext<'_> {
-    pub(super) fn pass(&self, mark: usize) {
-        if let Some(place) = self.witness.and_then(|witness| witness.passed.get(mark)) {
-            place.set(true);
-        }
-    }
-
-    pub(super) fn tell(&self, hook: Hook, args: &[Value]) -> Result<(), EvalError> {
-        let Some(Value::Array(items)) = args.first() else {
-            return Ok(());
-        };
-        match hook {
-            Hook::Print => {
-                let arguments: Vec<Value> = items.iter().cloned().collect();
-                self.print(&arguments, &mut String::new())?;
-            }
-            Hook::Case => {
-                self.meter.charge_tree(&Value::Array(items.clone()))?;
-                if let Some(witness) = self.witness {
-                    witness.cases.borrow_mut().push(items.iter().cloned().collect());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Prints a line for each combination of the values the arguments have.
-    fn print(&self, arguments: &[Value], line: &mut String) -> Result<(), EvalError> {
-        self.meter.check_stack()?;
-        self.meter.spend(1)?;
-        let Some((first, rest)) = arguments.split_first() else {
-            self.meter.charge(line.len())?;
-            self.externals.print(line.strip_suffix(' ').unwrap_or(line));
-            return Ok(());
-        };
-        let values: Vec<String> = match first {
-            Value::Set(values) if values.is_empty() => vec!["<undefined>".to_owned()],
-            Value::Set(values) => values.iter().map(shown).collect(),
-            other => vec![shown(other)],
-        };
-        let length = line.len();
-        for value in values {
-            line.push_str(&value);
-            line.push(' ');
-            self.print(rest, line)?;
-            line.truncate(length);
-        }
-        Ok(())
-    }
-}
-
-/// Text as it is, everything else as a term.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.to_string(),
-        other => literal::of(other),
     }
 }

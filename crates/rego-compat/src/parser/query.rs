@@ -2,11 +2,10 @@
 
 use crate::ast::{Body, Tree};
 use crate::diagnostic::{Code, Diagnostics, Source};
-use crate::module::RegoVersion;
 use crate::rules::Bounds;
 use crate::token::Kind;
 
-use super::{Parsed, Parser, SyntaxError, parse_with};
+use super::{Parsed, Parser, RegoVersion, SyntaxError, parse_with};
 
 /// Reads a query. Its package and imports are those of `header`, the text of a module without rules.
 pub(crate) fn parse_query(

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::module::RegoVersion;
+use crate::parser::RegoVersion;
 
 use super::*;
 

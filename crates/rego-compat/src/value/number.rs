@@ -15,7 +15,14 @@ use std::sync::Arc;
 
 use num_bigint::BigInt;
 
+use float::Float;
 use spelling::Spelling;
+
+/// OPA computes with numbers up to two to this power, and down to its reciprocal.
+const MOST_BITS: i64 = 100_000;
+
+/// A decimal exponent from which a number with a digit is out of range in any case.
+const MOST_EXPONENT: i64 = 40_000_000;
 
 /// A number of any size and precision, with its spelling.
 #[derive(Clone)]
@@ -36,7 +43,7 @@ impl Number {
         if let Some(small) = spelling::plain(text) {
             return Some(Self(Repr::Small(small)));
         }
-        spelling::is_in_range(&Spelling::read(text)?, text).then(|| Self(Repr::Text(text.into())))
+        is_in_range(&Spelling::read(text)?, text).then(|| Self(Repr::Text(text.into())))
     }
 
     /// Reads a number as OPA takes one from a document, where only an exponent can be out of range.
@@ -193,6 +200,18 @@ macro_rules! from_wide {
 }
 
 from_wide!(u64, usize, i128, u128);
+
+/// Whether OPA computes with a number (`ast.NumberChecked` and the parser's check).
+fn is_in_range(spelling: &Spelling, text: &str) -> bool {
+    let size = spelling.exponent.unsigned_abs().saturating_add(text.len() as u64);
+    if size < 25_000 {
+        return true;
+    }
+    if spelling.exponent.unsigned_abs() > MOST_EXPONENT.unsigned_abs() {
+        return spelling.digits.bytes().all(|digit| digit == b'0');
+    }
+    Float::read(spelling).magnitude().is_none_or(|bits| bits.abs() <= MOST_BITS)
+}
 
 impl From<&BigInt> for Number {
     fn from(number: &BigInt) -> Self {

@@ -4,6 +4,8 @@
 //! then checked alone below its parents. Whenever that finds anything, or the parents could matter to it, the whole is
 //! built and judged as `merger.rs` does, which also words the errors.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::{Merger, boundary, join, options, sorted};
@@ -83,7 +85,7 @@ impl Frame {
             (Some(around), Some(fragment)) => {
                 let mut schema = around.open.clone();
                 if let Some(place) = place(&mut schema, &self.at) {
-                    *place = sorted(join::stripped(&self.merger.terms, &fragment.schema));
+                    *place = sorted(self.stripped(fragment).into_owned());
                 }
                 Ok(schema)
             }
@@ -100,10 +102,15 @@ impl Frame {
             let schema = self.build(fragment).unwrap_or(Value::Null);
             return validate_object(&schema, object);
         };
-        judge(object, || match fragment {
+        let schema = fragment.map(|fragment| self.stripped(fragment));
+        judge(object, || match &schema {
             None => crate::decode::decode(&around.closed, "", ""),
-            Some(fragment) => around.node(&self.at, &fragment.schema),
+            Some(schema) => around.node(&self.at, schema),
         })
+    }
+
+    fn stripped<'f>(&self, fragment: &'f Fragment) -> Cow<'f, Value> {
+        join::stripped(&self.merger.terms, &fragment.schema)
     }
 
     fn whole(&self, fragment: Option<&Fragment>) -> Result<Merged, Errors<MergeError>> {
@@ -214,6 +221,16 @@ mod tests {
     fn frame(description: Value) -> Frame {
         let root = Fragment::new("host", MountPath::root(), description).sharing(Sharing::SharedStrict);
         Merger::new().mount(root).frame(MountPath::of(["spec", "own"]))
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_description_that_is_left_out_concerns_no_object() {
+        let at = MountPath::of(["spec", "own"]);
+        let frame = Merger::new().strip_descriptions(true).frame(at.clone());
+        let fragment = Fragment::new("a", at, json!({"type": "object", "description": ["x"]}));
+        assert!(frame.check(Some(&fragment)).is_ok());
+        let verdict = frame.validate_object(Some(&fragment), &json!({"spec": {"own": {}}}));
+        assert_eq!(verdict.errors, []);
     }
 
     #[test]

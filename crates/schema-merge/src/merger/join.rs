@@ -1,6 +1,6 @@
 //! Walks all fragments at once and joins what they say about the same node.
 //!
-//! The keywords of one node are `agreement.rs` (what must be equal) and `intersection.rs` (value validations).
+//! The keywords of one node are `join/agreement.rs` (what must be equal) and `join/intersection.rs` (value validations).
 //! The walk is over a set of contributions, not pairwise, so nothing depends on an order.
 //!
 //! Three fragments, the first two shared with intersection:
@@ -19,11 +19,15 @@
 //!
 //! If backup or quota were strict, `/spec/keep` would be two conflicts: of `minimum` and of `maximum`.
 
+mod agreement;
+mod intersection;
+
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{Terms, agreement, flag, intersection, json_type, text};
+use super::{Terms, flag, json_type, text};
 use crate::error::MergeError;
 use crate::fragment::{Fragment, MountDefault, RequiredPropagation, Sharing};
 use crate::keyword::{INT_OR_STRING, PRESERVE};
@@ -84,13 +88,13 @@ impl<'t> Join<'t> {
         self.hold_exclusive(at, &mut node);
         let shared = node.here.iter().any(|(fragment, ..)| fragment.policy.sharing != Sharing::Exclusive);
         if let ([(_, schema, _)], [], false) = (&*node.here, &*node.below, shared) {
-            return stripped(self.terms, schema);
+            return stripped(self.terms, schema).into_owned();
         }
         let Some(voices) = self.voices(at, &node) else {
             return Value::Null;
         };
         self.check_parent(at, &voices, &node);
-        let mut joined = agreement::join(self, at, &voices);
+        let mut joined = agreement::join(self, at, &voices, intersection::owns);
         intersection::join(self, at, &voices, &mut joined);
         self.children(at, &node, &voices, &mut joined);
         self.elements(at, &voices, &mut joined);
@@ -280,8 +284,8 @@ impl<'t> Join<'t> {
 }
 
 /// A schema nobody else touches stays as it is, apart from descriptions when they are not wanted.
-pub(super) fn stripped(terms: &Terms, schema: &Value) -> Value {
-    if terms.strip_descriptions { without_descriptions(schema) } else { schema.clone() }
+pub(super) fn stripped<'s>(terms: &Terms, schema: &'s Value) -> Cow<'s, Value> {
+    if terms.strip_descriptions { Cow::Owned(without_descriptions(schema)) } else { Cow::Borrowed(schema) }
 }
 
 /// Adds the names on the way to mounts whose policy requires them.

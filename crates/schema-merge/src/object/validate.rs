@@ -1,16 +1,24 @@
 //! Validates a value against a schema, error by error as kube-openapi does it inside the API server.
 //!
-//! A schema runs a fixed chain of checks, one file each: `kind.rs` (type), `junctor.rs`, `text.rs`, `numeric.rs`,
-//! `array.rs`, `map.rs`; the enum is here. Each check counts what matched, because `anyOf` and `oneOf` report the member
+//! A schema runs a fixed chain of checks, one file each: `kind` (type), `junctor`, `text`, `numeric`, `array`, `map`; the
+//! enum is here. Each check counts what matched, because `anyOf` and `oneOf` report the member
 //! that came closest.
+
+mod array;
+mod junctor;
+mod kind;
+mod map;
+mod numeric;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use go_compat::regexp::{self, Regex};
 use serde_json::Value;
 
-use super::{array, junctor, kind, map, numeric, text};
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
+use crate::keyword::INT_OR_STRING;
 use crate::node::Node;
 use crate::path::{SchemaPath, Step};
 use crate::structural::{go_json, go_quoted};
@@ -26,7 +34,7 @@ pub(crate) enum Dialect {
 
 pub(crate) struct Validator {
     pub(super) dialect: Dialect,
-    patterns: BTreeMap<String, Option<regex::Regex>>,
+    patterns: BTreeMap<String, Option<Regex>>,
 }
 
 /// One thing that is wrong with a value.
@@ -67,7 +75,7 @@ impl Validator {
             outcome.merge(enumeration(node, value, path));
             return outcome;
         }
-        if !kind::types(self, node).is_empty() || !self.format(node).is_empty() {
+        if !self.types(node).is_empty() || !self.format(node).is_empty() {
             outcome.passed(kind::check(self, node, value, path));
         }
         let junctors = junctor::check(self, node, value, path);
@@ -91,6 +99,14 @@ impl Validator {
         outcome
     }
 
+    /// The types a schema asks for; empty for any.
+    fn types<'a>(&self, node: &Node<'a>) -> Vec<&'a str> {
+        if self.dialect == Dialect::Object && node.flag(INT_OR_STRING) {
+            return vec!["integer", "string"];
+        }
+        Some(node.kind()).filter(|kind| !kind.is_empty()).into_iter().collect()
+    }
+
     /// The format that is looked at; empty for none.
     pub(super) fn format<'a>(&self, node: &Node<'a>) -> &'a str {
         let format = node.text("format");
@@ -101,8 +117,8 @@ impl Validator {
         }
     }
 
-    pub(super) fn pattern(&mut self, pattern: &str) -> Option<&regex::Regex> {
-        let compile = || crate::regexp::matcher(pattern);
+    pub(super) fn pattern(&mut self, pattern: &str) -> Option<&Regex> {
+        let compile = || regexp::compile(pattern).ok().map(|pattern| Regex::clone(&pattern.regex));
         self.patterns.entry(pattern.to_owned()).or_insert_with(compile).as_ref()
     }
 }

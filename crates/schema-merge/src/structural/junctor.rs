@@ -3,11 +3,12 @@
 //! The one exception is the pattern by which a value is an integer or a string. Whether properties named inside are
 //! declared outside is `completeness.rs`.
 
+use go_compat::regexp;
+
 use super::report::Report;
 use crate::keyword::{EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE};
 use crate::node::{Additional, Node};
 use crate::path::SchemaPath;
-use crate::regexp;
 
 const EMPTY: &str = "must be empty to be structural";
 const UNDEFINED: &str = "must be undefined to be structural";
@@ -43,7 +44,7 @@ fn validations(node: &Node<'_>, skip_any: bool, skip_first: bool, at: &mut Schem
         );
     }
     let pattern = node.text("pattern");
-    if let (false, Err(error)) = (pattern.is_empty(), regexp::parse(pattern)) {
+    if let (false, Err(error)) = (pattern.is_empty(), regexp::check(pattern)) {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
         report.invalid_text(at, "pattern", pattern, "pattern", &detail);
     }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::dump::go_rule;
 use super::field_path;
-use super::openapi::Scope;
 use super::report::Report;
 use super::rule_cost::Costs;
+use super::scope::Scope;
 use super::unsupported;
 use crate::cel::{self, Compiled, Rules};
 use crate::diagnostic::{DiagnosticKind, Severity};

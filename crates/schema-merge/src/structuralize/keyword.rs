@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use go_compat::regexp;
 use serde_json::{Map, Value, json};
 
 use super::{Reason, Walk, anything, is_null};
@@ -9,7 +10,6 @@ use crate::keyword::{self, INT_OR_STRING, LIST_TYPE, PRESERVE};
 use crate::merger::{flag, text};
 use crate::number;
 use crate::path::SchemaPath;
-use crate::regexp;
 
 /// Keywords of JSON Schema that say nothing a CRD could say, and change nothing by going.
 const SILENT: [&str; 12] = [
@@ -125,7 +125,7 @@ impl<'s> Walk<'s> {
     }
 
     fn pattern(&mut self, value: &Value, node: &mut Map<String, Value>, at: &SchemaPath) {
-        if let Some(Err(error)) = value.as_str().map(regexp::parse) {
+        if let Some(Err(error)) = value.as_str().map(regexp::check) {
             self.error(at, Reason::Pattern(error.to_string()));
         }
         node.insert("pattern".to_owned(), value.clone());

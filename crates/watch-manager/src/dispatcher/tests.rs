@@ -40,7 +40,22 @@ fn explore(name: &str, start: World, depth: usize) -> usize {
         edge = next;
     }
     eprintln!("{name}, depth {depth}: {} states", seen.len());
+    check_figure(name, seen.len());
     seen.len()
+}
+
+/// The README states how many states there are, so the number is the same in every run. A longer run has others.
+fn check_figure(name: &str, states: usize) {
+    let longer = ["WATCH_MANAGER_EXTRA_DEPTH", "WATCH_MANAGER_DISTURBANCES"];
+    if longer.iter().any(|name| std::env::var(name).is_ok()) {
+        return;
+    }
+    let figure = match states / 1_000 {
+        0 => states.to_string(),
+        thousands => format!("{thousands},{:03}", states % 1_000),
+    };
+    let readme = include_str!("../../README.md");
+    assert!(readme.contains(&figure), "the exploration {name:?} has {figure} states: say so in the README");
 }
 
 /// A longer run goes deeper.
@@ -162,6 +177,31 @@ fn namespaces_beside_a_watch_of_all_that_is_refused_and_granted() {
     }
 }
 
+/// One registrar of a namespace is ready; another comes, asks for all namespaces, and goes, in the middle of every list.
+#[test]
+fn a_ready_registrar_of_one_namespace_beside_one_of_all_that_comes_and_goes() {
+    let limits = Limits {
+        registrars: 2,
+        kinds: 1,
+        names: 2,
+        changes: 4,
+        actors: Actors::All,
+        disturbances: std::env::var("WATCH_MANAGER_DISTURBANCES").map_or(2, |text| text.parse().unwrap()),
+        ordered: None,
+        namespaced: true,
+    };
+    let mut world = World::new(&limits);
+    (0..2).for_each(|name| world.act(&Action::Put(0, name)));
+    (0..2).for_each(|registrar| world.act(&Action::Make(registrar)));
+    world.act(&Action::Add(1, 0));
+    world.act(&Action::Grant(1));
+    // Discovery, a page, and the watch of the namespace.
+    (0..3).for_each(|_| world.act(&Action::Answer(0, 1)));
+    assert!(world.is_ready(1), "the model does not begin where it should");
+    let states = explore("beside one that is ready", world.settled(), depth(9));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
+}
+
 /// Long runs through the large world, by a seed.
 mod long {
     use proptest::prelude::*;
@@ -193,11 +233,11 @@ mod long {
 /// The fake server and the client test fields alike, so this server is made of steps: it lists `x` whatever is selected.
 #[test]
 fn a_field_that_only_the_server_can_test_is_tested_by_it_whoever_else_asks() {
-    let (kind, mut dispatcher) = (gvk("A"), Dispatcher::new(Arc::default(), false));
+    let (kind, mut dispatcher) = (gvk("A"), Dispatcher::new(Arc::default(), false, 10));
     let mut run = |command| {
         let effects = dispatcher.run(Instant::now(), command);
         for effect in effects {
-            let Effect::Start(watch, incarnation, _) = effect else { continue };
+            let Effect::Start { id: watch, incarnation, .. } = effect else { continue };
             let steps = [Step::ListStarted, Step::Listed(vec![object(&kind, "x", 1, 1)]), Step::ListDone];
             for step in steps {
                 let _ = dispatcher.run(Instant::now(), Command::Step(watch.clone(), incarnation, step));

@@ -22,6 +22,8 @@ pub(super) struct Watch {
     /// It tells of more objects since its last list began, so what it says until it lists again may be older than what
     /// is known.
     pub(super) outdated: bool,
+    /// Set while it counts as ready, but lists what it has not followed since then.
+    pub(super) followed_until: Option<Instant>,
 }
 
 /// The objects of which a watch tells: those of its namespace, or all but those of namespaces with a watch of their own.
@@ -42,9 +44,22 @@ pub(super) struct Update {
 // === impl Watch ===
 
 impl Watch {
-    pub(super) fn new(incarnation: Incarnation, selection: Selection) -> Self {
-        let (status, pass) = (GvkStatus::Pending, Pass::default());
-        Self { incarnation, selection, status, attempts: 0, pass, complete: false, outdated: false }
+    /// A watch whose objects another one followed until the given time counts as ready.
+    pub(super) fn new(
+        incarnation: Incarnation,
+        selection: Selection,
+        followed_until: Option<Instant>,
+    ) -> Self {
+        Self {
+            incarnation,
+            selection,
+            status: if followed_until.is_some() { GvkStatus::Ready } else { GvkStatus::Pending },
+            attempts: 0,
+            pass: Pass::default(),
+            complete: false,
+            outdated: false,
+            followed_until,
+        }
     }
 
     /// Brings the store and the state up to date.
@@ -70,6 +85,9 @@ impl Watch {
         match step {
             Step::Status(status, attempts) => {
                 self.attempts = attempts;
+                if status.is_ready() && self.complete {
+                    self.followed_until = None;
+                }
                 self.status = status;
                 Update { status: true, ..Update::default() }
             }

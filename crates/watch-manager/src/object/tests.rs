@@ -198,3 +198,26 @@ fn a_transform_changes_what_is_stored() {
     let raw = RawValue::from_string(r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#.to_owned()).unwrap();
     assert_eq!(decoder.decode(&raw).unwrap().to_value().unwrap().get("data"), None);
 }
+
+/// Strings that a server writes with escapes, as Go writes `<`, are what they mean.
+#[test]
+fn the_uid_and_the_version_are_what_they_mean_in_any_text() {
+    for (uid, version) in [("u-1", "7"), ("", ""), ("a\"b", "7"), ("u", "<8>"), ("\u{e9}", "\\")] {
+        let plain = serde_json::to_string(
+            &json!({"metadata": {"uid": uid, "name": "a", "resourceVersion": version}}),
+        );
+        let plain = plain.unwrap();
+        for text in [plain.replace('<', "\\u003c"), plain] {
+            let object = decode(&text, STRIPPED).unwrap();
+            assert_eq!((object.uid(), object.resource_version()), (uid, version), "{text}");
+        }
+    }
+    let without = decode(r#"{"metadata":{"name":"a"}}"#, STRIPPED).unwrap();
+    assert_eq!((without.uid(), without.resource_version()), ("", ""));
+    let spaced = decode(
+        "{\"metadata\": {\"name\": \"a\", \"uid\" : \"u\" , \"resourceVersion\":\t\"9\"}}",
+        EVERYTHING,
+    )
+    .unwrap();
+    assert_eq!((spaced.uid(), spaced.resource_version()), ("u", "9"));
+}

@@ -1,26 +1,35 @@
 //! One discovery answer for all kinds of a manager: two requests by the aggregated discovery API, whatever the
 //! number of kinds, and shared by all that ask within a second.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::{ApiCapabilities, Discovery};
 use kube::{Client, Error};
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The time for which an answer is shared.
-const RECENT: Duration = Duration::from_secs(1);
+use super::Freshness;
 
-/// The last answer. The lock is held across the request on purpose: those that wait for it share the answer.
+/// The time for which a request and its answer are shared.
+pub(super) const RECENT: Duration = Duration::from_secs(1);
+
+/// The last request, under way or answered. All who share it poll it, so it goes on when the first of them gives up, and no lock
+/// is held meanwhile.
 #[derive(Clone, Default)]
 pub(super) struct DiscoveryCache {
-    last: Arc<Mutex<Option<Answer>>>,
+    last: Arc<Mutex<Option<Sent>>>,
 }
 
-/// An answer and when it was requested.
-type Answer = (Instant, Arc<Discovery>);
+/// A request, and when it was sent.
+struct Sent {
+    at: Instant,
+    answer: Shared<BoxFuture<'static, Answer>>,
+}
+
+type Answer = Result<Arc<Discovery>, Arc<Error>>;
 
 // === impl DiscoveryCache ===
 
@@ -30,8 +39,10 @@ impl DiscoveryCache {
         &self,
         client: &Client,
         gvk: &GroupVersionKind,
-    ) -> Result<Option<(ApiResource, ApiCapabilities)>, Error> {
-        let discovery = self.recent(client).await?;
+        freshness: Freshness,
+    ) -> Result<Option<(ApiResource, ApiCapabilities)>, Arc<Error>> {
+        let answer = self.request(client, freshness);
+        let discovery = answer.await?;
         if !gvk.version.is_empty() {
             return Ok(discovery.resolve_gvk(gvk));
         }
@@ -39,21 +50,39 @@ impl DiscoveryCache {
         Ok(group.and_then(|group| group.recommended_kind(&gvk.kind)))
     }
 
-    async fn recent(&self, client: &Client) -> Result<Arc<Discovery>, Error> {
-        let mut last = self.last.lock().await;
-        if let Some((at, discovery)) = &*last
-            && at.elapsed() < RECENT
+    /// The last request if it is recent enough, or a new one.
+    fn request(&self, client: &Client, freshness: Freshness) -> Shared<BoxFuture<'static, Answer>> {
+        let mut last = self.lock();
+        if let Some(sent) = &*last
+            && freshness == Freshness::Recent
+            && sent.is_recent()
         {
-            return Ok(Arc::clone(discovery));
+            return sent.answer.clone();
         }
-        let at = Instant::now();
-        let discovery = Arc::new(Discovery::new(client.clone()).run_aggregated().await?);
-        *last = Some((at, Arc::clone(&discovery)));
-        Ok(discovery)
+        let client = client.clone();
+        let answer =
+            async move { Discovery::new(client).run_aggregated().await.map(Arc::new).map_err(Arc::new) };
+        let answer = answer.boxed().shared();
+        *last = Some(Sent { at: Instant::now(), answer: answer.clone() });
+        answer
     }
 
     /// Forgets the answer: a kind was just found to be served differently.
-    pub(super) async fn forget(&self) {
-        *self.last.lock().await = None;
+    pub(super) fn forget(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Sent>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Sent ===
+
+impl Sent {
+    /// Whether it may be shared. A request that hangs is not waited for by those who come later, and after one that failed
+    /// the next asks again.
+    fn is_recent(&self) -> bool {
+        self.at.elapsed() < RECENT && !matches!(self.answer.peek(), Some(Err(_)))
     }
 }

@@ -1,6 +1,7 @@
 //! The source that asks a real API server, through kube's client. Objects are kept as the text that the
 //! server sent: `kube::Api` would parse them into trees of several times the size.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -39,16 +40,14 @@ impl KubeSource {
         gvk: &GroupVersionKind,
         freshness: Freshness,
     ) -> Result<(ApiResource, ApiCapabilities), SourceError> {
-        if freshness == Freshness::Now {
-            self.discovery.forget().await;
-            if !gvk.version.is_empty() {
-                return discovery::pinned_kind(&self.client, gvk).await.map_err(sort);
-            }
+        if freshness == Freshness::Now && !gvk.version.is_empty() {
+            self.discovery.forget();
+            return discovery::pinned_kind(&self.client, gvk).await.map_err(sort);
         }
-        match self.discovery.find(&self.client, gvk).await {
+        match self.discovery.find(&self.client, gvk, freshness).await {
             Ok(found) => found.ok_or(SourceError::NotServed),
             // The server answered in another format: it has no aggregated discovery.
-            Err(Error::SerdeError(_)) if !gvk.version.is_empty() => {
+            Err(error) if matches!(*error, Error::SerdeError(_)) && !gvk.version.is_empty() => {
                 discovery::pinned_kind(&self.client, gvk).await.map_err(sort)
             }
             Err(error) => Err(sort(error)),
@@ -157,16 +156,16 @@ fn decode(event: Result<WatchEvent<Box<RawValue>>, Error>) -> Result<SourceEvent
     }
 }
 
-fn sort(error: Error) -> SourceError {
-    match error {
-        Error::Api(status) => sort_status(&status),
+fn sort(error: impl Borrow<Error>) -> SourceError {
+    match error.borrow() {
+        Error::Api(status) => sort_status(status),
         Error::Discovery(DiscoveryError::MissingKind(_) | DiscoveryError::MissingApiGroup(_)) => {
             SourceError::NotServed
         }
-        Error::SerdeError(error) => SourceError::Undecodable(Box::new(error)),
-        Error::Service(cause) => cut_off("cannot reach the API server", &*cause),
-        Error::HyperError(cause) => cut_off("cannot reach the API server", &cause),
-        Error::ReadEvents(cause) => cut_off("the connection to the API server broke", &cause),
+        Error::SerdeError(error) => SourceError::Undecodable(error.to_string().into()),
+        Error::Service(cause) => cut_off("cannot reach the API server", &**cause),
+        Error::HyperError(cause) => cut_off("cannot reach the API server", cause),
+        Error::ReadEvents(cause) => cut_off("the connection to the API server broke", cause),
         other => unavailable(other),
     }
 }

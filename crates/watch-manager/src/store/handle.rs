@@ -54,7 +54,7 @@ impl StoreHandle {
     /// The object of this name; `namespace` is `None` for a cluster-scoped kind.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Arc<WatchedObject>> {
         let key = ObjectKey::new(namespace, name);
-        self.read().objects.get(&key).map(|slot| Arc::clone(&slot.object))
+        self.read().get(&key).map(Arc::clone)
     }
 
     /// The object that kube-runtime's reference names.
@@ -71,7 +71,7 @@ impl StoreHandle {
         self.read().objects().find(|object| predicate(object)).map(Arc::clone)
     }
 
-    /// All objects at this moment, in no particular order. Clones one pointer per object, so that readers
+    /// All objects at this moment, in the order in which they were first seen. Clones one pointer per object, so that readers
     /// never delay the watch.
     pub fn state(&self) -> Vec<Arc<WatchedObject>> {
         self.read().objects().map(Arc::clone).collect()
@@ -124,7 +124,7 @@ impl StoreHandle {
         loop {
             let (synced, closed) = {
                 let store = self.read();
-                (store.synced, store.closed)
+                (store.synced, store.is_closed())
             };
             if closed {
                 return Err(Error::Closed);
@@ -140,10 +140,11 @@ impl StoreHandle {
     /// Whether the last registrar has left the kind, or the driver has ended. A later registrar's objects are in another store: ask
     /// the manager again.
     pub fn is_closed(&self) -> bool {
-        self.read().closed
+        self.read().is_closed()
     }
 
-    /// The state of the kind's watch; the worst if it has several.
+    /// The state of the kind's watch; the worst if it has several. [`GvkStatus::Closed`] when the store is
+    /// [closed](Self::is_closed).
     pub fn status(&self) -> GvkStatus {
         self.read().status.status.clone()
     }
@@ -239,6 +240,6 @@ impl Stores {
 }
 
 fn close(store: &StoreHandle) {
-    store.write().close();
+    store.write().close(Instant::now().into_std());
     store.notify();
 }

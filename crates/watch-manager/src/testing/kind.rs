@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::Fault;
 use crate::event::Verb;
+use crate::interest::fields;
 use crate::object::ObjectKey;
 use crate::source::{Listed, Page, Served, SourceError, SourceEvent, Target};
 
@@ -179,9 +180,10 @@ impl Kind {
     fn check_access(&self, target: &Target) -> Result<(), SourceError> {
         let namespace = target.namespace.as_deref();
         let is_allowed = |allowed: &Vec<String>| allowed.iter().any(|it| Some(it.as_str()) == namespace);
-        let fields = target.selection.fields.as_deref().unwrap_or_default();
-        let names = fields.split(',').filter_map(|term| term.strip_prefix("metadata.name="));
-        let is_named = names.into_iter().any(|name| self.allowed_names.iter().any(|it| it == name));
+        let selector = target.selection.fields.as_deref().unwrap_or_default();
+        let mut names =
+            fields::requirements(selector).filter(|(field, equal, _)| *field == "metadata.name" && *equal);
+        let is_named = names.any(|(_, _, name)| self.allowed_names.contains(&name));
         match is_named || self.allowed.as_ref().is_none_or(is_allowed) {
             true => Ok(()),
             false => Err(SourceError::Forbidden("no access, by order of the test".to_owned())),
@@ -246,12 +248,12 @@ fn is_selected(target: &Target, object: &Value) -> bool {
         target.namespace.as_deref().is_none_or(|namespace| text("/metadata/namespace") == Some(namespace));
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
     let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
-    let fields = target.selection.fields.as_deref().unwrap_or_default();
+    let selector = target.selection.fields.as_deref().unwrap_or_default();
     in_namespace
         && target.selection.labels.matches(&labels)
-        && fields.split(',').filter(|term| !term.is_empty()).all(|term| {
-            let (path, value) = term.split_once('=').unwrap_or((term, ""));
-            text(&format!("/{}", path.replace('.', "/"))).unwrap_or_default() == value
+        && fields::requirements(selector).all(|(path, is_equal, value)| {
+            let field = text(&format!("/{}", path.replace('.', "/"))).unwrap_or_default();
+            (field == value) == is_equal
         })
 }
 

@@ -98,6 +98,12 @@ impl Machine {
         }
     }
 
+    /// It takes the place of a watch that was open until `since`: it counts as ready as long as one whose next request is
+    /// under way.
+    pub(crate) fn begin_ready(&mut self, since: Instant) {
+        (self.reported, self.complete, self.unwatched) = (GvkStatus::Ready, true, Some(since));
+    }
+
     pub(crate) fn take_step(&mut self) -> Option<Step> {
         self.steps.pop_front()
     }

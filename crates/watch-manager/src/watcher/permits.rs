@@ -4,18 +4,30 @@
 //! continues without a place. Most places go to the request that has waited longest, so that each has its turn. Some go to
 //! the newest request and are given on sooner: a kind that is asked for beside any number of kinds whose requests hang waits
 //! for one of these places, not for all kinds before it.
+//!
+//! "Soon" is learnt from the answers: a server that answers others in 20 ms need not be waited for longer than [`LEAST_HOLD`],
+//! while one that takes two seconds for everything is asked no more at once than there are places. Requests without a place
+//! add up, so one that later requests have overtaken is given up while others wait. Worked example: 200 lists hang, and
+//! discovery was answered at once. 16 places change hands every half second, so a list that is asked for with them has its turn
+//! within seven seconds. When it is answered, those that hang have been overtaken, and are given up as they get 7.5 s old.
 
 use std::collections::VecDeque;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{Instant, interval_at, sleep};
 
-/// The time for which a request that is not answered keeps its place.
+/// The time for which a request that is not answered keeps its place, and for which an answer says something about others.
 const HOLD: Duration = Duration::from_secs(5);
-/// The same for places that go to the newest, and for those of suspects.
+/// The shortest time for which it keeps it.
+const LEAST_HOLD: Duration = Duration::from_millis(500);
+/// It keeps it for so many times the usual time to an answer.
+const USUAL: u32 = 8;
+/// A request that was overtaken is given up after so many times this.
+const GIVE_UP: u32 = 15;
+/// The longest hold of places that go to the newest, and for those of suspects.
 const SHORT_HOLD: Duration = Duration::from_secs(1);
 /// One place in so many goes to the newest.
 const NEWEST: usize = 8;
@@ -43,10 +55,15 @@ pub(crate) enum Class {
 /// The places of one class, and those who wait for one.
 struct Lane {
     state: Mutex<State>,
-    hold: Duration,
+    longest_hold: Duration,
 }
 
+#[derive(Default)]
 struct State {
+    /// The last answer: when it came, and when the request was sent.
+    answered: Option<(Instant, Instant)>,
+    /// The time to an answer: at once that of a slower one, slowly that of faster ones.
+    usual: Duration,
     free: usize,
     /// Free places that go to the newest.
     free_for_newest: usize,
@@ -85,29 +102,42 @@ impl Permits {
         }
     }
 
-    /// Waits for a place, then for the request.
-    pub(crate) async fn run<T>(&self, class: Class, request: impl Future<Output = T>) -> T {
+    /// Waits for a place, then for the request; `None` if it was given up for others. `is_answer` accepts what shows how fast
+    /// the server is.
+    pub(crate) async fn run<T>(
+        &self,
+        class: Class,
+        request: impl Future<Output = T>,
+        is_answer: impl Fn(&T) -> bool,
+    ) -> Option<T> {
         let lane = match class {
             Class::Start => &self.starts,
             Class::Watch => &self.watches,
             Class::Suspect => &self.suspects,
         };
         let permit = lane.acquire().await;
+        let (sent, hold) = (Instant::now(), permit.hold());
         let mut request = pin!(request);
-        tokio::select! {
-            answer = &mut request => return answer,
-            () = sleep(permit.hold()) => drop(permit),
+        let answer = tokio::select! {
+            answer = &mut request => Some(answer),
+            () = sleep(hold) => {
+                drop(permit);
+                lane.outwait(request, sent, hold).await
+            }
+        };
+        if answer.as_ref().is_some_and(is_answer) {
+            lane.lock().on_answer(sent);
         }
-        request.await
+        answer
     }
 }
 
 // === impl Lane ===
 
 impl Lane {
-    fn new(free: usize, free_for_newest: usize, hold: Duration) -> Arc<Self> {
-        let state = State { free, free_for_newest, waiting: VecDeque::new() };
-        Arc::new(Self { state: Mutex::new(state), hold })
+    fn new(free: usize, free_for_newest: usize, longest_hold: Duration) -> Arc<Self> {
+        let state = State { free, free_for_newest, ..State::default() };
+        Arc::new(Self { state: Mutex::new(state), longest_hold })
     }
 
     /// Waits for a place. Cancel-safe, but the place in the line is lost.
@@ -125,6 +155,25 @@ impl Lane {
         // The other end is dropped only when it has granted a place.
         let place = (&mut waiting.granted).await.unwrap_or(Place::Oldest);
         Permit { lane: Arc::clone(self), place }
+    }
+
+    /// Waits for the answer to a request without a place; `None` if it is given up.
+    async fn outwait<T>(
+        &self,
+        mut request: Pin<&mut impl Future<Output = T>>,
+        sent: Instant,
+        hold: Duration,
+    ) -> Option<T> {
+        let start = sent.checked_add(hold.saturating_mul(GIVE_UP)).unwrap_or(sent);
+        let mut checks = interval_at(start, hold);
+        loop {
+            tokio::select! {
+                answer = &mut request => return Some(answer),
+                _ = checks.tick() => if self.lock().is_in_the_way(sent) {
+                    return None;
+                },
+            }
+        }
     }
 
     /// Gives a place to the next in line that still waits.
@@ -151,6 +200,26 @@ impl Lane {
 // === impl State ===
 
 impl State {
+    fn on_answer(&mut self, sent: Instant) {
+        let latest = self.answered.map_or(sent, |(_, before)| before.max(sent));
+        self.answered = Some((Instant::now(), latest));
+        let usual = self.usual.saturating_sub(self.usual.checked_div(8).unwrap_or_default());
+        self.usual = sent.elapsed().max(usual);
+    }
+
+    /// How long a request that is sent now keeps its place.
+    fn hold(&self) -> Duration {
+        match self.answered {
+            Some((at, _)) if at.elapsed() < HOLD => self.usual.saturating_mul(USUAL).clamp(LEAST_HOLD, HOLD),
+            _ => HOLD,
+        }
+    }
+
+    /// Whether others wait, and one that was sent later than this was answered.
+    fn is_in_the_way(&self, sent: Instant) -> bool {
+        !self.waiting.is_empty() && self.answered.is_some_and(|(_, answered)| answered > sent)
+    }
+
     fn take_free(&mut self) -> Option<Place> {
         let (free, place) = match self.free {
             0 => (&mut self.free_for_newest, Place::Newest),
@@ -173,10 +242,11 @@ impl State {
 
 impl Permit {
     fn hold(&self) -> Duration {
-        match self.place {
-            Place::Oldest => self.lane.hold,
+        let longest = match self.place {
+            Place::Oldest => self.lane.longest_hold,
             Place::Newest => SHORT_HOLD,
-        }
+        };
+        self.lane.lock().hold().min(longest)
     }
 }
 

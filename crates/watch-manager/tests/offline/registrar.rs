@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::bench::{Bench, describe, during, gvk, next, object, until};
 use futures::{FutureExt, StreamExt};
 use watch_manager::testing::FakeApi;
-use watch_manager::{Error, Interest, NotReady, Readiness, Verb, WatchManager};
+use watch_manager::{Error, GvkStatus, Interest, NotReady, Readiness, Verb, WatchManager};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -115,8 +115,84 @@ async fn the_last_to_leave_ends_the_watch_and_closes_the_store() {
     drop(second);
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!((bench.api.open_watches(), store.len(), store.is_closed()), (0, 0, true));
+    assert_eq!((store.status(), store.is_synced()), (GvkStatus::Closed, false));
     assert!(bench.manager.store(&gvk("Gadget")).is_none());
     assert!(bench.manager.watched().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_is_delivered_again_on_request_and_the_server_is_not_asked() {
+    let bench = Bench::new();
+    let mut registrar = bench.synced("Gadget", &["a", "b"]).await;
+    let former = registrar.handle(&gvk("Gadget")).unwrap();
+    let handle = registrar.resync(&gvk("Gadget")).unwrap();
+    assert!(matches!(former.ready().await, Err(NotReady::Removed { .. })));
+    assert_eq!(until(&mut registrar, "ready").await, ["apply a", "apply b", "synced", "ready"]);
+    handle.ready().await.unwrap();
+    assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::List), 1);
+    assert!(registrar.resync(&gvk("Other")).is_none());
+    assert_eq!(bench.manager.watched(), [gvk("Gadget")]);
+}
+
+/// A registrar that joins a large kind is given it in portions. What happens meanwhile reaches it and the others in order.
+#[tokio::test(start_paused = true)]
+async fn a_late_registrar_of_a_large_kind_lets_others_have_their_turn() {
+    let bench = Bench::new();
+    let kind = gvk("Gadget");
+    bench.api.serve(&kind, "gadgets");
+    let name = |number: usize| format!("o-{number:05}");
+    for number in 0..5_000 {
+        bench.api.apply(&kind, object(&name(number))).unwrap();
+    }
+    let mut first = bench.registrar("first");
+    first.add(kind.clone()).ready().await.unwrap();
+    until(&mut first, "ready").await;
+    let mut late = bench.registrar("late");
+    let handle = late.add(kind.clone());
+    bench.api.apply(&kind, object(&name(4_998))).unwrap();
+    bench.api.delete(&kind, Some("default"), &name(4_999));
+    bench.api.apply(&kind, object(&name(5_000))).unwrap();
+    let told = [next(&mut first).await, next(&mut first).await, next(&mut first).await];
+    assert_eq!(told, ["apply o-04998", "delete o-04999", "apply o-05000"]);
+    handle.ready().await.unwrap();
+    let said = until(&mut late, "ready").await;
+    let mut expected: Vec<_> = (0..=5_000)
+        .filter(|number| *number != 4_999)
+        .map(|number| format!("apply {}", name(number)))
+        .collect();
+    let end = said.len() - 2;
+    assert_eq!(said[end..], ["synced", "ready"]);
+    let place = |line: &str| said.iter().position(|said| said == line).unwrap();
+    assert!(place("apply o-05000") < place("apply o-04000"), "others waited for a whole snapshot");
+    let mut applied = said[..end].to_vec();
+    // One that is new has no turn to wait for.
+    applied.sort();
+    expected.sort();
+    assert_eq!(applied, expected, "each once, and nothing of what was deleted before its turn");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registrar_that_leaves_in_the_middle_of_a_large_snapshot_is_given_no_more() {
+    let bench = Bench::new();
+    let kind = gvk("Gadget");
+    bench.api.serve(&kind, "gadgets");
+    for number in 0..3_000 {
+        bench.api.apply(&kind, object(&format!("o-{number}"))).unwrap();
+    }
+    let first = bench.registrar("first");
+    first.add(kind.clone()).ready().await.unwrap();
+    let mut late = bench.registrar("late");
+    for _ in 0..3 {
+        let _ = late.add(kind.clone());
+        while late.backlog().depth == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(late.remove(&kind));
+        assert_eq!(late.backlog().depth, 0);
+    }
+    assert_eq!(during(&mut late, Duration::from_secs(5)).await, Vec::<String>::new());
+    late.add(kind.clone()).ready().await.unwrap();
+    assert_eq!(until(&mut late, "ready").await.len(), 3_000 + 2);
 }
 
 #[tokio::test(start_paused = true)]

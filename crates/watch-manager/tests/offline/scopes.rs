@@ -8,11 +8,13 @@ use futures::FutureExt;
 use kube::core::Expression;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 use watch_manager::testing::Fault;
-use watch_manager::{EventKind, GroupVersionKind, Interest, Registrar, Verb, WatchEvent};
+use watch_manager::{EventKind, GroupVersionKind, GvkStatus, Interest, Registrar, Verb, WatchEvent};
 
 use crate::bench::{Bench, during, gvk, next, until};
 
+const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A thing in namespace `n` or `m`, labelled `app`, on a node.
@@ -102,7 +104,7 @@ async fn each_field_selector_has_a_watch_and_a_store_of_its_own() {
     let (other, same, all) = (bench.registrar("other"), bench.registrar("same"), bench.registrar("all"));
     let second = other.add(things().fields("spec.node=two"));
     second.ready().await.unwrap();
-    same.add(things().fields("spec.node=one")).ready().await.unwrap();
+    same.add(things().fields("spec.node==one,,spec.node=one")).ready().await.unwrap();
     assert_eq!(bench.api.open_watches(), 2, "those with the same selector share one");
     let third = all.add(things());
     third.ready().await.unwrap();
@@ -117,6 +119,22 @@ async fn each_field_selector_has_a_watch_and_a_store_of_its_own() {
     assert_eq!((bench.names("Thing"), bench.api.open_watches()), (vec!["a".to_owned()], 1));
     bench.api.delete(&gvk("Thing"), Some("n"), "a");
     assert_eq!(next(&mut one).await, "delete a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn field_selectors_that_the_server_reads_alike_share_a_watch() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Thing"), "things");
+    for (name, node) in [("a", "one"), ("b", "two"), ("c", "three")] {
+        bench.api.apply(&gvk("Thing"), thing(name, "n", "x", node)).unwrap();
+    }
+    let (one, other) = (bench.registrar("one"), bench.registrar("other"));
+    let ready = one.add(things().fields("spec.node!=two,metadata.namespace=n"));
+    ready.ready().await.unwrap();
+    let same = other.add(things().fields(String::from("metadata.namespace==n,spec.node!=two,")));
+    same.ready().await.unwrap();
+    assert_eq!((bench.api.open_watches(), same.store().len()), (1, 2));
+    assert_eq!(other.replace([things().fields("spec.node!=two,metadata.namespace=n")]).kept, [gvk("Thing")]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,6 +238,114 @@ async fn a_registrar_that_may_not_watch_all_namespaces_takes_nothing_from_those_
     assert_eq!(bench.names("Thing"), ["c", "e"]);
 }
 
+fn labelled(app: &str) -> Interest {
+    things().labels(Expression::Equal("app".to_owned(), app.to_owned()))
+}
+
+fn is_ready(registrar: &Registrar) -> bool {
+    registrar.readiness().is_ready() && registrar.status(&gvk("Thing")) == Some(GvkStatus::Ready)
+}
+
+/// Looks at the registrar ten times a second.
+async fn stays_ready(registrar: &Registrar, time: Duration, what: &str) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        assert!(is_ready(registrar), "{what}: {:?}", registrar.status(&gvk("Thing")));
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ready_registrar_stays_ready_when_others_join_and_leave() {
+    let n = || things().namespaces(["n"]);
+    let pairs = [
+        ("one namespace, all", n(), things()),
+        ("all, one namespace", things(), n()),
+        ("one namespace, all by label", n(), labelled("x")),
+        ("one namespace by label, all", labelled("x").namespaces(["n"]), things()),
+        ("one namespace by label, without", labelled("x").namespaces(["n"]), n()),
+        ("a label, another", labelled("x"), labelled("y")),
+        ("a label, all", labelled("x"), things()),
+        ("metadata, complete", things().metadata_only(), things()),
+        ("metadata of one namespace, all", n().metadata_only(), things()),
+        ("two namespaces, one", things().namespaces(["n", "m"]), things().namespaces(["m", "o"])),
+    ];
+    for (what, mine, others) in pairs {
+        let bench = Bench::new();
+        bench.api.serve(&gvk("Thing"), "things");
+        for (name, namespace) in [("a", "n"), ("b", "m")] {
+            bench.api.apply(&gvk("Thing"), thing(name, namespace, "x", "one")).unwrap();
+        }
+        let mut mine_registrar = bench.registrar("mine");
+        mine_registrar.add(mine).ready().await.unwrap();
+        until(&mut mine_registrar, "ready").await;
+        bench.api.set_latency(Duration::from_secs(1));
+        let other = bench.registrar("other");
+        let handle = other.add(others);
+        stays_ready(&mine_registrar, 10 * SECOND, &format!("{what}: joins")).await;
+        assert!(handle.store().is_synced() && is_ready(&other), "{what}: {:?}", other.status(&gvk("Thing")));
+        drop(other);
+        stays_ready(&mine_registrar, 10 * SECOND, &format!("{what}: leaves")).await;
+        bench.api.delete(&gvk("Thing"), Some("n"), "a");
+        assert_eq!(during(&mut mine_registrar, 5 * SECOND).await, ["delete a"], "{what}: and no news before");
+        assert_eq!(bench.api.open_watches(), if what.starts_with("two") { 2 } else { 1 }, "{what}");
+    }
+}
+
+/// Ready, because what it asked for is followed as before.
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_all_namespaces_takes_over_from_others_when_it_is_ready() {
+    use Fault::{Forbidden, Hang, Status, TooManyRequests, Truncated, Unavailable};
+    let faults = [Hang, Status(500), Forbidden, Truncated, Unavailable, TooManyRequests { retry_after: 5 }];
+    let both = |fault| [(Verb::List, fault), (Verb::Watch, fault)];
+    // Of open watches, too, the server would send half an event.
+    let is_meant = |it: &(Verb, Fault)| *it != (Verb::Watch, Truncated);
+    for (verb, fault) in faults.into_iter().flat_map(both).filter(is_meant) {
+        let bench = Bench::new();
+        bench.api.serve(&gvk("Thing"), "things");
+        bench.api.apply(&gvk("Thing"), thing("a", "n", "x", "one")).unwrap();
+        let (mut some, all) = (bench.registrar("some"), bench.registrar("all"));
+        some.add(things().namespaces(["n"])).ready().await.unwrap();
+        until(&mut some, "ready").await;
+        bench.api.fail_always(&gvk("Thing"), verb, fault);
+        let handle = all.add(things());
+        for name in ["b", "c"] {
+            stays_ready(&some, MINUTE, &format!("{verb} {fault:?}")).await;
+            bench.api.apply(&gvk("Thing"), thing(name, "n", "x", "one")).unwrap();
+            let said = during(&mut some, SECOND).await;
+            assert_eq!(said, [format!("apply {name}")], "{verb} {fault:?}: {:?}", some.status(&gvk("Thing")));
+        }
+        assert!(!is_ready(&all), "{verb} {fault:?}");
+        bench.api.heal(&gvk("Thing"), verb);
+        assert_eq!(handle.ready_within(10 * MINUTE).await, Ok(()), "{verb} {fault:?}");
+        stays_ready(&some, MINUTE, &format!("{verb} {fault:?} is over")).await;
+        assert_eq!(bench.api.open_watches(), 1);
+    }
+}
+
+/// What is not followed for longer than a deadline is not current.
+#[tokio::test(start_paused = true)]
+async fn a_list_for_another_that_takes_long_makes_a_registrar_stale_until_it_is_complete() {
+    let mut config = crate::bench::config();
+    config.page_size = 1;
+    let bench = Bench::with(config);
+    bench.api.serve(&gvk("Thing"), "things");
+    for name in ["a", "b", "c"] {
+        bench.api.apply(&gvk("Thing"), thing(name, "n", "x", "one")).unwrap();
+    }
+    let (mut mine, mut other) = (bench.registrar("mine"), bench.registrar("other"));
+    let _ = mine.add(labelled("x"));
+    until(&mut mine, "ready").await;
+    // Discovery, three pages and the watch take a minute.
+    bench.api.set_latency(12 * SECOND);
+    let _ = other.add(labelled("y"));
+    stays_ready(&mine, 29 * SECOND, "within the deadline").await;
+    assert_eq!(during(&mut mine, 3 * SECOND).await, ["stale"]);
+    assert!(!is_ready(&other));
+    assert_eq!(during(&mut mine, MINUTE).await, ["ready"]);
+    assert_eq!(until(&mut other, "ready").await, ["synced", "ready"]);
+}
+
 /// Two API servers that disagree on rights: each grant starts a list, each refusal watches of namespaces.
 #[tokio::test(start_paused = true)]
 async fn access_that_comes_and_goes_all_the_time_is_asked_for_at_a_bounded_rate() {
@@ -269,7 +395,7 @@ type IsIn = fn(&Value) -> bool;
 
 /// The interests, and which objects each is in.
 fn interests() -> Vec<(Interest, IsIn)> {
-    let labelled = || things().labels(Expression::Equal("app".to_owned(), "x".to_owned()));
+    let labelled = || labelled("x");
     vec![
         (things(), |_| true),
         (things().metadata_only(), |_| true),
@@ -337,6 +463,8 @@ struct Reader {
     registrar: Registrar,
     interest: Option<usize>,
     held: BTreeMap<String, Value>,
+    /// It was ready, and the server has not failed since.
+    was_ready: bool,
 }
 
 impl Reader {
@@ -365,6 +493,14 @@ impl Reader {
         }
     }
 
+    /// Who is ready stays so, whatever the other asks for, as long as the server does not fail.
+    fn check_readiness(&mut self, troubled: bool) {
+        let ready = self.interest.is_some() && is_ready(&self.registrar);
+        let status = self.registrar.status(&gvk("Thing"));
+        assert!(ready || troubled || !self.was_ready, "interest {:?} was ready: {status:?}", self.interest);
+        self.was_ready = ready && !troubled;
+    }
+
     fn drain(&mut self) {
         while let Some(Some(event)) = self.registrar.next().now_or_never() {
             self.take(&event);
@@ -381,9 +517,20 @@ async fn play(acts: Vec<Act>, linger: bool) {
     bench.api.serve(&gvk("Thing"), "things");
     bench.api.allow_names(&gvk("Thing"), &["a"]);
     let mut server: BTreeMap<&str, Value> = BTreeMap::new();
-    let reader = |name| Reader { registrar: bench.registrar(name), interest: None, held: BTreeMap::new() };
+    let reader = |name| Reader {
+        registrar: bench.registrar(name),
+        interest: None,
+        held: BTreeMap::new(),
+        was_ready: false,
+    };
     let mut readers = [reader("first"), reader("second")];
+    // Requests take time, in which others ask and leave.
+    bench.api.set_latency(Duration::from_millis(50));
+    let mut troubled = false;
     for act in acts.into_iter().chain([Act::Rest]) {
+        troubled |= matches!(act, Act::Break(_) | Act::Fail(..) | Act::Allow(_));
+        tokio::time::sleep(Duration::from_millis(if troubled { 0 } else { 20 })).await;
+        readers.iter_mut().for_each(|reader| reader.check_readiness(troubled));
         match act {
             Act::Apply(object) => {
                 let name = NAMES.into_iter().find(|name| object["metadata"]["name"] == **name).unwrap();
@@ -400,15 +547,17 @@ async fn play(acts: Vec<Act>, linger: bool) {
                 }
             }
             Act::Ask(who, what) => {
-                let Reader { registrar, interest, held } = &mut readers[who];
+                let Reader { registrar, interest, held, was_ready } = &mut readers[who];
                 if interest.replace(what) != Some(what) {
                     held.clear();
+                    *was_ready = false;
                 }
                 let _ = registrar.add(interests()[what].0.clone());
             }
             Act::Leave(who) => {
                 readers[who].registrar.remove(&gvk("Thing"));
                 (readers[who].interest, readers[who].held) = (None, BTreeMap::new());
+                readers[who].was_ready = false;
             }
             Act::Read(who) => {
                 tokio::task::yield_now().await;

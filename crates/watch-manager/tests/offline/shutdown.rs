@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::timeout;
 use watch_manager::{
-    Error, GroupVersionKind, Interest, NotReady, Readiness, ReconcileConfig, Registrar, WatchManager,
-    reconcile_kinds,
+    Error, GroupVersionKind, GvkStatus, Interest, NotReady, Readiness, ReconcileConfig, Registrar,
+    StoreHandle, WatchHandle, WatchManager, reconcile_kinds,
 };
 
 use crate::bench::{Bench, gvk, object};
@@ -38,7 +38,8 @@ async fn no_call_hangs_while_the_driver_ends_or_after() {
         bench.api.serve(&gvk("Other"), "others");
         bench.api.apply(&gvk("Other"), object("a")).unwrap();
         let mut registrar = bench.synced("Thing", &["a"]).await;
-        let store = bench.store("Thing");
+        let (store, handle) = (bench.store("Thing"), registrar.handle(&former()).unwrap());
+        assert!(registrar.readiness().is_ready() && store.status().is_ready());
         match end {
             End::Over => {
                 bench.manager.shutdown();
@@ -50,17 +51,38 @@ async fn no_call_hangs_while_the_driver_ends_or_after() {
                 let _ = bench.driver.await;
             }
         }
-        kinds_are_asked_for(&registrar, end).await;
+        let other = registrar.add(gvk("Other"));
         within("a store that was read before", end, async {
             while !store.is_closed() {
                 tokio::task::yield_now().await;
             }
         })
         .await;
-        assert_eq!(store.wait_until_ready().await, Err(Error::Closed));
+        what_was_ready_is_closed(&registrar, &handle, &store).await;
+        assert_eq!(other.status(), Some(GvkStatus::Closed), "asked for before the end was noticed, {end:?}");
+        kinds_are_asked_for(&registrar, end).await;
         the_manager_is_asked(&bench.manager, end).await;
         events_end(&mut registrar, end).await;
     }
+}
+
+/// A policy engine that asks after the end must not be told that it knows everything.
+async fn what_was_ready_is_closed(registrar: &Registrar, handle: &WatchHandle, store: &StoreHandle) {
+    assert_eq!(store.wait_until_ready().await, Err(Error::Closed));
+    assert!(!store.is_synced() && store.is_empty());
+    assert_eq!((store.status(), store.kind_status().status), (GvkStatus::Closed, GvkStatus::Closed));
+    assert_eq!(store.kind_status().since, tokio::time::Instant::now().into_std());
+    assert_eq!(registrar.status(&former()), Some(GvkStatus::Closed));
+    assert_eq!(handle.status(), Some(GvkStatus::Closed));
+    assert_eq!(
+        (handle.ready().await, handle.consumed().await),
+        (Err(NotReady::ShutDown), Err(NotReady::ShutDown))
+    );
+    let readiness = registrar.readiness();
+    assert!(readiness.is_closed() && !readiness.is_ready() && !readiness.is_settled());
+    assert!(readiness.waiting().contains(&(former(), GvkStatus::Closed)));
+    assert_eq!(registrar.wait_until(Readiness::is_ready).await.unwrap_err(), Error::ShutDown);
+    assert!(registrar.wait_until(Readiness::is_closed).await.is_ok());
 }
 
 async fn kinds_are_asked_for(registrar: &Registrar, end: End) {
@@ -80,6 +102,7 @@ async fn kinds_are_asked_for(registrar: &Registrar, end: End) {
     assert!(handle.store().is_closed());
 
     assert_eq!(registrar.replace([gvk("Other"), gvk("Third")]).added, [gvk("Third")]);
+    assert_eq!(registrar.status(&gvk("Third")), Some(GvkStatus::Closed));
     assert!(registrar.remove(&gvk("Third")));
     let waited = within("wait_until", end, registrar.wait_until(Readiness::is_ready)).await;
     assert_eq!(waited.unwrap_err(), Error::ShutDown);

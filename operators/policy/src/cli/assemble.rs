@@ -3,14 +3,13 @@
 //!
 //! Knows nothing of verdicts; `judge.rs` asks for them.
 
+mod constraint;
 mod kinds;
 mod shape;
 mod subject;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use constraint_framework::IngestError;
@@ -19,49 +18,21 @@ use constraint_framework::api::{
 };
 use constraint_framework::expansion::{EXPANSION_GROUP, ExpansionTemplate, ExpansionTemplates};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
-use constraint_framework::review::{Action, Document};
+use constraint_framework::review::Document;
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
 use super::enforcement::with_known_action;
-use super::load::Manifest;
+use super::manifest::{Manifest, ManifestError, Place};
 use super::mutator;
 use super::native::{NativePolicies, ReadPolicies};
 use super::resource::Resources;
 use super::snippet;
 
+pub(super) use constraint::LoadedConstraint;
 use shape::malformed;
-pub(super) use subject::Subject;
+pub(super) use subject::{ResourceId, Subject};
 pub(super) use warnings::{Topic, Warning, thousands};
-
-/// Where an object stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) file: PathBuf,
-    /// From 1; 0 where the whole file is meant.
-    pub(super) line: u64,
-    /// From 1, in characters; 0 where the whole line is meant.
-    pub(super) column: u64,
-}
-
-/// What keeps a manifest from being used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ManifestError {
-    pub(super) place: Option<Place>,
-    pub(super) message: String,
-}
-
-/// A constraint as its template completed it.
-#[derive(Clone, Debug)]
-pub(super) struct LoadedConstraint {
-    /// With the defaults of its schema.
-    pub(super) manifest: Value,
-    pub(super) constraint: Constraint,
-    /// What its template says about itself; empty when it says nothing.
-    pub(super) description: String,
-    /// How grave a violation is to those who read a scorecard, where the constraint says so.
-    pub(super) severity: Option<String>,
-}
 
 /// Everything that is in force, and everything to judge.
 #[derive(Debug)]
@@ -79,47 +50,6 @@ pub(super) struct Assembly {
     /// The kinds of constraints whose code in force is in CEL.
     pub(super) in_cel: BTreeSet<String>,
     builder: PolicySetBuilder,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.line, self.column) {
-            (0, _) => write!(f, "{}", self.file.display()),
-            (line, 0) => write!(f, "{}:{line}", self.file.display()),
-            (line, column) => write!(f, "{}:{line}:{column}", self.file.display()),
-        }
-    }
-}
-
-impl fmt::Display for ManifestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Some(place) => write!(f, "{place}: {}", self.message),
-            None => f.write_str(&self.message),
-        }
-    }
-}
-
-impl ManifestError {
-    /// A problem of one manifest.
-    pub(super) fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
-        Self { place: Some(place(manifest)), message: message.into() }
-    }
-}
-
-impl LoadedConstraint {
-    /// `deny`, `warn`, `dryrun` or `scoped`, as it is written.
-    pub(super) fn enforcement_action(&self) -> &str {
-        let written = self.manifest.pointer("/spec/enforcementAction").and_then(Value::as_str);
-        written.unwrap_or(Action::Deny.name())
-    }
-
-    /// Whether it matters to it which namespace an object lies in.
-    pub(super) fn looks_at_namespaces(&self) -> bool {
-        let block = self.manifest.pointer("/spec/match").and_then(Value::as_object);
-        let fields = ["namespaces", "excludedNamespaces", "namespaceSelector", "scope"];
-        block.is_some_and(|block| fields.iter().any(|field| block.contains_key(*field)))
-    }
 }
 
 impl Assembly {
@@ -336,7 +266,7 @@ impl Draft {
         }
         match self.expansion.expand(&object) {
             Ok(resultants) => {
-                let place = place(manifest);
+                let place = Place::of(manifest);
                 self.subjects.push(Subject { place, object, resultants, resource: None });
             }
             Err(error) => {
@@ -371,10 +301,6 @@ fn refused(error: &IngestError, manifest: &Manifest) -> Vec<ManifestError> {
         }
         error => vec![ManifestError::at(manifest, error.to_string())],
     }
-}
-
-fn place(manifest: &Manifest) -> Place {
-    Place { file: manifest.path.clone(), line: manifest.line, column: 0 }
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

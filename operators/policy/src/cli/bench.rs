@@ -20,8 +20,9 @@ use compare::{Comparison, Tolerance, compare};
 use measure::{Plan, measure};
 use record::Record;
 
-use super::assemble::{Assembly, ManifestError, Subject, assemble};
+use super::assemble::{Assembly, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
+use super::manifest::ManifestError;
 use go_compat::sigs_yaml;
 
 /// Measured, and not slower.

@@ -3,7 +3,7 @@
 use constraint_framework::policyset::Compiler;
 use serde_json::Value;
 
-use super::load::Manifest;
+use super::manifest::Manifest;
 
 const CEL: &str = "K8sNativeValidation";
 

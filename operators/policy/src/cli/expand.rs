@@ -135,7 +135,8 @@ fn render(assembly: &Assembly, format: Format) -> String {
 }
 
 fn text(object: &Document, format: Format) -> String {
-    let json = object.json();
+    // What is generated is made of a JSON value, so it is one.
+    let json = object.json().unwrap_or(&Value::Null);
     if format == Format::Yaml {
         return sigs_yaml::block(&json.to_string()).unwrap_or_default();
     }

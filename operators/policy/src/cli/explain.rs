@@ -14,9 +14,10 @@ use constraint_framework::policyset::{Compiler, Explanation};
 use constraint_framework::review::{Document, ReviewSource};
 use serde_json::{Value, json};
 
-use super::assemble::{Assembly, LoadedConstraint, ManifestError, Subject, assemble};
+use super::assemble::{Assembly, LoadedConstraint, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
 use super::judge::{Unplaced, review_of_subject};
+use super::manifest::ManifestError;
 use super::native;
 use super::resource::compiler;
 use super::snippet::locate;

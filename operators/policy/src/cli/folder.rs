@@ -14,7 +14,8 @@ use constraint_framework::review::Document;
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
-use super::load::{Loaded, Manifest, load};
+use super::load::{Loaded, load};
+use super::manifest::Manifest;
 
 /// Objects below this folder are what policies may refer to.
 const INVENTORY: &str = "inventory";

@@ -16,7 +16,8 @@ use std::time::Duration;
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 
-use super::load::{Manifest, is_manifest, load_reader};
+use super::load::{is_manifest, load_reader};
+use super::manifest::Manifest;
 
 use layout::Layout;
 use registry::Registry;

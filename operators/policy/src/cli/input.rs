@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::assemble::{Topic, Warning};
 use super::image::{ImageError, load_image};
-use super::load::{LoadError, Manifest, Skipped, load, load_reader};
+use super::load::{LoadError, Skipped, load, load_reader};
+use super::manifest::Manifest;
 
 /// What standard input is called in places and messages.
 pub(super) const STANDARD_INPUT: &str = "<stdin>";

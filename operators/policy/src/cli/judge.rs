@@ -16,7 +16,8 @@ use constraint_framework::review::{
 use constraint_framework::target::AdmissionTarget;
 use serde_json::{Value, json};
 
-use super::assemble::{Assembly, LoadedConstraint, ManifestError, Subject, Topic, Warning};
+use super::assemble::{Assembly, LoadedConstraint, Subject, Topic, Warning};
+use super::manifest::ManifestError;
 use super::native;
 use super::progress::Progress;
 use crate::budget::unhurried;

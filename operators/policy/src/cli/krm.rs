@@ -17,10 +17,11 @@ use serde_json::Value;
 use list::ResourceList;
 use result::FunctionResult;
 
-use super::assemble::{ManifestError, assemble};
+use super::assemble::assemble;
 use super::input::{STANDARD_INPUT, StandardInput};
 use super::judge::{JudgeOptions, Unplaced, judge};
-use super::load::{Manifest, items, load};
+use super::load::{items, load};
+use super::manifest::{Manifest, ManifestError};
 use super::progress::Progress;
 use go_compat::sigs_yaml::Placed;
 

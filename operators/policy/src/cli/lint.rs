@@ -13,11 +13,11 @@ use clap::ValueEnum;
 use constraint_framework::policyset::Compiler;
 use serde_json::{Value, json};
 
-use super::assemble::{ManifestError, Place, assemble};
+use super::assemble::assemble;
 use super::color::{Color, Stream, paint};
 use super::expand::is_policy;
 use super::input::{InputArgs, StandardInput, gather};
-use super::load::Manifest;
+use super::manifest::{Manifest, ManifestError, Place};
 use super::sarif::{Log, Note};
 use super::snippet::caret;
 

@@ -7,22 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use walkdir::WalkDir;
 
+use super::manifest::Manifest;
 use super::resource::is_asset;
 use super::snippet::hint;
-use go_compat::sigs_yaml::{self, DuplicateKey, Placed, YamlError};
-
-/// One object and where it stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Manifest {
-    /// The file.
-    pub path: PathBuf,
-    /// The line at which the object starts, from 1.
-    pub line: u64,
-    /// The object.
-    pub object: Value,
-    /// A key that its document defines twice; the last value counts.
-    pub duplicate: Option<DuplicateKey>,
-}
+use go_compat::sigs_yaml::{self, Placed, YamlError};
 
 /// Why a file gave no manifests.
 #[derive(Debug, thiserror::Error)]

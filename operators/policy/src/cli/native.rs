@@ -17,11 +17,12 @@ use constraint_framework::driver::{Case, Driver, Program, ValidatingPolicyDriver
 use constraint_framework::inventory::Inventory;
 use constraint_framework::review::{Action, Document, Json, Review, Violation};
 use constraint_framework::target::AdmissionTarget;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::admission::admission_review;
-use super::assemble::{LoadedConstraint, ManifestError, Topic, Warning};
-use super::load::Manifest;
+use super::assemble::{LoadedConstraint, Topic, Warning};
+use super::manifest::{Manifest, ManifestError};
 use super::snippet::field_problems;
 use crate::budget::unhurried;
 
@@ -228,9 +229,9 @@ impl BoundPolicy {
             return Vec::new();
         }
         match &self.params {
-            Params::None => self.judge(review, &Value::Null),
+            Params::None => self.judge(review, &Json::from_raw(RawValue::NULL.to_owned())),
             Params::Reference(reference) => match reference.objects(review) {
-                Ok(objects) => objects.iter().flat_map(|params| self.judge(review, params.json())).collect(),
+                Ok(objects) => objects.iter().flat_map(|params| self.judge(review, params.body())).collect(),
                 Err(_) if self.ignores_failures => Vec::new(),
                 // Whatever the binding does about violations.
                 Err(reason) => {
@@ -241,13 +242,9 @@ impl BoundPolicy {
         }
     }
 
-    fn judge(&self, review: &Review, params: &Value) -> Vec<Violation> {
-        let parameters = match Json::from_value(params) {
-            Ok(parameters) => parameters,
-            Err(error) => return vec![self.violation(format!("the parameters cannot be read: {error}"))],
-        };
+    fn judge(&self, review: &Review, parameters: &Json) -> Vec<Violation> {
         let inventory = Inventory::default();
-        let case = Case { review, parameters: &parameters, inventory: &inventory };
+        let case = Case { review, parameters, inventory: &inventory };
         match self.program.evaluate(&case, &unhurried()) {
             Ok(findings) => findings.into_iter().map(|finding| self.violation(finding.message)).collect(),
             Err(error) => vec![self.violation(error.to_string())],
@@ -265,15 +262,18 @@ impl NativePolicies {
         if self.bound.is_empty() || is_native_kind(object.group(), object.kind()) {
             return Vec::new();
         }
-        let request = admission_review(object.json());
-        let request = request.get("request").map(Value::to_string).unwrap_or_default();
-        match AdmissionTarget.request(&request) {
-            Ok(review) if review.object().is_some() => {
+        let request = |object| {
+            let review = admission_review(object);
+            review.get("request").map(Value::to_string).unwrap_or_default()
+        };
+        match object.json().ok().map(|object| AdmissionTarget.request(&request(object))) {
+            Some(Ok(review)) if review.object().is_some() => {
                 self.violations_of(&review.into_builder().namespace_object(namespace.cloned()).build())
             }
             // A policy must not pass because its object cannot be read.
             outcome => {
-                let reason = outcome.err().map_or_else(String::new, |error| format!(": {error}"));
+                let reason =
+                    outcome.and_then(Result::err).map_or_else(String::new, |error| format!(": {error}"));
                 let message = format!("the object cannot be read{reason}");
                 self.bound.iter().map(|bound| bound.violation(message.clone())).collect()
             }

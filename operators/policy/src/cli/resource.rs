@@ -21,21 +21,12 @@ use constraint_framework::review::{Document, Review};
 use constraint_framework::target::{AdmissionTarget, Target};
 use serde_json::Value;
 
-use super::assemble::{ManifestError, Place, Subject};
-use super::load::Manifest;
+use super::assemble::{ResourceId, Subject};
+use super::manifest::{Manifest, ManifestError, Place};
 
 use asset::AssetTarget;
 use change::ResourceChangeTarget;
 use library::Library;
-
-/// What a resource is, where an object has its kind and its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ResourceId {
-    /// The target whose policies judge it.
-    pub(super) target: &'static str,
-    pub(super) r#type: String,
-    pub(super) name: String,
-}
 
 /// What is taken out of manifests before the others are assembled.
 #[derive(Debug, Default)]
@@ -98,14 +89,14 @@ impl Resources {
 }
 
 fn subject(manifest: &Manifest, (id, object): (ResourceId, Document)) -> Subject {
-    let place = Place { file: manifest.path.clone(), line: manifest.line, column: 0 };
+    let place = Place::of(manifest);
     Subject { place, object, resultants: Vec::new(), resource: Some(id) }
 }
 
 impl ResourceId {
     /// The review of the resource. Policies see its fields in `input.review`.
     pub(super) fn review(&self, object: Document) -> Review {
-        let fields = object.json().as_object().cloned().unwrap_or_default();
+        let fields = object.json().ok().and_then(Value::as_object).cloned().unwrap_or_default();
         Review::builder(self.target).object(object).attributes(fields).build()
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::assemble::ManifestError;
+use super::manifest::ManifestError;
 use range::Files;
 
 /// Everything one run of a command has to say.

@@ -16,9 +16,8 @@ use constraint_framework::policyset::Explanation;
 use go_compat::yaml::{self, Kind, Node, Options, Version};
 use serde_json::Value;
 
-use super::assemble::{ManifestError, Place};
 use super::color::{Color, Stream, paint};
-use super::load::Manifest;
+use super::manifest::{Manifest, ManifestError, Place};
 
 /// The problems that the errors of a template's code are, one for each cause.
 ///

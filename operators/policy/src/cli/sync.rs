@@ -14,9 +14,8 @@ use serde_json::Value;
 
 use requirement::{Gvk, Requirement};
 
-use super::assemble::{ManifestError, Place};
 use super::input::{InputArgs, StandardInput, TempDir, gather};
-use super::load::Manifest;
+use super::manifest::{Manifest, ManifestError, Place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -168,7 +167,7 @@ impl Resources {
     fn require(&mut self, manifest: &Manifest) -> Result<(), String> {
         let requirements = requirement::of(&manifest.object)?;
         let name = manifest.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let place = Place { file: manifest.path.clone(), line: manifest.line, column: 0 };
+        let place = Place::of(manifest);
         self.required.insert(name.to_owned(), (place, requirements));
         Ok(())
     }

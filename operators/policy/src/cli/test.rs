@@ -20,10 +20,11 @@ use clap::ValueEnum;
 use constraint_framework::driver::Listener;
 use constraint_framework::policyset::Compiler;
 
-use super::assemble::{Assembly, ManifestError, Place, Subject, Topic, Warning, assemble_all};
+use super::assemble::{Assembly, Subject, Topic, Warning, assemble_all};
 use super::engine_args::EngineArgs;
 use super::input::{Gathered, InputArgs, InputError, StandardInput, gather};
 use super::judge::{JudgeOptions, PlacedViolation, Times, Unplaced, judge, overlooked};
+use super::manifest::{ManifestError, Place};
 use super::prints::Prints;
 use super::progress::Progress;
 use super::resource::{self, Resources};

@@ -22,6 +22,8 @@ mod engine;
 mod export;
 mod filter;
 mod find;
+mod input;
+mod judged;
 mod native;
 mod report;
 mod strict;

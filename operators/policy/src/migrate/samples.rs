@@ -54,7 +54,7 @@ impl Judge {
         report.judged.0 = report.judged.0.saturating_add(1);
         let audit = || AdmissionTarget.object(object.detached(), None);
         self.review(entry, EnforcementPoint::AUDIT, &audit, report);
-        let request = creation(&object);
+        let request = creation(&object, &entry.object);
         if AdmissionTarget.request(&request).is_ok() {
             let webhook = || AdmissionTarget.request(&request).unwrap_or_else(|_| audit());
             self.review(entry, EnforcementPoint::WEBHOOK, &webhook, report);
@@ -181,14 +181,14 @@ fn has_number(value: &Value, digits: &str) -> bool {
 }
 
 /// The request that creates an object.
-fn creation(object: &Document) -> String {
+fn creation(object: &Document, whole: &Value) -> String {
     let kind = json!({"group": object.group(), "version": object.version(), "kind": object.kind()});
     json!({
         "uid": "migrate", "operation": "CREATE", "kind": kind,
         "resource": {"group": object.group(), "version": object.version(), "resource": object.kind().to_lowercase()},
         "name": object.name(), "namespace": object.namespace(),
         "userInfo": {"username": "webtroller", "groups": ["system:authenticated"]},
-        "object": object.json(), "oldObject": null, "dryRun": true, "options": null
+        "object": whole, "oldObject": null, "dryRun": true, "options": null
     })
     .to_string()
 }

@@ -1,4 +1,6 @@
-//! Finalizers: who added one, and who is known to remove it.
+//! Finalizers: who added one, the controller that declares it, and who is known to remove it.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -21,8 +23,11 @@ pub(super) fn is_of_the_collector(name: &str) -> bool {
     ["foregroundDeletion", "orphan"].contains(&name)
 }
 
-/// `finalizer example.com/drain, added by drain at 2026-01-01T00:00:00Z`.
-pub(super) fn described(object: &Value, name: &str) -> String {
+/// Finalizers with the controllers that declare them, see [`controller_declaration::FINALIZERS`].
+pub(super) type Declared = BTreeMap<String, BTreeSet<String>>;
+
+/// `finalizer example.com/drain, added by drain at 2026-01-01T00:00:00Z, declared by the controller drain`.
+pub(super) fn described(object: &Value, name: &str, declared: &Declared) -> String {
     let known =
         KNOWN.iter().find(|(known, _)| *known == name || (known.ends_with('/') && name.starts_with(known)));
     let removed = known.map_or_else(String::new, |(_, by)| format!(", removed by {by}"));
@@ -30,5 +35,11 @@ pub(super) fn described(object: &Value, name: &str) -> String {
     let write = added_by(object, name).filter(|_| known.is_none());
     let added = write
         .map_or_else(String::new, |Write { manager, time, .. }| format!(", added by {manager} at {time}"));
-    format!("finalizer {name}{added}{removed}")
+    let controllers = declared.get(name).into_iter().flatten().map(String::as_str).collect::<Vec<_>>();
+    let declared = match controllers.as_slice() {
+        [] => String::new(),
+        [one] => format!(", declared by the controller {one}"),
+        several => format!(", declared by the controllers {}", several.join(" and ")),
+    };
+    format!("finalizer {name}{added}{declared}{removed}")
 }

@@ -7,8 +7,12 @@ mod condition;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::finalizer;
+use super::finalizer::{self, Declared};
 use super::managed::{Write, last_status_write};
+use super::reader::Event;
+
+/// Phases of what has come to its end.
+const FINISHED: [&str; 3] = ["Succeeded", "Complete", "Completed"];
 
 /// How much a finding explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -46,6 +50,7 @@ pub(super) enum About {
     Container,
     Phase,
     Replicas,
+    Event,
     /// The object is not there.
     Missing,
 }
@@ -56,13 +61,23 @@ impl Finding {
     pub(super) fn new(level: Level, about: About, message: impl Into<String>) -> Self {
         Self { level, about, message: message.into(), is_first_cause: false }
     }
+
+    /// The same, for information only.
+    pub(super) fn into_note(self) -> Self {
+        Self { level: Level::Note, ..self }
+    }
 }
 
 /// The findings of an object; the most specific ones first. `has_status`: its kind has a status that controllers write.
-pub(super) fn findings(object: &Value, has_status: bool) -> Vec<Finding> {
-    let mut found = deletion(object);
+pub(super) fn findings(object: &Value, has_status: bool, declared: &Declared) -> Vec<Finding> {
+    let mut found = deletion(object, declared);
     found.extend(paused(object).into_iter().chain(generation(object)));
-    found.extend(containers(object).into_iter().chain(condition::conditions(object)));
+    // A pod that has run says `Ready=False`, and waits for nothing.
+    let is_done = text(object, "/status/phase").is_some_and(|phase| FINISHED.contains(&phase));
+    let waits = |finding: &Finding| !is_done || finding.level > Level::Waiting;
+    let conditions = condition::conditions(object).into_iter();
+    let conditions = conditions.map(|finding| if waits(&finding) { finding } else { finding.into_note() });
+    found.extend(containers(object).into_iter().chain(conditions));
     found.extend(phase(object).into_iter().chain(replicas(object)).chain(status(object, has_status)));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     found
@@ -84,15 +99,15 @@ pub(super) fn generation_of(object: &Value) -> Option<i64> {
     object.pointer("/metadata/generation").and_then(Value::as_i64)
 }
 
-fn deletion(object: &Value) -> Vec<Finding> {
+fn deletion(object: &Value, declared: &Declared) -> Vec<Finding> {
+    let described = |name: &String| finalizer::described(object, name, declared);
     let names = |pointer: &str| {
         let all = object.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
         all.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
     };
     let (finalizers, of_namespace) = (names("/metadata/finalizers"), names("/spec/finalizers"));
     let Some(since) = text(object, "/metadata/deletionTimestamp") else {
-        let note =
-            |name: &String| Finding::new(Level::Note, About::Finalizer, finalizer::described(object, name));
+        let note = |name: &String| Finding::new(Level::Note, About::Finalizer, described(name));
         return finalizers.iter().map(note).collect();
     };
     if finalizers.is_empty() && of_namespace.is_empty() {
@@ -103,12 +118,8 @@ fn deletion(object: &Value) -> Vec<Finding> {
     }
     let held = |name: &String| {
         let level = if finalizer::is_of_the_collector(name) { Level::Waiting } else { Level::Blocking };
-        let described = finalizer::described(object, name);
-        Finding::new(
-            level,
-            About::Finalizer,
-            format!("is being deleted since {since} and waits for {described}"),
-        )
+        let message = format!("is being deleted since {since} and waits for {}", described(name));
+        Finding::new(level, About::Finalizer, message)
     };
     let contents = of_namespace.iter().map(|name| {
         let message = format!(
@@ -168,11 +179,24 @@ fn phase(object: &Value) -> Option<Finding> {
 
 fn replicas(object: &Value) -> Option<Finding> {
     let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
-    let (wanted, _) = number("/spec/replicas")
-        .zip(number("/status/replicas").or_else(|| number("/status/readyReplicas")))?;
-    let ready = number("/status/readyReplicas").unwrap_or(0);
+    let scaled = number("/spec/replicas")
+        .zip(number("/status/replicas").or_else(|| number("/status/readyReplicas")))
+        .map(|(wanted, _)| (wanted, number("/status/readyReplicas")));
+    // What runs on every node is told by the nodes how many it needs.
+    let of_nodes =
+        number("/status/desiredNumberScheduled").map(|wanted| (wanted, number("/status/numberReady")));
+    let (wanted, ready) = scaled.or(of_nodes)?;
+    let ready = ready.unwrap_or(0);
     let message = format!("{ready} of {wanted} replicas are ready");
     (ready < wanted).then(|| Finding::new(Level::Waiting, About::Replicas, message))
+}
+
+/// The newest Event, where it is a warning and nothing in the status says how the object is. `events`: the newest one first.
+pub(super) fn warning(object: &Value, events: &[Event]) -> Option<Finding> {
+    let is_silent = text(object, "/status/phase").is_none() && condition::all(object).next().is_none();
+    let Event { last, r#type, reason, message, .. } = events.first().filter(|_| is_silent)?;
+    let message = format!("Warning {reason} at {last}: {message}");
+    (r#type == "Warning").then(|| Finding::new(Level::Waiting, About::Event, message))
 }
 
 fn status(object: &Value, has_status: bool) -> Option<Finding> {

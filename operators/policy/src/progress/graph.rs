@@ -7,7 +7,8 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::finding::{About, Finding, Level, findings, generation_of, observed_generation, text};
+use super::finalizer::Declared;
+use super::finding::{About, Finding, Level, findings, generation_of, observed_generation, text, warning};
 use super::kinds::Kind;
 use super::managed::{Write, last_status_write, last_write};
 use super::reader::{Event, Listed, Listing, Reader};
@@ -108,7 +109,7 @@ impl Identity {
 // === impl Node ===
 
 impl Node {
-    fn new(relation: Relation, kind: &Kind, object: &Value) -> Self {
+    fn new(relation: Relation, kind: &Kind, object: &Value, declared: &Declared) -> Self {
         // An owner waits for what it owns: its conditions are no cause.
         let is_cause = |finding: &Finding| {
             relation != Relation::OwnedBy
@@ -116,13 +117,8 @@ impl Node {
         };
         // What a Namespace contains need not have a status, to be deleted.
         let has_status = kind.has_status && relation != Relation::Contains;
-        let found = findings(object, has_status).into_iter();
-        let found =
-            found.map(
-                |finding| {
-                    if is_cause(&finding) { finding } else { Finding { level: Level::Note, ..finding } }
-                },
-            );
+        let found = findings(object, has_status, declared).into_iter();
+        let found = found.map(|finding| if is_cause(&finding) { finding } else { finding.into_note() });
         Self {
             object: Identity::of(kind, object),
             generation: generation_of(object),
@@ -180,8 +176,11 @@ impl Walk {
     fn node(&mut self, relation: Relation, kind: Kind, object: Value, depth: usize) -> BoxFuture<'_, Node> {
         async move {
             self.seen.insert(text(&object, "/metadata/uid").unwrap_or_default().to_owned());
-            let mut node = Node::new(relation, &kind, &object);
+            let mut node = Node::new(relation, &kind, &object, &self.listing.declared);
             node.events = self.reader.events(&object).await;
+            if node.relation != Relation::OwnedBy {
+                node.findings.extend(warning(&object, &node.events));
+            }
             if depth < DEPTH {
                 self.add_children(&mut node, &kind, &object, depth.saturating_add(1)).await;
             }

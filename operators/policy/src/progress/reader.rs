@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::api_error::reason;
 
+use super::finalizer::Declared;
 use super::finding::text;
 use super::kinds::{Kind, Kinds};
 
@@ -23,6 +24,8 @@ const AT_ONCE: usize = 8;
 /// Events of an object that are read, and those of them that are shown.
 const EVENTS: u32 = 100;
 const SHOWN_EVENTS: usize = 3;
+/// The group of roles.
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A client, the kinds, and what could not be read.
 pub(super) struct Reader {
@@ -41,13 +44,17 @@ pub(super) struct Listed {
     pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) uid: String,
+    /// The finalizers that a role declares.
+    declares: Option<String>,
 }
 
-/// Objects by the UIDs of their owners, and all of them.
+/// Objects by the UIDs of their owners, and all of the namespace.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) by_owner: BTreeMap<String, Vec<Listed>>,
     pub(super) all: Vec<Listed>,
+    /// Read from roles.
+    pub(super) declared: Declared,
 }
 
 /// An Event about an object.
@@ -99,9 +106,18 @@ impl Reader {
         let lists = futures::stream::iter(kinds).map(|kind| pages(client, kind, namespace));
         let lists: Vec<_> = lists.buffer_unordered(AT_ONCE).collect().await;
         let mut listing = Listing::default();
+        let cluster_roles = self.kinds.of_type(Some(RBAC), "ClusterRole").filter(|_| namespace.is_some());
+        if let Some(kind) = cluster_roles {
+            // Who may not read these misses a name, and no cause.
+            let (roles, _) = pages(client, kind, None).await;
+            roles.iter().for_each(|(role, _)| listing.declare(role));
+        }
         for (objects, problem) in lists {
             self.problems.extend(problem);
-            objects.into_iter().for_each(|(listed, owners)| listing.add(&listed, &owners));
+            for (listed, owners) in objects {
+                listing.declare(&listed);
+                listing.add(&listed, &owners);
+            }
         }
         listing.all.sort();
         listing.by_owner.values_mut().for_each(|owned| owned.sort());
@@ -175,6 +191,7 @@ impl Listed {
             namespace: object.namespace(),
             name: object.name_any(),
             uid: object.uid().unwrap_or_default(),
+            declares: object.annotations().get(controller_declaration::FINALIZERS).cloned(),
         };
         (listed, object.owner_references().to_vec())
     }
@@ -183,6 +200,14 @@ impl Listed {
 // === impl Listing ===
 
 impl Listing {
+    fn declare(&mut self, role: &Listed) {
+        if role.group == RBAC {
+            for finalizer in role.declares.iter().flat_map(|all| all.split(',')) {
+                self.declared.entry(finalizer.to_owned()).or_default().insert(role.name.clone());
+            }
+        }
+    }
+
     fn add(&mut self, listed: &Listed, owners: &[OwnerReference]) {
         for owner in owners {
             self.by_owner.entry(owner.uid.clone()).or_default().push(listed.clone());

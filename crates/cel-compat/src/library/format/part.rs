@@ -4,7 +4,8 @@ use go_compat::strconv::quote;
 
 use crate::value::Value;
 
-use super::super::super::meter::{EvalError, Meter};
+use super::super::super::error::EvalError;
+use super::super::super::meter::Meter;
 use super::super::conversion::shortest;
 use super::{DECIMALS, clause, time, told};
 

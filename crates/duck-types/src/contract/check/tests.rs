@@ -250,8 +250,8 @@ fn a_write_below_additional_properties_true_is_pruned() {
     let check = |at: &str, expected: &[&str]| {
         let report = check_crd(&crd(status.clone()), "v1", &[FieldSpec::write(path(at), FieldType::String)]);
         let found: Vec<_> =
-            report.violations.iter().map(|violation| (&*violation.at, &violation.problem)).collect();
-        let expected: Vec<_> = expected.iter().map(|at| (*at, &Problem::Pruned)).collect();
+            report.violations.iter().map(|violation| (&*violation.at, &violation.kind)).collect();
+        let expected: Vec<_> = expected.iter().map(|at| (*at, &ViolationKind::Pruned)).collect();
         assert_eq!(found, expected, "{at}");
     };
     check("/status/f", &[]);

@@ -1,185 +1,134 @@
-//! Character classes and escapes.
+//! Character classes: `[a-z]`, `[[:alpha:]]`, `\d` and `\p{Greek}`.
 
-use super::{Code, Translator};
+use super::escape::code_point;
+use super::{Parser, SyntaxError, name};
 
-const POSIX: &[&str] = &[
+const POSIX: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
     "upper", "word", "xdigit",
 ];
 
-impl Translator<'_> {
-    /// What follows `[`.
-    pub(super) fn class(&mut self) -> Result<(), Code> {
-        self.out.push('[');
-        if self.take("^") {
-            self.out.push('^');
+impl Parser<'_> {
+    pub(super) fn class(&mut self) -> Result<(), SyntaxError> {
+        let start = self.at;
+        self.next();
+        let mut class = String::from("[");
+        if self.peek() == Some('^') {
+            self.next();
+            class.push('^');
         }
+        // A bracket that comes first stands for itself.
         let mut first = true;
-        loop {
-            if !first && self.take("]") {
-                self.out.push(']');
-                return Ok(());
-            }
+        while first || self.peek() != Some(']') {
             first = false;
-            if self.rest.is_empty() {
-                return Err("missing closing ]");
+            if self.posix(&mut class)? || self.class_escape(&mut class)? {
+                continue;
             }
-            if !self.posix()? {
-                self.item()?;
-            }
+            self.range(start, &mut class)?;
         }
+        self.next();
+        class.push(']');
+        self.item(&class);
+        Ok(())
     }
 
-    /// `[:alpha:]`, which both sides write in the same way.
-    fn posix(&mut self) -> Result<bool, Code> {
-        if !self.rest.starts_with("[:") {
-            return Ok(false);
-        }
-        let Some((name, rest)) = self.rest.get(2..).and_then(|rest| rest.split_once(":]")) else {
-            return Ok(false);
-        };
-        if !POSIX.contains(&name.strip_prefix('^').unwrap_or(name)) {
-            return Err("invalid character class range");
-        }
-        self.out.push_str(&format!("[:{name}:]"));
-        self.rest = rest;
-        Ok(true)
-    }
-
-    /// A Perl or Unicode class, a character, or a range of characters.
-    fn item(&mut self) -> Result<(), Code> {
-        let start = self.rest;
-        if self.take("\\") {
-            if let Some(class) = self.perl_or_unicode()? {
-                self.out.push_str(&class);
-                return Ok(());
-            }
-            self.rest = start;
-        }
-        let low = self.class_character()?;
+    /// One character, or two with a dash between them. A dash before the closing bracket stands for itself.
+    fn range(&mut self, start: usize, class: &mut String) -> Result<(), SyntaxError> {
+        let from = self.at;
+        let low = self.class_char(start)?;
         let mut high = low;
-        if self.rest.starts_with('-') && self.rest.len() >= 2 && !self.rest.starts_with("-]") {
-            self.take("-");
-            high = self.class_character()?;
+        let mut following = self.rest().chars();
+        if following.next() == Some('-') && following.next().is_some_and(|c| c != ']') {
+            self.next();
+            high = self.class_char(start)?;
             if high < low {
-                return Err("invalid character class range");
+                return Err(self.error("invalid character class range", from, self.at));
             }
         }
-        self.out.push_str(&code_point(low));
+        class.push_str(&code_point(low));
         if high != low {
-            self.out.push('-');
-            self.out.push_str(&code_point(high));
+            class.push('-');
+            class.push_str(&code_point(high));
         }
         Ok(())
     }
 
-    fn class_character(&mut self) -> Result<char, Code> {
-        if self.take("\\") {
-            return self.escaped_character();
+    fn class_char(&mut self, start: usize) -> Result<u32, SyntaxError> {
+        match self.peek() {
+            None => Err(self.error("missing closing ]", start, self.pattern.len())),
+            Some('\\') => self.escape(),
+            Some(c) => {
+                self.next();
+                Ok(u32::from(c))
+            }
         }
-        self.next().ok_or("missing closing ]")
     }
 
-    /// `d`, `W`, `pL` or `p{Greek}` after its backslash, as items of a Rust class; none for a character.
-    pub(super) fn perl_or_unicode(&mut self) -> Result<Option<String>, Code> {
-        let items = match self.rest.chars().next() {
-            Some('d') => "0-9",
-            Some('D') => "[^0-9]",
-            Some('s') => "\\t\\n\\x0C\\r\\x20",
-            Some('S') => "[^\\t\\n\\x0C\\r\\x20]",
-            Some('w') => "0-9A-Za-z_",
-            Some('W') => "[^0-9A-Za-z_]",
-            Some('p' | 'P') => return self.unicode().map(Some),
-            _ => return Ok(None),
+    /// `[:alpha:]`, if that is what comes next.
+    fn posix(&mut self, class: &mut String) -> Result<bool, SyntaxError> {
+        let Some(inside) = self.rest().strip_prefix("[:") else {
+            return Ok(false);
+        };
+        let Some(end) = inside.find(":]") else {
+            return Ok(false);
+        };
+        let length = end.saturating_add(4);
+        let after = self.at.saturating_add(length);
+        let name = inside.get(..end).unwrap_or_default();
+        if !POSIX.contains(&name.strip_prefix('^').unwrap_or(name)) {
+            return Err(self.error("invalid character class range", self.at, after));
+        }
+        class.push_str(&format!("[:{name}:]"));
+        self.at = after;
+        Ok(true)
+    }
+
+    /// `\d` and its kind, or `\p{Greek}`, if that is what comes next. Go's Perl classes know ASCII only.
+    pub(super) fn class_escape(&mut self, class: &mut String) -> Result<bool, SyntaxError> {
+        let Some(letter) = self.rest().strip_prefix('\\').and_then(|rest| rest.chars().next()) else {
+            return Ok(false);
+        };
+        let members = match letter {
+            'd' => r"0-9",
+            'D' => r"[^0-9]",
+            's' => r"\t\n\x0C\r\x20",
+            'S' => r"[^\t\n\x0C\r\x20]",
+            'w' => r"0-9A-Za-z_",
+            'W' => r"[^0-9A-Za-z_]",
+            'p' | 'P' => return self.unicode(letter == 'P', class).map(|()| true),
+            _ => return Ok(false),
         };
         self.next();
-        Ok(Some(items.to_owned()))
+        self.next();
+        class.push_str(members);
+        Ok(true)
     }
 
-    /// `pL`, `P{Greek}` or `p{^Greek}`.
-    fn unicode(&mut self) -> Result<String, Code> {
-        let range = "invalid character class range";
-        let mut negated = self.next() == Some('P');
-        let name = if self.take("{") {
-            let (name, rest) = self.rest.split_once('}').ok_or(range)?;
-            self.rest = rest;
-            name.to_owned()
-        } else {
-            self.next().ok_or(range)?.to_string()
-        };
-        let name = name.strip_prefix('^').map_or(name.as_str(), |name| {
-            negated = !negated;
-            name
-        });
-        let letter = if negated { 'P' } else { 'p' };
-        let class = ["gc", "sc"].map(|property| format!("\\{letter}{{{property}={name}}}"));
-        class.into_iter().find(|class| named(name) && regex::Regex::new(class).is_ok()).ok_or(range)
-    }
-
-    /// The character that an escape stands for, after its backslash.
-    pub(super) fn escaped_character(&mut self) -> Result<char, Code> {
-        let invalid = "invalid escape sequence";
-        let character = self.next().ok_or("trailing backslash at end of expression")?;
-        Ok(match character {
-            'a' => '\u{7}',
-            'f' => '\u{c}',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'v' => '\u{b}',
-            'x' => self.hexadecimal()?,
-            '0' => self.octal(0),
-            '1'..='7' if self.rest.starts_with(|c: char| ('0'..='7').contains(&c)) => {
-                self.octal(character.to_digit(8).unwrap_or(0))
+    fn unicode(&mut self, mut negated: bool, class: &mut String) -> Result<(), SyntaxError> {
+        let start = self.at;
+        self.next();
+        self.next();
+        let name = match self.next() {
+            None => String::new(),
+            Some('{') => {
+                let Some(end) = self.rest().find('}') else {
+                    return Err(self.error("invalid character class range", start, self.pattern.len()));
+                };
+                let name = self.rest().get(..end).unwrap_or_default().to_owned();
+                self.at = self.at.saturating_add(end).saturating_add(1);
+                name
             }
-            _ if character.is_ascii() && !character.is_ascii_alphanumeric() => character,
-            _ => return Err(invalid),
-        })
-    }
-
-    /// Up to two more octal digits.
-    fn octal(&mut self, first: u32) -> char {
-        let mut point = first;
-        for _ in 0..2 {
-            let Some(digit) = self.rest.chars().next().and_then(|c| c.to_digit(8)) else {
-                break;
-            };
-            point = point.saturating_mul(8).saturating_add(digit);
-            self.next();
-        }
-        char::from_u32(point).unwrap_or('\0')
-    }
-
-    /// `41` or `{1F600}` after its `x`.
-    fn hexadecimal(&mut self) -> Result<char, Code> {
-        let invalid = "invalid escape sequence";
-        let digits = if self.take("{") {
-            let (digits, rest) = self.rest.split_once('}').ok_or(invalid)?;
-            self.rest = rest;
-            digits
-        } else {
-            let (digits, rest) = self.rest.split_at_checked(2).ok_or(invalid)?;
-            self.rest = rest;
-            digits
+            Some(c) => c.to_string(),
         };
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(invalid);
+        let mut plain = name.as_str();
+        if let Some(rest) = name.strip_prefix('^') {
+            negated = !negated;
+            plain = rest;
         }
-        u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).ok_or(invalid)
+        let Some(known) = name::canonical(plain) else {
+            return Err(self.error("invalid character class range", start, self.at));
+        };
+        class.push_str(&format!("\\{}{{{known}}}", if negated { 'P' } else { 'p' }));
+        Ok(())
     }
-}
-
-/// A character as a Rust class takes it without a second meaning.
-fn code_point(character: char) -> String {
-    if character.is_ascii_alphanumeric() {
-        character.to_string()
-    } else {
-        format!("\\x{{{:X}}}", u32::from(character))
-    }
-}
-
-/// Whether a text can be the name of a table: Go has one for every category and script, and for no other
-/// property; both sides ignore case, and what stands between words.
-fn named(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte))
 }

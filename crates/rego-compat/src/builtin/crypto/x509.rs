@@ -19,6 +19,7 @@ mod private_key;
 mod public_key;
 mod request;
 mod signature;
+mod time;
 mod verify;
 
 use std::time::{SystemTime, UNIX_EPOCH};

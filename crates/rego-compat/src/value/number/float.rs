@@ -329,6 +329,20 @@ impl Digits {
     }
 }
 
+impl Spelling {
+    /// The nearest binary float, if there is a finite one.
+    pub(crate) fn to_f64(&self) -> Option<f64> {
+        let float = if self.hexadecimal {
+            Float::read(self).to_f64()
+        } else {
+            let sign = if self.negative { "-" } else { "" };
+            let exponent = self.exponent.saturating_sub(self.fraction);
+            format!("{sign}{}e{exponent}", self.digits).parse().ok()?
+        };
+        float.is_finite().then_some(float)
+    }
+}
+
 fn trim(digits: &mut Vec<u8>) {
     while digits.last() == Some(&0) {
         digits.pop();

@@ -7,14 +7,6 @@ use std::cmp::Ordering;
 
 use num_bigint::{BigInt, BigUint, Sign};
 
-use super::float::Float;
-
-/// OPA computes with numbers up to two to this power, and down to its reciprocal.
-const MOST_BITS: i64 = 100_000;
-
-/// A decimal exponent from which a number with a digit is out of range in any case.
-const MOST_EXPONENT: i64 = 40_000_000;
-
 /// Digits, and what they are multiplied with.
 #[derive(Debug)]
 pub(crate) struct Spelling {
@@ -49,18 +41,6 @@ pub(super) fn whole(text: &str) -> Option<i64> {
     }
     let magnitude: u64 = if before.is_empty() { 0 } else { before.parse().ok()? };
     if text.starts_with('-') { 0_i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
-}
-
-/// Whether OPA computes with a number (`ast.NumberChecked` and the parser's check).
-pub(super) fn is_in_range(spelling: &Spelling, text: &str) -> bool {
-    let size = spelling.exponent.unsigned_abs().saturating_add(text.len() as u64);
-    if size < 25_000 {
-        return true;
-    }
-    if spelling.exponent.unsigned_abs() > MOST_EXPONENT.unsigned_abs() {
-        return spelling.digits.bytes().all(|digit| digit == b'0');
-    }
-    Float::read(spelling).magnitude().is_none_or(|bits| bits.abs() <= MOST_BITS)
 }
 
 impl Spelling {
@@ -122,18 +102,6 @@ impl Spelling {
             BigUint::parse_bytes(digits.as_bytes(), 10)?
         };
         Some(BigInt::from_biguint(if self.negative { Sign::Minus } else { Sign::Plus }, magnitude))
-    }
-
-    /// The nearest binary float, if there is a finite one.
-    pub(crate) fn to_f64(&self) -> Option<f64> {
-        let float = if self.hexadecimal {
-            Float::read(self).to_f64()
-        } else {
-            let sign = if self.negative { "-" } else { "" };
-            let exponent = self.exponent.saturating_sub(self.fraction);
-            format!("{sign}{}e{exponent}", self.digits).parse().ok()?
-        };
-        float.is_finite().then_some(float)
     }
 
     /// The number's digits without zeros at either end.

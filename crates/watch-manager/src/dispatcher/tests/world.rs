@@ -28,6 +28,9 @@ static CONFIG: LazyLock<Arc<Config>> = LazyLock::new(|| {
     Arc::new(config)
 });
 
+/// A registrar that joins late gets one object after the other, and everything may come in between.
+const PORTION: usize = 1;
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) registrars: usize,
@@ -87,6 +90,8 @@ pub(super) enum Action {
     Fail(usize, usize),
     /// The watch notices that it is to start over.
     StartOver(usize, usize),
+    /// The registrar whose turn it is gets another portion of a snapshot.
+    Replay,
 }
 
 pub(super) struct World {
@@ -97,6 +102,8 @@ pub(super) struct World {
     next_id: u64,
     kinds: Vec<Kind>,
     disturbances: u64,
+    /// The server has failed, or changed more than its objects.
+    troubled: bool,
     /// The actions so far, for the message of a failure.
     trail: Vec<Action>,
     /// Checks what each action must not cause. Off in the copies that show where a state leads.
@@ -115,6 +122,8 @@ struct Reader {
 #[derive(Debug, Clone, Default)]
 struct View {
     held: Objects,
+    /// The kind was ready, and the server has not failed since.
+    was_ready: bool,
     /// The contents of the snapshot whose end is queued.
     snapshot: Option<Objects>,
     synced: bool,
@@ -147,11 +156,12 @@ impl World {
         Self {
             limits: *limits,
             now: Instant::now(),
-            dispatcher: Dispatcher::new(Arc::default(), false),
+            dispatcher: Dispatcher::new(Arc::default(), false, PORTION),
             readers: (0..limits.registrars).map(|_| None).collect(),
             next_id: 0,
             kinds: kinds.map(|kind| Kind::new(Server::new(gvk(kind), limits.namespaced))).collect(),
             disturbances: 0,
+            troubled: false,
             trail: Vec::new(),
             checks: true,
         }
@@ -160,6 +170,7 @@ impl World {
     /// Begins to count disturbances, and to note actions.
     pub(super) fn settled(mut self) -> Self {
         self.disturbances = 0;
+        self.troubled = false;
         self.trail.clear();
         self
     }
@@ -192,6 +203,7 @@ impl World {
                 subscribers,
                 idle: kind.idle,
                 refused: kind.refused,
+                arrives: kind.arrives,
             };
             (key.clone(), copy)
         });
@@ -202,6 +214,8 @@ impl World {
             stores,
             counter: self.dispatcher.counter,
             linger: self.dispatcher.linger,
+            portion: self.dispatcher.portion,
+            replays: self.dispatcher.replays.clone(),
         };
         Self { dispatcher, readers, kinds: self.kinds.clone(), trail: self.trail.clone(), ..*self }
     }
@@ -226,7 +240,11 @@ impl World {
                 .iter()
                 .map(|kind| joined(kind) == intents.get(&kind.server.gvk).map(|stay| stay.epoch))
                 .collect();
-            texts.push(format!(" {wish:?} {} {backlog} {known:?} {:?}", reader.dirty, reader.views));
+            let pending = self.pending(reader.id);
+            texts.push(format!(
+                " {wish:?} {} {backlog} {known:?} {:?} {pending:?}",
+                reader.dirty, reader.views
+            ));
         }
         // It does not matter which registrar is which.
         texts.sort();
@@ -234,6 +252,7 @@ impl World {
         if self.limits.disturbances < u64::MAX {
             text.push_str(&format!(" {}", self.disturbances));
         }
+        text.push_str(if self.troubled { " troubled" } else { "" });
         for kind in &self.kinds {
             text.push_str(&kind.server.picture());
             let Some(known) = self.dispatcher.kinds.get(&all(&kind.server.gvk)) else { continue };
@@ -246,15 +265,36 @@ impl World {
                 }
             }
             if !kind.runs.is_empty() {
-                let crate::dispatcher::kind::Kind { store, refused, .. } = known;
-                text.push_str(&format!(" {:?} {} {refused}", stored(store), store.is_synced()));
+                let crate::dispatcher::kind::Kind { store, refused, arrives, .. } = known;
+                text.push_str(&format!(" {:?} {} {refused} {arrives}", stored(store), store.is_synced()));
             }
         }
         text
     }
 
+    /// The objects that the registrar is still to be given, and when it has its turns.
+    fn pending(&self, id: RegistrarId) -> Vec<(usize, &str, Vec<String>)> {
+        let pending = |(turn, (key, of)): (usize, &'_ (StoreKey, RegistrarId))| {
+            let known = self.dispatcher.kinds.get(key).filter(|_| *of == id)?;
+            let subscriber = known.subscribers.iter().find(|subscriber| subscriber.id == id)?;
+            let store = known.store.read();
+            let objects =
+                store.snapshot(subscriber.pending.clone()?).map(|(_, object)| object.name().to_owned());
+            let kind = self.kinds.iter().find(|kind| kind.server.gvk == key.gvk)?;
+            Some((turn, kind.server.gvk.kind.as_str(), objects.collect()))
+        };
+        let live = |(key, id): &&(StoreKey, RegistrarId)| {
+            let known = self.dispatcher.kinds.get(key);
+            known.is_some_and(|known| known.subscribers.iter().any(|it| it.id == *id && it.pending.is_some()))
+        };
+        self.dispatcher.replays.iter().filter(live).enumerate().filter_map(pending).collect()
+    }
+
     pub(super) fn possible(&self) -> Vec<Action> {
         let mut actions = Vec::new();
+        if self.dispatcher.is_replaying() {
+            actions.push(Action::Replay);
+        }
         for (k, kind) in self.kinds.iter().enumerate() {
             kind.possible(k, &self.limits, &mut actions);
         }
@@ -288,7 +328,13 @@ impl World {
 
     pub(super) fn act(&mut self, action: &Action) {
         self.disturbances += u64::from(!action.is_progress());
+        self.troubled |= action.is_trouble();
         self.trail.push(*action);
+        self.perform(action);
+        self.note_readiness();
+    }
+
+    fn perform(&mut self, action: &Action) {
         match *action {
             Action::Make(r) => {
                 self.next_id += 1;
@@ -326,6 +372,7 @@ impl World {
             Action::Answer(k, p) => self.answer(k, &part(p)),
             Action::Fail(k, p) => self.fail(k, &part(p), SourceError::Unavailable("cut".to_owned())),
             Action::StartOver(k, p) => self.start_over(k, &part(p)),
+            Action::Replay => self.replay(),
         }
     }
 
@@ -407,6 +454,11 @@ impl World {
         let before = others(self);
         act(self);
         assert_eq!(others(self), before, "another registrar noticed");
+    }
+
+    fn replay(&mut self) {
+        self.run(Command::Replay);
+        self.note_snapshots(None);
     }
 
     fn deliver(&mut self, r: usize) {
@@ -508,10 +560,13 @@ impl World {
         for effect in self.dispatcher.run(self.now, command) {
             let find = |id: &WatchId| self.kinds.iter().position(|kind| kind.server.gvk == id.gvk).unwrap();
             match effect {
-                Effect::Start(id, incarnation, selection) => {
+                Effect::Start { id, incarnation, selection, followed_until } => {
                     let kind = find(&id);
                     let decoder = Decoder::new(id.gvk.clone(), &CONFIG, None);
-                    let machine = Machine::new(CONFIG.clone(), decoder, id.part.clone(), selection);
+                    let mut machine = Machine::new(CONFIG.clone(), decoder, id.part.clone(), selection);
+                    if let Some(since) = followed_until {
+                        machine.begin_ready(since);
+                    }
                     let run = Run { incarnation, machine, is_to_start_over: false };
                     let former = self.kinds[kind].runs.insert(id.part, run);
                     assert!(former.is_none(), "two watches of the same");
@@ -529,6 +584,32 @@ impl World {
                     self.kinds[kind].runs.get_mut(&id.part).unwrap().is_to_start_over = true;
                 }
                 Effect::Linger(..) => panic!("lingers without being told to"),
+            }
+        }
+    }
+
+    /// Whether the registrar is ready for the first kind.
+    pub(super) fn is_ready(&self, r: usize) -> bool {
+        self.readers[r].as_ref().is_some_and(|reader| reader.views.get(&0).is_some_and(|view| view.was_ready))
+    }
+
+    /// A registrar that is ready stays so as long as the server does not fail, whatever others ask for.
+    fn note_readiness(&mut self) {
+        let gvks = self.gvks();
+        for reader in self.readers.iter_mut().flatten() {
+            for (k, view) in &mut reader.views {
+                let is_ready = reader.queue.look(|backlog| {
+                    backlog.is_synced(&gvks[*k]) && backlog.status(&gvks[*k]) == Some(&GvkStatus::Ready)
+                });
+                if self.troubled {
+                    view.was_ready = false;
+                    continue;
+                }
+                if view.was_ready && !is_ready {
+                    let status = reader.queue.status(&gvks[*k]);
+                    panic!("a registrar is not ready any more, but {status:?}: {:?}", self.trail);
+                }
+                view.was_ready = is_ready;
             }
         }
     }
@@ -591,7 +672,8 @@ impl World {
         self.check_convergence(converged);
     }
 
-    /// One watch of all namespaces if anybody wants all, and beside it those that are named only while it is refused.
+    /// One watch of all namespaces if anybody wants all, and beside it those that are named only while it is refused, or begins
+    /// beside those that are ready.
     fn check_parts(&self, kind: &Kind) {
         let Some(known) = self.dispatcher.kinds.get(&all(&kind.server.gvk)) else { return };
         let asks = |reader: &Reader| reader.queue.look(Backlog::intents).contains_key(&kind.server.gvk);
@@ -602,7 +684,7 @@ impl World {
             expected.extend(wish.is_empty().then_some(None));
             named.extend(wish.iter().map(|namespace| Some((*namespace).into())));
         }
-        if expected.is_empty() || known.refused {
+        if expected.is_empty() || known.refused || known.arrives {
             expected.extend(named);
         }
         assert_eq!(kind.runs.keys().cloned().collect::<BTreeSet<_>>(), expected);
@@ -674,6 +756,7 @@ impl World {
                 *absent.entry(part.clone()).or_default() += 1;
             }
             self.answer(k, &part);
+            self.note_readiness();
             way.push(self.fingerprint());
             if converged.contains(&way[way.len() - 1]) {
                 return true;
@@ -707,6 +790,11 @@ impl World {
             if self.readers[r].as_ref().is_some_and(|reader| reader.dirty) {
                 self.grant(r);
             }
+        }
+        while self.dispatcher.is_replaying() {
+            self.replay();
+        }
+        for r in 0..self.readers.len() {
             while self.readers[r].as_ref().is_some_and(|reader| !reader.queue.look(Backlog::is_empty)) {
                 self.deliver(r);
             }
@@ -729,8 +817,18 @@ impl World {
 // === impl Action ===
 
 impl Action {
+    fn is_trouble(&self) -> bool {
+        matches!(
+            self,
+            Self::Unserve(_) | Self::Compact(_) | Self::Reject(_) | Self::Refuse(_) | Self::Fail(..)
+        )
+    }
+
     fn is_progress(&self) -> bool {
-        matches!(self, Self::Answer(..) | Self::StartOver(..) | Self::Grant(_) | Self::Deliver(_))
+        matches!(
+            self,
+            Self::Answer(..) | Self::StartOver(..) | Self::Grant(_) | Self::Deliver(_) | Self::Replay
+        )
     }
 }
 

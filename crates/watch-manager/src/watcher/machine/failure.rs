@@ -113,7 +113,8 @@ impl Machine {
         Listing { target, page: Page::first(Some(self.config.page_size)), expired: 0 }
     }
 
-    /// Queues the state if it or the number of attempts changed.
+    /// Queues the state if it or the number of attempts changed, and whenever a watch is open: registrars that joined
+    /// meanwhile may not know.
     pub(super) fn report(&mut self, status: GvkStatus) {
         let news = self.reported != status;
         if news && status.is_stuck() {
@@ -121,7 +122,7 @@ impl Machine {
         } else if news {
             tracing::debug!(%status, attempts = self.attempts, "the watch changed state");
         }
-        if news || self.attempts > 0 {
+        if news || self.attempts > 0 || status.is_ready() {
             self.reported = status.clone();
             self.steps.push_back(Step::Status(status, self.attempts));
         }

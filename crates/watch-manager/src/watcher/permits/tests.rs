@@ -22,6 +22,104 @@ async fn most_places_go_to_the_oldest_and_some_to_the_newest() {
     assert_eq!(granted[3], Some(Place::Newest));
 }
 
+/// Requests that are answered after this time.
+async fn answered(permits: &Permits, after: Duration) {
+    let answer = permits.run(Class::Start, sleep(after), |()| true).await;
+    assert_eq!(answer, Some(()));
+}
+
+/// The number of requests that are sent within `time` if none is answered.
+async fn sent_within(permits: &Arc<Permits>, time: Duration) -> usize {
+    let sent = Arc::new(Mutex::new(0));
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..1_000 {
+        let (permits, sent) = (Arc::clone(permits), Arc::clone(&sent));
+        tasks.spawn(async move {
+            let request = async {
+                *sent.lock().unwrap() += 1;
+                std::future::pending::<()>().await;
+            };
+            permits.run(Class::Start, request, |()| true).await
+        });
+    }
+    sleep(time).await;
+    let count = sent.lock().unwrap();
+    *count
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_slowly_or_never_is_asked_no_more_at_once_than_there_are_places() {
+    for slow in [None, Some(Duration::from_secs(2))] {
+        let permits = Arc::new(Permits::new(16));
+        if let Some(slow) = slow {
+            answered(&permits, slow).await;
+        }
+        // Two places change hands each second.
+        assert_eq!(sent_within(&permits, Duration::from_millis(4_900)).await, 16 + 2 * 4, "{slow:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_fast_is_not_waited_for_and_not_for_long_after_it_fell_silent() {
+    let permits = Arc::new(Permits::new(16));
+    answered(&permits, Duration::from_millis(20)).await;
+    assert_eq!(sent_within(&permits, Duration::from_millis(1_900)).await, 16 * 4);
+    let permits = Arc::new(Permits::new(16));
+    answered(&permits, Duration::from_millis(20)).await;
+    // Half a second each for five seconds, then five.
+    let sent = sent_within(&permits, Duration::from_millis(9_900)).await;
+    assert!((176..=200).contains(&sent), "{sent}");
+}
+
+/// One slow answer counts at once, and many fast ones are needed to forget it.
+#[tokio::test(start_paused = true)]
+async fn the_slower_answers_decide_how_long_one_waits() {
+    let permits = Permits::new(16);
+    let hold = || permits.starts.lock().hold();
+    assert_eq!(hold(), HOLD);
+    answered(&permits, Duration::from_millis(10)).await;
+    assert_eq!(hold(), LEAST_HOLD);
+    answered(&permits, Duration::from_millis(400)).await;
+    assert_eq!(hold(), Duration::from_millis(3_200));
+    for _ in 0..4 {
+        answered(&permits, Duration::from_millis(10)).await;
+    }
+    assert!(hold() > Duration::from_millis(1_500), "{:?}", hold());
+    for _ in 0..20 {
+        answered(&permits, Duration::from_millis(10)).await;
+    }
+    assert_eq!(hold(), LEAST_HOLD);
+    sleep(HOLD).await;
+    assert_eq!(hold(), HOLD, "an old answer says nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_overtaken_is_given_up_only_while_others_wait() {
+    for others in [false, true] {
+        let permits = Arc::new(Permits::new(1));
+        answered(&permits, Duration::from_millis(1)).await;
+        let run = |time: Duration| {
+            let permits = Arc::clone(&permits);
+            // The time begins with the request, not when it is made.
+            let request = async move { sleep(time).await };
+            tokio::spawn(async move { permits.run(Class::Start, request, |()| true).await })
+        };
+        let begun = Instant::now();
+        let hanging = run(Duration::from_secs(20));
+        sleep(Duration::from_millis(1)).await;
+        let waiting: Vec<_> = (0..200).filter(|_| others).map(|_| run(Duration::from_millis(50))).collect();
+        assert_eq!(hanging.await.unwrap().is_none(), others);
+        let waited = begun.elapsed();
+        assert!(
+            !others || waited >= LEAST_HOLD * GIVE_UP && waited <= LEAST_HOLD * (GIVE_UP + 1),
+            "{waited:?}"
+        );
+        for other in waiting {
+            assert_eq!(other.await.unwrap(), Some(()));
+        }
+    }
+}
+
 /// What one of those who need a place does.
 #[derive(Debug, Clone, Copy)]
 enum Move {

@@ -119,7 +119,8 @@ impl Collector {
         }
         let is_synced = self.synced.contains(&(object.api_version().to_owned(), object.kind().to_owned()));
         // One on its way out is as good as gone.
-        let is_going = is_synced && object.json().pointer("/metadata/deletionTimestamp").is_some();
+        let is_going = is_synced
+            && object.json().is_ok_and(|json| json.pointer("/metadata/deletionTimestamp").is_some());
         if is_synced && !is_going && !self.excluded.contains_object(Process::Sync, object) {
             // What has no place in the inventory is not referred to.
             let _ = self.policies.put_object(&AdmissionTarget, object.detached());

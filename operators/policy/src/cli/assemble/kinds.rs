@@ -8,7 +8,7 @@ use constraint_framework::expansion::EXPANSION_GROUP;
 use serde_json::Value;
 
 use super::{Topic, Warning, group_of, text};
-use crate::cli::load::Manifest;
+use crate::cli::manifest::Manifest;
 use crate::cli::mutator;
 
 const PROVIDERS_GROUP: &str = "externaldata.gatekeeper.sh";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cli::load::Manifest;
+use crate::cli::manifest::Manifest;
 
 use super::ManifestError;
 

@@ -5,10 +5,19 @@ use constraint_framework::expansion::Resultant;
 use constraint_framework::review::Document;
 use constraint_framework::target::{AdmissionTarget, Target};
 
+use crate::cli::manifest::Place;
 use crate::cli::native::is_native_kind;
-use crate::cli::resource::ResourceId;
 
-use super::{Place, kinds};
+use super::kinds;
+
+/// What a resource is, where an object has its kind and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct ResourceId {
+    /// The target whose policies judge it.
+    pub(in crate::cli) target: &'static str,
+    pub(in crate::cli) r#type: String,
+    pub(in crate::cli) name: String,
+}
 
 /// An object to judge, and what it generates.
 #[derive(Clone, Debug)]

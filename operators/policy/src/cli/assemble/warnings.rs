@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::cli::load::Manifest;
+use crate::cli::manifest::{Manifest, ManifestError, Place};
 
-use super::{ManifestError, Place, group_of, place, text};
+use super::{group_of, text};
 
 /// How many warnings of one topic are printed unless all are asked for.
 const SHOWN: usize = 3;
@@ -100,7 +100,7 @@ pub(super) fn of(manifests: &[Manifest]) -> Vec<Warning> {
     let keys = manifests.iter().filter_map(|manifest| {
         let duplicate = manifest.duplicate.as_ref()?;
         let message = format!("the key {:?} is defined twice; the last value counts", duplicate.key);
-        let place = Place { line: duplicate.line, ..place(manifest) };
+        let place = Place { line: duplicate.line, ..Place::of(manifest) };
         Some(Warning { topic: Topic::Key, problem: ManifestError { place: Some(place), message } })
     });
     let mut warnings: Vec<_> = keys.chain(repetitions(manifests)).collect();
@@ -117,7 +117,8 @@ fn repetitions(manifests: &[Manifest]) -> Vec<Warning> {
             ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(&manifest.object, pointer));
         let earlier = first.entry([group_of(&manifest.object), kind, namespace, name]).or_insert(manifest);
         if !std::ptr::eq(*earlier, manifest) {
-            let message = format!("{kind} {name} is already defined in {}; both are judged", place(earlier));
+            let message =
+                format!("{kind} {name} is already defined in {}; both are judged", Place::of(earlier));
             found.push(Warning::new(Topic::Identity, manifest, message));
         }
     }

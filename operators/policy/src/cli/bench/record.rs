@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Changes when a saved measurement means something else than before.
 const FORMAT: u32 = 1;
+/// The name of the row that no constraint has: `/` is in all of theirs.
+const ALL: &str = "all constraints";
 /// Digits of a duration that are kept.
 const DIGITS: u8 = 3;
 
@@ -100,7 +102,7 @@ impl Record {
     /// All rows, the whole first.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&str, &Latency)> {
         let constraints = self.constraints.iter().map(|(name, latency)| (name.as_str(), latency));
-        std::iter::once((super::table::ALL, &self.all)).chain(constraints)
+        std::iter::once((ALL, &self.all)).chain(constraints)
     }
 }
 

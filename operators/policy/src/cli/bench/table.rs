@@ -5,9 +5,6 @@ use std::fmt::Write;
 use super::compare::{Change, Comparison, Verdict};
 use super::record::{Latency, Record};
 
-/// The name of the row that no constraint has: `/` is in all of theirs.
-pub(super) const ALL: &str = "all constraints";
-
 pub(super) fn record(record: &Record) -> String {
     let mut text = format!(
         "{} templates, {} constraints, {} objects with {} violations; {} reviews of each object in {} rounds",

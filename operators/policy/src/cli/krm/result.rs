@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::assemble::ManifestError;
 use crate::cli::judge::{Gravity, PlacedViolation};
-use crate::cli::load::Manifest;
+use crate::cli::manifest::{Manifest, ManifestError};
 
 /// Where orchestrators note the file of an item and its position in it; the second is what older ones use.
 const ANNOTATIONS: [&str; 2] = ["internal.config.kubernetes.io/", "config.kubernetes.io/"];
@@ -43,7 +42,7 @@ impl FunctionResult {
             Gravity::Quiet => Severity::Info,
         };
         let message = format!("{}\nviolatedConstraint: {}", violation.message, violation.id().name);
-        Self { severity, message, ..Self::about(violation.subject.object.json()) }
+        Self { severity, message, ..Self::about(violation.subject.object.json().unwrap_or(&Value::Null)) }
     }
 
     /// What keeps an item from being used.

@@ -14,8 +14,8 @@ use constraint_framework::policyset::Compiler;
 use rego_compat::{Module, RegoVersion};
 use serde_json::{Value, json};
 
-use crate::cli::assemble::Place;
-use crate::cli::load::{Manifest, load_file, load_reader};
+use crate::cli::load::{load_file, load_reader};
+use crate::cli::manifest::{Manifest, Place};
 
 use block::Form;
 

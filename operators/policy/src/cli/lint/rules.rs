@@ -8,8 +8,7 @@ use regex::Regex;
 use rego_compat::{Module, RegoVersion, Rules};
 use serde_json::Value;
 
-use crate::cli::assemble::Place;
-use crate::cli::load::Manifest;
+use crate::cli::manifest::{Manifest, Place};
 use crate::cli::snippet::place_of;
 
 use super::Lint;
@@ -45,7 +44,7 @@ pub(super) fn of(manifest: &Manifest) -> Vec<Lint> {
 }
 
 fn at(manifest: &Manifest, rule: &'static str, message: impl Into<String>) -> Lint {
-    let place = Place { file: manifest.path.clone(), line: manifest.line, column: 0 };
+    let place = Place::of(manifest);
     Lint { place, rule, message: message.into() }
 }
 

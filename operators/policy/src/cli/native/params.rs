@@ -4,7 +4,7 @@
 use constraint_framework::review::{Document, Review};
 use serde_json::Value;
 
-use crate::cli::load::Manifest;
+use crate::cli::manifest::Manifest;
 
 use super::{matching, text};
 

@@ -5,9 +5,9 @@ use constraint_framework::review::Document;
 use constraint_framework::target::{InventoryPathError, Matcher, Target};
 use serde_json::{Map, Value, json};
 
-use super::ResourceId;
 use super::globs::Form;
 use super::legacy;
+use crate::cli::assemble::ResourceId;
 
 /// The name of the target.
 pub(super) const ASSETS: &str = "validation.gcp.forsetisecurity.org";

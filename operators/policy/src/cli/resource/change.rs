@@ -5,8 +5,8 @@ use constraint_framework::review::Document;
 use constraint_framework::target::{InventoryPathError, Matcher, Target};
 use serde_json::Value;
 
-use super::ResourceId;
 use super::globs::Form;
+use crate::cli::assemble::ResourceId;
 
 /// The name of the target.
 pub(super) const RESOURCE_CHANGES: &str = "validation.resourcechange.terraform.cloud.google.com";

@@ -10,8 +10,7 @@ use walkdir::WalkDir;
 use super::asset::ASSETS;
 use super::change::RESOURCE_CHANGES;
 use super::legacy::{self, Mover};
-use crate::cli::assemble::{ManifestError, Place};
-use crate::cli::load::Manifest;
+use crate::cli::manifest::{Manifest, ManifestError, Place};
 
 /// The Rego that templates of the older form share.
 pub(super) struct Library {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::cli::assemble::ManifestError;
 use crate::cli::judge::{Gravity, PlacedViolation};
+use crate::cli::manifest::ManifestError;
 use crate::cli::sarif::{Log, Note};
 
 use super::scorecard::Scorecard;

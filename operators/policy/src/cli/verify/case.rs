@@ -16,16 +16,17 @@ use crate::budget::unhurried;
 use crate::cli::enforcement::with_known_action;
 use crate::cli::explain::inner;
 use crate::cli::judge::{namespace_called, verdict};
-use crate::cli::load::{Manifest, load_file};
+use crate::cli::manifest::Manifest;
 use crate::cli::mutator::is_mutator;
 use crate::cli::snippet::locate;
 use crate::cli::suite::{Case, Test};
 
 use super::RunOptions;
 use super::engine::compilers;
+use super::input::{is_admission_review, read, request, required, text};
+use super::judged::Judged;
 use super::native::{self, NativeTest};
 use super::report::Outcome;
-use super::strict::unknown_fields;
 
 pub(super) fn run_test(folder: &Path, test: &Test, options: &RunOptions<'_>) -> Outcome {
     let started = Instant::now();
@@ -70,29 +71,6 @@ fn timed(name: &str, run: impl FnOnce() -> Result<Judged, String>) -> Outcome {
     };
     let Judged { diff, trace, .. } = judged;
     Outcome { error, diff, trace, elapsed: started.elapsed(), ..Outcome::new(name) }
-}
-
-/// What the assertions of a case say about a verdict.
-pub(super) fn judged(case: &Case, verdict: &Verdict) -> Result<Judged, String> {
-    if case.assertions.is_empty() {
-        return Err("invalid Case: assertions must be non-empty".to_owned());
-    }
-    let mut judged = Judged::default();
-    for mismatch in case.assertions.iter().filter_map(|assertion| assertion.check(verdict).err()) {
-        judged.failures.push(mismatch.summary);
-        judged.diff.extend(mismatch.diff);
-    }
-    Ok(judged)
-}
-
-/// What came of a case that could be judged.
-#[derive(Default)]
-pub(super) struct Judged {
-    failures: Vec<String>,
-    /// What was wanted and what was found instead.
-    diff: Vec<String>,
-    /// How the constraint came to its answer.
-    trace: Vec<String>,
 }
 
 /// What came of a test's template and constraint.
@@ -198,7 +176,7 @@ impl Policy {
         let mut judged = Judged::default();
         for compiler in &self.compilers {
             let ready = self.ready(compiler.clone(), folder, case)?;
-            let own = self::judged(case, &ready.verdict())?;
+            let own = Judged::of(case, &ready.verdict())?;
             judged.failures.extend(own.failures);
             judged.diff.extend(own.diff);
             if let Some(coverage) = options.coverage {
@@ -325,53 +303,4 @@ fn expansion(folder: &Path, path: Option<&str>) -> Result<ExpansionTemplates, St
         return Err(format!("{path}: {name}: template forms expansion cycle"));
     }
     Ok(expansion)
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(super) fn is_admission_review(object: &Value) -> bool {
-    text(object, "/kind") == "AdmissionReview" && text(object, "/apiVersion").starts_with("admission.k8s.io/")
-}
-
-/// The review of the request that an AdmissionReview holds.
-pub(super) fn request(review: &Value) -> Result<Review, String> {
-    let unknown = unknown_fields(review);
-    if !unknown.is_empty() {
-        return Err(format!("invalid AdmissionReview: unknown fields: {}", unknown.join(", ")));
-    }
-    let request = review.get("request").filter(|request| request.is_object());
-    let request = request.ok_or("invalid AdmissionReview: must hold a request")?;
-    let objects: Vec<_> = ["object", "oldObject"]
-        .into_iter()
-        .filter_map(|field| Some((field, request.get(field).filter(|value| !value.is_null())?)))
-        .collect();
-    if objects.is_empty() {
-        return Err("invalid AdmissionReview: must hold an object or an old object".to_owned());
-    }
-    // A constraint for some kind would not match what has none, and `violations: no` would hold.
-    if let Some((field, _)) = objects.iter().find(|(_, object)| text(object, "/kind").is_empty()) {
-        return Err(format!("invalid AdmissionReview: /request/{field}/kind is missing"));
-    }
-    AdmissionTarget.request(&request.to_string()).map_err(|error| error.to_string())
-}
-
-/// A test must not depend on which of two values of a key counts.
-pub(super) fn read(folder: &Path, path: &str) -> Result<Vec<Manifest>, String> {
-    let manifests = load_file(&folder.join(path)).map_err(|error| error.to_string())?;
-    match manifests.iter().find_map(|manifest| manifest.duplicate.as_ref()) {
-        Some(duplicate) => Err(format!("{path}: {duplicate}")),
-        None => Ok(manifests),
-    }
-}
-
-pub(super) fn required(folder: &Path, path: Option<&str>, what: &str) -> Result<Value, String> {
-    let path = path.ok_or_else(|| format!("must define {what}"))?;
-    let mut manifests = read(folder, path).map_err(|error| format!("reading {what}: {error}"))?;
-    match (manifests.pop(), manifests.is_empty()) {
-        (Some(manifest), true) => Ok(manifest.object),
-        (None, _) => Err(format!("reading {what}: {path} is empty")),
-        (Some(_), false) => Err(format!("reading {what}: {path} must hold one object")),
-    }
 }

@@ -6,11 +6,12 @@ use std::path::Path;
 use constraint_framework::review::{Document, Verdict};
 use serde_json::Value;
 
-use crate::cli::load::Manifest;
+use crate::cli::manifest::Manifest;
 use crate::cli::native::{KIND, ReadPolicies};
 use crate::cli::suite::{Case, Test};
 
-use super::case::{Judged, is_admission_review, judged, read, request, required};
+use super::input::{is_admission_review, read, request, required};
+use super::judged::Judged;
 
 /// A policy, its bindings and what stands beside them.
 pub(super) struct NativeTest {
@@ -67,6 +68,6 @@ impl NativeTest {
             let own = namespaces.find(|namespace| namespace.name() == document.namespace());
             policies.violations(&document, own.as_ref())
         };
-        judged(case, &Verdict::new(violations))
+        Judged::of(case, &Verdict::new(violations))
     }
 }

@@ -24,6 +24,9 @@ const FAILURES: [&str; 10] = [
 const DELAYS: [&str; 7] =
     ["Remaining", "Pressure", "Unavailable", "Paused", "Suspended", "Limited", "DisruptionTarget"];
 
+/// Activities whose names do not end with `ing`. `ScalingActive` is none: it says that an autoscaler can work.
+const ACTIVITIES: [&str; 3] = ["RollingOut", "ScalingUp", "ScalingDown"];
+
 /// The conditions of an object.
 pub(super) fn all(object: &Value) -> impl Iterator<Item = &Value> {
     object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten()
@@ -40,7 +43,7 @@ fn level(condition: &Value) -> Level {
     let of = |field: &str| text(condition, field).unwrap_or_default();
     let (kind, reason, status) = (of("/type"), of("/reason"), of("/status"));
     let has = |parts: &[&str]| parts.iter().any(|part| kind.contains(part));
-    let is_activity = kind.ends_with("ing") || kind.starts_with("Rolling") || kind.starts_with("Scaling");
+    let is_activity = kind.ends_with("ing") || ACTIVITIES.contains(&kind);
     // A Deployment says True when it is complete and False when it gave up; others say False when there is nothing to do.
     let gave_up = ["Deadline", "Error", "Failed"].iter().any(|part| reason.contains(part));
     let is_good = match kind {

@@ -3,10 +3,11 @@
 use serde_json::json;
 
 use super::*;
+use crate::progress::reader::Event;
 
 /// The findings that explain something, as `blocking message`.
 fn explained(object: Value) -> Vec<String> {
-    let found = findings(&object, true);
+    let found = findings(&object, true, &Declared::new());
     let found = found.into_iter().filter(|finding| finding.level > Level::Note);
     found.map(|finding| format!("{:?} {}", finding.level, finding.message)).collect()
 }
@@ -14,7 +15,7 @@ fn explained(object: Value) -> Vec<String> {
 #[track_caller]
 fn condition(kind: &str, status: &str, reason: &str, expected: Option<Level>) {
     let object = json!({"status": {"conditions": [{"type": kind, "status": status, "reason": reason}]}});
-    let level = findings(&object, true)[0].level;
+    let level = findings(&object, true, &Declared::new())[0].level;
     assert_eq!(Some(level).filter(|level| *level > Level::Note), expected, "{kind}={status} {reason}");
 }
 
@@ -37,6 +38,12 @@ fn conditions_are_judged_by_their_names() {
         ("Progressing", "True", "NewReplicaSetAvailable", None),
         ("Progressing", "False", "ProgressDeadlineExceeded", waiting),
         ("Progressing", "False", "AsExpected", None),
+        // A HorizontalPodAutoscaler that works, one that does not, and a Cluster API object at work.
+        ("ScalingActive", "True", "ValidMetricFound", None),
+        ("ScalingActive", "False", "FailedGetResourceMetric", waiting),
+        ("ScalingLimited", "False", "DesiredWithinRange", None),
+        ("ScalingUp", "True", "", waiting),
+        ("ScalingUp", "False", "", None),
     ] {
         condition(kind, status, reason, expected);
     }
@@ -61,7 +68,7 @@ fn an_object_in_deletion_names_who_holds_it() {
     );
     let kept = json!({"metadata": {"finalizers": ["example.com/drain"]}, "status": {"a": 1}});
     assert_eq!(
-        findings(&kept, true),
+        findings(&kept, true, &Declared::new()),
         [Finding::new(Level::Note, About::Finalizer, "finalizer example.com/drain")]
     );
 }
@@ -97,6 +104,41 @@ fn pauses_replicas_phases_containers_and_missing_statuses() {
             "Waiting phase Pending",
         ]
     );
-    assert_eq!(findings(&json!({"spec": {}}), true)[0].about, About::Status);
-    assert_eq!(findings(&json!({"data": {}}), false), []);
+    assert_eq!(findings(&json!({"spec": {}}), true, &Declared::new())[0].about, About::Status);
+    assert_eq!(findings(&json!({"data": {}}), false, &Declared::new()), []);
+}
+
+#[test]
+fn what_has_finished_waits_for_nothing() {
+    let condition = |kind: &str| json!({"type": kind, "status": "False", "reason": "PodCompleted"});
+    let pod = |phase: &str| json!({"status": {"phase": phase, "conditions": [condition("Ready"), condition("ContainersReady")]}});
+    assert_eq!(explained(pod("Succeeded")), [""; 0]);
+    assert_eq!(explained(pod("Running")).len(), 2);
+}
+
+#[test]
+fn a_daemon_set_says_how_many_it_wants_in_its_status() {
+    let set = json!({"status": {"desiredNumberScheduled": 3, "numberReady": 1}});
+    assert_eq!(explained(set), ["Waiting 1 of 3 replicas are ready"]);
+}
+
+#[test]
+fn the_newest_event_counts_where_the_object_says_nothing_itself() {
+    let event = |kind: &str| Event {
+        last: "T".to_owned(),
+        r#type: kind.to_owned(),
+        reason: "FailedCreate".to_owned(),
+        message: "exceeded quota".to_owned(),
+        count: 2,
+    };
+    let job = json!({"status": {"startTime": "T0"}});
+    let found = warning(&job, &[event("Warning"), event("Normal")]).unwrap();
+    assert_eq!(
+        found,
+        Finding::new(Level::Waiting, About::Event, "Warning FailedCreate at T: exceeded quota")
+    );
+    assert_eq!(warning(&job, &[event("Normal"), event("Warning")]), None);
+    let speaking = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    assert_eq!(warning(&speaking, &[event("Warning")]), None);
+    assert_eq!(warning(&json!({"status": {"phase": "Bound"}}), &[event("Warning")]), None);
 }

@@ -7,8 +7,8 @@ use go_compat::utf8;
 
 use crate::value::{Object, Value};
 
-use super::constraint::is_domain;
 use super::der::{self, Reader};
+use super::host::is_domain;
 use super::{list_or_null, texts};
 use crate::builtin::operand::Fault;
 

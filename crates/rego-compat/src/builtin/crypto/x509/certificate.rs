@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use num_bigint::{BigInt, Sign};
 
-use go_compat::time::{Civil, RFC3339_NANO, Time};
-
 use crate::value::{Object, Value};
 
 use super::base64;
@@ -14,6 +12,7 @@ use super::extension::{Extension, Extensions};
 use super::name::{Name, Values, number};
 use super::public_key::{PublicKey, SubjectKey};
 use super::signature::Algorithm;
+use super::time::{moment, shown};
 use crate::builtin::operand::Fault;
 
 /// A certificate that could be read.
@@ -121,11 +120,6 @@ fn name<'d>(body: &mut Reader<'d>) -> Result<(&'d [u8], Name), Fault> {
     Ok((raw, Name::read(Reader(raw), Values::Texts)?))
 }
 
-/// A time in RFC 3339.
-pub(super) fn shown((seconds, offset): (i64, i64)) -> Value {
-    Value::from(Time { seconds, nanos: 0, offset }.format(RFC3339_NANO, ""))
-}
-
 fn serial(body: &mut Reader<'_>) -> Result<BigInt, Fault> {
     let serial = body.integer()?;
     if serial.sign() == Sign::Minus { Err("x509: negative serial number".to_owned()) } else { Ok(serial) }
@@ -175,34 +169,4 @@ fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'
         found.push(extension);
     }
     Ok(found)
-}
-
-/// Seconds since 1970, and the seconds that the clock it is given by is ahead of UTC.
-pub(super) fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), Fault> {
-    let unreadable = || malformed("time");
-    let text = |content: &[u8]| String::from_utf8(content.to_vec()).map_err(|_| unreadable());
-    if reader.peeks(der::UTC_TIME) {
-        let text = text(reader.read(der::UTC_TIME)?.0)?;
-        return exactly("060102150405Z0700", &text)
-            .or_else(|| exactly("0601021504Z0700", &text))
-            .map(|(seconds, offset)| (of_last_century(seconds, offset), offset))
-            .ok_or_else(unreadable);
-    }
-    let text = text(reader.read(der::GENERALIZED_TIME)?.0)?;
-    exactly("20060102150405Z0700", &text).ok_or_else(unreadable)
-}
-
-/// Seconds since 1970, and the offset, of a string that is exactly what the layout makes of them.
-fn exactly(layout: &str, text: &str) -> Option<(i64, i64)> {
-    let time = Time::parse(layout, text).ok()?;
-    (time.format(layout, "") == text).then_some((time.seconds, time.offset))
-}
-
-/// Years of two digits from 50 on are those of the last century.
-fn of_last_century(seconds: i64, offset: i64) -> i64 {
-    let civil = Civil::at(seconds, offset);
-    if civil.date.year < 2050 {
-        return seconds;
-    }
-    civil.plus(-100, 0, 0).map_or(seconds, |earlier| earlier.seconds().saturating_sub(offset))
 }

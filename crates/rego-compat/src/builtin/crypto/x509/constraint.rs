@@ -6,6 +6,7 @@ use crate::value::{Object, Value};
 
 use super::alternative::{address, ascii};
 use super::der::{self, Reader};
+use super::host::is_domain;
 use super::{base64, list_or_null, texts};
 use crate::builtin::operand::Fault;
 
@@ -24,17 +25,6 @@ pub(super) struct Constraints {
     critical: bool,
     pub(super) permitted: Subtrees,
     pub(super) excluded: Subtrees,
-}
-
-/// Whether bytes are the name of a host or, with a point in front, of a domain.
-pub(super) fn is_domain(name: &[u8], constraint: bool) -> bool {
-    if name.is_empty() {
-        return true;
-    }
-    let bare = name.strip_prefix(b".").filter(|_| constraint).unwrap_or(name);
-    name.last() != Some(&b'.')
-        && bare.iter().all(u8::is_ascii_graphic)
-        && bare.split(|byte| *byte == b'.').all(|label| !label.is_empty())
 }
 
 fn invalid() -> Fault {

@@ -1,4 +1,4 @@
-//! Names and addresses of hosts, compared.
+//! Names and addresses of hosts: which are well formed, and which stand for one another.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -28,4 +28,15 @@ fn is_host(text: &str, is_pattern: bool) -> bool {
         star || (!label.is_empty() && !label.starts_with('-') && label.bytes().all(letters))
     };
     text != "*" && text.split('.').enumerate().all(label)
+}
+
+/// Whether bytes are the name of a host or, with a point in front, of a domain.
+pub(super) fn is_domain(name: &[u8], constraint: bool) -> bool {
+    if name.is_empty() {
+        return true;
+    }
+    let bare = name.strip_prefix(b".").filter(|_| constraint).unwrap_or(name);
+    name.last() != Some(&b'.')
+        && bare.iter().all(u8::is_ascii_graphic)
+        && bare.split(|byte| *byte == b'.').all(|label| !label.is_empty())
 }

@@ -6,8 +6,8 @@ use go_compat::utf8;
 
 use crate::value::{Number, Object, Value};
 
-use super::certificate::{moment, shown};
 use super::der::{self, Reader};
+use super::time::{moment, shown};
 use super::{base64, list_or_null, texts};
 use crate::builtin::operand::Fault;
 

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use super::certificate::Certificate;
-use super::constraint::{Constraints, Subtrees, is_domain};
+use super::constraint::{Constraints, Subtrees};
+use super::host::is_domain;
 use super::mailbox::Mailbox;
 
 /// Whether each certificate's names satisfy the constraints of all above it.

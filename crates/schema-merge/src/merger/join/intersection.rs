@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value, json};
 
+use super::super::flag;
 use super::agreement::{agree, as_set};
-use super::flag;
-use super::join::{Join, Voice};
+use super::{Join, Voice};
 use crate::error::{Claim, MergeError};
 use crate::fragment::Sharing;
 use crate::keyword::ANNOTATIONS;

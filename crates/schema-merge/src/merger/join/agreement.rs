@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::join::{Join, Voice};
-use super::{flag, intersection};
+use super::super::flag;
+use super::{Join, Voice};
 use crate::error::{Claim, MergeError};
 use crate::keyword::{ANNOTATIONS, INT_OR_STRING, LIST_MAP_KEYS, PRESERVE, RULES};
 use crate::number;
@@ -21,14 +21,19 @@ pub(super) fn shapes(schema: &Map<String, Value>) -> bool {
 }
 
 /// Joins every keyword that is neither a value validation nor a place of further schemas.
-pub(super) fn join(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>]) -> Map<String, Value> {
+pub(super) fn join(
+    join: &mut Join<'_>,
+    at: &SchemaPath,
+    voices: &[Voice<'_>],
+    is_validation: fn(&str) -> bool,
+) -> Map<String, Value> {
     let keywords: BTreeSet<&str> =
         voices.iter().flat_map(|voice| voice.schema.keys()).map(String::as_str).collect();
     let mut joined = Map::new();
     for keyword in keywords {
         let value = match keyword {
             "properties" | "items" | "additionalProperties" => continue,
-            _ if intersection::owns(keyword) => continue,
+            _ if is_validation(keyword) => continue,
             RULES => rules(join, at, voices),
             _ if ANNOTATIONS.contains(&keyword) => annotation(keyword, voices),
             _ => agree(join, at, keyword, voices),

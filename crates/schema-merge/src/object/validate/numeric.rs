@@ -5,7 +5,7 @@
 
 use serde_json::Number;
 
-use super::validate::{Outcome, Validator, Violation};
+use super::{Outcome, Validator, Violation};
 use crate::node::Node;
 use crate::structural::go_float;
 
@@ -96,7 +96,7 @@ struct Range<'a> {
 
 impl<'a> Range<'a> {
     fn of(validator: &Validator, node: &Node<'a>) -> Self {
-        let types = super::kind::types(validator, node);
+        let types = validator.types(node);
         let format = validator.format(node);
         match (&*types, format) {
             (["integer"], "int32" | "int64") | (["number"], "float" | "double") => {

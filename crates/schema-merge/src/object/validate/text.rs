@@ -1,8 +1,8 @@
 //! Length, pattern and format of a text.
 
-use super::format;
-use super::validate::{Outcome, Validator, Violation};
+use super::{Outcome, Validator, Violation};
 use crate::node::Node;
+use crate::object::format;
 use crate::structural::go_quoted;
 
 /// The server reports the first of these only.

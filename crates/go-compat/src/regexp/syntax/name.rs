@@ -1,7 +1,7 @@
 //! The Unicode classes that Go knows by name.
 //!
 //! Since Go 1.25 names are compared without case, underscores, spaces and dashes, and as a side effect scripts whose own
-//! name has an underscore (`Old_Italic`) are not found at all. The API server inherits both.
+//! name has an underscore (`Old_Italic`) are not found at all. Programs in Go inherit both.
 
 const CATEGORIES: &str = "C Cc Cf Cn Co Cs L Lc Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z \
     Zl Zp Zs Any Assigned Ascii";

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::validate::{Outcome, Validator, Violation};
+use super::{Outcome, Validator, Violation};
 use crate::node::{Additional, Node};
 use crate::structural::go_quoted;
 

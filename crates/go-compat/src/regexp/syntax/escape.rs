@@ -63,15 +63,6 @@ impl Parser<'_> {
     }
 }
 
-/// A character of the expression as the `regex` crate reads it literally.
-pub(super) fn push_literal(out: &mut String, c: char) {
-    if c.is_alphanumeric() || c == ' ' || c == '_' || !c.is_ascii() {
-        out.push(c);
-    } else {
-        out.push_str(&code_point(u32::from(c)));
-    }
-}
-
 /// A code point, in a form that is literal inside and outside of classes. Surrogates match nothing in UTF-8.
 pub(super) fn code_point(code: u32) -> String {
     match char::from_u32(code) {

@@ -10,15 +10,17 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::Instrument;
 
-use crate::desired::DesiredReports;
+use crate::desired::{DesiredReports, Written};
+use crate::driver_requests::{Progress, Request, locked};
 use crate::follow::Followed;
-use crate::objects::{Objects, Written};
+use crate::objects::Objects;
 use crate::pace::{Bucket, Debounce, Pause};
 use crate::parked::Parked;
 use crate::permit::{Fenced, Permit};
 use crate::reason::reason;
 use crate::report::REGISTRATION;
-use crate::reporter::{Progress, ReporterConfig, Request, locked};
+use crate::reporter_config::ReporterConfig;
+use crate::rivals::{Rival, Rivals};
 
 /// Writes that may be sent at once before the write interval applies.
 const BURST: u32 = 20;
@@ -43,8 +45,6 @@ pub(crate) struct Driver {
     objects: Objects,
     /// Changes of the objects by other clients; followed once this run is registered.
     changes: Option<BoxStream<'static, Followed>>,
-    /// Objects in the list of `changes` that is in progress.
-    found: usize,
     /// The objects of the burst that is being written. Changes since then wait for the next one.
     batch: VecDeque<u32>,
     /// Objects that the API server refuses while it takes others.
@@ -62,8 +62,11 @@ pub(crate) struct Driver {
     orphaned: bool,
     /// Another client has deleted an object: nothing is written before it is known that the pod exists.
     suspicious: bool,
-    /// The pod is gone: nothing is to be written any more.
-    deleted: bool,
+    /// The pod is gone, or another process has its identity: nothing is to be written any more.
+    ended: bool,
+    rivals: Rivals,
+    /// The aggregator has acknowledged what this run has given up.
+    acknowledged: bool,
 }
 
 impl Driver {
@@ -77,6 +80,7 @@ impl Driver {
     ) -> Self {
         let now = Instant::now();
         let heartbeat_every = objects.heartbeat_period();
+        let incarnation = objects.incarnation().to_owned();
         Self {
             desired,
             requests,
@@ -84,7 +88,6 @@ impl Driver {
             permit,
             objects,
             changes: None,
-            found: 0,
             batch: VecDeque::from([REGISTRATION]),
             parked: Parked::default(),
             debounce: Debounce::new(config.debounce, config.max_delay),
@@ -98,7 +101,9 @@ impl Driver {
             leaving: false,
             orphaned: false,
             suspicious: false,
-            deleted: false,
+            ended: false,
+            rivals: Rivals::new(incarnation),
+            acknowledged: false,
         }
     }
 
@@ -121,6 +126,7 @@ impl Driver {
                 Step::End => return,
                 Step::WaitUntil(due) => {
                     self.wait(due).await;
+                    self.publish();
                     continue;
                 }
                 Step::Write(shard) => self.write(shard).await,
@@ -140,7 +146,7 @@ impl Driver {
 
     fn next_step(&mut self, now: Instant) -> Step {
         let request = self.note_request(now);
-        if self.deleted {
+        if self.ended {
             return Step::End;
         }
         let is_renewal_next = self.batch.front() == Some(&REGISTRATION);
@@ -268,20 +274,9 @@ impl Driver {
 
     /// An object that is not as this run left it has all of them compared, soon but at a bounded rate.
     fn note_change(&mut self, event: &Followed) {
-        let is_wrong = match event {
-            Followed::Begin => {
-                self.found = 0;
-                false
-            }
-            Followed::End => self.found < self.objects.shards(),
-            Followed::Found(object) => {
-                self.found = self.found.saturating_add(usize::from(self.objects.is_shard(object)));
-                self.objects.is_foreign(event)
-            }
-            Followed::Applied(_) | Followed::Deleted(_) | Followed::Alive => self.objects.is_foreign(event),
-        };
+        self.acknowledged |= self.objects.is_acknowledged(event);
         let now = Instant::now();
-        if is_wrong && self.verify_at > now {
+        if self.objects.is_wrong(event) && self.verify_at > now {
             self.verify_at = self.verify_at.min(self.repairs.take(now));
         }
     }
@@ -343,7 +338,7 @@ impl Driver {
     async fn leave(&mut self) {
         tracing::error!("the pod of this process is gone; it reports no more");
         self.permit.end(Fenced::PodDeleted);
-        self.deleted = true;
+        self.ended = true;
         let write = {
             let mut desired = locked(&self.desired);
             desired.stop();
@@ -375,6 +370,12 @@ impl Driver {
     async fn verify(&mut self) -> kube::Result<()> {
         let found = self.objects.list().await?;
         self.verify_at = later(Instant::now(), self.verify_every);
+        if self.rivals.note(found.get(&REGISTRATION), self.permit.check().is_ok()) == Rival::Stronger {
+            tracing::error!("another process has the identity of this pod: this one reports no more");
+            self.permit.end(Fenced::Duplicate);
+            self.ended = true;
+            return Ok(());
+        }
         let mut desired = locked(&self.desired);
         let before: Vec<u32> = desired.dirty().collect();
         desired.verify(&found);
@@ -387,7 +388,8 @@ impl Driver {
         let (registered, stored) = (desired.is_registered(), desired.stored_version());
         drop(desired);
         self.progress.send_if_modified(|progress| {
-            let now = Progress { registered: progress.registered || registered, stored };
+            let registered = progress.registered || registered;
+            let now = Progress { registered, stored, acknowledged: self.acknowledged };
             std::mem::replace(progress, now) != now
         });
     }

@@ -2,22 +2,12 @@
 
 use serde_json::Value;
 
-use super::numeric;
-use super::validate::{Dialect, Outcome, Validator, Violation};
-use crate::keyword::INT_OR_STRING;
+use super::{Outcome, Validator, Violation, numeric};
 use crate::node::Node;
 use crate::structural::go_quoted;
 
-/// The types a schema asks for; empty for any.
-pub(super) fn types<'a>(validator: &Validator, node: &Node<'a>) -> Vec<&'a str> {
-    if validator.dialect == Dialect::Object && node.flag(INT_OR_STRING) {
-        return vec!["integer", "string"];
-    }
-    Some(node.kind()).filter(|kind| !kind.is_empty()).into_iter().collect()
-}
-
 pub(super) fn check(validator: &Validator, node: &Node<'_>, value: &Value, path: &str) -> Outcome {
-    let types = types(validator, node);
+    let types = validator.types(node);
     let mismatch = |expected: &str, found: &str| {
         let complaint = format!("must be of type {expected}: {}", go_quoted(found));
         Outcome::of(Violation::invalid(path, go_quoted(found), &complaint))

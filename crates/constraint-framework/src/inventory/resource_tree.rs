@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use rego_compat::Value as RegoValue;
+use rego_compat::{Segment, Value as RegoValue};
 use rpds::RedBlackTreeMapSync;
 
 use super::object::Stored;
 
 /// A level of the tree. Cloning shares what is below.
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
-    below: RedBlackTreeMapSync<Arc<str>, Arc<Shelf>>,
+pub(super) struct ResourceTree {
+    below: RedBlackTreeMapSync<Arc<str>, Arc<ResourceTree>>,
     object: Option<Arc<Stored>>,
     /// Everything here and below as a value, for readers of whole levels.
-    tree: OnceLock<RegoValue>,
+    value: OnceLock<RegoValue>,
 }
 
 /// What one step down takes.
@@ -27,7 +27,7 @@ pub(super) enum Reach {
 }
 
 /// What is told of each place that a path reaches, in order of the paths.
-pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Arc<str>], &Shelf);
+pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Arc<str>], &ResourceTree);
 
 /// What is told of each object, in order of the paths.
 pub(super) type VisitObject<'v> = &'v mut dyn FnMut(&[Arc<str>], &Arc<Stored>);
@@ -36,26 +36,26 @@ pub(super) type VisitObject<'v> = &'v mut dyn FnMut(&[Arc<str>], &Arc<Stored>);
 pub(super) type VisitDifference<'v> =
     &'v mut dyn FnMut(&[Arc<str>], Option<&Arc<Stored>>, Option<&Arc<Stored>>);
 
-impl Clone for Shelf {
+impl Clone for ResourceTree {
     /// The value of a level is not cloned: who clones a level is about to change it.
     fn clone(&self) -> Self {
-        Self { below: self.below.clone(), object: self.object.clone(), tree: OnceLock::new() }
+        Self { below: self.below.clone(), object: self.object.clone(), value: OnceLock::new() }
     }
 }
 
-impl Shelf {
+impl ResourceTree {
     /// Puts an object and gives back the one that was there.
     pub(super) fn put(&mut self, path: &[Arc<str>], object: Arc<Stored>) -> Option<Arc<Stored>> {
-        self.tree.take();
+        self.value.take();
         let Some((head, rest)) = path.split_first() else {
             return self.object.replace(object);
         };
-        if let Some(shelf) = self.below.get_mut(head) {
-            return Arc::make_mut(shelf).put(rest, object);
+        if let Some(tree) = self.below.get_mut(head) {
+            return Arc::make_mut(tree).put(rest, object);
         }
-        let mut shelf = Self::default();
-        shelf.put(rest, object);
-        self.below.insert_mut(head.clone(), Arc::new(shelf));
+        let mut tree = Self::default();
+        tree.put(rest, object);
+        self.below.insert_mut(head.clone(), Arc::new(tree));
         None
     }
 
@@ -66,25 +66,25 @@ impl Shelf {
     }
 
     fn take(&mut self, path: &[Arc<str>]) -> Option<Arc<Stored>> {
-        self.tree.take();
+        self.value.take();
         let Some((head, rest)) = path.split_first() else {
             return self.object.take();
         };
-        let shelf = Arc::make_mut(self.below.get_mut(head)?);
-        let taken = shelf.take(rest);
-        if shelf.object.is_none() && shelf.below.is_empty() {
+        let tree = Arc::make_mut(self.below.get_mut(head)?);
+        let taken = tree.take(rest);
+        if tree.object.is_none() && tree.below.is_empty() {
             self.below.remove_mut(head);
         }
         taken
     }
 
     fn at<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<&Self> {
-        path.into_iter().try_fold(self, |shelf, segment| shelf.below.get(segment).map(|below| &**below))
+        path.into_iter().try_fold(self, |tree, segment| tree.below.get(segment).map(|below| &**below))
     }
 
     /// The object at a path. What lies below it would hide it from a policy.
     pub(super) fn object<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<&Arc<Stored>> {
-        self.at(path).filter(|shelf| shelf.below.is_empty())?.object.as_ref()
+        self.at(path).filter(|tree| tree.below.is_empty())?.object.as_ref()
     }
 
     /// Visits the places that a path reaches. An object that lies higher than the path goes on is such a place.
@@ -97,16 +97,16 @@ impl Shelf {
                 visit(at, self)
             };
         }
-        let mut descend = |key: &Arc<str>, shelf: &Self| {
+        let mut descend = |key: &Arc<str>, tree: &Self| {
             at.push(key.clone());
-            shelf.reach(rest, at, visit);
+            tree.reach(rest, at, visit);
             at.pop();
         };
         match step {
-            Reach::Any => self.below.iter().for_each(|(key, shelf)| descend(key, shelf)),
+            Reach::Any => self.below.iter().for_each(|(key, tree)| descend(key, tree)),
             Reach::Keys(keys) => {
                 let entries = keys.iter().filter_map(|key| self.below.get_key_value(key.as_str()));
-                entries.for_each(|(key, shelf)| descend(key, shelf));
+                entries.for_each(|(key, tree)| descend(key, tree));
             }
         }
     }
@@ -116,9 +116,9 @@ impl Shelf {
         if let Some(object) = &self.object {
             visit(at, object);
         }
-        for (key, shelf) in self.below.iter() {
+        for (key, tree) in self.below.iter() {
             at.push(key.clone());
-            shelf.objects(at, visit);
+            tree.objects(at, visit);
             at.pop();
         }
     }
@@ -134,11 +134,11 @@ impl Shelf {
             visit(at, older.object.as_ref(), self.object.as_ref());
         }
         let nothing = Self::default();
-        for (key, shelf) in self.below.iter() {
+        for (key, tree) in self.below.iter() {
             let before = older.below.get(key);
-            if !before.is_some_and(|before| Arc::ptr_eq(before, shelf)) {
+            if !before.is_some_and(|before| Arc::ptr_eq(before, tree)) {
                 at.push(key.clone());
-                shelf.differences(before.map_or(&nothing, |before| before), at, visit);
+                tree.differences(before.map_or(&nothing, |before| before), at, visit);
                 at.pop();
             }
         }
@@ -150,14 +150,22 @@ impl Shelf {
     }
 
     /// Everything here and below, kept until something there changes.
-    pub(super) fn tree(&self) -> RegoValue {
+    pub(super) fn value(&self) -> RegoValue {
         if let (Some(object), true) = (&self.object, self.below.is_empty()) {
             return object.kept().clone();
         }
         let build = || {
-            let branches = self.below.iter().map(|(key, shelf)| (RegoValue::from(&**key), shelf.tree()));
+            let branches = self.below.iter().map(|(key, tree)| (RegoValue::from(&**key), tree.value()));
             RegoValue::from(branches.collect::<BTreeMap<_, _>>())
         };
-        self.tree.get_or_init(build).clone()
+        self.value.get_or_init(build).clone()
     }
+}
+
+/// Whether a path without input can lead to an object, or through it.
+pub(super) fn covers(path: &[Segment], object: &[Arc<str>]) -> bool {
+    path.iter().zip(object).all(|(segment, at)| match segment {
+        Segment::Key(name) => **name == **at,
+        Segment::Any | Segment::Input(_) => true,
+    })
 }

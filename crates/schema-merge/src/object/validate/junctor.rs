@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::validate::{Outcome, Validator, Violation};
+use super::{Outcome, Validator, Violation};
 use crate::node::Node;
 use crate::structural::go_quoted;
 

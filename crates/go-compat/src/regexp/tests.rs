@@ -3,14 +3,14 @@
 use super::*;
 
 /// One line a pattern: its text as JSON, and `ok` or Go's error as JSON.
-const RECORDED: &str = include_str!("../../tests/fixtures/go-regexp.jsonl");
+const RECORDED: &str = include_str!("../../tests/recorded/regexp.jsonl");
 
 #[test]
 fn go_accepts_and_refuses_the_same_expressions_in_the_same_words() {
     let mut seen = (0, 0);
     for line in RECORDED.lines() {
         let (pattern, error): (String, Option<String>) = serde_json::from_str(line).unwrap();
-        let ours = parse(&pattern).err().map(|error| error.to_string());
+        let ours = check(&pattern).err().map(|error| error.to_string());
         assert_eq!(ours, error, "{pattern}");
         if error.is_some() { seen.1 += 1 } else { seen.0 += 1 }
     }
@@ -21,10 +21,8 @@ fn go_accepts_and_refuses_the_same_expressions_in_the_same_words() {
 fn what_go_accepts_can_be_run() {
     for line in RECORDED.lines() {
         let (pattern, error): (String, Option<String>) = serde_json::from_str(line).unwrap();
-        // Go repeats an item across flags (`a(?i)*`), which the regex crate does not.
-        if error.is_none() && !pattern.contains("(?i)") {
-            let translated = parse(&pattern).unwrap();
-            assert!(regex::Regex::new(&translated).is_ok(), "{pattern} as {translated}");
+        if error.is_none() {
+            assert!(compile(&pattern).is_ok(), "{pattern} as {}", translate(&pattern).unwrap());
         }
     }
 }
@@ -33,7 +31,7 @@ fn what_go_accepts_can_be_run() {
 fn differences_between_the_two_syntaxes_are_translated() {
     #[track_caller]
     fn check(pattern: &str, text: &str, matches: bool) {
-        assert_eq!(matcher(pattern).unwrap().is_match(text), matches, "{pattern} on {text}");
+        assert_eq!(compile(pattern).unwrap().regex.is_match(text), matches, "{pattern} on {text}");
     }
     check(r"^\d$", "٣", false);
     check(r"^\w+$", "é", false);
@@ -52,4 +50,20 @@ fn differences_between_the_two_syntaxes_are_translated() {
     check(r"^[[:^alpha:]]$", "1", true);
     check(r"^\p{Greek}$", "α", true);
     check(r"^\P{Greek}$", "α", false);
+    check(r"^\B$", "é", false);
+}
+
+#[test]
+fn a_repetition_behind_flags_repeats_what_is_in_front_of_them() {
+    #[track_caller]
+    fn check(pattern: &str, found: &str) {
+        assert_eq!(compile(pattern).unwrap().regex.find("aaab").unwrap().as_str(), found, "{pattern}");
+    }
+    check("a(?i)*", "aaa");
+    check("a*(?i)?", "aaa");
+    check("(?:a*(?s)?)+(?i)?B", "aaab");
+    check("(?U)a+", "a");
+    check("(?U)a+?", "aaa");
+    check("(?U:a+)b", "aaab");
+    check("(?U:a+)a*", "aaa");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::validate::{Outcome, Validator, Violation};
+use super::{Outcome, Validator, Violation};
 use crate::node::Node;
 
 pub(super) fn check(validator: &mut Validator, node: &Node<'_>, list: &[Value], path: &str) -> Outcome {

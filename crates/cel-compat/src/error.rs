@@ -1,0 +1,29 @@
+//! Errors of an evaluation: why an expression has no value.
+
+use eval_budget::Limit;
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// An error of the language, which `&&` and `||` may absorb; in the API server's words as far as possible.
+    #[error("{0}")]
+    Failed(String),
+    /// The budget is used up; nothing absorbs that. Raise that limit, or fix the policy.
+    #[error("evaluation exceeded its budget: {0}")]
+    Budget(#[from] Limit),
+}
+
+impl EvalError {
+    pub(super) fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(message.into())
+    }
+
+    pub(super) fn no_overload() -> Self {
+        Self::failed("no such overload")
+    }
+
+    pub(super) fn no_key(key: &str) -> Self {
+        Self::Failed(format!("no such key: {key}"))
+    }
+}

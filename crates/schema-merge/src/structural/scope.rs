@@ -1,0 +1,33 @@
+//! What the check of a node takes over from the nodes above it: [`Scope`].
+
+use crate::node::Node;
+use crate::path::SchemaPath;
+
+/// What a node inherits from those above it.
+#[derive(Clone, Default)]
+pub(super) struct Scope {
+    pub(super) root: bool,
+    pub(super) inside_meta: bool,
+    /// Why defaults are forbidden here, if they are.
+    pub(super) no_defaults: Option<String>,
+    /// The nearest place from the root below which old and new objects cannot be matched up.
+    pub(super) uncorrelatable: Option<SchemaPath>,
+    /// How many values of this schema one object can hold; `None` for any number.
+    pub(super) cardinality: Option<u64>,
+    /// Inside a junctor, `definitions` and the like, where the server does not look at rules.
+    pub(super) detached: bool,
+}
+
+impl Scope {
+    /// The scope of what a node holds.
+    pub(super) fn below(&self, node: &Node<'_>) -> Self {
+        let bound = |keyword: &str| node.integer(keyword).map(|bound| u64::try_from(bound).unwrap_or(0));
+        let elements = match node.kind() {
+            "object" if node.additional_properties.is_some() => bound("maxProperties"),
+            "array" => bound("maxItems"),
+            _ => Some(1),
+        };
+        let cardinality = self.cardinality.zip(elements).map(|(outer, inner)| outer.saturating_mul(inner));
+        Self { root: false, cardinality, ..self.clone() }
+    }
+}

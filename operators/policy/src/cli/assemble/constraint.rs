@@ -1,0 +1,32 @@
+//! A constraint that is in force, with what its template adds to it.
+
+use constraint_framework::api::Constraint;
+use constraint_framework::review::Action;
+use serde_json::Value;
+
+/// A constraint as its template completed it.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct LoadedConstraint {
+    /// With the defaults of its schema.
+    pub(in crate::cli) manifest: Value,
+    pub(in crate::cli) constraint: Constraint,
+    /// What its template says about itself; empty when it says nothing.
+    pub(in crate::cli) description: String,
+    /// How grave a violation is to those who read a scorecard, where the constraint says so.
+    pub(in crate::cli) severity: Option<String>,
+}
+
+impl LoadedConstraint {
+    /// `deny`, `warn`, `dryrun` or `scoped`, as it is written.
+    pub(in crate::cli) fn enforcement_action(&self) -> &str {
+        let written = self.manifest.pointer("/spec/enforcementAction").and_then(Value::as_str);
+        written.unwrap_or(Action::Deny.name())
+    }
+
+    /// Whether it matters to it which namespace an object lies in.
+    pub(in crate::cli) fn looks_at_namespaces(&self) -> bool {
+        let block = self.manifest.pointer("/spec/match").and_then(Value::as_object);
+        let fields = ["namespaces", "excludedNamespaces", "namespaceSelector", "scope"];
+        block.is_some_and(|block| fields.iter().any(|field| block.contains_key(*field)))
+    }
+}

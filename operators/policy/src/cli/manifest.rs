@@ -1,0 +1,70 @@
+//! One object of the input, where it stands, and what keeps it from being used.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use go_compat::sigs_yaml::DuplicateKey;
+use serde_json::Value;
+
+/// One object and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    /// The file.
+    pub path: PathBuf,
+    /// The line at which the object starts, from 1.
+    pub line: u64,
+    /// The object.
+    pub object: Value,
+    /// A key that its document defines twice; the last value counts.
+    pub duplicate: Option<DuplicateKey>,
+}
+
+/// Where an object stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) file: PathBuf,
+    /// From 1; 0 where the whole file is meant.
+    pub(super) line: u64,
+    /// From 1, in characters; 0 where the whole line is meant.
+    pub(super) column: u64,
+}
+
+/// What keeps a manifest from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ManifestError {
+    pub(super) place: Option<Place>,
+    pub(super) message: String,
+}
+
+impl Place {
+    /// Where a manifest begins.
+    pub(super) fn of(manifest: &Manifest) -> Self {
+        Self { file: manifest.path.clone(), line: manifest.line, column: 0 }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.line, self.column) {
+            (0, _) => write!(f, "{}", self.file.display()),
+            (line, 0) => write!(f, "{}:{line}", self.file.display()),
+            (line, column) => write!(f, "{}:{line}:{column}", self.file.display()),
+        }
+    }
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl ManifestError {
+    /// A problem of one manifest.
+    pub(super) fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
+        Self { place: Some(Place::of(manifest)), message: message.into() }
+    }
+}

@@ -1,0 +1,30 @@
+//! What came of a case: the assertions that do not hold, and how the constraint came to its answer.
+
+use constraint_framework::review::Verdict;
+
+use crate::cli::suite::Case;
+
+/// What came of a case that could be judged.
+#[derive(Default)]
+pub(super) struct Judged {
+    pub(super) failures: Vec<String>,
+    /// What was wanted and what was found instead.
+    pub(super) diff: Vec<String>,
+    /// How the constraint came to its answer.
+    pub(super) trace: Vec<String>,
+}
+
+impl Judged {
+    /// What the assertions of a case say about a verdict.
+    pub(super) fn of(case: &Case, verdict: &Verdict) -> Result<Self, String> {
+        if case.assertions.is_empty() {
+            return Err("invalid Case: assertions must be non-empty".to_owned());
+        }
+        let mut judged = Self::default();
+        for mismatch in case.assertions.iter().filter_map(|assertion| assertion.check(verdict).err()) {
+            judged.failures.push(mismatch.summary);
+            judged.diff.extend(mismatch.diff);
+        }
+        Ok(judged)
+    }
+}
