@@ -2,8 +2,9 @@
 
 mod times;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{self, AtomicUsize};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -233,8 +234,9 @@ pub(super) fn judge<'a>(
     let work = || {
         let mut found = Vec::new();
         loop {
-            let position = next.fetch_add(1, Ordering::Relaxed);
+            let position = next.fetch_add(1, atomic::Ordering::Relaxed);
             let Some(subject) = assembly.subjects.get(position) else {
+                found.sort_by(in_order);
                 return found;
             };
             found.extend(
@@ -250,12 +252,20 @@ pub(super) fn judge<'a>(
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.flatten().collect::<Vec<_>>()
     });
-    found.sort_by(|(a, one), (b, other)| {
-        let by_action = one.enforcement_action().cmp(other.enforcement_action());
-        let by_message = || one.message.cmp(&other.message);
-        by_action.then_with(by_message).then_with(|| a.cmp(b)).then_with(|| one.id().cmp(other.id()))
-    });
+    // Merges the sorted part of each thread.
+    found.sort_by(in_order);
     found.into_iter().map(|(_, violation)| violation).collect()
+}
+
+/// By action and message, then by the position of the object and the constraint.
+fn in_order(
+    (position, one): &(usize, PlacedViolation<'_>),
+    (other_position, other): &(usize, PlacedViolation<'_>),
+) -> Ordering {
+    let by_action = one.enforcement_action().cmp(other.enforcement_action());
+    let by_message = || one.message.cmp(&other.message);
+    let by_position = || position.cmp(other_position);
+    by_action.then_with(by_message).then_with(by_position).then_with(|| one.id().cmp(other.id()))
 }
 
 fn violations<'a>(

@@ -1,5 +1,7 @@
 //! Manifests from files and folders: YAML with several documents, JSON, and lists.
 
+mod parts;
+
 use std::fmt::{self, Write as _};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use walkdir::WalkDir;
 use super::manifest::Manifest;
 use super::resource::is_asset;
 use super::snippet::hint;
-use go_compat::sigs_yaml::{self, Placed, YamlError};
+use go_compat::sigs_yaml::{Placed, YamlError};
 
 /// Why a file gave no manifests.
 #[derive(Debug, thiserror::Error)]
@@ -173,7 +175,7 @@ pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manife
     file.read_to_end(&mut bytes).map_err(refused)?;
     let text =
         decoded(bytes).map_err(|reason| refused(io::Error::new(io::ErrorKind::InvalidData, reason)))?;
-    let documents = sigs_yaml::documents(&text).map_err(|source| LoadError::Syntax {
+    let documents = parts::documents_of(&text).map_err(|source| LoadError::Syntax {
         path: path.to_owned(),
         source,
         hint: hint(&text, path),
