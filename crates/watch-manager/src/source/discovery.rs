@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::Freshness;
 
 /// The time for which a request and its answer are shared.
-pub(super) const RECENT: Duration = Duration::from_secs(1);
+const RECENT: Duration = Duration::from_secs(1);
 
 /// The last request, under way or answered. All who share it poll it, so it goes on when the first of them gives up, and no lock
 /// is held meanwhile.
@@ -86,3 +86,6 @@ impl Sent {
         self.at.elapsed() < RECENT && !matches!(self.answer.peek(), Some(Err(_)))
     }
 }
+
+#[cfg(test)]
+mod tests;
