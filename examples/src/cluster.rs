@@ -92,6 +92,31 @@ impl Cluster {
         bounded(api.patch(&name, &parameters, &body)).await.with_context(|| format!("apply {name}"))
     }
 
+    /// As [`change`](Self::change), if nothing has changed the object since it was read: for what a controller that does not see its
+    /// last write yet must not state. False if something has: the watch brings the object as it is now.
+    ///
+    /// # Errors
+    ///
+    /// As [`change`](Self::change).
+    pub async fn decide<K: Applied>(&self, api: &Api<K>, object: &K, mut fields: Value) -> Result<bool> {
+        json_patch::merge(&mut fields, &at_version(object));
+        match self.change(api, object, fields).await {
+            Err(error) if is_outdated(&error) => Ok(false),
+            sent => sent.map(|_| true),
+        }
+    }
+
+    /// Whether the object is there and not being deleted. Asks the API server: a watch may be behind.
+    ///
+    /// # Errors
+    ///
+    /// What the API server answers.
+    pub async fn is_live<K: Applied>(&self, api: &Api<K>, object: &K) -> Result<bool> {
+        let found = bounded(api.get_opt(&object.name_any())).await?;
+        let is_same = |found: &K| found.uid() == object.uid();
+        Ok(found.is_some_and(|found| is_same(&found) && found.meta().deletion_timestamp.is_none()))
+    }
+
     /// As [`change`](Self::change), for the status. The manager has a name of its own there, so that stating the status
     /// removes nothing from the rest of the object.
     ///
@@ -120,8 +145,7 @@ impl Cluster {
         object: &K,
         status: impl Serialize,
     ) -> Result<bool> {
-        let version = json!({"metadata": {"resourceVersion": object.resource_version()}});
-        match self.send_status(api, object, version, status).await {
+        match self.send_status(api, object, at_version(object), status).await {
             Err(error) if is_outdated(&error) => Ok(false),
             sent => sent.map(|_| true),
         }
@@ -200,6 +224,11 @@ fn identified<K: Resource>(kind: &K::DynamicType, identity: Value, mut fields: V
         &json!({"apiVersion": K::api_version(kind), "kind": K::kind(kind), "metadata": identity}),
     );
     fields
+}
+
+/// The version of an object, as a precondition.
+fn at_version<K: Resource>(object: &K) -> Value {
+    json!({"metadata": {"resourceVersion": object.resource_version()}})
 }
 
 /// The answer to a request, or an error after 30 seconds.

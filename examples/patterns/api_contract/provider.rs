@@ -164,7 +164,10 @@ async fn reconcile(object: Arc<DynamicObject>, provider: Arc<Provider>) -> Resul
     if object.data.pointer("/spec/providerID").and_then(Value::as_str) != Some(&id) {
         // The finalizer first: an instance without one would be left behind if the object were deleted now.
         let finalizers = json!({"metadata": {"finalizers": [finalizer]}});
-        cluster.change(api, object, finalizers).await?;
+        // Only of what was read: a provider that does not see its last write yet would take the id away for a moment.
+        if !cluster.decide(api, object, finalizers).await? {
+            return Ok(Action::await_change());
+        }
         cluster.apply::<ConfigMap>(&instance, json!({"data": {"cores": cores.to_string()}})).await?;
         let with_id = json!({"metadata": {"finalizers": [finalizer]}, "spec": {"providerID": id}});
         cluster.change(api, object, with_id).await?;

@@ -30,7 +30,7 @@ pub(crate) fn declaration() -> Declaration {
         "fleet",
         "Keeps a MachineSet for each revision of a Fleet's template, and says how many Machines each has.",
     )
-    .access(Access::to(kinds::GROUP, "fleets").watches().writes(["/status"]))
+    .access(Access::to(kinds::GROUP, "fleets").watches().gets().writes(["/status"]))
     .access(sets.writes(["/metadata/labels", "/metadata/ownerReferences", "/spec"]))
 }
 
@@ -98,12 +98,23 @@ async fn scale(
     let labels = json!({FLEET: fleet.name_any(), TEMPLATE: digest(template)});
     let metadata = json!({"labels": labels, "annotations": {REVISION: revision.to_string()}, "ownerReferences": [owner]});
     let fields = json!({"metadata": metadata, "spec": {"replicas": wanted, "template": template}});
-    match before {
-        Some(set) => cluster.change(&cluster.api(), set, fields).await?,
-        None => cluster.apply::<MachineSet>(name, fields).await?,
+    let is_stated = match before {
+        Some(set) => {
+            adoptable(cluster, fleet, set).await? && cluster.decide(&cluster.api(), set, fields).await?
+        }
+        None => cluster.apply::<MachineSet>(name, fields).await.map(|_| true)?,
     };
+    if !is_stated {
+        return Ok(());
+    }
     cluster.say(format!("MachineSet {name} (revision {revision}, {}): {wanted} wanted", template.image));
     Ok(())
+}
+
+/// A Fleet that is deleted without its MachineSets gives them up. If its controller does not see that yet and takes one back, garbage
+/// collection deletes it: its owner does not exist.
+async fn adoptable(cluster: &Cluster, fleet: &Fleet, set: &MachineSet) -> Result<bool> {
+    if set.owner_references().is_empty() { cluster.is_live(&cluster.api(), fleet).await } else { Ok(true) }
 }
 
 /// Deletes the oldest MachineSets that are empty, beyond the limit of the history.

@@ -25,7 +25,7 @@ pub(crate) fn declaration() -> Declaration {
         "machineset",
         "Keeps as many Machines as a MachineSet wants; adopts and releases them by label.",
     )
-    .access(kinds::machine_sets().watches().writes(["/status"]))
+    .access(kinds::machine_sets().watches().gets().writes(["/status"]))
     .access(machines.writes(["/metadata/labels", "/metadata/ownerReferences", "/spec"]))
 }
 
@@ -63,6 +63,10 @@ async fn reconcile(set: Arc<MachineSet>, context: Arc<Sets>) -> Result<Action> {
         match (owns(set, machine), selects(set, machine)) {
             (true, true) => ours.push(Arc::clone(machine)),
             (false, true) if machine.owner_references().is_empty() => {
+                // As for the Fleet: one that is deleted gives its Machines up.
+                if !cluster.is_live(&cluster.api(), set).await? {
+                    return Ok(Action::await_change());
+                }
                 set_owner(cluster, machine, Some(set)).await?;
                 ours.push(Arc::clone(machine));
             }
