@@ -17,6 +17,7 @@ mod reference;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
+use serde_json::Value;
 
 use crate::api_error::reason;
 
@@ -129,6 +130,11 @@ pub async fn explain_progress<E>(
         }
         _ => report.exit_code(),
     })
+}
+
+/// A string at a JSON pointer.
+fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    object.pointer(pointer).and_then(Value::as_str)
 }
 
 /// True if this can be the name of an object. A slash would lead to a subresource of one.

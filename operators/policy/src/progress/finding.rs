@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::finalizer::{self, Declared};
 use super::managed::{Write, last_status_write};
 use super::reader::Event;
+use super::text;
 
 /// Phases of what has come to its end.
 const FINISHED: [&str; 3] = ["Succeeded", "Complete", "Completed"];
@@ -81,11 +82,6 @@ pub(super) fn findings(object: &Value, has_status: bool, declared: &Declared) ->
     found.extend(phase(object).into_iter().chain(replicas(object)).chain(status(object, has_status)));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     found
-}
-
-/// A string at a JSON pointer.
-pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
-    object.pointer(pointer).and_then(Value::as_str)
 }
 
 /// The generation that the status is about: the status says so itself, or the newest of its conditions does.

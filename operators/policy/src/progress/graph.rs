@@ -8,11 +8,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::finalizer::Declared;
-use super::finding::{About, Finding, Level, findings, generation_of, observed_generation, text, warning};
+use super::finding::{About, Finding, Level, findings, generation_of, observed_generation, warning};
 use super::kinds::Kind;
 use super::managed::{Write, last_status_write, last_write};
 use super::reader::{Event, Listed, Listing, Reader};
 use super::reference::{Reference, references};
+use super::text;
 
 /// Steps from the object that is asked about.
 const DEPTH: usize = 8;

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::api_error::reason;
 
 use super::finalizer::Declared;
-use super::finding::text;
 use super::kinds::{Kind, Kinds};
+use super::text;
 
 /// Objects of a page of a list.
 const PAGE: u32 = 500;
