@@ -10,6 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proc_macro2::TokenTree;
+
 use crate::edge::module_path;
 use crate::{Edge, Finding, Rule, Source, edges};
 
@@ -43,6 +45,8 @@ pub fn file_cycles(sources: &[&Source]) -> Vec<Finding> {
 struct Package {
     /// Where each module is.
     files: BTreeMap<Path, String>,
+    /// The items that each module defines itself.
+    defined: BTreeMap<Path, BTreeSet<String>>,
     /// The absolute paths that each module names.
     named: BTreeMap<Path, Vec<Path>>,
     /// The modules whose items each module uses.
@@ -56,7 +60,8 @@ impl Package {
         let ours = sources.iter().filter(|source| !source.is_test(1) && !source.path().ends_with("/main.rs"));
         let ours: Vec<_> = ours.map(|source| (module_path(source.path()), *source)).collect();
         let files = ours.iter().map(|(module, source)| (module.clone(), source.path().to_owned())).collect();
-        let mut package = Self { files, named: BTreeMap::new(), uses: BTreeMap::new() };
+        let defined = ours.iter().map(|(module, source)| (module.clone(), defined(source))).collect();
+        let mut package = Self { files, defined, named: BTreeMap::new(), uses: BTreeMap::new() };
         for (module, source) in &ours {
             let named = package.named(module, &edges(source));
             package.named.insert(module.clone(), named);
@@ -96,6 +101,9 @@ impl Package {
         let splits = (0..=path.len()).rev().filter_map(|end| path.split_at_checked(end));
         let (module, rest) = splits.into_iter().find(|(module, _)| self.files.contains_key(*module))?;
         let (item, members) = rest.split_first()?;
+        if self.defined.get(module)?.contains(item) {
+            return Some(module.to_vec());
+        }
         let shown = self.named.get(module)?.iter().find(|named| *named != path && self.shows(named, item));
         match shown {
             Some(shown) if reexports > 0 => {
@@ -121,6 +129,19 @@ impl Package {
         }
         reached
     }
+}
+
+/// The names behind `fn`, `struct` and the like at the top level of a file.
+fn defined(source: &Source) -> BTreeSet<String> {
+    const WORDS: [&str; 7] = ["const", "enum", "fn", "static", "struct", "trait", "type"];
+    let tokens: Vec<_> = source.tokens().into_iter().collect();
+    let names = tokens.windows(2).filter_map(|pair| match pair {
+        [TokenTree::Ident(word), TokenTree::Ident(name)] if WORDS.iter().any(|known| word == known) => {
+            Some(name.to_string())
+        }
+        _ => None,
+    });
+    names.collect()
 }
 
 #[cfg(test)]
@@ -225,6 +246,14 @@ pub struct B;
             ]),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn an_item_belongs_to_the_file_that_defines_it_whatever_else_has_its_name() {
+        let parent = ("a.rs", "mod b;\nmod c;\nfn text() {}\nfn d() { c::text() }\n");
+        let files =
+            [parent, ("a/b.rs", "use super::text;\n"), ("a/c.rs", "use super::b::B;\nfn text() {}\n")];
+        assert_eq!(circles(&files), [""; 0]);
     }
 
     #[test]
