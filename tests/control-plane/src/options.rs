@@ -8,7 +8,7 @@ const METADATA_OF_EVERYTHING: &str = r#"{
     "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]
 }"#;
 
-/// Settings of a control plane; [`ControlPlane::start`] uses the default ones.
+/// Settings of a control plane; [`ControlPlane::start`](crate::ControlPlane::start) uses the default ones.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(crate) api_server_flags: Vec<String>,
