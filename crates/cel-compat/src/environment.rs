@@ -1,6 +1,6 @@
 //! The names that expressions may use, and the compiled form of an expression.
 //!
-//! How an expression is compiled is in `check`; the values of the names are supplied when it is evaluated, see `eval`.
+//! Expressions are compiled in `check`; the values of the names are supplied when they are evaluated, in `eval`.
 
 use std::collections::BTreeSet;
 

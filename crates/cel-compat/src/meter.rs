@@ -1,4 +1,4 @@
-//! What an evaluation may cost.
+//! The cost of an evaluation, and its bound.
 //!
 //! Every node evaluated, every element compared and every byte built is counted here; the clock is read now and then.
 

@@ -5,7 +5,7 @@
 //! the cluster; [`events`] stores what the webhook and the audit find as Kubernetes Events; [`cli`] works on files and touches no
 //! cluster; [`catalog`] brings policies of a catalogue into one; [`migrate`] compares a cluster's Gatekeeper with this;
 //! [`progress`] explains why an object does not come further; [`declaration`] lists what each controller reads and writes;
-//! [`runtime`] puts the rooms together into processes, and nobody uses it.
+//! [`runtime`] assembles the other modules into processes; no other module imports it.
 //!
 //! ```
 //! use constraint_framework::policyset::{Compiler, PolicySetBuilder};

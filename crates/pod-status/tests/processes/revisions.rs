@@ -6,8 +6,9 @@
 //! the write was not yet carried out. The later one would excuse whatever happened until the answer.
 //!
 //! A write whose audit event is missing, because the API server was killed before it was logged, has the time at
-//! which the watch delivered it. That is later than the truth, so it accuses nobody wrongly. A watch that goes on after
-//! a restart may be refused (410): the server's cache begins anew. What it missed is in the audit log.
+//! which the watch delivered it. That is later than the write itself, so no revision is wrongly
+//! reported as a lie. A watch that goes on after a restart may be refused (410): the server's cache begins anew. What it missed is
+//! in the audit log.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

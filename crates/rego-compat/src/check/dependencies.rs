@@ -1,4 +1,4 @@
-//! Which rules each rule uses.
+//! The rules that each rule uses.
 //!
 //! A reference into `data` that names no single rule depends on every rule it may reach, as in OPA.
 
@@ -15,7 +15,7 @@ use crate::ir::{
 /// all of a package of ten rules takes 40,000.
 const MOST_VISITS: usize = 5_000_000;
 
-/// Which rules each rule uses.
+/// The rules that each rule uses.
 #[derive(Debug)]
 pub(crate) struct Dependencies {
     pub(super) edges: Vec<Vec<GroupId>>,

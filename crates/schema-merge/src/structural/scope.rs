@@ -1,4 +1,4 @@
-//! What the check of a node takes over from the nodes above it: [`Scope`].
+//! State that the check of a node inherits from the nodes above it: [`Scope`].
 
 use crate::node::Node;
 use crate::path::SchemaPath;

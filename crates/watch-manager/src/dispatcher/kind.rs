@@ -272,7 +272,7 @@ impl Subscriber {
 
     fn status<'a>(&self, watches: &'a BTreeMap<Part, Watch>) -> GvkStatus {
         let mine = watches.iter().filter(|(part, _)| self.uses(part, watches));
-        // A watch that lists again is ready for those who were given everything, and for nobody else.
+        // While a watch lists again, it is ready only for registrars that have received every object.
         let status = |watch: &'a Watch| match &watch.status {
             GvkStatus::Ready if !watch.complete && !self.synced => &GvkStatus::Listing,
             status => status,

@@ -1,4 +1,4 @@
-//! What every command writes as SARIF is valid under the schema of SARIF 2.1.0, with ranges that are there.
+//! SARIF of every command: valid under the schema of SARIF 2.1.0, with ranges that exist in the files.
 //!
 //! The schema is read from a Go module that ships it as a text, and evaluated by Rego's own `json.match_schema`.
 

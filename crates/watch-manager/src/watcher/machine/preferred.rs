@@ -5,7 +5,7 @@
 //! Worked example: a definition gets a version v2 at 0 s. Its event comes at 0.1 s, discovery still prefers v1; the kind is
 //! discovered again between 1 s and 2 s later, then after 2 s to 4 s, and so on. If discovery never says more, the delays end at
 //! half of `Config::watch_timeout` and up to as much again: v2 is followed at most `Config::watch_timeout` after discovery
-//! prefers it, also where no event tells of a definition.
+//! prefers it, even if no event about the definition arrives.
 //!
 //! An open watch goes on meanwhile: discovery that hangs or fails costs it nothing.
 

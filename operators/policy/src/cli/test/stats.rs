@@ -1,4 +1,4 @@
-//! How long policies took, for `--stats`: the entries of `gator test --stats`, each summed up over all objects, and one per
+//! Evaluation times of policies, for `--stats`: the entries of `gator test --stats`, each summed up over all objects, and one per
 //! constraint besides.
 
 use std::collections::BTreeMap;

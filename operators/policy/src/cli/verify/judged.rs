@@ -1,4 +1,4 @@
-//! What came of a case: the assertions that do not hold, and how the constraint came to its answer.
+//! The result of a case: the assertions that do not hold, and the trace of the constraint's evaluation.
 
 use constraint_framework::review::Verdict;
 
