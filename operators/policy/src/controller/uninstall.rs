@@ -10,6 +10,8 @@
 //!
 //! Each step can be repeated, so a run that was killed is continued by running the command again.
 
+mod withdrawal;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{interval, timeout};
 
-use super::withdrawal::withdraw;
+use withdrawal::withdraw;
 
 /// The annotation of a webhook configuration that is being removed.
 pub const UNINSTALLED: &str = "webtroller.dev/uninstalled";
@@ -142,7 +144,7 @@ async fn all_gone(
 }
 
 /// Makes one request; `None` when its object does not exist.
-pub(super) async fn step<T>(
+async fn step<T>(
     what: String,
     request: impl Future<Output = kube::Result<T>>,
 ) -> Result<Option<T>, UninstallError> {

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::DynamicObject;
 use serde_json::Value;
 
-use super::desired::{REVISION, REVISION_ANNOTATION, fingerprint};
+use super::revision::{REVISION, REVISION_ANNOTATION, fingerprint};
 
 /// A CRD as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
