@@ -179,6 +179,9 @@ impl Kind {
 
     fn check_access(&self, target: &Target) -> Result<(), SourceError> {
         let namespace = target.namespace.as_deref();
+        if namespace.is_some() && !self.namespaced {
+            return Err(SourceError::NotServed);
+        }
         let is_allowed = |allowed: &Vec<String>| allowed.iter().any(|it| Some(it.as_str()) == namespace);
         let selector = target.selection.fields.as_deref().unwrap_or_default();
         let mut names =
