@@ -15,10 +15,14 @@
 #[path = "../e2e/gatekeeper.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 mod gatekeeper;
+mod cert_manager;
+mod cluster;
 mod helm;
 mod manifest;
+mod mounts;
 mod node;
 mod rights;
 mod scenario;
 mod service;
 mod traffic;
+mod values;
