@@ -28,7 +28,8 @@ async fn cert_manager(cluster: &Cluster) -> Child {
     let (definitions, program): (PathBuf, _) = built.await.unwrap().unwrap();
     let kubectl = || cluster.plane.kubectl();
     must(kubectl().args(["apply", "--server-side", "-f", definitions.to_str().unwrap()])).await;
-    let established = ["wait", "--for=condition=Established", "--timeout=60s", "crd/certificates.cert-manager.io"];
+    let established =
+        ["wait", "--for=condition=Established", "--timeout=60s", "crd/certificates.cert-manager.io"];
     must(kubectl().args(established)).await;
     let log = std::fs::File::create(cluster.folder.path().join("cert-manager.log")).unwrap();
     Command::new(program)
@@ -66,7 +67,8 @@ async fn followed(cluster: &Cluster) {
         let mut ticks = interval(Duration::from_millis(200));
         let path = "jsonpath={.webhooks[0].clientConfig.caBundle}";
         loop {
-            let bundle = cluster.plane.kubectl().args(["get", CONFIGURATION, "-o", path]).output().await.unwrap();
+            let bundle =
+                cluster.plane.kubectl().args(["get", CONFIGURATION, "-o", path]).output().await.unwrap();
             let quoted = format!("\"{}\"", String::from_utf8_lossy(&bundle.stdout));
             let bundle: k8s_openapi::ByteString = serde_json::from_str(&quoted).unwrap();
             if String::from_utf8_lossy(&bundle.0).contains(authority.trim()) {
@@ -84,7 +86,17 @@ async fn a_certificate_of_cert_manager_is_served_and_renewed_without_a_failed_re
     let mut manager = cert_manager(&cluster).await;
     let chart = chart();
     let set = "certManager.enabled=true,validatingWebhookFailurePolicy=Fail";
-    let install = ["install", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--create-namespace", "--wait", "--set", set];
+    let install = [
+        "install",
+        RELEASE,
+        chart.to_str().unwrap(),
+        "-n",
+        NAMESPACE,
+        "--create-namespace",
+        "--wait",
+        "--set",
+        set,
+    ];
     helm(Some(cluster.plane.kubeconfig()), &install).await;
     for (file, object) in [
         ("template", "constrainttemplate/k8sreplicalimits"),
@@ -92,7 +104,8 @@ async fn a_certificate_of_cert_manager_is_served_and_renewed_without_a_failed_re
     ] {
         let path = workspace(&format!("examples/quickstart/{file}.yaml"));
         must(cluster.plane.kubectl().args(["apply", "-f", path.to_str().unwrap()])).await;
-        must(cluster.plane.kubectl().args(["wait", "--for=condition=Enforced", "--timeout=120s", object])).await;
+        must(cluster.plane.kubectl().args(["wait", "--for=condition=Enforced", "--timeout=120s", object]))
+            .await;
     }
     followed(&cluster).await;
 

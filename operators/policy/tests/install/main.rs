@@ -12,11 +12,11 @@
     reason = "as above"
 )]
 
+mod cert_manager;
+mod cluster;
 #[path = "../e2e/gatekeeper.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 mod gatekeeper;
-mod cert_manager;
-mod cluster;
 mod helm;
 mod manifest;
 mod mounts;

@@ -31,7 +31,12 @@ impl Mounts {
         let folder = folder.join(pod.metadata.uid.as_deref().unwrap());
         let mounts = spec.containers[0].volume_mounts.iter().flatten().filter_map(|mount| {
             let folder = folder.join(&mount.name);
-            Some(Mount { secret: secret(&mount.name)?, path: mount.mount_path.clone(), folder, version: None })
+            Some(Mount {
+                secret: secret(&mount.name)?,
+                path: mount.mount_path.clone(),
+                folder,
+                version: None,
+            })
         });
         Self(mounts.collect())
     }

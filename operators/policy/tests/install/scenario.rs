@@ -8,7 +8,6 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::ListParams;
-use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
 use crate::cluster::{Cluster, must};
@@ -132,13 +131,32 @@ async fn uninstalled_when_no_pod_answers() {
     let mut cluster = Cluster::start().await;
     let (kubeconfig, chart) = (Some(cluster.plane.kubeconfig()), chart());
     let set = "validatingWebhookFailurePolicy=Fail,replicas=1,controllerManager.shutdownDelay=0";
-    let install = ["install", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--create-namespace", "--wait", "--set", set];
+    let install = [
+        "install",
+        RELEASE,
+        chart.to_str().unwrap(),
+        "-n",
+        NAMESPACE,
+        "--create-namespace",
+        "--wait",
+        "--set",
+        set,
+    ];
     helm(kubeconfig, &install).await;
     let kubectl = || cluster.plane.kubectl();
     let webhook = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
     must(kubectl().args(["wait", "--for=create", "--timeout=120s", webhook])).await;
     must(kubectl().args(["scale", "-n", NAMESPACE, "--replicas=0", "deployment/webtroller"])).await;
-    let pods = ["wait", "-n", NAMESPACE, "--for=delete", "--timeout=120s", "pods", "-l", "app.kubernetes.io/name=webtroller"];
+    let pods = [
+        "wait",
+        "-n",
+        NAMESPACE,
+        "--for=delete",
+        "--timeout=120s",
+        "pods",
+        "-l",
+        "app.kubernetes.io/name=webtroller",
+    ];
     must(kubectl().args(pods)).await;
     let write = ["create", "configmap", "a"];
     let answer = kubectl().args(write).output().await.unwrap();

@@ -31,8 +31,10 @@ fn each_value_of_gatekeepers_chart_is_one_of_ours_or_in_the_guide() {
     let guide = std::fs::read_to_string(workspace("docs/migrate.md")).unwrap();
     let (_, table) = guide.split_once("| value of Gatekeeper's chart |").unwrap();
     let rows = table.split("\n\n").next().unwrap().lines().skip(2);
-    let named: BTreeSet<_> =
-        rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2)).map(str::to_owned).collect();
+    let named: BTreeSet<_> = rows
+        .flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2))
+        .map(str::to_owned)
+        .collect();
     let open: Vec<_> = theirs.difference(&ours).filter(|key| !named.contains(*key)).collect();
     assert_eq!(open, [""; 0], "in Gatekeeper's chart, and neither here nor in docs/migrate.md");
     let wrong: Vec<_> = named.iter().filter(|key| ours.contains(*key)).collect();
@@ -59,9 +61,18 @@ async fn values_that_mean_nothing_are_refused() {
 #[tokio::test]
 async fn values_become_arguments_rules_and_deadlines() {
     for (set, expected) in [
-        ("disableAudit=true", "- --operation=generate\n            - --operation=status\n            - --operation=webhook\n"),
-        ("otlpEndpoint=collector:4318,otlpMetricInterval=30s", "--otlp-endpoint=collector:4318\n            - --otlp-metric-interval=30s\n"),
-        ("controllerManager.exemptNamespaces={a,b}", "--exempt-namespace=a\n            - --exempt-namespace=b\n"),
+        (
+            "disableAudit=true",
+            "- --operation=generate\n            - --operation=status\n            - --operation=webhook\n",
+        ),
+        (
+            "otlpEndpoint=collector:4318,otlpMetricInterval=30s",
+            "--otlp-endpoint=collector:4318\n            - --otlp-metric-interval=30s\n",
+        ),
+        (
+            "controllerManager.exemptNamespaces={a,b}",
+            "--exempt-namespace=a\n            - --exempt-namespace=b\n",
+        ),
         ("controllerManager.exemptNamespacePrefixes={a-}", "--exempt-namespace-prefix=a-\n"),
         ("controllerManager.exemptNamespaceSuffixes={-a}", "--exempt-namespace-suffix=-a\n"),
         ("controllerManager.tlsMinVersion=1.2", "--tls-min-version=1.2\n"),
