@@ -82,6 +82,14 @@ CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Value
 {{- if ne (len ($ports | uniq)) 3 }}
 {{- fail "controllerManager.port, controllerManager.healthPort and metrics.port have to differ" }}
 {{- end }}
+{{- /* Two releases would write the same statuses, each over the other's, without end. */}}
+{{- range $other := dig "items" list (lookup "apps/v1" "Deployment" "" "") }}
+{{- $name := dig "metadata" "labels" "app.kubernetes.io/name" "" $other }}
+{{- $own := and (eq $other.metadata.namespace $.Release.Namespace) (eq $other.metadata.name $.Release.Name) }}
+{{- if and (eq $name "webtroller") (not $own) }}
+{{- fail (printf "the Deployment %s/%s is webtroller's already: a cluster has one release; upgrade or uninstall that one" $other.metadata.namespace $other.metadata.name) }}
+{{- end }}
+{{- end }}
 {{- /* The configuration of another name would stay, and call a Service that is gone. */}}
 {{- $running := lookup "apps/v1" "Deployment" .Release.Namespace .Release.Name }}
 {{- $flag := "--validating-webhook-configuration-name=" }}

@@ -88,6 +88,10 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let without = "validatingWebhookFailurePolicy=Fail,besideGatekeeper=true";
     let refusal = refused(kubeconfig, &["upgrade", RELEASE, chart, "-n", NAMESPACE, "--set", without]).await;
     assert!(refusal.contains("keep besideGatekeeper and validatingWebhookName"), "{refusal}");
+    let second =
+        ["install", "second", chart, "-n", "other", "--create-namespace", "--set", "besideGatekeeper=true"];
+    let refusal = refused(kubeconfig, &second).await;
+    assert!(refusal.contains("gatekeeper-system/webtroller is webtroller's already"), "{refusal}");
     let log = plane.audit_log().unwrap();
     assert_eq!(rights::mismatches(client.clone()).await, [""; 0]);
     // The reports of old pods are removed by the aggregator or by garbage collection, whichever is first; a Pod is read
