@@ -78,7 +78,7 @@ CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Value
 {{- if lt (int $manager.terminationGracePeriodSeconds) (add $manager.shutdownDelay 15) }}
 {{- fail (printf "controllerManager.terminationGracePeriodSeconds is %v: set it to %v or more, so that requests are answered before a pod is killed (shutdownDelay and 15 s)" $manager.terminationGracePeriodSeconds (add $manager.shutdownDelay 15)) }}
 {{- end }}
-{{- $ports := list $manager.port $manager.healthPort .Values.metrics.port }}
+{{- $ports := list (int $manager.port) (int $manager.healthPort) (int .Values.metrics.port) }}
 {{- if ne (len ($ports | uniq)) 3 }}
 {{- fail "controllerManager.port, controllerManager.healthPort and metrics.port have to differ" }}
 {{- end }}

@@ -114,6 +114,11 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
         uninstalled.denied,
         uninstalled.slipped
     );
+    let hook = format!("system:serviceaccount:{NAMESPACE}:{RELEASE}-uninstall");
+    let log = plane.audit_log().unwrap();
+    let of_hook: Vec<_> = log.iter().filter(|line| line["user"]["username"] == hook.as_str()).collect();
+    let forbidden: Vec<_> = of_hook.iter().filter(|line| line["responseStatus"]["code"] == 403).collect();
+    assert!(!of_hook.is_empty() && forbidden.is_empty(), "{forbidden:#?}");
     // A status must not say Enforced=True when no process is left that enforces.
     for object in ["constrainttemplate/k8sreplicalimits", "k8sreplicalimits/three-to-ten-replicas"] {
         let status =
