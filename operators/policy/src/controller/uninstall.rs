@@ -65,7 +65,8 @@ pub enum UninstallError {
     },
     /// The pods are still there.
     #[error(
-        "{left} pods of {deployment} still run; the webhook is out of the way, run the command again to delete its configuration"
+        "{left} pods of {deployment} still run; the webhook is out of the way: when they have ended, or were deleted with --force \
+         because their node is lost, run the command again to delete its configuration"
     )]
     PodsLeft {
         /// How many.
@@ -78,14 +79,16 @@ pub enum UninstallError {
 impl Uninstall {
     /// Removes the webhook, then the pods and what they said in statuses, then the configuration. Objects that are already gone count as removed.
     ///
+    /// Returns false if there was no configuration of this name.
+    ///
     /// # Errors
     /// See [`UninstallError`]; every step that was completed stays completed.
-    pub async fn run(&self, client: &kube::Client) -> Result<(), UninstallError> {
+    pub async fn run(&self, client: &kube::Client) -> Result<bool, UninstallError> {
         let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
         let name = self.configuration.as_str();
         let without_webhooks = json!({"metadata": {"annotations": {UNINSTALLED: "true"}}, "webhooks": []});
         let patch = Patch::Merge(&without_webhooks);
-        step(
+        let emptied = step(
             format!("take the webhooks out of {name}"),
             configurations.patch(name, &PatchParams::default(), &patch),
         )
@@ -95,7 +98,7 @@ impl Uninstall {
             withdraw(client).await?;
         }
         step(format!("delete {name}"), configurations.delete(name, &DeleteParams::default())).await?;
-        Ok(())
+        Ok(emptied.is_some())
     }
 
     async fn stop_pods(
