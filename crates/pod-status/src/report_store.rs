@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::catch_up::StoredEntry;
 use crate::parent::ParentRef;
 use crate::report::{Entry, Member, PodReport};
 
@@ -116,6 +117,13 @@ impl ReportStore {
         let registration =
             |object: &&Object| object.report.pod.incomplete && object.report.pod.is_same_run(run);
         self.objects.values().any(|object| registration(&object))
+    }
+
+    /// Whether the run's entry is known as it was stored, or a later one in its place.
+    pub(crate) fn has_entry(&self, run: &Member, stored: &StoredEntry) -> bool {
+        let object = self.objects.get(&stored.object).filter(|object| object.report.pod.is_same_run(run));
+        let sequence = object.and_then(|object| object.report.entries.first()).map(|entry| entry.sequence);
+        sequence >= Some(stored.sequence)
     }
 
     /// Names and uids of the objects that `run` has written.
