@@ -61,9 +61,7 @@ impl Acknowledgements {
             let Registration { run, name, uid, .. } = registration;
             match self.waiting.get_mut(name) {
                 Some(waiting) if waiting.run.is_same_run(run) => waiting.uid.clone_from(uid),
-                _ if reports.says_incomplete(run)
-                    && self.catch_up.is_done(registration, reports, now) =>
-                {
+                _ if reports.says_incomplete(run) && self.catch_up.is_done(registration, reports, now) => {
                     let waiting = Waiting { run: run.clone(), uid: uid.clone(), undecided: None };
                     self.waiting.insert(name.clone(), waiting);
                     is_new = true;

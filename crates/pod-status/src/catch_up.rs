@@ -43,7 +43,12 @@ impl CatchUp {
     }
 
     /// Whether the store has everything that the run had stored when it was first asked about. It is listed, if that is not known.
-    pub(crate) fn is_done(&mut self, registration: &Registration, reports: &ReportStore, now: Instant) -> bool {
+    pub(crate) fn is_done(
+        &mut self,
+        registration: &Registration,
+        reports: &ReportStore,
+        now: Instant,
+    ) -> bool {
         if !self.cluster.has_single_entries() {
             return true;
         }

@@ -30,9 +30,8 @@ fn is_enforced(server: &Server) -> bool {
 
 async fn reporter(server: &Server, name: &str) -> StatusReporter {
     let identity = PodIdentity::detached("ns", name, ["webhook"]);
-    let config = ReporterConfig::default()
-        .per_parent([PodStatusKind::CONSTRAINT])
-        .acknowledged_within(Duration::MAX);
+    let config =
+        ReporterConfig::default().per_parent([PodStatusKind::CONSTRAINT]).acknowledged_within(Duration::MAX);
     let (reporter, driver) = StatusReporter::new(server.client(name), identity, config);
     tokio::spawn(driver);
     reporter.registered().await.unwrap();

@@ -134,7 +134,8 @@ impl Fleet {
 
     /// Starts all processes again as the same Pods, at the same time.
     pub(crate) async fn start_all_again(&mut self) {
-        let starts = self.pods.iter().enumerate().map(|(index, (name, uid, _))| self.launch(index, name, uid));
+        let starts =
+            self.pods.iter().enumerate().map(|(index, (name, uid, _))| self.launch(index, name, uid));
         let operators = join_all(starts).await;
         for ((_, _, old), operator) in self.pods.iter_mut().zip(operators) {
             *old = operator;

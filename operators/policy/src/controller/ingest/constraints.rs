@@ -10,7 +10,6 @@ use serde_json::Value;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
-use crate::controller::kinds::parent_kind;
 use crate::controller::points::Points;
 use crate::controller::status::{Outcome, pod_error, pod_errors};
 

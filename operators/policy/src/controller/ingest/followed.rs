@@ -2,7 +2,7 @@
 //!
 //! A CRD outlives its policy: the template is broken, or was deleted while garbage collection is slow. A status from before
 //! may call its constraints enforced. So they are announced to the aggregator, and reported as what this pod does not
-//! enforce, also when no process of before is left that knew them.
+//! enforce, also when no process of before is left that knew them. A pod that starts reports them before it serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,8 @@ pub(super) struct Followed {
     kinds: BTreeMap<String, bool>,
     /// Those of them that no template claims.
     unclaimed: BTreeSet<String>,
-    /// The source of the constraints of these. None is waited for.
+    /// The source of the constraints of these. Its list is complete when all kinds of which there are CRDs are listed: a pod
+    /// that starts waits for those, and serves without the constraints like without others that it cannot ingest.
     source: ReadinessSource,
     /// Every object with a status has been announced.
     all_announced: bool,
@@ -28,9 +29,9 @@ pub(super) struct Followed {
 
 impl Followed {
     pub(super) fn new(tracker: &ReadinessTracker) -> Self {
-        let source = tracker.source("constraints without a template");
+        let source = tracker.source("constraints of broken and deleted templates");
+        let source = source.missing(MissingSemantics::Looser);
         source.list_begins();
-        source.list_ends();
         Self { kinds: BTreeMap::new(), unclaimed: BTreeSet::new(), source, all_announced: false }
     }
 
@@ -62,7 +63,10 @@ impl Ingest {
         known.watched = Some((kind.to_owned(), source.clone()));
         self.followed.unclaimed.remove(kind);
         // They may be known already, from a time without the template.
-        self.constraints.of_kind(kind).for_each(|(key, generation)| source.expect(key, generation));
+        for (key, generation) in self.constraints.of_kind(kind) {
+            self.followed.source.cancel(key);
+            source.expect(key, generation);
+        }
         if self.followed.is_listed(kind) {
             self.lists.push(source);
         }
@@ -136,7 +140,7 @@ impl Ingest {
         }
     }
 
-    /// Notifies the aggregator once everything has been announced that existed when this pod started.
+    /// Notifies the aggregator once everything has been announced that existed when this pod started. Outcomes have been reported.
     pub(super) fn announce_all(&mut self) {
         let is_listed = self.templates.listed && self.crds.listed && self.sync.is_listed();
         if self.followed.all_announced || !is_listed {
@@ -146,6 +150,7 @@ impl Ingest {
         if kinds.into_iter().all(|kind| self.followed.is_listed(kind)) {
             self.followed.all_announced = true;
             self.parents.all_announced();
+            self.followed.source.list_ends();
         }
     }
 }

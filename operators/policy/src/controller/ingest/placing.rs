@@ -37,6 +37,8 @@ impl Ingest {
             _ => {}
         }
         let is_gone = matches!(event, CrdEvent::Gone(..));
+        // What is waited for may have been a kind of it.
+        self.changed |= is_gone;
         for crd in self.crds.apply(event) {
             if let Some(template) = template_of(&crd) {
                 if is_gone && let Some(known) = self.templates.known.get_mut(template) {
