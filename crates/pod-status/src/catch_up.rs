@@ -11,14 +11,7 @@ use tokio::time::Instant;
 use crate::cluster::Cluster;
 use crate::keyed_requests::KeyedRequests;
 use crate::registration::Registration;
-use crate::report_store::ReportStore;
-
-/// An entry, by its object in the [`ReportStore`].
-#[derive(Debug)]
-pub(crate) struct StoredEntry {
-    pub(crate) object: String,
-    pub(crate) sequence: u64,
-}
+use crate::report_store::{ReportStore, StoredEntry};
 
 /// What the runs had stored that wait for an acknowledgement.
 pub(crate) struct CatchUp {

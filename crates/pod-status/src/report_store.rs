@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::catch_up::StoredEntry;
 use crate::parent::ParentRef;
 use crate::report::{Entry, Member, PodReport};
 
@@ -15,6 +14,14 @@ use crate::report::{Entry, Member, PodReport};
 struct Object {
     uid: String,
     report: Arc<PodReport>,
+}
+
+/// An entry that is stored by itself, as the API server has it.
+#[derive(Debug)]
+pub(crate) struct StoredEntry {
+    /// `collection/name`
+    pub(crate) object: String,
+    pub(crate) sequence: u64,
 }
 
 /// All report objects, with an index by parent.
