@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use crate::catch_up::CatchUp;
 use crate::cluster::Cluster;
 use crate::keyed_requests::KeyedRequests;
 use crate::membership::Count;
@@ -22,6 +23,7 @@ pub(crate) struct Acknowledgements {
     /// By the name of the registration.
     waiting: BTreeMap<String, Waiting>,
     sent: KeyedRequests<String, ()>,
+    catch_up: CatchUp,
 }
 
 struct Waiting {
@@ -35,13 +37,14 @@ struct Waiting {
 impl Acknowledgements {
     pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
         let sent = KeyedRequests::new("acknowledge to a pod that it may serve");
-        Self { cluster, waiting: BTreeMap::new(), sent }
+        let catch_up = CatchUp::new(cluster.clone());
+        Self { cluster, waiting: BTreeMap::new(), sent, catch_up }
     }
 
     /// The members have been counted. Returns whether every parent is to be decided about because a run has given up something.
     ///
     /// The run has stored its failures before it says so. So the reports that a parent is decided about by contain the failures
-    /// if they contain that.
+    /// if they contain that; what is stored beside the shards has to be caught up with.
     pub(crate) fn counted(
         &mut self,
         registered: &[Registration],
@@ -49,13 +52,16 @@ impl Acknowledgements {
         reports: &ReportStore,
     ) -> bool {
         self.waiting.retain(|_, waiting| is_incomplete_in(&waiting.run, count));
+        let now = Instant::now();
         let is_waiting =
             |known: &&Registration| !known.is_acknowledged && is_incomplete_in(&known.run, count);
+        self.catch_up.begin(registered.iter().filter(is_waiting), now);
         let mut is_new = false;
-        for Registration { run, name, uid, .. } in registered.iter().filter(is_waiting) {
+        for registration in registered.iter().filter(is_waiting) {
+            let Registration { run, name, uid, .. } = registration;
             match self.waiting.get_mut(name) {
                 Some(waiting) if waiting.run.is_same_run(run) => waiting.uid.clone_from(uid),
-                _ if reports.says_incomplete(run) => {
+                _ if reports.says_incomplete(run) && self.catch_up.is_done(registration, reports, now) => {
                     let waiting = Waiting { run: run.clone(), uid: uid.clone(), undecided: None };
                     self.waiting.insert(name.clone(), waiting);
                     is_new = true;
@@ -112,13 +118,19 @@ impl Acknowledgements {
 
     /// The time at which the members are to be counted again, because a request failed.
     pub(crate) fn retry_at(&self) -> Option<Instant> {
-        self.sent.retry_at()
+        self.sent.retry_at().into_iter().chain(self.catch_up.retry_at()).min()
     }
 
-    /// Waits for the answer to a request. Cancel-safe.
-    pub(crate) async fn answered(&mut self) {
-        if let Some((name, ())) = self.sent.next().await {
-            self.waiting.remove(&name);
+    /// Waits for the answer to a request. Returns whether the members are to be counted again. Cancel-safe.
+    pub(crate) async fn answered(&mut self) -> bool {
+        tokio::select! {
+            sent = self.sent.next() => {
+                if let Some((name, ())) = sent {
+                    self.waiting.remove(&name);
+                }
+                false
+            }
+            is_known = self.catch_up.answered() => is_known,
         }
     }
 }

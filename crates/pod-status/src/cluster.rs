@@ -9,6 +9,7 @@ use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
 use kube::core::ApiResource;
 use serde_json::{Map, Value, json};
@@ -22,14 +23,15 @@ use crate::aggregator_config::AggregatorConfig;
 use crate::direct;
 use crate::epoch::{Epochs, Plan};
 use crate::follow::{Changes, Followed, Selection};
-use crate::gatekeeper::PodStatusKind;
+use crate::gatekeeper::{POD_LABEL, PodStatusKind};
 use crate::job::{Held, Job};
+use crate::name::label_value;
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::pod::{self, UNFINISHED};
 use crate::reason::code;
 use crate::registration::{Registration, acknowledgement};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
-use crate::report_store::about_parent;
+use crate::report_store::{StoredEntry, about_parent};
 use crate::shape::Shape;
 use crate::standings::Standing;
 use crate::strict::lead;
@@ -105,6 +107,11 @@ impl Cluster {
         futures::stream::select_all(streams).boxed()
     }
 
+    /// Whether entries are read that are stored beside the shards.
+    pub(crate) fn has_single_entries(&self) -> bool {
+        self.collections.len() > 1
+    }
+
     /// The number of collections with reports.
     pub(crate) fn collections(&self) -> usize {
         self.collections.len()
@@ -134,6 +141,23 @@ impl Cluster {
         let params = ListParams::default().labels(&format!("{SHARD_LABEL}={REGISTRATION}"));
         let objects = answered_patiently(|| self.reports.list(&params)).await?;
         Ok(objects.items.into_iter().map(Registration::of).collect())
+    }
+
+    /// The entries that a run has stored by themselves, by lists that are as new as the request. One that cannot be read
+    /// counts as absent, like everywhere.
+    pub(crate) async fn stored_entries(&self, run: &Member) -> kube::Result<Vec<StoredEntry>> {
+        let mut stored = Vec::new();
+        for (plural, (api, kind)) in &self.collections {
+            let Some(kind) = kind else { continue };
+            let params = ListParams::default().labels(&format!("{POD_LABEL}={}", label_value(&run.id)));
+            for object in answered_patiently(|| api.list(&params)).await? {
+                let report = kind.read(&object).filter(|report| report.pod.is_same_run(run));
+                let sequence = report.and_then(|report| report.entries.first().map(|entry| entry.sequence));
+                let object = format!("{plural}/{}", object.name_any());
+                stored.extend(sequence.map(|sequence| StoredEntry { object, sequence }));
+            }
+        }
+        Ok(stored)
     }
 
     /// Notes in a registration that no status claims of this run what it lacks. One that is gone or another run's has to be

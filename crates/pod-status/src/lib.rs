@@ -43,6 +43,7 @@ mod aggregator;
 mod aggregator_config;
 mod batch;
 mod bounds;
+mod catch_up;
 mod census;
 mod cluster;
 mod condition;

@@ -28,6 +28,8 @@ struct Inner {
 struct Parents {
     known: BTreeSet<ParentRef>,
     listed: BTreeSet<ParentKind>,
+    /// Every parent that existed when this process started is in `known`, or was.
+    all_announced: bool,
     /// Nothing while another process aggregates.
     changed: Option<BTreeSet<ParentRef>>,
 }
@@ -52,6 +54,16 @@ impl ParentChanges {
     /// complete. A [`crate::HighWaterMark`] can be complete from then on. To be called in every process.
     pub fn listed(&self, kind: ParentKind) {
         self.parents().listed.insert(kind);
+        self.inner.arrived.notify_one();
+    }
+
+    /// Notifies that every parent of every kind that exists has been announced: also those that no pod can ingest at present,
+    /// because what they need is broken. Their conditions may be from before.
+    ///
+    /// Until this is called, nothing is acknowledged to a pod that has given up something: it serves without a parent of
+    /// which this process may not know yet that its status calls it enforced. To be called in every process.
+    pub fn all_announced(&self) {
+        self.parents().all_announced = true;
         self.inner.arrived.notify_one();
     }
 
@@ -84,6 +96,11 @@ impl ParentChanges {
     pub(crate) fn take(&self) -> (BTreeSet<ParentRef>, BTreeSet<ParentKind>) {
         let mut parents = self.parents();
         (parents.changed.as_mut().map(std::mem::take).unwrap_or_default(), parents.listed.clone())
+    }
+
+    /// Whether the host has announced every parent.
+    pub(crate) fn are_all_announced(&self) -> bool {
+        self.parents().all_announced
     }
 
     /// Forgets a parent that does not exist.

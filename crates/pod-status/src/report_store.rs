@@ -16,6 +16,14 @@ struct Object {
     report: Arc<PodReport>,
 }
 
+/// An entry that is stored by itself, as the API server has it.
+#[derive(Debug)]
+pub(crate) struct StoredEntry {
+    /// `collection/name`
+    pub(crate) object: String,
+    pub(crate) sequence: u64,
+}
+
 /// All report objects, with an index by parent.
 #[derive(Debug, Default)]
 pub(crate) struct ReportStore {
@@ -116,6 +124,13 @@ impl ReportStore {
         let registration =
             |object: &&Object| object.report.pod.incomplete && object.report.pod.is_same_run(run);
         self.objects.values().any(|object| registration(&object))
+    }
+
+    /// Whether the run's entry is known as it was stored, or a later one in its place.
+    pub(crate) fn has_entry(&self, run: &Member, stored: &StoredEntry) -> bool {
+        let object = self.objects.get(&stored.object).filter(|object| object.report.pod.is_same_run(run));
+        let sequence = object.and_then(|object| object.report.entries.first()).map(|entry| entry.sequence);
+        sequence >= Some(stored.sequence)
     }
 
     /// Names and uids of the objects that `run` has written.

@@ -72,6 +72,8 @@ pub(crate) struct Term<'a> {
     is_strict: bool,
     /// All reports have been read once. Before that, a status would lose the entries of half the pods.
     complete: bool,
+    /// The host has announced every parent.
+    all_announced: bool,
     /// Every parent that is known has been decided about, or is in the queue.
     batched: bool,
     debounce: Debounce,
@@ -110,6 +112,7 @@ impl<'a> Term<'a> {
             began: Instant::now(),
             is_strict: false,
             complete: false,
+            all_announced: false,
             batched: false,
             debounce: Debounce::new(config.debounce, config.max_delay),
             retry: Retry::new(),
@@ -134,7 +137,7 @@ impl<'a> Term<'a> {
                     self.note_census(has_gone);
                 }
                 is_outdated = self.census.answered() => self.note_answer(is_outdated),
-                () = self.acknowledgements.answered() => {}
+                is_outdated = self.acknowledgements.answered() => self.note_census(is_outdated),
                 () = self.changes.arrived() => self.note_changes(),
                 settled = self.decisions.next() => self.note_settled(settled),
                 step = self.batch.next(due) => self.advance(step),
@@ -237,6 +240,9 @@ impl<'a> Term<'a> {
             self.reports.touch(parent);
         }
         self.standings.set_listed(listed);
+        // Pods that wait for an acknowledgement can have it now.
+        self.recount |= !self.all_announced && self.changes.are_all_announced();
+        self.all_announced = self.changes.are_all_announced();
         self.debounce.changed(Instant::now());
     }
 
@@ -276,7 +282,9 @@ impl<'a> Term<'a> {
         self.gone.retain(|parent| !listed.removed.contains(parent));
         let has_changed = self.census.take(&self.reports);
         let count = self.census.count().clone();
-        if self.acknowledgements.counted(&listed.registered, &count, &self.reports) || has_changed {
+        // Nothing is acknowledged before every parent is known that may have to be decided about.
+        let registered = if self.all_announced { listed.registered.as_slice() } else { &[] };
+        if self.acknowledgements.counted(registered, &count, &self.reports) || has_changed {
             self.reports.touch_all(self.changes.known());
         }
         let due = self.decisions.take_due(now).into_iter().chain(self.holds.take_due(now));

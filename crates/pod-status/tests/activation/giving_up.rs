@@ -3,7 +3,12 @@
 //!
 //! One pod enforces the policy. Another registers, and ingests the policy or gives it up, with an entry for it or without:
 //! a constraint whose template it cannot ingest, it does not even list. The aggregator reads reports, counts, reads the policy
-//! and writes, and dies or loses its Lease at any moment; a write that it has sent arrives later.
+//! and writes, and dies or loses its Lease at any moment; a write that it has sent arrives later. It knows the policy by the
+//! reports, until the first pod is gone and its reports are collected, or when its own host has announced it: a host lists
+//! the policies at any moment after the aggregator has begun.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -38,6 +43,8 @@ struct Rules {
     says_first: bool,
     /// A write fails if the policy was written since it was read.
     precondition: bool,
+    /// An aggregator acknowledges only after its host has announced every policy.
+    waits_for_announcements: bool,
 }
 
 const RULES: Rules = Rules {
@@ -47,6 +54,7 @@ const RULES: Rules = Rules {
     says_incomplete: true,
     says_first: false,
     precondition: true,
+    waits_for_announcements: true,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,21 +80,33 @@ enum Stored {
 /// What the aggregator has read, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Reading {
-    /// With the fact that the pod has given up something, if it was said.
-    reports: Option<(Stored, bool)>,
-    /// The pod is no member, is one, or is one that is incomplete.
-    count: Option<(bool, bool)>,
+    /// With the fact that the pod has given up something, if it was said, and that the first pod's reports are there.
+    reports: Option<(Stored, bool, bool)>,
+    count: Option<Counted>,
     /// The status, and whether it has not been written since.
     status: Option<(String, bool)>,
+}
+
+/// The members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Counted {
+    first: bool,
+    pod: bool,
+    /// The pod says that it lacks something.
+    incomplete: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     status: String,
+    /// The pod that has enforced the policy from the beginning is there.
+    first: bool,
     pod: Phase,
     stored: Stored,
     incomplete: bool,
     acknowledged: bool,
+    /// The host of the aggregator has announced the policy.
+    announced: bool,
     reading: Reading,
     may_acknowledge: bool,
     /// A write of an aggregator that has lost its Lease, and whether it is still over the newest version.
@@ -104,16 +124,34 @@ fn member(id: &str, incomplete: bool) -> Member {
     member
 }
 
+/// A decision by what was read: the status, the members, whether the first pod has reported, and what the other has.
+type Question = (String, Counted, bool, Stored);
+
+thread_local! {
+    /// There are few different decisions, and very many states in which one is made.
+    static DECIDED: RefCell<HashMap<Question, Option<String>>> = RefCell::default();
+}
+
+fn decided(status: &str, counted: Counted, first: bool, reports: Stored) -> Option<String> {
+    let question = (status.to_owned(), counted, first, reports);
+    let known = DECIDED.with_borrow(|known| known.get(&question).cloned());
+    known.unwrap_or_else(|| {
+        let answer = decide(status, counted, first, reports);
+        DECIDED.with_borrow_mut(|known| known.insert(question, answer.clone()));
+        answer
+    })
+}
+
 /// The status after a decision; nothing if it is right.
-fn decided(status: &str, (is_member, incomplete): (bool, bool), reports: Stored) -> Option<String> {
+fn decide(status: &str, counted: Counted, first: bool, reports: Stored) -> Option<String> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("test", "v1", "Policy"));
     let shape = Shape::new(resource, "uid").enforced_by(["webhook"]);
     let parent = Parent::new(key(), 1).with_status(serde_json::from_str(status).unwrap());
-    let mut members = vec![member("a", false)];
-    let mut reported = vec![Reported::new(members[0].clone(), Entry::new(key(), 1))];
-    if is_member {
-        members.push(member("b", incomplete));
-    }
+    let mut members = Vec::new();
+    members.extend(counted.first.then(|| member("a", false)));
+    members.extend(counted.pod.then(|| member("b", counted.incomplete)));
+    let mut reported = Vec::new();
+    reported.extend(first.then(|| Reported::new(member("a", false), Entry::new(key(), 1))));
     let errors = match reports {
         Stored::Nothing => None,
         Stored::Good => Some(Vec::new()),
@@ -162,13 +200,16 @@ type Steps = Vec<(String, State)>;
 impl State {
     /// The policy is known to be enforced by the pod that is there, or nothing has been said yet.
     fn first(is_proven: bool) -> Self {
-        let proof = decided("null", (false, false), Stored::Nothing).filter(|_| is_proven);
+        let alone = Counted { first: true, pod: false, incomplete: false };
+        let proof = decided("null", alone, true, Stored::Nothing).filter(|_| is_proven);
         Self {
             status: proof.unwrap_or_else(|| "null".to_owned()),
+            first: true,
             pod: Phase::Absent,
             stored: Stored::Nothing,
             incomplete: false,
             acknowledged: false,
+            announced: false,
             reading: Reading::default(),
             may_acknowledge: false,
             late: None,
@@ -183,6 +224,9 @@ impl State {
     }
 
     fn pod_steps(&self, rules: Rules, steps: &mut Steps) {
+        if self.first {
+            self.step(steps, "the first pod is gone, and its reports", |state| state.first = false);
+        }
         match self.pod {
             Phase::Absent => self.step(steps, "registers", |state| state.pod = Phase::Registered),
             Phase::Registered => {
@@ -228,39 +272,35 @@ impl State {
     }
 
     fn aggregator_steps(&self, rules: Rules, steps: &mut Steps) {
-        let Reading { reports, count, status } = &self.reading;
+        let Reading { reports, count, .. } = &self.reading;
+        if !self.announced {
+            self.step(steps, "the host announces the policy", |state| state.announced = true);
+        }
         self.step(steps, "reads the reports", |state| {
-            state.reading = Reading { reports: Some((state.stored, state.incomplete)), ..Reading::default() };
+            let read = (state.stored, state.incomplete, state.first);
+            state.reading = Reading { reports: Some(read), ..Reading::default() };
         });
         if reports.is_some() {
-            let now = (self.pod != Phase::Absent, self.incomplete);
+            let now =
+                Counted { first: self.first, pod: self.pod != Phase::Absent, incomplete: self.incomplete };
             self.step(steps, "counts", |state| {
                 state.reading.count = Some(now);
                 state.reading.status = None;
-                state.may_acknowledge |= now.1 && rules.acknowledges_at_sight;
+                state.may_acknowledge |= now.incomplete && rules.acknowledges_at_sight;
             });
         }
-        if count.is_some() {
-            self.step(steps, "reads the policy", |state| {
-                state.reading.status = Some((state.status.clone(), true));
-            });
-        }
-        if let (Some((reports, says)), Some(count), Some((status, is_newest))) = (*reports, *count, status) {
-            let decided = decided(status, count, reports);
-            self.step(steps, "decides", |state| {
-                state.reading = Reading::default();
-                match decided.clone().filter(|_| *is_newest || !rules.precondition) {
-                    Some(status) => state.write(status),
-                    // It is decided again.
-                    None if decided.is_some() => return,
-                    None => {}
-                }
-                state.may_acknowledge |= count.1 && (says || rules.takes_old_reports);
-            });
-            if let Some(status) = decided.clone().filter(|_| self.losses > 0) {
-                self.step(steps, "loses its Lease with a write on its way", |state| {
-                    state.lose();
-                    state.late = Some((status, *is_newest));
+        if let (Some((stored, says, first)), Some(count)) = (*reports, *count) {
+            let says = says || rules.takes_old_reports;
+            let acknowledges = count.incomplete && says && (self.announced || !rules.waits_for_announcements);
+            if self.announced || first || stored != Stored::Nothing {
+                self.step(steps, "reads the policy", |state| {
+                    state.reading.status = Some((state.status.clone(), true));
+                });
+                self.decision(rules, self.decided(count, first, stored), acknowledges, steps);
+            } else {
+                self.step(steps, "knows no policy to decide about", |state| {
+                    state.reading = Reading::default();
+                    state.may_acknowledge |= acknowledges;
                 });
             }
         }
@@ -280,8 +320,36 @@ impl State {
         }
     }
 
+    fn decided(&self, count: Counted, first: bool, stored: Stored) -> Option<String> {
+        let (status, _) = self.reading.status.as_ref()?;
+        decided(status, count, first, stored)
+    }
+
+    /// The decision about the policy as it was read.
+    fn decision(&self, rules: Rules, decided: Option<String>, acknowledges: bool, steps: &mut Steps) {
+        let Some((_, is_newest)) = &self.reading.status else { return };
+        self.step(steps, "decides", |state| {
+            state.reading = Reading::default();
+            match decided.clone().filter(|_| *is_newest || !rules.precondition) {
+                Some(status) => state.write(status),
+                // It is decided again.
+                None if decided.is_some() => return,
+                None => {}
+            }
+            state.may_acknowledge |= acknowledges;
+        });
+        if let Some(status) = decided.filter(|_| self.losses > 0) {
+            self.step(steps, "loses its Lease with a write on its way", |state| {
+                state.lose();
+                state.late = Some((status, *is_newest));
+            });
+        }
+    }
+
     fn lose(&mut self) {
         self.losses -= 1;
+        // The next one is in another process.
+        self.announced = false;
         self.reading = Reading::default();
         self.may_acknowledge = false;
     }
@@ -294,8 +362,9 @@ impl State {
     }
 }
 
-fn run(name: &str, rules: Rules) -> Vec<Outcome<()>> {
-    let outcomes = [true, false].map(|is_proven| explore(State::first(is_proven), &rules, &[]));
+/// Explores everything; an unsafe variant only until it is caught.
+fn run(name: &str, rules: Rules, wanted: &[()]) -> Vec<Outcome<()>> {
+    let outcomes = [true, false].map(|is_proven| explore(State::first(is_proven), &rules, wanted));
     let states: usize = outcomes.iter().map(|outcome| outcome.states).sum();
     let violated = outcomes.iter().filter(|outcome| !outcome.violations.is_empty()).count();
     let steps = outcomes
@@ -309,7 +378,7 @@ fn run(name: &str, rules: Rules) -> Vec<Outcome<()>> {
 
 #[test]
 fn a_pod_that_gives_up_a_policy_serves_when_no_status_calls_it_enforced() {
-    for outcome in run("acknowledged", RULES) {
+    for outcome in run("acknowledged", RULES, &[]) {
         assert!(outcome.violations.is_empty(), "{:#?}", outcome.trace);
         assert_eq!(outcome.blocked, 0, "{:#?}", outcome.trace);
     }
@@ -323,10 +392,11 @@ fn a_pod_that_serves_too_early_is_caught() {
         ("acknowledged when it is seen", Rules { acknowledges_at_sight: true, ..RULES }),
         ("acknowledged by old reports", Rules { takes_old_reports: true, ..RULES }),
         ("it is said before the failure is stored", Rules { says_first: true, ..RULES }),
+        ("before every policy is announced", Rules { waits_for_announcements: false, ..RULES }),
     ];
     for (name, rules) in variants {
         assert!(
-            run(name, rules).iter().any(|outcome| !outcome.violations.is_empty()),
+            run(name, rules, &[()]).iter().any(|outcome| !outcome.violations.is_empty()),
             "{name} was not caught"
         );
     }
@@ -334,7 +404,7 @@ fn a_pod_that_serves_too_early_is_caught() {
 
 #[test]
 fn an_aggregator_that_writes_over_another_is_caught_when_a_pod_gives_up() {
-    let outcomes = run("no precondition", Rules { precondition: false, ..RULES });
+    let outcomes = run("no precondition", Rules { precondition: false, ..RULES }, &[()]);
     assert!(outcomes.iter().any(|outcome| !outcome.violations.is_empty()));
 }
 
@@ -342,7 +412,7 @@ fn an_aggregator_that_writes_over_another_is_caught_when_a_pod_gives_up() {
 #[test]
 fn a_pod_that_does_not_say_that_it_lacks_something_is_not_acknowledged() {
     let stored = Rules { says_incomplete: false, serves: Serves::Stored, ..RULES };
-    assert!(run("not said", stored).iter().any(|outcome| !outcome.violations.is_empty()));
-    let outcomes = run("not said, and waits", Rules { says_incomplete: false, ..RULES });
+    assert!(run("not said", stored, &[()]).iter().any(|outcome| !outcome.violations.is_empty()));
+    let outcomes = run("not said, and waits", Rules { says_incomplete: false, ..RULES }, &[]);
     assert!(outcomes.iter().all(|outcome| outcome.violations.is_empty() && outcome.blocked > 0));
 }

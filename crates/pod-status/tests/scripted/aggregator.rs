@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use pod_status::{Aggregator, AggregatorConfig, Follow, Followed, ParentRef, PodIdentity, Selection, Shape};
+use pod_status::{
+    Aggregator, AggregatorConfig, Follow, Followed, ParentChanges, ParentRef, PodIdentity, Selection, Shape,
+};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
@@ -79,13 +81,24 @@ pub fn start(server: &Server, name: &str, policies: &[&str]) -> tokio::task::Joi
 }
 
 fn start_with(client: kube::Client, name: &str, policies: &[&str]) -> tokio::task::JoinHandle<()> {
+    let (aggregator, changes) = start_announcing(client, name, policies);
+    changes.all_announced();
+    aggregator
+}
+
+/// An aggregator whose host knows these policies, and may come to know more.
+pub fn start_announcing(
+    client: kube::Client,
+    name: &str,
+    policies: &[&str],
+) -> (tokio::task::JoinHandle<()>, ParentChanges) {
     let identity = PodIdentity::detached("ns", name, ["status"]);
     let aggregator = Aggregator::new(client, AggregatorConfig::new(&identity, shape));
     let changes = aggregator.parent_changes();
     for policy in policies {
         changes.changed(parent(policy));
     }
-    tokio::spawn(aggregator.run(CancellationToken::new()))
+    (tokio::spawn(aggregator.run(CancellationToken::new())), changes)
 }
 
 /// The status and the reason of the condition `Enforced`.

@@ -62,6 +62,8 @@ struct State {
     unreadable: Vec<String>,
     /// Requests to paths that contain a part are not answered.
     unanswered: Vec<String>,
+    /// Events of paths that contain this part are not delivered.
+    held: Option<&'static str>,
     latency: Option<Duration>,
     /// Four of five requests are refused, by the throws of a die with this seed.
     overload: Option<u64>,
@@ -195,6 +197,12 @@ impl Server {
         self.state.lock().unwrap().unanswered.push(part.to_owned());
     }
 
+    /// The watches of paths that contain this part stand still from now on. When they go on, they are opened again where they
+    /// have stopped, which takes up to half a minute.
+    pub fn hold(&self, part: Option<&'static str>) {
+        self.state.lock().unwrap().held = part;
+    }
+
     /// Refuses four of five requests, with the advice to wait a second.
     pub fn refuse_four_of_five(&self, seed: u64) {
         self.state.lock().unwrap().overload = Some(seed);
@@ -221,7 +229,11 @@ impl Server {
         let path = parts.uri.path().to_owned();
         let query = parts.uri.query().unwrap_or_default().to_owned();
         if query.contains("watch=") {
-            if self.state.lock().unwrap().cut_off.iter().any(|name| name == client) {
+            let is_silent = {
+                let state = self.state.lock().unwrap();
+                state.is_held(&path) || state.cut_off.iter().any(|name| name == client)
+            };
+            if is_silent {
                 std::future::pending::<()>().await;
             }
             return self.watch(client, path, query).await;
@@ -294,6 +306,10 @@ impl State {
         }
     }
 
+    fn is_held(&self, path: &str) -> bool {
+        self.held.is_some_and(|part| path.contains(part))
+    }
+
     fn delete(&mut self, is_deleted: impl Fn(&str, &Value) -> bool) {
         let deleted: Vec<String> = self
             .objects
@@ -312,7 +328,9 @@ impl State {
     fn announce(&mut self, type_: &str, path: &str, object: &Value) {
         let mut event = serde_json::to_vec(&json!({"type": type_, "object": object})).unwrap();
         event.push(b'\n');
-        self.watches.retain(|watch| watch.send(path, object, &event));
+        if !self.is_held(path) {
+            self.watches.retain(|watch| watch.send(path, object, &event));
+        }
         self.log.push((self.version, path.to_owned(), object.clone(), event));
     }
 
@@ -320,7 +338,9 @@ impl State {
         let known = self.objects.get(path).cloned();
         match (verb, known) {
             (&Method::GET, Some(object)) => (200, object),
-            (&Method::GET, None) if path.ends_with("podreports") || path.ends_with("pods") => {
+            (&Method::GET, None)
+                if ["podreports", "pods", "podstatuses"].iter().any(|plural| path.ends_with(plural)) =>
+            {
                 (200, self.list(path, query))
             }
             (&Method::PATCH, _) if path.ends_with("/status") => self.apply_status(path, &body),
@@ -354,7 +374,8 @@ impl State {
 
     /// A pod applies its whole report, and an aggregator annotations alone. Each leaves the other's fields.
     fn apply(&mut self, path: &str, body: Value, old: Option<&Value>) -> Value {
-        let mut new = if body["pod"].is_null() { old.cloned().unwrap_or_default() } else { body.clone() };
+        let is_whole = !body["pod"].is_null() || !body["status"].is_null();
+        let mut new = if is_whole { body.clone() } else { old.cloned().unwrap_or_default() };
         for object in [old, Some(&body)].into_iter().flatten() {
             for (name, value) in object["metadata"]["annotations"].as_object().into_iter().flatten() {
                 new["metadata"]["annotations"][name] = value.clone();

@@ -14,6 +14,7 @@ mod fence;
 mod lease;
 mod marks;
 mod metrics;
+mod per_parent;
 mod reporter;
 mod serving;
 mod spans;

@@ -23,6 +23,18 @@ pub(super) use place::{Placed, place};
 pub(super) use revision::{REVISION, REVISION_ANNOTATION, fingerprint};
 pub(super) use watch::{CrdEvent, watch_crds};
 
+const SUFFIX: &str = ".constraints.gatekeeper.sh";
+
+/// The CRD of the constraints of a template.
+pub(super) fn crd_name(template: &str) -> String {
+    format!("{template}{SUFFIX}")
+}
+
+/// The template that a CRD is for: its name is its kind in lower case, and so is the first part of its CRD's.
+pub(super) fn template_of(crd: &str) -> Option<&str> {
+    crd.strip_suffix(SUFFIX)
+}
+
 /// The constraint CRDs that exist, by name, as this pod has seen them.
 #[derive(Debug, Default)]
 pub(super) struct ConstraintCrds {
@@ -103,6 +115,17 @@ impl ConstraintCrds {
             true => Comparison::NotServed,
             false => Comparison::Different,
         }
+    }
+
+    /// The constraint kind that a CRD serves.
+    pub(super) fn served_kind(&self, name: &str) -> Option<&str> {
+        let seen = self.seen.get(name).filter(|seen| seen.established && seen.has_version)?;
+        (crd_name(&seen.kind.to_lowercase()) == name).then_some(&*seen.kind)
+    }
+
+    /// The names of the CRDs that exist.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.seen.keys().map(String::as_str)
     }
 
     /// The API server's reason for not serving a CRD.

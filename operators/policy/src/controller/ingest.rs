@@ -5,6 +5,7 @@
 
 mod break_glass;
 mod constraints;
+mod followed;
 mod gauges;
 mod inventory;
 mod jobs;
@@ -82,6 +83,7 @@ pub struct Ingest {
     registration: watch::Receiver<Option<String>>,
     templates: templates::Templates,
     constraints: constraints::Constraints,
+    followed: followed::Followed,
     sync: sources::Synced,
     suspensions: break_glass::Suspensions,
     namespaces: ReadinessSource,
@@ -154,6 +156,7 @@ impl Ingest {
                 tracker.source("templates").missing(MissingSemantics::Looser),
             ),
             constraints: constraints::Constraints::default(),
+            followed: followed::Followed::new(tracker),
             // One that cannot be read is given up as in Gatekeeper: every pod goes without it alike.
             sync: sources::Synced::new(tracker.source("sync sources").missing(MissingSemantics::Looser)),
             suspensions: break_glass::Suspensions::new(tracker.source("break glass")),
@@ -225,6 +228,7 @@ impl Ingest {
         for list in std::mem::take(&mut self.lists) {
             list.list_ends();
         }
+        self.announce_all();
         self.set_gauges();
     }
 

@@ -21,7 +21,8 @@ pub(super) static CONFIG: LazyLock<GroupVersionKind> =
 pub(super) static BREAK_GLASS: LazyLock<GroupVersionKind> =
     LazyLock::new(|| GroupVersionKind::gvk("enforcement.webtroller.dev", "v1alpha1", "BreakGlass"));
 
-const CONSTRAINT_VERSION: &str = "v1beta1";
+/// The version in which constraints are watched.
+pub(super) const CONSTRAINT_VERSION: &str = "v1beta1";
 
 /// The watch key of a constraint kind.
 pub(super) fn constraint(kind: &str) -> GroupVersionKind {

@@ -1,6 +1,7 @@
 //! Three operator processes, each with its own Pod, its own way to the API server and its own wrong clock, behind a
 //! balancer.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use control_plane::Component;
@@ -22,6 +23,7 @@ use crate::proxy::Proxy;
 use crate::scripted::Scripted;
 
 pub(crate) const PODS: usize = 3;
+const CONFIGURATION: &str = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
 /// How far the clock of each pod is ahead, in seconds: nothing may depend on the time of day.
 const AHEAD: [i64; PODS] = [0, 2 * 60 * 60, -2 * 60 * 60];
 
@@ -115,6 +117,42 @@ impl Fleet {
         self.start_again(index).await;
         let (name, _, operator) = &self.pods[index];
         prober.ask(name, &operator.webhook);
+    }
+
+    /// Starts a process as one more Pod, with its own way to the API server. The balancer does not know it.
+    pub(crate) async fn join(&self, name: &str, kubeconfig: PathBuf) -> Operator {
+        let uid = self.cluster.pod(name).await;
+        Operator::launch_with(kubeconfig, [name, NAMESPACE, &uid], &self.balancer.address, &self.args).await
+    }
+
+    /// SIGKILL for all processes at once.
+    pub(crate) async fn kill_all(&mut self) {
+        for (_, _, operator) in &mut self.pods {
+            operator.child.kill().await.unwrap();
+        }
+    }
+
+    /// Starts all processes again as the same Pods, at the same time.
+    pub(crate) async fn start_all_again(&mut self) {
+        let starts =
+            self.pods.iter().enumerate().map(|(index, (name, uid, _))| self.launch(index, name, uid));
+        let operators = join_all(starts).await;
+        for ((_, _, old), operator) in self.pods.iter_mut().zip(operators) {
+            *old = operator;
+        }
+        self.balance().await;
+    }
+
+    /// Keeps the pods from registering the webhook, so that objects can be written that it would refuse.
+    pub(crate) async fn unregister(&self) {
+        let out = r#"{"metadata": {"annotations": {"webtroller.dev/uninstalled": "true"}}, "webhooks": []}"#;
+        self.cluster.must(&["patch", CONFIGURATION, "--type=merge", "-p", out]).await;
+    }
+
+    /// Lets the pods register the webhook, and waits for that.
+    pub(crate) async fn register(&self) {
+        self.cluster.must(&["delete", CONFIGURATION]).await;
+        self.cluster.must(&["wait", "--for=create", "--timeout=120s", CONFIGURATION]).await;
     }
 
     /// As [`Fleet::restart`], of pods that nobody asks.

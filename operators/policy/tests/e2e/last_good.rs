@@ -4,7 +4,6 @@
 use crate::fleet::{Fleet, PODS};
 use crate::prober::{constraint, review, template};
 
-const CONFIGURATION: &str = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
 const TEMPLATE: &str = "constrainttemplate/numbered";
 
 #[tokio::test]
@@ -15,17 +14,14 @@ async fn a_broken_version_that_is_stored_leaves_the_last_good_one_where_it_is_an
     fleet.cluster.apply(&constraint(1)).await;
     fleet.cluster.enforced("numbered/a").await;
 
-    // A configuration with this annotation is left alone by the pods.
-    let out = r#"{"metadata": {"annotations": {"webtroller.dev/uninstalled": "true"}}, "webhooks": []}"#;
-    fleet.cluster.must(&["patch", CONFIGURATION, "--type=merge", "-p", out]).await;
+    fleet.unregister().await;
     fleet.cluster.apply(&template(2).replace("sprintf(", "no_such_function(")).await;
     let not = |condition: &str| format!("--for=condition={condition}=False");
     fleet.cluster.must(&["wait", &not("Ingested"), "--timeout=120s", TEMPLATE]).await;
     for answer in fleet.ask_each(&review()).await {
         assert!(answer.contains("numbers=1,1"), "{answer}");
     }
-    fleet.cluster.must(&["delete", CONFIGURATION]).await;
-    fleet.cluster.must(&["wait", "--for=create", "--timeout=120s", CONFIGURATION]).await;
+    fleet.register().await;
     // The webhook is good again, and neither is enforced: what the pods have is not what is stored.
     let waiting = "{range .status.byPod[*]}{.enforced}{.enforcementPointsStatus[0].message};{end}";
     let outdated = "falsethe present version of its template cannot be ingested; the version before is in force in pods \

@@ -30,6 +30,7 @@ mod gatekeeper_suite;
 mod guards;
 mod https;
 mod last_good;
+mod leftovers;
 mod metrics;
 mod migrate;
 mod operator;

@@ -44,6 +44,8 @@ struct Shared {
     script: Mutex<Script>,
     /// Lines of watches that hold one of these do not arrive.
     lost: Mutex<Vec<String>>,
+    /// Text in answers that arrives as another.
+    changed: Mutex<Option<(&'static str, &'static str)>>,
     /// Ends the watches that are open.
     cut: Mutex<CancellationToken>,
     /// How many requests have met another fate than to pass.
@@ -82,6 +84,7 @@ impl Scripted {
             client: kube::Client::try_from(config).unwrap(),
             script: Mutex::new(Box::new(|_, _| Fate::Pass)),
             lost: Mutex::default(),
+            changed: Mutex::default(),
             cut: Mutex::default(),
             hit: watch::Sender::new(0),
             released: watch::Sender::new(false),
@@ -114,6 +117,11 @@ impl Scripted {
     /// Events of watches that hold one of these texts do not arrive from now on.
     pub(crate) fn lose(&self, texts: &[&str]) {
         *self.shared.lost.lock().unwrap() = texts.iter().map(|text| (*text).to_owned()).collect();
+    }
+
+    /// This text arrives as the other one from now on, in lists, watches and single objects.
+    pub(crate) fn change(&self, text: &'static str, other: &'static str) {
+        *self.shared.changed.lock().unwrap() = Some((text, other));
     }
 
     /// Ends the watches that are open.
@@ -186,8 +194,26 @@ async fn ask(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Respons
         parts.headers.remove(header);
     }
     let body = body.map_err(std::io::Error::other);
-    let body = if is_watch { events(shared, body) } else { body.boxed_unsync() };
+    let body = if is_watch { events(shared, body) } else { whole(shared, body).await? };
     Ok(Response::from_parts(parts, body))
+}
+
+impl Shared {
+    fn change(&self, text: String) -> String {
+        self.changed.lock().unwrap().map_or(text.clone(), |(known, other)| text.replace(known, other))
+    }
+}
+
+/// An answer that is no watch.
+async fn whole(
+    shared: &Shared,
+    body: impl hyper::body::Body<Data = Bytes, Error = std::io::Error> + Send + 'static,
+) -> Result<Reply, std::io::Error> {
+    if shared.changed.lock().unwrap().is_none() {
+        return Ok(body.boxed_unsync());
+    }
+    let text = String::from_utf8(body.collect().await?.to_bytes().to_vec()).unwrap();
+    Ok(Full::from(shared.change(text)).map_err(|never: Infallible| match never {}).boxed_unsync())
 }
 
 /// The events of a watch, line by line, without those that are lost.
@@ -207,7 +233,7 @@ fn events(
         let lost = shared.lost.lock().unwrap();
         let arrives = |line: &&str| !lost.iter().any(|text| line.contains(text));
         let kept: String = whole.split_inclusive('\n').filter(arrives).collect();
-        Frame::data(Bytes::from(kept))
+        Frame::data(Bytes::from(shared.change(kept)))
     });
     StreamBody::new(lines.take_until(cut.cancelled_owned()).boxed()).boxed_unsync()
 }

@@ -8,6 +8,8 @@ use kube::ResourceExt;
 use kube::api::DynamicObject;
 use serde_json::Value;
 
+use crate::controller::kinds::CONSTRAINT_VERSION;
+
 use super::revision::{REVISION, REVISION_ANNOTATION, fingerprint};
 
 /// A CRD as it was read.
@@ -20,6 +22,8 @@ pub(in crate::controller) struct Observed {
     pub(super) kind: String,
     pub(super) terminating: bool,
     pub(super) established: bool,
+    /// The version in which constraints are watched is served, once the CRD is established.
+    pub(super) has_version: bool,
     pub(super) trouble: Option<String>,
     pub(super) fingerprint: String,
     pub(super) revision: u64,
@@ -45,6 +49,7 @@ impl Observed {
             kind: text("/spec/names/kind").to_owned(),
             terminating: crd.metadata.deletion_timestamp.is_some(),
             established: condition(crd, "Established", "True").is_some(),
+            has_version: serves(crd, CONSTRAINT_VERSION),
             trouble: ["NamesAccepted", "Established"]
                 .iter()
                 .find_map(|name| condition(crd, name, "False"))
@@ -77,6 +82,12 @@ fn owner(reference: &OwnerReference) -> Owner {
         return Owner::Template { name: reference.name.clone(), uid: reference.uid.clone() };
     }
     Owner::Other { kind: reference.kind.clone(), name: reference.name.clone() }
+}
+
+fn serves(crd: &DynamicObject, version: &str) -> bool {
+    let versions = crd.data.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let is = |entry: &Value| entry.get("name").is_some_and(|name| name == version);
+    versions.filter(|entry| is(entry)).any(|entry| entry.get("served") == Some(&Value::Bool(true)))
 }
 
 /// The message of a condition that has this status.

@@ -10,7 +10,6 @@ use serde_json::Value;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
-use crate::controller::kinds::parent_kind;
 use crate::controller::points::Points;
 use crate::controller::status::{Outcome, pod_error, pod_errors};
 
@@ -26,6 +25,8 @@ struct Known {
     generation: i64,
     points: Points,
     action: String,
+    /// Why it cannot be read, if so. Another version of it may be in force.
+    unreadable: Option<String>,
     is_good: bool,
 }
 
@@ -33,6 +34,12 @@ impl Constraints {
     /// The action of each constraint, and whether it is in force as it is.
     pub(super) fn actions(&self) -> impl Iterator<Item = (&str, bool)> {
         self.0.values().map(|known| (known.action.as_str(), known.is_good))
+    }
+
+    /// The constraints of a kind, and their generations.
+    pub(super) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = (&'a ParentKey, i64)> {
+        let of_kind = self.0.iter().filter(move |(id, _)| id.kind == kind);
+        of_kind.map(|(_, known)| (&known.key, known.generation))
     }
 
     /// The kinds of which there are constraints.
@@ -49,15 +56,10 @@ impl Ingest {
                 let id = ConstraintRef { kind: object.gvk().kind.clone(), name: object.name().to_owned() };
                 self.forget_constraint(&id);
             }
-            EventKind::Synced => {
-                if let Some(source) = self.templates.constraints_source(&event.gvk.kind) {
-                    self.lists.push(source.clone());
-                    self.parents.listed(parent_kind(&event.gvk));
-                }
-            }
+            EventKind::Synced => self.kind_listed(&event.gvk),
             EventKind::Status(GvkStatus::Pending) => self.constraint_kind_lost(&event.gvk.kind),
             EventKind::Status(status) if !status.is_ready() => {
-                if let Some(source) = self.templates.constraints_source(&event.gvk.kind) {
+                if let Some(source) = self.constraints_source(&event.gvk.kind) {
                     source.list_fails(Failure::Transient, status.to_string());
                 }
             }
@@ -74,22 +76,21 @@ impl Ingest {
         if known.is_some_and(|known| known.key == key && known.generation == generation) {
             return;
         }
-        if let Some(source) = self.templates.constraints_source(&id.kind) {
+        if let Some(source) = self.constraints_source(&id.kind) {
             source.expect(&key, generation);
         }
         let constraint = duck::constraint(object);
         let points = constraint.as_ref().map_or_else(|_| Points::default(), |read| Points::of(&read.spec));
         let spec = constraint.as_ref().map(|read| &read.spec).unwrap_or(&Value::Null);
         let action = spec.get("enforcementAction").and_then(Value::as_str).unwrap_or("deny").to_owned();
-        self.constraints.0.insert(id.clone(), Known { key, generation, points, action, is_good: false });
-        match constraint {
-            Ok(constraint) => {
-                let outcome = self.policies.put_constraint(constraint);
-                self.changed = true;
-                self.constraint_outcome(&id, outcome.err().as_ref());
-            }
-            Err(reason) => self.constraint_outcome(&id, Some(&IngestError::Json(reason))),
-        }
+        let unreadable = constraint.as_ref().err().cloned();
+        let known = Known { key, generation, points, action, unreadable, is_good: false };
+        self.constraints.0.insert(id.clone(), known);
+        let outcome = constraint.map_or(Ok(()), |constraint| {
+            self.changed = true;
+            self.policies.put_constraint(constraint)
+        });
+        self.constraint_outcome(&id, outcome.err().as_ref());
     }
 
     /// A template that changed has been asked again about each of its constraints.
@@ -111,7 +112,7 @@ impl Ingest {
 
     fn forget_constraint(&mut self, id: &ConstraintRef) {
         if let Some(Known { key, .. }) = self.constraints.0.remove(id) {
-            if let Some(source) = self.templates.constraints_source(&id.kind) {
+            if let Some(source) = self.constraints_source(&id.kind) {
                 source.cancel(&key);
             }
             self.reporter.removed(&key);
@@ -124,20 +125,22 @@ impl Ingest {
     fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
         let not_judged =
             self.not_judged().or_else(|| self.outdated(&id.kind)).or_else(|| self.unsynced(&id.kind));
-        let (Some(known), Some(source)) =
-            (self.constraints.0.get_mut(id), self.templates.constraints_source(&id.kind))
-        else {
-            return;
-        };
-        let errors = match error {
-            None => Vec::new(),
-            Some(IngestError::Json(reason)) => vec![pod_error("create_error", reason.clone())],
-            Some(error) => pod_errors(error),
+        let class = self.missing_template(&id.kind).filter(|_| is_without_template(error));
+        let source = self.constraints_source(&id.kind).cloned();
+        let (Some(known), Some(source)) = (self.constraints.0.get_mut(id), source) else { return };
+        let errors = match (&known.unreadable, error) {
+            (Some(reason), _) => vec![pod_error("create_error", reason.clone())],
+            (None, None) => Vec::new(),
+            (None, Some(error)) => pod_errors(error),
         };
         known.is_good = errors.is_empty();
         let detail = known.points.detail(errors.is_empty(), not_judged.as_deref(), known.generation);
-        let failure = (!errors.is_empty()).then_some((Failure::Permanent, errors));
-        let (parent, generation, source) = (known.key.clone(), known.generation, source.clone());
+        let failure = (!errors.is_empty()).then_some((class.unwrap_or(Failure::Permanent), errors));
+        let (parent, generation) = (known.key.clone(), known.generation);
         self.outcomes.push(Outcome { parent, generation, source, failure, detail });
     }
+}
+
+const fn is_without_template(error: Option<&IngestError>) -> bool {
+    matches!(error, Some(IngestError::MissingTemplate { .. }))
 }

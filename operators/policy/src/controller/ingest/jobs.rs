@@ -69,7 +69,7 @@ impl Jobs {
         compiler: Compiler,
         template: ParentKey,
         version: u64,
-        manifest: Value,
+        manifest: Result<Value, String>,
     ) -> (Job, Running) {
         let permits = self.compiles.clone();
         start(async move {
@@ -78,7 +78,7 @@ impl Jobs {
             let work = tokio::task::spawn_blocking(move || {
                 // Kept by the thread: a cancelled job does not make room for another thread.
                 let _permit = permit;
-                let template = ConstraintTemplate::from_value(&manifest)?;
+                let template = ConstraintTemplate::from_value(&manifest.map_err(IngestError::Json)?)?;
                 compiler.compile(&template)
             });
             let compiled = work.await.unwrap_or_else(|_| Err(IngestError::CompilerFailed));

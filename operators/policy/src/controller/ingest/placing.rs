@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pod_status::MissingSemantics;
 use pod_status::readiness::Failure;
 use tokio::time::Instant;
 
-use crate::controller::crds::{Comparison, CrdEvent, Desired, Placed};
+use crate::controller::crds::{Comparison, CrdEvent, Desired, Placed, template_of};
 use crate::controller::kinds::constraint;
 use crate::controller::repairs;
 use crate::controller::status::pod_error;
@@ -20,7 +19,6 @@ use super::templates::Known;
 
 /// A CRD that stayed as it was for this long is repaired without a wait.
 const QUIET: Duration = Duration::from_secs(60);
-const SUFFIX: &str = ".constraints.gatekeeper.sh";
 
 impl Ingest {
     pub(super) fn on_crd(&mut self, event: CrdEvent) {
@@ -33,18 +31,21 @@ impl Ingest {
                 self.lists.push(self.crd_list.clone());
                 self.crds.apply(event);
                 let names: Vec<_> = self.templates.known.keys().cloned().collect();
-                return names.iter().for_each(|name| self.place(name));
+                names.iter().for_each(|name| self.place(name));
+                return self.follow_all();
             }
             _ => {}
         }
         let is_gone = matches!(event, CrdEvent::Gone(..));
+        // What is waited for may have been a kind of it.
+        self.changed |= is_gone;
         for crd in self.crds.apply(event) {
-            // The name of a template is its kind in lower case, and so is the first part of its CRD's.
-            if let Some(template) = crd.strip_suffix(SUFFIX) {
+            if let Some(template) = template_of(&crd) {
                 if is_gone && let Some(known) = self.templates.known.get_mut(template) {
                     wake(known);
                 }
                 self.place(template);
+                self.follow(template);
             }
         }
     }
@@ -153,7 +154,6 @@ impl Ingest {
         let kind = compiled.constraint_kind().to_owned();
         let other = known.watched.take_if(|(watched, _)| *watched != kind);
         let is_watched = known.watched.is_some();
-        let key = known.key.clone();
         if let Some((other, _)) = other {
             self.forget_kind(&other);
         }
@@ -161,13 +161,7 @@ impl Ingest {
         self.changed = true;
         if !is_watched {
             // Declared before the template is observed, so that readiness waits for its constraints too.
-            let source = self.templates.source.child(&key, format!("constraints of kind {kind}"));
-            let source = source.missing(MissingSemantics::Looser);
-            source.list_begins();
-            if let Some(known) = self.templates.known.get_mut(name) {
-                known.watched = Some((kind.clone(), source));
-            }
-            let _ = self.registrars.constraints.add(constraint(&kind));
+            self.claim_kind(name, &kind);
         }
         self.manager.rediscover(&constraint(&kind));
         self.template_outcome(name, None);

@@ -83,6 +83,11 @@ impl Synced {
         }
     }
 
+    /// Whether all SyncSets and Configs are known.
+    pub(super) fn is_listed(&self) -> bool {
+        self.pending_lists.is_empty()
+    }
+
     /// Why objects of a kind are not all there; one version of the kind is enough where the policy takes any.
     fn lacks(&self, read: &KindRead) -> Option<String> {
         let is_meant = |(group, version, kind): &GvkKey| {
@@ -114,7 +119,7 @@ impl Ingest {
             EventKind::Synced => {
                 self.parents.listed(parent_kind(&event.gvk));
                 self.sync.pending_lists.remove(&event.gvk.kind);
-                if self.sync.pending_lists.is_empty() {
+                if self.sync.is_listed() {
                     self.lists.push(self.sync.source.clone());
                 }
             }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::controller::crds::Desired;
-use crate::controller::kinds::{constraint, parent_kind};
+use crate::controller::kinds::parent_kind;
 use crate::controller::status::{Outcome, pod_errors, template_detail};
 
 use super::Ingest;
@@ -22,6 +22,8 @@ use super::jobs::{Done, Job, JobResult};
 pub(super) struct Templates {
     pub(super) source: ReadinessSource,
     pub(super) known: BTreeMap<String, Known>,
+    /// The first list is complete: what is not here does not exist.
+    pub(super) listed: bool,
 }
 
 /// What is known of a template, and how far it is.
@@ -42,9 +44,8 @@ pub(super) struct Known {
     pub(super) attempts: u32,
     /// The CRD of this version is as asked for, and its policy is in force.
     pub(super) placed: bool,
-    /// This version cannot come into force. A pod that has the version before goes on with it; one that starts later has
-    /// none.
-    broken: bool,
+    /// Why this version is not in force. A pod that has the version before goes on with it; one that starts later has none.
+    pub(super) failed: Option<Failure>,
     /// When it was last placed, by this or an earlier version.
     pub(super) placed_at: Option<Instant>,
     /// The kind whose constraints are being watched for this template.
@@ -54,13 +55,7 @@ pub(super) struct Known {
 impl Templates {
     pub(super) fn new(source: ReadinessSource) -> Self {
         source.list_begins();
-        Self { source, known: BTreeMap::new() }
-    }
-
-    /// The readiness source of a constraint kind.
-    pub(super) fn constraints_source(&self, kind: &str) -> Option<&ReadinessSource> {
-        let watched = self.known.values().filter_map(|known| known.watched.as_ref());
-        watched.filter(|(watched, _)| watched == kind).map(|(_, source)| source).next()
+        Self { source, known: BTreeMap::new(), listed: false }
     }
 
     /// The template that has this job's version.
@@ -78,6 +73,8 @@ impl Ingest {
             EventKind::Synced => {
                 self.lists.push(self.templates.source.clone());
                 self.parents.listed(parent_kind(&event.gvk));
+                self.templates.listed = true;
+                self.follow_all();
             }
             EventKind::Status(status) if !status.is_ready() => {
                 self.templates.source.list_fails(Failure::Transient, status.to_string());
@@ -87,14 +84,17 @@ impl Ingest {
     }
 
     fn template_applied(&mut self, object: &WatchedObject) {
-        let Ok(manifest) = object.to_value() else { return };
+        let manifest = object.to_value().map_err(|error| error.to_string());
         let key = parent_key(object);
         let generation = object.metadata().generation.unwrap_or_default();
         self.parent_changed(&key.reference);
         if object.metadata().deletion_timestamp.is_some() {
             return;
         }
-        let fingerprint = json!([key.uid, manifest.get("spec"), manifest.pointer("/metadata/labels")]);
+        let fingerprint = match &manifest {
+            Ok(manifest) => json!([key.uid, manifest.get("spec"), manifest.pointer("/metadata/labels")]),
+            Err(_) => json!([key.uid, generation]),
+        };
         if let Some(known) = self.templates.known.get_mut(object.name())
             && known.fingerprint == fingerprint
         {
@@ -126,7 +126,7 @@ impl Ingest {
             job: Some(job),
             attempts: 0,
             placed: false,
-            broken: false,
+            failed: None,
             placed_at: None,
             watched,
         };
@@ -162,16 +162,8 @@ impl Ingest {
             self.crds.forget(&desired.name);
         }
         if let Some((kind, _)) = known.watched {
-            self.forget_kind(&kind);
+            self.disclaim_kind(&known.key.reference.name, &kind);
         }
-    }
-
-    pub(super) fn forget_kind(&mut self, kind: &str) {
-        self.registrars.constraints.remove(&constraint(kind));
-        self.forget_constraints(kind);
-        self.parents.kind_removed(&parent_kind(&constraint(kind)));
-        self.policies.remove_template(kind);
-        self.changed = true;
     }
 
     pub(super) fn on_done(&mut self, done: Done) {
@@ -204,8 +196,8 @@ impl Ingest {
     pub(super) fn template_outcome(&mut self, name: &str, failure: Option<(Failure, Vec<PodError>)>) {
         let is_judged = self.not_judged().is_none();
         let Some(known) = self.templates.known.get_mut(name) else { return };
-        let is_broken = matches!(failure, Some((Failure::Permanent, _)));
-        let has_changed = std::mem::replace(&mut known.broken, is_broken) != is_broken;
+        let failed = failure.as_ref().map(|(failure, _)| *failure);
+        let has_changed = std::mem::replace(&mut known.failed, failed) != failed;
         let compiled = known.compiled.as_ref().filter(|_| failure.is_none());
         self.outcomes.push(Outcome {
             parent: known.key.clone(),
@@ -217,7 +209,11 @@ impl Ingest {
             ),
             failure,
         });
-        let kind = known.watched.as_ref().map(|(kind, _)| kind.clone());
+        if failed.is_some() {
+            self.follow(name);
+        }
+        let known = self.templates.known.get(name);
+        let kind = known.and_then(|known| known.watched.as_ref()).map(|(kind, _)| kind.clone());
         if let Some(kind) = kind.filter(|_| has_changed) {
             self.report_constraints(&kind);
         }
@@ -226,7 +222,7 @@ impl Ingest {
     /// Why the constraints of a kind are not enforced by the present version of their template, if it is broken.
     pub(super) fn outdated(&self, constraint_kind: &str) -> Option<String> {
         let known = self.templates.known.get(&constraint_kind.to_lowercase())?;
-        known.broken.then(|| {
+        (known.failed == Some(Failure::Permanent)).then(|| {
             "the present version of its template cannot be ingested; the version before is in force in pods that have it"
                 .to_owned()
         })

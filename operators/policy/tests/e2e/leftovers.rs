@@ -1,0 +1,138 @@
+//! Statuses from before: constraints that were enforced, by pods that are gone, of templates that no pod can put in force.
+
+use control_plane::Component;
+use tokio::time::{Duration, interval, timeout};
+
+use crate::cluster::NAMESPACE;
+use crate::fleet::{Fleet, PODS};
+use crate::operator::{PATIENCE, readyz};
+use crate::prober::{constraint, review, template};
+use crate::scripted::Scripted;
+
+const TEMPLATE: &str = "constrainttemplate/numbered";
+const CONSTRAINT: &str = "numbered/a";
+const ENFORCED: &str = "{.status.conditions[?(@.type==\"Enforced\")].status}";
+/// A call in the template, and one that no release knows.
+const BROKEN: (&str, &str) = ("sprintf(", "no_such_function(");
+
+async fn enforcing() -> Fleet {
+    let fleet = Fleet::start().await;
+    fleet.cluster.apply(&template(1)).await;
+    fleet.cluster.enforced(TEMPLATE).await;
+    fleet.cluster.apply(&constraint(1)).await;
+    fleet.cluster.enforced(CONSTRAINT).await;
+    fleet
+}
+
+async fn is_enforced(fleet: &Fleet, object: &str) -> bool {
+    fleet.cluster.get(&[object], ENFORCED).await == "True"
+}
+
+/// All pods serve without the policy, and say so of its constraint.
+async fn is_without_the_policy(fleet: &Fleet) {
+    assert!(!is_enforced(fleet, CONSTRAINT).await, "{CONSTRAINT} is called enforced, and the pods are ready");
+    for answer in fleet.ask_each(&review()).await {
+        assert!(answer.contains("\"allowed\":true"), "{answer}");
+    }
+    fleet.cluster.must(&["wait", "--for=condition=Enforced=False", "--timeout=60s", CONSTRAINT]).await;
+    let messages = "{range .status.byPod[*]}{.errors[0].message};{end}";
+    let message = "no ConstraintTemplate in force creates the kind \"Numbered\";";
+    fleet.cluster.until(&[CONSTRAINT], messages, &message.repeat(PODS)).await;
+}
+
+/// All pods have the policy in force, in this version.
+async fn is_in_force(fleet: &Fleet, number: u64) {
+    fleet.cluster.enforced(TEMPLATE).await;
+    fleet.cluster.enforced(CONSTRAINT).await;
+    for answer in fleet.ask_each(&review()).await {
+        assert!(answer.contains(&format!("numbers=1,{number}")), "{answer}");
+    }
+}
+
+/// No pod is left that had the version before, and no report of those that had it.
+#[tokio::test]
+async fn no_constraint_of_a_template_that_no_pod_can_compile_after_a_restart_is_called_enforced() {
+    let mut fleet = enforcing().await;
+    fleet.unregister().await;
+    fleet.kill_all().await;
+    fleet.cluster.apply(&template(2).replace(BROKEN.0, BROKEN.1)).await;
+    fleet.cluster.must(&["delete", "podreports", "--all", "-n", NAMESPACE]).await;
+    assert!(is_enforced(&fleet, CONSTRAINT).await, "no process is there to say otherwise");
+    fleet.start_all_again().await;
+    is_without_the_policy(&fleet).await;
+
+    fleet.register().await;
+    fleet.cluster.apply(&template(3)).await;
+    is_in_force(&fleet, 3).await;
+}
+
+#[tokio::test]
+async fn a_constraint_that_outlives_its_template_is_not_called_enforced() {
+    let mut fleet = enforcing().await;
+    fleet.cluster.plane.stop(Component::ControllerManager).await.unwrap();
+    fleet.cluster.must(&["delete", TEMPLATE]).await;
+    fleet.cluster.must(&["wait", "--for=condition=Enforced=False", "--timeout=60s", CONSTRAINT]).await;
+    is_without_the_policy(&fleet).await;
+    fleet.cluster.apply(&template(2)).await;
+    is_in_force(&fleet, 2).await;
+
+    // And the same while no process is there.
+    fleet.unregister().await;
+    fleet.kill_all().await;
+    fleet.cluster.must(&["delete", TEMPLATE]).await;
+    assert!(is_enforced(&fleet, CONSTRAINT).await);
+    fleet.start_all_again().await;
+    is_without_the_policy(&fleet).await;
+    fleet.register().await;
+    fleet.cluster.apply(&template(3)).await;
+    is_in_force(&fleet, 3).await;
+
+    fleet.cluster.plane.restart(Component::ControllerManager).await.unwrap();
+    fleet.cluster.must(&["delete", TEMPLATE]).await;
+    fleet.cluster.must(&["wait", "--for=delete", "--timeout=60s", CONSTRAINT]).await;
+    fleet.cluster.apply(&template(4)).await;
+    fleet.cluster.enforced(TEMPLATE).await;
+}
+
+/// A fourth pod, of a release that cannot compile the template that the others enforce.
+async fn a_pod_joins_that_cannot_compile_a_template(aggregator_dies: bool) {
+    let mut fleet = enforcing().await;
+    let proxy = Scripted::start(&fleet.cluster.shipped).await;
+    proxy.change(BROKEN.0, BROKEN.1);
+    let joining = fleet.join("webtroller-3", proxy.kubeconfig()).await;
+    if aggregator_dies {
+        let holder = ["lease", "pod-status-aggregator", "-n", NAMESPACE];
+        let holder = fleet.cluster.get(&holder, "{.spec.holderIdentity}").await;
+        let held = fleet.pods.iter_mut().find(|(name, _, _)| holder.contains(name.as_str()));
+        held.expect("one of them").2.child.kill().await.unwrap();
+    }
+    let ready = async {
+        let mut ticks = interval(Duration::from_millis(20));
+        while !readyz(&joining.health).await.is_some_and(|(code, _)| code == 200) {
+            ticks.tick().await;
+        }
+    };
+    timeout(PATIENCE, ready).await.expect("a broken template does not keep it from serving");
+    for object in [TEMPLATE, CONSTRAINT] {
+        assert!(!is_enforced(&fleet, object).await, "{object}");
+    }
+    let of_fourth = "{.status.byPod[?(@.id==\"webtroller-3\")].errors[0].message}";
+    let message = "no ConstraintTemplate in force creates the kind \"Numbered\"";
+    fleet.cluster.until(&[CONSTRAINT], of_fourth, message).await;
+    joining.stop().await;
+    if aggregator_dies {
+        fleet.kill_all().await;
+        fleet.start_all_again().await;
+    }
+    is_in_force(&fleet, 1).await;
+}
+
+#[tokio::test]
+async fn a_pod_that_gives_up_a_template_is_ready_only_when_nothing_of_it_is_called_enforced() {
+    a_pod_joins_that_cannot_compile_a_template(false).await;
+}
+
+#[tokio::test]
+async fn a_pod_that_gives_up_a_template_waits_for_the_next_aggregator_when_one_dies() {
+    a_pod_joins_that_cannot_compile_a_template(true).await;
+}
