@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::Full;
+use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::request::AdmissionRequest;
-use crate::server::Answer;
+
+/// A complete HTTP answer.
+pub type Answer = Response<Full<Bytes>>;
 
 /// An answer to an admission request.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,8 +15,8 @@ use crate::body::{Body, BodyError};
 use crate::duration::parse_duration;
 use crate::handler::AdmissionHandler;
 use crate::request::AdmissionRequest;
-use crate::response::{AdmissionResponse, json_answer, refusal};
-use crate::server::{Answer, Routes, overloaded};
+use crate::response::{AdmissionResponse, Answer, json_answer, refusal};
+use crate::server::{Routes, overloaded};
 
 /// The API server's own limit; a longer `?timeout=` is not one of its requests.
 const LONGEST: Duration = Duration::from_secs(30);

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode, Version};
+use hyper::{Request, StatusCode, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -24,7 +23,7 @@ use crate::body::Body;
 use crate::connections::{Connection, Places};
 use crate::in_flight::InFlight;
 use crate::limits::Limits;
-use crate::response::{json_answer, refusal};
+use crate::response::{Answer, json_answer, refusal};
 use crate::roster::{Peer, Phase};
 use crate::shutdown::Shutdown;
 use crate::tls::Tls;
@@ -40,9 +39,6 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const HTTP2_PING: Duration = Duration::from_secs(30);
 const HEADER_BYTES: u32 = 16 << 10;
-
-/// A complete HTTP answer.
-pub type Answer = Response<Full<Bytes>>;
 
 /// Answers requests.
 pub trait Routes: Send + Sync + 'static {
