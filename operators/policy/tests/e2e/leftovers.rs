@@ -108,7 +108,7 @@ async fn a_pod_joins_that_cannot_compile_a_template(aggregator_dies: bool) {
     }
     let ready = async {
         let mut ticks = interval(Duration::from_millis(20));
-        while !readyz(&joining.health).await.is_some_and(|(code, _)| code == 200) {
+        while readyz(&joining.health).await.is_none_or(|(code, _)| code != 200) {
             ticks.tick().await;
         }
     };
