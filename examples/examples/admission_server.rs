@@ -1,6 +1,7 @@
 //! An admission controller: one webhook refuses, one changes, and the certificate is rotated while both serve.
 //!
 //! The API server of `$KUBECONFIG` must reach this process at 127.0.0.1, as that of `cargo run -p control-plane` does.
+//! `building_blocks.rs` declares what it does there.
 
 use std::error::Error;
 
@@ -10,9 +11,7 @@ use admission_server::{
 };
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
-};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use serde_json::{Value, json};
 
 const NAME: &str = "admission-example";
@@ -90,10 +89,10 @@ async fn register(client: &kube::Client, url: &str, authority: Option<&str>) -> 
 /// Creates a ConfigMap and returns what the API server says.
 async fn create(client: &kube::Client, name: &str, data: Value, dry_run: bool) -> String {
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
-    let object =
-        serde_json::from_value(json!({"metadata": {"name": name, "labels": {"app": "a"}}, "data": data}));
-    let parameters = PostParams { dry_run, ..PostParams::default() };
-    match api.create(&parameters, &object.unwrap_or_default()).await {
+    let metadata = json!({"name": name, "labels": {"app": "a"}});
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
+    let parameters = PatchParams { dry_run, ..PatchParams::apply(NAME) };
+    match api.patch(name, &parameters, &Patch::Apply(object)).await {
         Ok(created) => format!("created {name} with {:?}", created.metadata.labels.unwrap_or_default()),
         Err(error) => error.to_string(),
     }

@@ -10,6 +10,7 @@
 //! what the other two are asked about, and the ValidatingAdmissionPolicy once more, without the server.
 
 mod cases;
+mod declaration;
 mod kyverno;
 mod live;
 mod manifests;
@@ -21,7 +22,7 @@ use admission_server::{Server, ServingCertificate, Shutdown, Tls, TlsOptions};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use control_plane::ControlPlane;
-use examples::Cluster;
+use examples::{Cluster, Declared};
 use kube::Config;
 use serde_json::{Value, json};
 
@@ -36,11 +37,17 @@ struct Arguments {
     /// Starts a control plane instead of taking the cluster of the kubeconfig.
     #[arg(long)]
     demo: bool,
+    /// What the program declares.
+    #[command(flatten)]
+    declared: Declared,
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if arguments.declared.print(&declaration::declarations(), "default")? {
+        return Ok(());
+    }
     let plane = if arguments.demo { Some(ControlPlane::start().await?) } else { None };
     let config = match &plane {
         Some(plane) => plane.config(),

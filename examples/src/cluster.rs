@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams};
 use kube::client::ClientBuilder;
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::kind::TypeOf;
 use crate::{Failpoint, trace};
 
 /// No write and no wait for a definition takes longer, or it is an error.
@@ -197,24 +198,6 @@ where
     fn with_identity(&self, fields: Value) -> Value {
         let metadata = json!({"name": self.name_any(), "uid": self.uid()});
         identified::<K>(&K::DynamicType::of(self), metadata, fields)
-    }
-}
-
-/// The kind of an object: known from its type, or written in it.
-pub trait TypeOf<K> {
-    /// The kind of `object`.
-    fn of(object: &K) -> Self;
-}
-
-impl<K> TypeOf<K> for () {
-    fn of(_: &K) -> Self {}
-}
-
-impl TypeOf<DynamicObject> for ApiResource {
-    fn of(object: &DynamicObject) -> Self {
-        let types = object.types.clone().unwrap_or_default();
-        let gvk = GroupVersionKind::try_from(types).unwrap_or_else(|_| GroupVersionKind::gvk("", "", ""));
-        Self::from_gvk(&gvk)
     }
 }
 

@@ -20,7 +20,7 @@ use tracing::Instrument;
 use watch_manager::stream::watcher_events;
 use watch_manager::{Config, GroupVersionKind, Interest, WatchManager};
 
-use crate::cluster::TypeOf;
+use crate::kind::TypeOf;
 use crate::{Cluster, trace};
 
 const RETRY: Duration = Duration::from_secs(1);

@@ -30,6 +30,8 @@ pub struct Demo {
     cluster: Cluster,
     kubeconfig: Option<PathBuf>,
     kill: Option<Kill>,
+    /// Roles that run as two processes, and whether they have been started.
+    twice: BTreeMap<String, bool>,
     running: BTreeMap<String, Running>,
     failed: (Sender<String>, Receiver<String>),
     // Dropped last: the controllers end before the API server does.
@@ -56,6 +58,7 @@ impl Demo {
             cluster: Cluster::connect(config, &arguments.namespace, "user", None)?,
             kubeconfig: plane.as_ref().map(|plane| plane.kubeconfig().to_owned()),
             kill: arguments.kill.clone(),
+            twice: arguments.twice.iter().map(|role| (role.clone(), false)).collect(),
             running: BTreeMap::new(),
             failed: channel(16),
             _plane: plane,
@@ -85,12 +88,22 @@ impl Demo {
         let options = options.iter().copied().map(str::to_owned).collect();
         let launch = Launch { role: role.to_owned(), namespace, kubeconfig, options };
         let kill_after = self.kill.take_if(|kill| kill.role == name).map(|kill| kill.after);
+        if let Some(started) = self.twice.get_mut(name) {
+            *started = true;
+            let second = Running::start(launch.clone(), None, self.failed.0.clone());
+            self.running.insert(second_of(name), second);
+        }
         self.running.insert(name.to_owned(), Running::start(launch, kill_after, self.failed.0.clone()));
+    }
+
+    /// The processes of a role.
+    fn take(&mut self, name: &str) -> Vec<Running> {
+        [name.to_owned(), second_of(name)].iter().filter_map(|name| self.running.remove(name)).collect()
     }
 
     /// Kills a role that runs.
     pub async fn stop(&mut self, name: &str) {
-        if let Some(running) = self.running.remove(name) {
+        for running in self.take(name) {
             running.stop().await;
             println!("  $ kill {name}");
         }
@@ -98,7 +111,7 @@ impl Demo {
 
     /// Asks a role to finish what it has begun, as a kubelet does, and waits for its end.
     pub async fn retire(&mut self, name: &str) {
-        if let Some(running) = self.running.remove(name) {
+        for running in self.take(name) {
             running.retire().await;
             println!("  $ {name} has ended");
         }
@@ -201,10 +214,13 @@ impl Demo {
         }
     }
 
-    /// Says so when the role that was to be killed is not in the story: a misspelt one is killed nowhere.
-    pub(crate) fn check_kill(&self) -> Result<()> {
-        match &self.kill {
-            Some(Kill { role, .. }) => bail!("`{role}` was to be killed, and this story starts no such role"),
+    /// Says so when the role that was to be killed or doubled is not in the story: a misspelt one is killed nowhere.
+    pub(crate) fn check_roles(&self) -> Result<()> {
+        if let Some(Kill { role, .. }) = &self.kill {
+            bail!("`{role}` was to be killed, and this story starts no such role");
+        }
+        match self.twice.iter().find(|(_, started)| !**started) {
+            Some((role, _)) => bail!("`{role}` was to run twice, and this story starts no such role"),
             None => Ok(()),
         }
     }
@@ -216,6 +232,10 @@ impl Demo {
         }
         println!("\nThe end.");
     }
+}
+
+fn second_of(role: &str) -> String {
+    format!("{role}, the second")
 }
 
 /// All selected objects, after each change.

@@ -21,20 +21,26 @@
 //!
 //! `cargo run -p pod-status --example replica` reports what each pod enforces, in a cluster.
 
+mod arguments;
+pub mod building_blocks;
 pub mod cluster;
 mod condition;
 mod control;
 mod demo;
 pub mod failpoint;
+mod kind;
 mod pattern;
 mod process;
 pub mod ranking;
 mod rights;
 pub mod trace;
 
+pub use arguments::{Arguments, Declared, Kill};
 pub use cluster::Cluster;
 pub use condition::Condition;
 pub use control::{Watched, controller, drive, mapped, named_by_label, watched};
 pub use demo::Demo;
 pub use failpoint::Failpoint;
-pub use pattern::{Arguments, Kill, Pattern, run};
+pub use kind::TypeOf;
+pub use pattern::{Pattern, run};
+pub use rights::{grant, manifest as declared_roles, page as declared_page};

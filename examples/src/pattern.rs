@@ -1,8 +1,6 @@
-//! The command line that all patterns share, and what a pattern has to bring.
+//! What a pattern has to bring, and the `main` that all patterns share.
 
 use std::future::Future;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -17,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Cluster, Demo, rights, trace};
+use crate::{Arguments, Cluster, Demo, rights, trace};
 
 /// Time to finish what was begun, when the process is asked to end: what a kubelet gives.
 const FAREWELL: Duration = Duration::from_secs(30);
@@ -48,70 +46,6 @@ pub trait Pattern {
     fn story(demo: &mut Demo) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// Arguments of every pattern.
-#[derive(Clone, Debug, Parser)]
-pub struct Arguments {
-    /// Starts a control plane, tells the story of the pattern on it, and ends.
-    #[arg(long)]
-    pub demo: bool,
-    /// With --demo: takes the cluster of the kubeconfig instead of starting one.
-    #[arg(long, requires = "demo")]
-    pub here: bool,
-    /// The namespace to work in.
-    #[arg(long, default_value = "default")]
-    pub namespace: String,
-    /// With --demo: kills a controller right after its n-th write, and starts it again.
-    #[arg(long, requires = "demo", value_name = "ROLE:N")]
-    pub kill: Option<Kill>,
-    /// Prints the CustomResourceDefinitions and ends.
-    #[arg(long)]
-    pub definitions: bool,
-    /// Prints a page about what each controller does, and ends.
-    #[arg(long)]
-    pub declarations: bool,
-    /// Prints the RBAC roles of the controllers and ends.
-    #[arg(long)]
-    pub roles: bool,
-    /// Compares what the controllers did, according to an audit log of the API server, with what they declare, and ends.
-    #[arg(long, value_name = "FILE")]
-    pub check_audit: Option<PathBuf>,
-    /// Runs one controller instead of all.
-    #[arg(long)]
-    pub role: Option<String>,
-    /// Ends with exit code 86 right after the n-th write.
-    #[arg(long, value_name = "N")]
-    pub kill_after: Option<u64>,
-    /// The user to impersonate, which has the rights of the role and no others.
-    #[arg(long, value_name = "USER", hide = true)]
-    pub impersonate: Option<String>,
-    /// Ends when standard input does.
-    #[arg(long, hide = true)]
-    pub attached: bool,
-    /// Arguments of the role, such as --release=v2.
-    #[arg(last = true)]
-    pub options: Vec<String>,
-}
-
-/// Which controller is killed, and after which of its writes.
-#[derive(Clone, Debug)]
-pub struct Kill {
-    /// The role.
-    pub role: String,
-    /// The write, from 1.
-    pub after: u64,
-}
-
-impl FromStr for Kill {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.split_once(':').and_then(|(role, after)| Some((role, after.parse().ok()?)));
-        let parsed = parsed.filter(|(_, after)| *after > 0);
-        let (role, after) = parsed.ok_or("write ROLE:N, such as core:3, with N from 1")?;
-        Ok(Self { role: role.to_owned(), after })
-    }
-}
-
 /// The `main` of a pattern.
 ///
 /// # Errors
@@ -119,12 +53,15 @@ impl FromStr for Kill {
 /// What went wrong, for the terminal; the exit code is 1 then.
 pub async fn run<P: Pattern>() -> Result<()> {
     let arguments = Arguments::parse();
-    if let Some(text) = printed::<P>(&arguments)? {
-        print!("{text}");
+    let namespace = &arguments.namespace;
+    if arguments.definitions {
+        let texts =
+            P::definitions(namespace)?.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
+        print!("{}", texts.join("---\n"));
         return Ok(());
     }
-    if let Some(log) = &arguments.check_audit {
-        return rights::check(&P::declarations(&arguments.namespace), &arguments.namespace, log);
+    if arguments.declared.print(&P::declarations(namespace), namespace)? {
+        return Ok(());
     }
     let provider = trace::provider(arguments.role.as_deref().unwrap_or("demo"))?;
     trace::install(&provider)?;
@@ -142,25 +79,11 @@ async fn begin<P: Pattern>(arguments: &Arguments) -> Result<()> {
             Ok(()) => P::story(&mut demo).await,
             Err(error) => Err(error),
         };
-        let told = told.and_then(|()| demo.check_kill());
+        let told = told.and_then(|()| demo.check_roles());
         demo.end().await;
         return told;
     }
     control::<P>(arguments).await
-}
-
-/// What an argument asks to print instead of running anything.
-fn printed<P: Pattern>(arguments: &Arguments) -> Result<Option<String>> {
-    let namespace = &arguments.namespace;
-    if arguments.definitions {
-        let definitions = P::definitions(namespace)?;
-        let texts = definitions.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
-        return Ok(Some(texts.join("---\n")));
-    }
-    if arguments.roles {
-        return rights::manifest(&P::declarations(namespace), namespace).map(Some);
-    }
-    Ok(arguments.declarations.then(|| rights::page(&P::declarations(namespace))))
 }
 
 /// Runs one role or all of them, until the process is asked to end.
@@ -212,18 +135,4 @@ async fn detached(attached: bool) {
     }
     let mut ignored = [0; 64];
     while let Ok(1..) = tokio::io::stdin().read(&mut ignored).await {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kill_names_a_role_and_a_write() {
-        let parse = |text: &str| text.parse::<Kill>().map(|kill| (kill.role, kill.after)).ok();
-        assert_eq!(parse("core:3"), Some(("core".to_owned(), 3)));
-        for text in ["core", "core:", "core:0", "core:-1", "core:x", ""] {
-            assert_eq!(parse(text), None, "{text}");
-        }
-    }
 }

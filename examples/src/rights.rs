@@ -28,12 +28,17 @@ pub(crate) fn username(namespace: &str, role: &str) -> String {
 }
 
 /// A page about what each controller does, with a graph.
-pub(crate) fn page(declarations: &[Declaration]) -> String {
+#[must_use]
+pub fn page(declarations: &[Declaration]) -> String {
     controller_declaration::page("What each controller does", declarations)
 }
 
 /// The roles as a manifest. A ClusterRole has the namespace in its name, so that demos do not share it.
-pub(crate) fn manifest(declarations: &[Declaration], namespace: &str) -> Result<String> {
+///
+/// # Errors
+///
+/// When a role cannot be written as YAML.
+pub fn manifest(declarations: &[Declaration], namespace: &str) -> Result<String> {
     let mut texts = Vec::new();
     for declaration in declarations {
         texts.push(serde_saphyr::to_string(&declaration.role(namespace))?);
@@ -49,12 +54,12 @@ fn cluster_name(declaration: &Declaration, namespace: &str) -> String {
     format!("{namespace}:{}", declaration.name())
 }
 
-/// Grants each controller what it declares, and waits until the authorizer knows.
+/// Grants each controller what it declares, as the service account of its name, and waits until the authorizer knows.
 ///
 /// # Errors
 ///
 /// When declarations contradict each other, or what the API server answers.
-pub(crate) async fn grant(cluster: &Cluster, declarations: &[Declaration]) -> Result<()> {
+pub async fn grant(cluster: &Cluster, declarations: &[Declaration]) -> Result<()> {
     if let Some(diagnostic) = consistency(declarations).first() {
         bail!("{diagnostic}");
     }

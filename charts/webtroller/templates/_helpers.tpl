@@ -20,7 +20,7 @@ annotations:
 {{- end }}
 
 {{- define "webtroller.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.release | default .Chart.AppVersion }}
+{{ .Values.image.repository }}:{{ .Values.image.release | default (printf "v%s" .Chart.AppVersion) }}
 {{- end }}
 
 {{- define "webtroller.securityContext" -}}
@@ -38,8 +38,9 @@ seccompProfile: {type: RuntimeDefault}
 {{- if or .Values.certManager.enabled .Values.externalCertInjection.enabled }}yes{{ end }}
 {{- end }}
 
+{{- /* The name of a Service has at most 63 letters. */}}
 {{- define "webtroller.service" -}}
-{{ if .Values.besideGatekeeper }}{{ .Release.Name }}{{ else }}gatekeeper{{ end }}-webhook-service
+{{ if .Values.besideGatekeeper }}{{ .Release.Name | trunc 47 | trimSuffix "-" }}{{ else }}gatekeeper{{ end }}-webhook-service
 {{- end }}
 
 {{- define "webtroller.configuration" -}}
@@ -57,6 +58,47 @@ seccompProfile: {type: RuntimeDefault}
 {{- else }}{{ $given }}{{ end }}
 {{- end }}
 
+{{- /* Gatekeeper's levels are taken, too. */}}
+{{- define "webtroller.log" -}}
+{{ if eq (upper .Values.logLevel) "WARNING" }}warn{{ else }}{{ .Values.logLevel }}{{ end }}
+{{- end }}
+
 {{- define "webtroller.operations" -}}
 CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Values.enableConnectOperations }},CONNECT{{ end }}
+{{- end }}
+
+{{- /* Seconds that pods may take to end: their grace period, and what a busy node needs beside it. */}}
+{{- define "webtroller.patience" -}}
+{{ add .Values.controllerManager.terminationGracePeriodSeconds 30 }}
+{{- end }}
+
+{{- /* What the schema of the values cannot say. */}}
+{{- define "webtroller.check" -}}
+{{- $manager := .Values.controllerManager }}
+{{- if lt (int $manager.terminationGracePeriodSeconds) (add $manager.shutdownDelay 15) }}
+{{- fail (printf "controllerManager.terminationGracePeriodSeconds is %v: set it to %v or more, so that requests are answered before a pod is killed (shutdownDelay and 15 s)" $manager.terminationGracePeriodSeconds (add $manager.shutdownDelay 15)) }}
+{{- end }}
+{{- $ports := list (int $manager.port) (int $manager.healthPort) (int .Values.metrics.port) }}
+{{- if ne (len ($ports | uniq)) 3 }}
+{{- fail "controllerManager.port, controllerManager.healthPort and metrics.port have to differ" }}
+{{- end }}
+{{- /* Two releases would write the same statuses, each over the other's, without end. */}}
+{{- range $other := dig "items" list (lookup "apps/v1" "Deployment" "" "") }}
+{{- $name := dig "metadata" "labels" "app.kubernetes.io/name" "" $other }}
+{{- $own := and (eq $other.metadata.namespace $.Release.Namespace) (eq $other.metadata.name $.Release.Name) }}
+{{- if and (eq $name "webtroller") (not $own) }}
+{{- fail (printf "the Deployment %s/%s is webtroller's already: a cluster has one release; upgrade or uninstall that one" $other.metadata.namespace $other.metadata.name) }}
+{{- end }}
+{{- end }}
+{{- /* The configuration of another name would stay, and call a Service that is gone. */}}
+{{- $running := lookup "apps/v1" "Deployment" .Release.Namespace .Release.Name }}
+{{- $flag := "--validating-webhook-configuration-name=" }}
+{{- $wanted := include "webtroller.configuration" . }}
+{{- range $container := dig "spec" "template" "spec" "containers" list $running }}
+{{- range $arg := $container.args }}
+{{- if and (hasPrefix $flag $arg) (ne $arg (print $flag $wanted)) }}
+{{- fail (printf "the release has the webhook configuration %s, and with these values it would have %s: keep besideGatekeeper and validatingWebhookName as they are (helm upgrade --reset-then-reuse-values), or uninstall first" (trimPrefix $flag $arg) $wanted) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}

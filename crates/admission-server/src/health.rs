@@ -4,8 +4,9 @@ use futures::future::BoxFuture;
 use http_body_util::Full;
 use hyper::{Request, Response, StatusCode};
 
+use crate::answer::Answer;
 use crate::body::Body;
-use crate::server::{Answer, Routes};
+use crate::server::Routes;
 
 /// Reports what is missing before the process is ready; `Ok` when nothing is.
 pub type Readiness = dyn Fn() -> Result<(), Vec<String>> + Send + Sync;

@@ -31,6 +31,7 @@
 //!
 //! It does not register webhooks, store certificates, or know any policy.
 
+mod answer;
 mod body;
 mod certificate;
 mod connections;
@@ -48,6 +49,7 @@ mod server;
 mod shutdown;
 mod tls;
 
+pub use answer::Answer;
 pub use body::{Body, BodyError, ReceivedBody};
 pub use certificate::{CertificateError, ServingCertificate, client_config};
 pub use duration::parse_duration;
@@ -58,6 +60,6 @@ pub use request::{AdmissionRequest, DecodeError, GroupVersionKind, GroupVersionR
 pub use response::{AdmissionResponse, PatchError};
 pub use rotation::{CertificateSet, RotationTimes};
 pub use routes::AdmissionRoutes;
-pub use server::{Answer, Routes, Server};
+pub use server::{Routes, Server};
 pub use shutdown::Shutdown;
 pub use tls::{Tls, TlsOptions, TlsVersion};

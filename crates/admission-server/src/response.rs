@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http_body_util::Full;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::request::AdmissionRequest;
-use crate::server::Answer;
 
 /// An answer to an admission request.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,27 +153,6 @@ impl AdmissionResponse {
         }
         json!({"apiVersion": api_version, "kind": "AdmissionReview", "response": response})
     }
-}
-
-/// The body for a request that is not an AdmissionReview: readable by people and by clients that expect a review.
-pub(crate) fn refusal(status: StatusCode, message: &str) -> String {
-    let reason = status.canonical_reason().unwrap_or_default().replace(' ', "");
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "response": {
-            "uid": "", "allowed": false,
-            "status": {"code": status.as_u16(), "reason": reason, "message": message}
-        }
-    })
-    .to_string()
-}
-
-pub(crate) fn json_answer(status: StatusCode, body: String) -> Answer {
-    let mut answer = Response::new(Full::from(body));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
 }
 
 #[cfg(test)]

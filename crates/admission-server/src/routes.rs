@@ -11,12 +11,13 @@ use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
+use crate::answer::{Answer, json_answer, overloaded, refusal};
 use crate::body::{Body, BodyError};
 use crate::duration::parse_duration;
 use crate::handler::AdmissionHandler;
 use crate::request::AdmissionRequest;
-use crate::response::{AdmissionResponse, json_answer, refusal};
-use crate::server::{Answer, Routes, overloaded};
+use crate::response::AdmissionResponse;
+use crate::server::Routes;
 
 /// The API server's own limit; a longer `?timeout=` is not one of its requests.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -83,7 +84,7 @@ impl AdmissionRoutes {
         };
         if request.method() != Method::POST {
             let status = StatusCode::METHOD_NOT_ALLOWED;
-            let mut answer = json_answer(status, refusal(status, &self.usage()));
+            let mut answer = refusal(status, &self.usage());
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
             return Ok(answer);
         }
@@ -116,9 +117,7 @@ impl AdmissionRoutes {
 impl Routes for AdmissionRoutes {
     fn route(&self, request: Request<Body>) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            self.admit(request)
-                .await
-                .unwrap_or_else(|(status, message)| json_answer(status, refusal(status, &message)))
+            self.admit(request).await.unwrap_or_else(|(status, message)| refusal(status, &message))
         })
     }
 }

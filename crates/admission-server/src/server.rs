@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -20,11 +20,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::answer::{Answer, overloaded};
 use crate::body::Body;
 use crate::connections::{Connection, Places};
 use crate::in_flight::InFlight;
 use crate::limits::Limits;
-use crate::response::{json_answer, refusal};
 use crate::roster::{Peer, Phase};
 use crate::shutdown::Shutdown;
 use crate::tls::Tls;
@@ -40,9 +40,6 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const HTTP2_PING: Duration = Duration::from_secs(30);
 const HEADER_BYTES: u32 = 16 << 10;
-
-/// A complete HTTP answer.
-pub type Answer = Response<Full<Bytes>>;
 
 /// Answers requests.
 pub trait Routes: Send + Sync + 'static {
@@ -242,14 +239,6 @@ impl Shared {
         }
         answer
     }
-}
-
-/// The answer of a server that has no room.
-pub(crate) fn overloaded(message: &str) -> Answer {
-    let status = StatusCode::SERVICE_UNAVAILABLE;
-    let mut answer = json_answer(status, refusal(status, message));
-    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    answer
 }
 
 fn http(limits: &Limits) -> auto::Builder<TokioExecutor> {

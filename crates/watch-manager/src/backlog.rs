@@ -8,7 +8,7 @@
 //!
 //! Items lie in one queue, oldest first. A superseded item becomes a hole; holes are removed when they are the
 //! larger part, so each event costs constant time. Worked example: apply `a` v1, apply `b`, delete `a` before
-//! anything is read: `[a1] [a1 b] [- b]`. The reader was never given `a`, so it is not told of its end.
+//! anything is read: `[a1] [a1 b] [- b]`. The reader was never given `a`, so its delete is not delivered.
 
 mod index;
 mod offer;

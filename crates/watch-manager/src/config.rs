@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Config {
     /// Requests for discovery and lists that are in flight at the same time, and, counted separately, requests
     /// that open a watch. A request that is not answered soon gives its place to the next: after eight times the
-    /// usual time to an answer, but between 0.5 and 5 seconds. One place in eight goes to the request that came last, and
+    /// usual time to an answer, but between 0.5 and 5 seconds, and after 2 seconds while nothing is answered. One place in eight goes to the request that came last, and
     /// changes hands after a second at most. Default 16.
     pub max_concurrent_starts: usize,
     /// Objects per page of a list. Default 500.
@@ -46,8 +46,8 @@ pub struct Config {
     /// Time for which a watch without registrars is kept, so that a registrar that returns finds it ready.
     /// Default 0.
     pub linger: Duration,
-    /// Watches CustomResourceDefinitions (metadata only) as soon as a requested kind is not served, and discovers
-    /// kinds of a changed definition's group at once. Where that is forbidden, or the kind comes from an
+    /// Watches CustomResourceDefinitions (metadata only) as soon as a requested kind is not served, or not in namespaces, and
+    /// discovers kinds of a changed definition's group at once. Where that is forbidden, or the kind comes from an
     /// aggregated API server, discovery is repeated after [`discovery`](Self::discovery) delays. Default true.
     pub watch_definitions: bool,
     /// Makes the random part of all delays the same in every run. For tests. Default none.

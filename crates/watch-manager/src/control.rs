@@ -22,12 +22,17 @@ pub(crate) struct Control {
     stores: Arc<Stores>,
 }
 
+/// Held by every handle; when the last is dropped, the driver ends.
+pub(crate) struct Alive {
+    control: Arc<Control>,
+}
+
 #[derive(Debug, Default)]
 struct State {
     names: HashMap<Arc<str>, RegistrarId>,
     registrars: BTreeMap<RegistrarId, (Arc<str>, Arc<EventQueue>)>,
     next_id: u64,
-    /// Registrars that the driver knows, and has to be told of when they go.
+    /// Registrars that the driver knows, and is notified of when they go.
     known: BTreeSet<RegistrarId>,
     requests: Requests,
 }
@@ -173,5 +178,19 @@ impl Control {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Alive ===
+
+impl Alive {
+    pub(crate) fn new(control: &Arc<Control>) -> Self {
+        Self { control: Arc::clone(control) }
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.control.end();
     }
 }

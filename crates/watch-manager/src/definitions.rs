@@ -37,10 +37,15 @@ impl Definitions {
         &self.queue
     }
 
-    /// Starts the watch when it is of use: a kind is not served, or its version is left to the server.
+    /// Starts the watch when it is of use: a kind is not served, or not in namespaces, or its version is left to the server.
     pub(crate) fn on_step(&mut self, gvk: &Gvk, step: &Step) -> Option<Command> {
-        let absent = matches!(step, Step::Status(GvkStatus::Pending, attempts) if *attempts > 0);
-        let useful = gvk.version.is_empty() || absent && **gvk != **DEFINITION && !gvk.group.is_empty();
+        let waits = match step {
+            Step::Status(GvkStatus::Pending, attempts) => *attempts > 0,
+            // Its definition has to be made again.
+            Step::Status(GvkStatus::NotNamespaced, _) => true,
+            _ => false,
+        };
+        let useful = gvk.version.is_empty() || waits && **gvk != **DEFINITION && !gvk.group.is_empty();
         if !self.enabled || self.started || !useful {
             return None;
         }

@@ -93,7 +93,7 @@ pub(crate) enum Effect {
         followed_until: Option<Instant>,
     },
     Stop(WatchId),
-    /// The watch tells of more objects than before: it lists them all again.
+    /// The watch covers more objects than before: it lists them all again.
     StartOver(WatchId),
     /// The kind has no registrars: send [`Command::Expire`] after the linger time.
     Linger(StoreKey, Incarnation),
@@ -115,8 +115,8 @@ impl WatchId {
 // === impl Step ===
 
 impl Step {
-    /// Whether it says that objects are there, or are not.
-    pub(crate) fn tells_of_objects(&self) -> bool {
+    /// Whether it reports that objects exist, or do not.
+    pub(crate) fn reports_objects(&self) -> bool {
         matches!(self, Self::Listed(_) | Self::ListDone | Self::Applied(_) | Self::Deleted(_))
     }
 }

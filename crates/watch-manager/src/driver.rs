@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, abortable};
 use futures::stream::{AbortHandle, Abortable, BoxStream, FuturesUnordered, SelectAll};
 use futures::{FutureExt, StreamExt, stream};
 use tokio::time::{Instant, sleep};
@@ -32,7 +32,9 @@ pub(crate) struct Run {
     watches: SelectAll<Steps>,
     running: HashMap<WatchId, Running>,
     /// Kinds whose linger time runs.
-    lingering: FuturesUnordered<BoxFuture<'static, (StoreKey, Incarnation)>>,
+    lingering: FuturesUnordered<Abortable<BoxFuture<'static, (StoreKey, Incarnation)>>>,
+    /// Ends the timer of a kind: the next one replaces it, so a kind has one however often it is left.
+    timers: HashMap<StoreKey, AbortHandle>,
     definitions: Definitions,
     counted: telemetry::Kinds,
     /// Last, so that the watches are gone when the streams end.
@@ -71,6 +73,7 @@ impl Run {
             watches: SelectAll::new(),
             running: HashMap::new(),
             lingering: FuturesUnordered::new(),
+            timers: HashMap::new(),
             closing: Closing { control },
         }
     }
@@ -90,7 +93,10 @@ impl Run {
                     }
                     self.grant(requests);
                 }
-                Some((store, token)) = self.lingering.next() => self.command(Command::Expire(store, token)),
+                Some(expired) = self.lingering.next() => if let Ok((store, token)) = expired {
+                    self.timers.remove(&store);
+                    self.command(Command::Expire(store, token));
+                },
                 Some(event) = definitions.next() => {
                     if let Some(group) = Definitions::group(&event) {
                         self.hint(|watch| watch.gvk.group == group);
@@ -169,11 +175,19 @@ impl Run {
                         running.calls.start_over.notify_one();
                     }
                 }
-                Effect::Linger(store, token) => {
-                    let expired = sleep(self.shared.config.linger).map(move |()| (store, token));
-                    self.lingering.push(expired.boxed());
-                }
+                Effect::Linger(store, token) => self.linger(store, token),
             }
+        }
+    }
+
+    fn linger(&mut self, store: StoreKey, token: Incarnation) {
+        let (expired, stop) = {
+            let store = store.clone();
+            abortable(sleep(self.shared.config.linger).map(move |()| (store, token)).boxed())
+        };
+        self.lingering.push(expired);
+        if let Some(former) = self.timers.insert(store, stop) {
+            former.abort();
         }
     }
 
@@ -223,5 +237,42 @@ impl Incarnation {
     /// The place among the watches that return when the server is back, between 0 and 1.
     fn spread(self) -> f64 {
         f64::from(u32::try_from(self.0 % 97).unwrap_or_default()) / 97.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::fixture::gvk;
+    use crate::intents::RegistrarId;
+    use crate::interest::Scope;
+    use crate::queue::EventQueue;
+    use crate::testing::FakeApi;
+    use crate::watcher::Permits;
+
+    /// A registrar that comes and goes all the time leaves nothing behind.
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_has_one_linger_timer_however_often_it_is_left() {
+        let config = Config { linger: Duration::from_secs(3_600), ..Config::default() };
+        let shared = Shared {
+            source: Arc::new(FakeApi::new()),
+            permits: Arc::new(Permits::new(1)),
+            config: Arc::new(config),
+            recovered: Arc::new(Notify::new()),
+        };
+        let (mut run, queue) = (Run::new(Arc::default(), shared, None), Arc::<EventQueue>::default());
+        for _ in 0..1_000 {
+            queue.change(|backlog| backlog.want(&gvk("A"), &Scope::default()));
+            run.command(Command::Assign(RegistrarId(1), Arc::clone(&queue)));
+            queue.change(|backlog| backlog.unwant(&gvk("A")));
+            run.command(Command::Assign(RegistrarId(1), Arc::clone(&queue)));
+        }
+        while run.lingering.next().now_or_never().flatten().is_some() {}
+        assert_eq!((run.lingering.len(), run.timers.len(), run.running.len()), (1, 1, 1));
     }
 }

@@ -83,12 +83,13 @@ impl Interest {
     }
 
     /// Only objects of these namespaces. Works with Roles of these namespaces; no ClusterRole is needed. An empty
-    /// list means all namespaces. A cluster-scoped kind gets the status
+    /// list means all namespaces, and so does an empty name, as in client-go. A cluster-scoped kind gets the status
     /// [`NotNamespaced`](crate::GvkStatus::NotNamespaced).
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let namespaces: BTreeSet<Box<str>> =
             namespaces.into_iter().map(|namespace| namespace.into().into_boxed_str()).collect();
-        self.scope.namespaces = (!namespaces.is_empty()).then_some(namespaces);
+        let is_all = namespaces.is_empty() || namespaces.contains("");
+        self.scope.namespaces = (!is_all).then_some(namespaces);
         self
     }
 
@@ -104,7 +105,7 @@ impl Interest {
     /// A Role with `resourceNames` suffices for `metadata.name=settings`, whatever other registrars ask for.
     ///
     /// The order of the terms, a term that is repeated or empty, and `==` for `=` make no other selector, as on the
-    /// server. A term without an operator is sent as it is; the server refuses it, which the kind's status says.
+    /// server. A term without an operator is sent as it is; the server refuses it, which the kind's status shows.
     ///
     /// ```
     /// # use watch_manager::{GroupVersionKind, Interest};
@@ -275,6 +276,14 @@ mod tests {
         assert_eq!(union(&[ab.clone(), bc.clone(), interest()]), ["*  - false"]);
         let beside = ["*  - false", "a  - false", "b  - false", "c app=x - false"];
         assert_eq!(union_if(true, &[ab, bc, interest()]), beside);
+    }
+
+    /// A request for the namespace without a name is a request for something else.
+    #[test]
+    fn no_namespace_and_the_empty_one_stand_for_all() {
+        for names in [&[][..], &[""], &["a", ""]] {
+            assert_eq!(interest().namespaces(names.iter().copied()), interest());
+        }
     }
 
     #[test]

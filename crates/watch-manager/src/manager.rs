@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backlog::BacklogStats;
 use crate::config::Config;
-use crate::control::Control;
+use crate::control::{Alive, Control};
 use crate::driver::Run;
 use crate::error::Error;
 use crate::event::{GvkStatus, KindStatus, WatchEvent};
@@ -50,11 +50,6 @@ pub struct Builder {
 /// It ends when [`WatchManager::shutdown`] is called, or when all managers and registrars are dropped.
 #[must_use = "nothing is watched until the driver is spawned or polled"]
 pub struct Driver(BoxFuture<'static, ()>);
-
-/// Held by every handle; when the last is dropped, the driver ends.
-pub(crate) struct Alive {
-    control: Arc<Control>,
-}
 
 // === impl WatchManager ===
 
@@ -185,7 +180,8 @@ impl Builder {
     }
 
     /// Changes each object before it is stored, for instance to drop large fields. The object is parsed and written
-    /// again, which costs about 20 µs for a Pod. An object that lost its name is counted as undecodable.
+    /// again, which costs about 20 µs for a Pod. Name, namespace, uid and resourceVersion stay as the server sent them. What is not an
+    /// object afterwards is counted as undecodable.
     pub fn transform(
         mut self,
         transform: impl Fn(&GroupVersionKind, &mut serde_json::Value) + Send + Sync + 'static,
@@ -245,7 +241,7 @@ impl Builder {
     /// The manager, and the driver to spawn. Nothing happens until the driver is polled.
     pub fn build(self) -> (WatchManager, Driver) {
         let control = Arc::new(Control::default());
-        let alive = Arc::new(Alive { control: Arc::clone(&control) });
+        let alive = Arc::new(Alive::new(&control));
         let shared = Shared {
             source: self.source,
             permits: Arc::new(Permits::new(self.config.max_concurrent_starts)),
@@ -271,13 +267,5 @@ impl Future for Driver {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.0.poll_unpin(context)
-    }
-}
-
-// === impl Alive ===
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.control.end();
     }
 }

@@ -8,13 +8,12 @@ use futures::{Stream, StreamExt, stream};
 use kube::core::GroupVersionKind;
 
 use crate::backlog::{Backlog, BacklogStats, Replaced, Wanted};
-use crate::control::Control;
+use crate::control::{Alive, Control};
 use crate::error::Error;
 use crate::event::{GvkStatus, WatchEvent};
 use crate::handle::WatchHandle;
 use crate::intents::{RegistrarId, StoreKey};
 use crate::interest::Interest;
-use crate::manager::Alive;
 use crate::queue::EventQueue;
 use crate::ready::Readiness;
 
@@ -57,7 +56,7 @@ impl Registrar {
     /// Asks for a kind: all its objects, then every change. Does nothing if the kind is asked for in this scope
     /// already; in another scope, the kind starts again.
     ///
-    /// When the driver has ended, the handle says so: its store is closed, and its waits end with
+    /// When the driver has ended, the handle reports that: its store is closed, and its waits end with
     /// [`NotReady::ShutDown`](crate::NotReady::ShutDown).
     pub fn add(&self, interest: impl Into<Interest>) -> WatchHandle {
         let (gvk, scope) = interest.into().into_parts();

@@ -129,7 +129,7 @@ pub enum SourceError {
     /// One message could not be decoded; a watch goes on after it.
     #[error("the server sent a message that Kubernetes does not specify")]
     Undecodable(#[source] Box<dyn StdError + Send + Sync>),
-    /// The server is too busy (429) and says when to ask again.
+    /// The server is too busy (429) and names the time to ask again.
     #[error("{message}")]
     Busy {
         /// The server's message.
@@ -157,7 +157,7 @@ impl SourceError {
             404 => Self::NotServed,
             410 => Self::Expired,
             429 => Self::Busy { message: text(), retry_after },
-            // An expired token, a proxy without its server, and a server that starts say nothing about a version.
+            // An expired token, a proxy without its server, and a server that starts are no answer about a version.
             401 | 502 | 503 => Self::Unavailable(text()),
             _ => Self::Rejected(text()),
         }

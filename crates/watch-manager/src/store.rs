@@ -160,7 +160,7 @@ impl Store {
             return Vec::new();
         }
         let old = std::mem::replace(&mut slot.object, Arc::clone(&object));
-        // Nobody wants the rest any more: no news.
+        // No registrar wants the rest any more: no change.
         let shrinks = known && object.is_partial();
         if shrinks { Vec::new() } else { vec![Change::Updated { id, old, new: object }] }
     }

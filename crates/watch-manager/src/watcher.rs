@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 pub(crate) struct Calls {
     /// The kind may be served now.
     pub(crate) hint: Notify,
-    /// What it tells of has grown: list again.
+    /// What it covers has grown: list again.
     pub(crate) start_over: Notify,
 }
 

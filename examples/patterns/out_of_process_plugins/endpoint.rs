@@ -28,6 +28,13 @@ const PLACES: usize = 2;
 /// An answer names zones; more is an attack or a mistake.
 const ANSWER_BYTES: usize = 64 << 10;
 
+/// How the calls of one process to a plug-in stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) circuit: &'static str,
+    pub(crate) saturated: bool,
+}
+
 pub(crate) struct Endpoint {
     client: Client,
     pub(crate) address: String,
@@ -40,6 +47,8 @@ pub(crate) struct Endpoint {
     places: Semaphore,
     waiting: AtomicUsize,
     breaker: Mutex<Breaker>,
+    /// What this process has last written about its calls, see [`Endpoint::news`].
+    reported: Mutex<Option<Load>>,
     /// Told whenever the status of the Extension has to be written again.
     changed: Arc<Notify>,
 }
@@ -66,6 +75,7 @@ impl Endpoint {
             places: Semaphore::new(PLACES),
             waiting: AtomicUsize::new(0),
             breaker: Mutex::new(Breaker::Closed(0)),
+            reported: Mutex::default(),
             changed,
         })
     }
@@ -140,12 +150,21 @@ impl Endpoint {
         result
     }
 
-    pub(crate) fn circuit(&self) -> &'static str {
-        self.change(|breaker| breaker.name())
+    fn load(&self) -> Load {
+        let saturated = self.waiting.load(Ordering::SeqCst) > 0;
+        Load { circuit: self.change(|breaker| breaker.name()), saturated }
     }
 
-    pub(crate) fn is_saturated(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) > 0
+    /// How the calls of this process stand, if that has changed since it was written down. Another process of the controller has
+    /// calls of its own: two that corrected each other would not come to an end.
+    pub(crate) fn news(&self) -> Option<Load> {
+        let load = self.load();
+        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        (*reported != Some(load)).then_some(load)
+    }
+
+    pub(crate) fn report(&self, load: Load) {
+        *self.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(load);
     }
 }
 

@@ -100,11 +100,13 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
     let ready = (reason, message);
     let generation = extension.metadata.generation;
     let condition = Condition::new(&before.conditions, "Ready", reason == "Discovered", ready, generation);
+    let last = endpoint.as_ref().map_or_else(never_called, |_| before.clone());
+    let news = endpoint.as_ref().and_then(|endpoint| endpoint.news());
     let after = ExtensionStatus {
         endpoint: endpoint.as_ref().map(|endpoint| endpoint.address.clone()).or(before.endpoint.clone()),
         version: endpoint.as_ref().map(|endpoint| endpoint.version.to_owned()).or(before.version.clone()),
-        circuit: endpoint.as_ref().map_or("Closed", |endpoint| endpoint.circuit()).to_owned(),
-        saturated: endpoint.as_ref().is_some_and(|endpoint| endpoint.is_saturated()),
+        circuit: news.map_or(last.circuit, |load| load.circuit.to_owned()),
+        saturated: news.map_or(last.saturated, |load| load.saturated),
         conditions: vec![condition],
     };
     if after != before {
@@ -117,7 +119,14 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
         ));
         cluster.change_status(&cluster.api(), extension, after).await?;
     }
+    if let (Some(endpoint), Some(load)) = (endpoint, news) {
+        endpoint.report(load);
+    }
     Ok(if failure.is_some() { Action::requeue(AGAIN) } else { Action::await_change() })
+}
+
+fn never_called() -> ExtensionStatus {
+    ExtensionStatus { circuit: "Closed".to_owned(), ..ExtensionStatus::default() }
 }
 
 // === impl Placement ===

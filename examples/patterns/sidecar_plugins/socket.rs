@@ -113,6 +113,15 @@ mod tests {
         UnixStream::connect(folder.path().join(SOCKET)).await.unwrap();
     }
 
+    /// Such as a sidecar that is stopped: the kernel connects in its name.
+    #[tokio::test(start_paused = true)]
+    async fn a_sidecar_that_says_nothing_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let _silent = listen(folder.path()).unwrap();
+        let error = ask(folder.path(), &Question::new("a", 2)).await.unwrap_err();
+        assert_eq!(error.to_string(), "no answer in 10 s");
+    }
+
     #[tokio::test]
     async fn a_newer_sidecar_that_still_has_our_version_is_asked() {
         for (greeting, answered) in [

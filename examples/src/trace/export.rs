@@ -53,12 +53,11 @@ mod otlp {
     use std::time::Duration;
 
     use anyhow::{Result, ensure};
-    use async_trait::async_trait;
     use opentelemetry_http::hyper::HyperClient;
-    use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
     use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
-    use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor};
-    use tokio::runtime::Handle;
+    use opentelemetry_sdk::runtime::Tokio;
+    use opentelemetry_sdk::trace::BatchConfigBuilder;
+    use opentelemetry_sdk::trace::span_processor_with_async_runtime::BatchSpanProcessor;
 
     /// No export takes longer.
     const DEADLINE: Duration = Duration::from_secs(5);
@@ -70,7 +69,7 @@ mod otlp {
     /// # Errors
     ///
     /// When `endpoint` is not an `http` address.
-    pub fn otlp(endpoint: &str) -> Result<BatchSpanProcessor> {
+    pub fn otlp(endpoint: &str) -> Result<BatchSpanProcessor<Tokio>> {
         ensure!(
             endpoint.starts_with("http://"),
             "{endpoint}: write http://HOST:PORT, such as a collector beside it"
@@ -78,28 +77,12 @@ mod otlp {
         let client = HyperClient::with_default_connector(DEADLINE, None);
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(OnRuntime { client, runtime: Handle::current() })
+            .with_http_client(client)
             .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
             .with_timeout(DEADLINE)
             .build()?;
         let batches = BatchConfigBuilder::default().with_scheduled_delay(DELAY).build();
-        Ok(BatchSpanProcessor::builder(exporter).with_batch_config(batches).build())
-    }
-
-    /// The SDK exports from a thread of its own, where hyper's timers and sockets have no runtime.
-    #[derive(Debug)]
-    struct OnRuntime {
-        client: HyperClient,
-        runtime: Handle,
-    }
-
-    // === impl OnRuntime ===
-
-    #[async_trait]
-    impl HttpClient for OnRuntime {
-        async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-            let client = self.client.clone();
-            self.runtime.spawn(async move { client.send_bytes(request).await }).await?
-        }
+        // On the runtime, because hyper's timers and sockets need one; the SDK's own thread has none.
+        Ok(BatchSpanProcessor::builder(exporter, Tokio).with_batch_config(batches).build())
     }
 }

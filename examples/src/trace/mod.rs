@@ -32,7 +32,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{Layer, filter::Targets};
 
-use crate::cluster::TypeOf;
+use crate::kind::TypeOf;
 
 #[cfg(feature = "otlp")]
 pub use export::otlp;

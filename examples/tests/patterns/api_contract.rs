@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::stage::{Told, install, kill_at_every_write, kubectl, namespace, program, start, tell};
+use crate::stage::{
+    Told, install, kill_at_every_write, kubectl, namespace, program, start, tell, tell_twice,
+};
 
 async fn check(told: &Told) {
     let machines = told.objects("contract.example.com", "v1", "Machine").await;
@@ -111,4 +113,10 @@ async fn a_demo_starts_its_own_control_plane_and_ends_by_itself() {
     println!("the demo took {:.1} s", begun.elapsed().as_secs_f64());
     let story = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && story.ends_with("The end.\n"), "{story}");
+}
+
+/// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
+#[tokio::test]
+async fn two_processes_of_a_controller_agree() {
+    check(&tell_twice("api_contract", &["core", "small", "big"]).await).await;
 }

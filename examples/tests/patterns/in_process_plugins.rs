@@ -1,6 +1,6 @@
 //! In-process and executable plug-ins: a plug-in that misbehaves is named in a condition and does not affect the others.
 
-use crate::stage::{Told, kill_at_every_write, tell};
+use crate::stage::{Told, kill_at_every_write, tell, tell_twice};
 
 async fn check(told: &Told) {
     let machines = told.objects("strategies.example.com", "v1", "Machine").await;
@@ -30,4 +30,10 @@ async fn programs_that_misbehave_leave_the_controller_alive_and_are_named() {
 #[tokio::test]
 async fn a_controller_that_is_killed_at_any_write_converges_at_its_next_start() {
     kill_at_every_write("in_process_plugins", "placement", check).await;
+}
+
+/// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
+#[tokio::test]
+async fn two_processes_of_a_controller_agree() {
+    check(&tell_twice("in_process_plugins", &["placement"]).await).await;
 }

@@ -23,16 +23,17 @@ fn manifest(pattern: &str, name: &str) -> PathBuf {
 /// `PATTERNS_UPDATE=1` writes them.
 #[tokio::test]
 async fn the_committed_manifests_and_pages_are_those_of_the_programs() {
-    let files = [
-        ("--definitions", "definitions.yaml"),
-        ("--roles", "roles.yaml"),
-        ("--declarations", "controllers.md"),
-    ];
-    for (pattern, (argument, file)) in
-        PATTERNS.into_iter().flat_map(|pattern| files.map(|file| (pattern, file)))
-    {
+    let definitions = ("--definitions", "definitions.yaml");
+    let declared = [("--roles", "roles.yaml"), ("--declarations", "controllers.md")];
+    let of_patterns = PATTERNS.into_iter().flat_map(|pattern| {
+        let files = std::iter::once(definitions).chain(declared);
+        files.map(move |(argument, file)| (pattern, argument, manifest(pattern, file)))
+    });
+    let one_rule = Path::new(env!("CARGO_MANIFEST_DIR")).join("one_rule");
+    let of_one_rule = declared.map(|(argument, file)| ("one_rule", argument, one_rule.join(file)));
+    for (pattern, argument, path) in of_patterns.chain(of_one_rule) {
         let output = Command::new(program(pattern)).arg(argument).output().await.unwrap();
-        let (printed, path) = (String::from_utf8(output.stdout).unwrap(), manifest(pattern, file));
+        let printed = String::from_utf8(output.stdout).unwrap();
         if std::env::var_os("PATTERNS_UPDATE").is_some() {
             std::fs::write(&path, &printed).unwrap();
         }

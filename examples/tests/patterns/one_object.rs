@@ -2,7 +2,7 @@
 
 use tokio::process::Command;
 
-use crate::stage::{Told, kill_at_every_write, namespace, plane, program, tell};
+use crate::stage::{Told, kill_at_every_write, namespace, plane, program, tell, tell_twice};
 
 async fn check(told: &Told) {
     let machines = told.objects("one-object.example.com", "v1", "Machine").await;
@@ -46,4 +46,10 @@ async fn a_role_that_is_not_in_the_story_cannot_be_killed() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("`machin` was to be killed, and this story starts no such role"), "{errors}");
+}
+
+/// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
+#[tokio::test]
+async fn two_processes_of_a_controller_agree() {
+    check(&tell_twice("one_object", &["machine", "drain", "cost"]).await).await;
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "only their unit tests run here")]
 
+#[path = "../../one_rule/declaration.rs"]
+mod declaration;
 #[path = "../../one_rule/kyverno/mod.rs"]
 mod kyverno;
 #[path = "../../one_rule/manifests.rs"]
@@ -13,6 +15,8 @@ mod verdict;
 
 use std::time::Duration;
 
+use control_plane::ControlPlane;
+use examples::{Cluster, grant};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -52,8 +56,13 @@ fn words(text: &str) -> Vec<Vec<&str>> {
 #[tokio::test]
 async fn four_forms_of_a_rule_are_asked_about_the_same_deployments() {
     let plane = plane().await;
+    let admin = Cluster::connect(plane.config(), "default", "admin", None).unwrap();
+    grant(&admin, &declaration::declarations()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    std::fs::write(&kubeconfig, kubeconfig_as(plane, "one-rule")).unwrap();
     let mut command = Command::new(program("one_rule"));
-    command.env("KUBECONFIG", plane.kubeconfig()).kill_on_drop(true);
+    command.env("KUBECONFIG", kubeconfig).kill_on_drop(true);
     let output = timeout(Duration::from_secs(600), command.output()).await.expect("it must end").unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
@@ -70,5 +79,27 @@ async fn four_forms_of_a_rule_are_asked_about_the_same_deployments() {
             && text.contains("Audit")
             && event["objectRef"]["namespace"] == "one-rule-audit"
     };
-    assert!(plane.audit_log().unwrap().iter().any(recorded));
+    let log = plane.audit_log().unwrap();
+    assert!(log.iter().any(recorded));
+
+    // It has run with the rights that it declares; it did all of that and nothing else.
+    let path = folder.path().join("audit.log");
+    let of_it = |event: &&serde_json::Value| event["impersonatedUser"]["username"] == username("one-rule");
+    let lines: Vec<_> = log.iter().filter(of_it).map(|event| format!("{event}\n")).collect();
+    assert!(!lines.is_empty());
+    std::fs::write(&path, lines.concat()).unwrap();
+    let output = Command::new(program("one_rule")).arg("--check-audit").arg(path).output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+fn username(declared: &str) -> String {
+    format!("system:serviceaccount:default:{declared}")
+}
+
+/// The kubeconfig of a control plane, for the service account of a declaration.
+fn kubeconfig_as(plane: &ControlPlane, declared: &str) -> String {
+    let text = std::fs::read_to_string(plane.kubeconfig()).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+    config["users"][0]["user"]["as"] = username(declared).into();
+    config.to_string()
 }

@@ -1,6 +1,6 @@
 //! Out-of-process plug-ins: registration, an upgrade under load, back pressure, and a plug-in that dies.
 
-use crate::stage::{Told, install, kill_at_every_write, kubectl, namespace, start, tell};
+use crate::stage::{Told, install, kill_at_every_write, kubectl, namespace, start, tell, tell_twice};
 
 async fn check(told: &Told) {
     let machines = told.objects("plugins.example.com", "v1", "Machine").await;
@@ -60,4 +60,10 @@ async fn machines_wait_for_a_plug_in_that_must_not_be_left_out() {
     assert_eq!(kubectl(namespace, &reason, "").await, "WaitingForExtension");
     let _plug_in = start(pattern, &["plug-in", "--", "cheapest", "v2"], namespace).await;
     until("jsonpath={.status.zone}=us-1", machine).await;
+}
+
+/// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
+#[tokio::test]
+async fn two_processes_of_a_controller_agree() {
+    check(&tell_twice("out_of_process_plugins", &["placement"]).await).await;
 }

@@ -46,8 +46,9 @@ fn every_page_has_the_same_parts_and_is_in_the_table() {
 /// The tests that a page names, as `name` or as `…_end_of_a_name`, are in the sources of the examples.
 #[test]
 fn every_test_that_a_page_names_exists() {
-    let sources = sources(&examples());
-    for (name, _) in PAGES {
+    let (ours, operator) = (sources(&examples()), sources(&examples().join("../operators/policy/tests/e2e")));
+    let pages = PAGES.iter().map(|(name, _)| (*name, &ours)).chain([("webtroller", &operator)]);
+    for (name, sources) in pages {
         let text = page(name);
         let failures =
             text.split("## How it fails").nth(1).and_then(|rest| rest.split("\n## ").next()).expect(name);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Told, kill_at_every_write, tell};
+use crate::stage::{Told, kill_at_every_write, tell, tell_twice};
 
 const GROUP: &str = "related-objects.example.com";
 
@@ -43,4 +43,10 @@ async fn a_machine_set_controller_that_is_killed_at_any_write_converges_at_its_n
 #[tokio::test]
 async fn a_machine_controller_that_is_killed_at_any_write_converges_at_its_next_start() {
     kill_at_every_write("related_objects", "machine", check).await;
+}
+
+/// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
+#[tokio::test]
+async fn two_processes_of_a_controller_agree() {
+    check(&tell_twice("related_objects", &["fleet", "machineset", "machine"]).await).await;
 }

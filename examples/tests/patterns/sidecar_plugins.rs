@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::process::Command;
 
-use crate::stage::{Told, kill_at_every_write, plane, program, tell};
+use crate::stage::{Told, kill_at_every_write, plane, program, tell, tell_twice};
 
 async fn check(told: &Told) {
     let machines = told.objects("sidecar.example.com", "v1", "Machine").await;
@@ -56,4 +56,10 @@ async fn a_sidecar_that_is_asked_to_end_answers_what_it_has_begun() {
     writer.write_all(b"{\"machine\": \"a\", \"cores\": 2, \"zones\": []}\n").await.unwrap();
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some(r#"{"zones":[]}"#));
     assert_eq!(sidecar.wait().await.unwrap().code(), Some(0));
+}
+
+/// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
+#[tokio::test]
+async fn two_processes_of_a_controller_agree() {
+    check(&tell_twice("sidecar_plugins", &["placement"]).await).await;
 }

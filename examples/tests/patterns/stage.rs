@@ -108,6 +108,12 @@ pub(crate) async fn tell(pattern: &str, arguments: &[&str]) -> Told {
     Told { pattern: pattern.to_owned(), story, errors, client, namespace }
 }
 
+/// As [`tell`], with two processes of each of these roles.
+pub(crate) async fn tell_twice(pattern: &str, roles: &[&str]) -> Told {
+    let arguments: Vec<_> = roles.iter().flat_map(|role| ["--twice", role]).collect();
+    tell(pattern, &arguments).await
+}
+
 /// Kills `role` after its first write, in another run after its second, and so on until a run ends before; each time the
 /// next start of the role has to reach what `check` asserts. There are at least as many places as the table of all patterns
 /// says; a controller may write more often, when it sees more states in between.
@@ -130,8 +136,9 @@ pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl A
 
 /// The number of a role in the last column of the table in `docs/patterns/README.md`: ``` `machine` 14, `drain` 9 ```.
 fn places(pattern: &str, role: &str) -> u32 {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/patterns/README.md");
-    let page = std::fs::read_to_string(page).unwrap();
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let page = folders.map(|folder| folder.join("docs/patterns/README.md")).find(|page| page.exists());
+    let page = std::fs::read_to_string(page.expect("the page in the repository")).unwrap();
     let row = page.lines().find(|line| line.contains(&format!("]({}.md)", pattern.replace('_', "-"))));
     let row = row.unwrap_or_else(|| panic!("{pattern} is not in the table"));
     let number = row

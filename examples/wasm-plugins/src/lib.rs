@@ -11,11 +11,13 @@
 //! # Ok::<(), wasm_plugins::PlugInError>(())
 //! ```
 
+mod error;
 mod layout;
 mod sandbox;
 mod signature;
 mod wasi;
 
+pub use error::PlugInError;
 pub use layout::{Layout, LayoutError};
-pub use sandbox::{Limits, PlugIn, PlugInError, Sandbox};
+pub use sandbox::{Limits, PlugIn, Sandbox};
 pub use signature::{Signer, Trust};

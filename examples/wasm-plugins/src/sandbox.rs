@@ -14,7 +14,7 @@ use wasmtime::{
     Config, Engine, Instance, Linker, Memory, Module, Store, StoreLimits, StoreLimitsBuilder, Strategy,
 };
 
-use crate::wasi;
+use crate::{PlugInError, wasi};
 
 const ABI: i32 = 1;
 /// For pointers to functions, of which Go's compiler makes some thousands.
@@ -41,27 +41,6 @@ impl Default for Limits {
     }
 }
 
-/// The reason for which a plug-in has no answer.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlugInError {
-    /// Not a module, or one without an export of the ABI.
-    #[error("cannot be loaded: {0:#}")]
-    Load(wasmtime::Error),
-    /// It asks for something that plug-ins are not given.
-    #[error("imports {0}.{1}, and plug-ins are given nothing")]
-    Import(String, String),
-    /// It was written for another version.
-    #[error("has ABI version {0}, and {ABI} is spoken here")]
-    Version(i32),
-    /// It trapped, or went over a limit.
-    #[error("was stopped: {0}")]
-    Stopped(String),
-    /// The answer is not one.
-    #[error("gave a bad answer: {0}")]
-    Answer(String),
-}
-
 /// Compiles modules and bounds their calls. Modules are compiled once and can be shared.
 #[derive(Clone)]
 pub struct Sandbox {
@@ -78,7 +57,7 @@ pub struct PlugIn {
 }
 
 /// What the host keeps for an instance.
-pub(crate) struct State {
+struct State {
     limits: StoreLimits,
 }
 
@@ -146,7 +125,7 @@ impl Sandbox {
         let (mut store, instance) = plug_in.instantiate()?;
         let version = instance.get_typed_func::<(), i32>(&mut store, "abi_version");
         let version = version.map_err(PlugInError::Load)?.call(&mut store, ()).map_err(stopped)?;
-        if version == ABI { Ok(plug_in) } else { Err(PlugInError::Version(version)) }
+        if version == ABI { Ok(plug_in) } else { Err(PlugInError::Version(version, ABI)) }
     }
 }
 

@@ -6,7 +6,6 @@
 use wasmtime::{Caller, Extern, ExternType, Linker, Module, Val};
 
 use crate::PlugInError;
-use crate::sandbox::State;
 
 const MODULE: &str = "wasi_snapshot_preview1";
 const SUCCESS: i32 = 0;
@@ -15,14 +14,14 @@ const BAD_ADDRESS: i32 = 21;
 const NOT_SUPPORTED: i32 = 58;
 
 /// Defines an answer for each import of the module.
-pub(crate) fn link(linker: &mut Linker<State>, module: &Module) -> Result<(), PlugInError> {
+pub(crate) fn link<T: 'static>(linker: &mut Linker<T>, module: &Module) -> Result<(), PlugInError> {
     for import in module.imports() {
         let (from, name) = (import.module().to_owned(), import.name().to_owned());
         let ExternType::Func(kind) = import.ty() else { return Err(PlugInError::Import(from, name)) };
         if from != MODULE {
             return Err(PlugInError::Import(from, name));
         }
-        let answer = move |mut caller: Caller<'_, State>, arguments: &[Val], results: &mut [Val]| {
+        let answer = move |mut caller: Caller<'_, T>, arguments: &[Val], results: &mut [Val]| {
             if name == "proc_exit" {
                 return Err(wasmtime::Error::msg("it has ended itself"));
             }
@@ -38,7 +37,7 @@ pub(crate) fn link(linker: &mut Linker<State>, module: &Module) -> Result<(), Pl
 }
 
 /// The answer of an import. No arguments, no variables, one moment, and zeros for randomness; nothing can be opened.
-fn respond(caller: &mut Caller<'_, State>, name: &str, arguments: &[Val]) -> i32 {
+fn respond<T>(caller: &mut Caller<'_, T>, name: &str, arguments: &[Val]) -> i32 {
     match (name, arguments) {
         ("args_sizes_get" | "environ_sizes_get", [Val::I32(count), Val::I32(size)]) => {
             let count = write(caller, *count, &0_u32.to_le_bytes());
@@ -57,13 +56,13 @@ fn respond(caller: &mut Caller<'_, State>, name: &str, arguments: &[Val]) -> i32
 }
 
 /// The bytes of the module's memory at an address, or `None` when it has none there.
-fn memory<'a>(caller: &'a mut Caller<'_, State>, at: i32, length: usize) -> Option<&'a mut [u8]> {
+fn memory<'a, T>(caller: &'a mut Caller<'_, T>, at: i32, length: usize) -> Option<&'a mut [u8]> {
     let Some(Extern::Memory(memory)) = caller.get_export("memory") else { return None };
     let at = usize::try_from(at.cast_unsigned()).ok()?;
     memory.data_mut(caller).get_mut(at..at.checked_add(length)?)
 }
 
-fn write(caller: &mut Caller<'_, State>, at: i32, bytes: &[u8]) -> i32 {
+fn write<T>(caller: &mut Caller<'_, T>, at: i32, bytes: &[u8]) -> i32 {
     match memory(caller, at, bytes.len()) {
         Some(place) => place.copy_from_slice(bytes),
         None => return BAD_ADDRESS,
@@ -71,7 +70,7 @@ fn write(caller: &mut Caller<'_, State>, at: i32, bytes: &[u8]) -> i32 {
     SUCCESS
 }
 
-fn fill(caller: &mut Caller<'_, State>, at: i32, length: i32) -> i32 {
+fn fill<T>(caller: &mut Caller<'_, T>, at: i32, length: i32) -> i32 {
     match usize::try_from(length).ok().and_then(|length| memory(caller, at, length)) {
         Some(place) => place.fill(0),
         None => return BAD_ADDRESS,
@@ -80,7 +79,7 @@ fn fill(caller: &mut Caller<'_, State>, at: i32, length: i32) -> i32 {
 }
 
 /// Says that all buffers of the list were written. A list is pairs of an address and a length, of 4 bytes each.
-fn discard(caller: &mut Caller<'_, State>, (list, count): (i32, i32), written: i32) -> i32 {
+fn discard<T>(caller: &mut Caller<'_, T>, (list, count): (i32, i32), written: i32) -> i32 {
     let size = usize::try_from(count).ok().and_then(|count| count.checked_mul(8));
     let Some(buffers) = size.and_then(|size| memory(caller, list, size)) else { return BAD_ADDRESS };
     let length = |buffer: &[u8]| Some(u32::from_le_bytes(buffer.get(4..)?.try_into().ok()?));

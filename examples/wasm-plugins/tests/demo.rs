@@ -1,53 +1,56 @@
 //! The demo on a real API server; the end state is read from there.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "tests")]
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+#[path = "../../tests/patterns/stage.rs"]
+#[allow(dead_code, reason = "the rest is for the other patterns")]
+mod stage;
 
-use control_plane::{ControlPlane, Options};
-use kube::ResourceExt;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use std::path::Path;
+
 use tokio::process::Command;
-use tokio::time::timeout;
 use wasm_plugins::{Limits, Sandbox};
 
-/// Bodies of writes are logged, so that the fields that a controller writes are compared with those it declares.
-const WRITES_WITH_BODIES: &str = r#"{
-    "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
-        {"level": "Request", "verbs": ["create", "update", "patch"]},
-        {"level": "Metadata"}
-    ]
-}"#;
+use stage::{Told, kill_at_every_write, plane, program, tell, tell_twice};
 
-/// Cargo builds the examples of a package beside its tests, before it runs those.
-fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().and_then(Path::parent).unwrap().join("examples/wasm_plugins")
-}
+const PATTERN: &str = "wasm_plugins";
 
 #[tokio::test]
 async fn plug_ins_in_two_languages_are_asked_and_misbehaving_ones_are_named() {
-    let plane = Options::default().audit_policy(WRITES_WITH_BODIES).start().await.unwrap();
-    let mut command = Command::new(program());
-    command.args(["--demo", "--here"]).env("KUBECONFIG", plane.kubeconfig()).kill_on_drop(true);
-    let output = timeout(Duration::from_secs(400), command.output()).await.expect("it must end").unwrap();
-    let story = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{story}{}", String::from_utf8_lossy(&output.stderr));
-
+    let told = tell(PATTERN, &[]).await;
+    told.check_declarations(&[]).await;
+    check(&told).await;
     let committed = include_str!("../objects.yaml").lines().find_map(|line| line.split_once("plugIn: "));
     let (_, digest) = committed.unwrap();
-    assert!(story.contains(&format!("only-eu is {digest}")), "objects.yaml has another digest:\n{story}");
+    assert!(
+        told.story.contains(&format!("only-eu is {digest}")),
+        "objects.yaml has another digest:\n{}",
+        told.story
+    );
+}
 
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("wasm.example.com", "v1", "Machine"));
-    let api: Api<DynamicObject> = Api::default_namespaced_with(plane.client().unwrap(), &kind);
-    let machines = api.list(&ListParams::default()).await.unwrap();
+#[tokio::test]
+async fn a_controller_that_is_killed_at_any_write_converges_at_its_next_start() {
+    kill_at_every_write(PATTERN, "placement", check).await;
+}
+
+/// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
+#[tokio::test]
+async fn two_processes_of_a_controller_agree() {
+    check(&tell_twice(PATTERN, &["placement"]).await).await;
+}
+
+async fn check(told: &Told) {
+    let machines = told.objects("wasm.example.com", "v1", "Machine").await;
     let message = |name: &str| {
-        let machine = machines.items.iter().find(|machine| machine.name_any() == name).expect(name);
-        machine.data["status"]["conditions"][0]["message"].as_str().unwrap().to_owned()
+        let conditions = machines[name]["status"]["conditions"].as_array().unwrap();
+        assert_eq!(conditions.len(), 1, "{name}: {conditions:?}");
+        conditions[0]["message"].as_str().unwrap().to_owned()
     };
-    for name in ["in-wat", "in-go", "after"] {
-        assert_eq!(message(name), "by its plug-in", "{story}");
+    for (name, zone) in [("in-wat", "eu-1"), ("in-go", "us-1"), ("after", "us-1")] {
+        assert_eq!(message(name), "by its plug-in", "{}", told.story);
+        assert_eq!(machines[name]["status"]["zone"], zone, "{}", told.story);
     }
     for (name, why) in [
         ("loops", "was stopped: wasm trap: all fuel consumed"),
@@ -61,17 +64,6 @@ async fn plug_ins_in_two_languages_are_asked_and_misbehaving_ones_are_named() {
     ] {
         assert!(message(name).contains(why), "{name}: {}", message(name));
     }
-    check_declaration(&plane).await;
-}
-
-/// Compares what the controller did, according to the API server's audit log, with what it declares.
-async fn check_declaration(plane: &ControlPlane) {
-    let lines: Vec<_> = plane.audit_log().unwrap().iter().map(|event| format!("{event}\n")).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.log");
-    std::fs::write(&path, lines.concat()).unwrap();
-    let output = Command::new(program()).arg("--check-audit").arg(path).output().await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 /// `PATTERNS_UPDATE=1` writes them.
@@ -84,7 +76,7 @@ async fn the_committed_manifests_are_those_of_the_program_and_the_api_server_acc
         ("--declarations", "controllers.md"),
     ];
     for (argument, file) in files {
-        let printed = Command::new(program()).arg(argument).output().await.unwrap();
+        let printed = Command::new(program(PATTERN)).arg(argument).output().await.unwrap();
         let printed = String::from_utf8(printed.stdout).unwrap();
         if std::env::var_os("PATTERNS_UPDATE").is_some() {
             std::fs::write(folder.join(file), &printed).unwrap();
@@ -92,7 +84,7 @@ async fn the_committed_manifests_are_those_of_the_program_and_the_api_server_acc
         let committed = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
         assert_eq!(committed, printed, "{file}: run with PATTERNS_UPDATE=1");
     }
-    let plane = ControlPlane::start().await.unwrap();
+    let plane = plane().await;
     let kubectl = async |arguments: &[&str], file: &str| {
         let output = plane.kubectl().args(arguments).arg(folder.join(file)).output().await.unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -19,7 +19,6 @@ mod sync;
 mod uninstall;
 mod upkeep;
 mod webhook_configuration;
-mod withdrawal;
 
 pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};

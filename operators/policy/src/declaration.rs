@@ -101,7 +101,13 @@ fn events() -> Declaration {
 
 fn policy_reports() -> Declaration {
     let report = |resource: &str| {
-        Access::to("openreports.io", resource).everywhere().lists().creates().deletes().verbs(["patch"])
+        Access::to("openreports.io", resource)
+            .everywhere()
+            .lists()
+            .watches()
+            .creates()
+            .deletes()
+            .verbs(["patch"])
     };
     Declaration::new(
         "policy-reports",

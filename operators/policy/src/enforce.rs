@@ -5,6 +5,7 @@
 mod costs;
 mod deny_events;
 mod deny_log;
+mod enforcement;
 mod label_guard;
 mod lockout;
 mod namespaces;
@@ -18,7 +19,6 @@ pub use label_guard::{ExemptNamespaces, LabelGuard};
 pub use lockout::refused_as_lockout;
 pub use namespaces::{NamespaceError, Namespaces, NoNamespaces};
 pub use recent::{Denial, RecentDenials};
-use records::Enforcement;
 pub use records::Records;
 pub use webhook::Webhook;
 

@@ -11,11 +11,12 @@ mod output;
 mod policies;
 mod samples;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use serde_json::Value;
 
 use finding::{Finding, Level};
@@ -134,6 +135,15 @@ impl Entry {
             namespace => format!("{kind} {namespace}/{name}"),
         }
     }
+
+    /// A line for standard error.
+    fn problem(&self, reason: impl std::fmt::Display) -> String {
+        let place = self.place.as_deref().map(|place| format!("{place}: ")).unwrap_or_default();
+        match self.name().trim() {
+            "" => format!("{place}{reason}"),
+            name => format!("{place}{name}: {reason}"),
+        }
+    }
 }
 
 /// Checks a cluster or files. What is found goes to `out`, what cannot be read to `err`.
@@ -175,6 +185,7 @@ impl Report {
     fn of(holdings: Holdings, args: &CheckArgs, flags: ReadFlags<'_>) -> (Self, Policies, Vec<Entry>) {
         let Holdings { entries, problems } = holdings;
         let mut report = Self { problems, ..Self::default() };
+        report.problems.extend(without_template(&entries));
         let policies = Policies::of(&entries, &mut report.findings);
         for entry in &entries {
             others::look(entry, args, flags, &mut report.findings);
@@ -199,4 +210,14 @@ impl Report {
         let counts = |finding: &Finding| finding.level() != Level::Note;
         if self.findings.iter().any(counts) { DIFFERENT } else { SAME }
     }
+}
+
+/// Constraints that say nothing, because the template of their kind was not read.
+fn without_template(entries: &[Entry]) -> Vec<String> {
+    let of_group = |group| entries.iter().filter(move |entry| entry.group() == group);
+    let known: BTreeSet<_> =
+        of_group(TEMPLATES_GROUP).map(|entry| entry.text("/spec/crd/spec/names/kind")).collect();
+    let unknown = of_group(CONSTRAINTS_GROUP).filter(|entry| !known.contains(entry.text("/kind")));
+    let reason = "there is no template of this kind; dump the ConstraintTemplates, too";
+    unknown.map(|entry| entry.problem(reason)).collect()
 }

@@ -1,8 +1,9 @@
-//! The composition root: processes made of the other rooms. Nobody else uses this one.
+//! The composition root: makes processes of the other modules, none of which uses this one.
 
 mod args;
 mod audit_args;
 mod cluster;
+mod duration;
 mod gatekeeper_flags;
 mod health_routes;
 mod metrics;

@@ -289,6 +289,22 @@ fn a_check_says_by_its_exit_code_whether_there_is_something_to_do() {
     assert_eq!(findings[0]["level"], "unsupported");
 }
 
+#[test]
+fn what_a_dump_lacks_is_named_with_its_place() {
+    let folder = checkout();
+    let dump = "kind: List\napiVersion: v1\nitems:\n- 1\n\
+                - {apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Nope, metadata: {name: x}, spec: {}}\n";
+    std::fs::write(folder.path().join("dump.yaml"), dump).unwrap();
+    let output = shell(folder.path(), "webtroller migrate check dump.yaml");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(
+        said,
+        "webtroller migrate check: dump.yaml:5: Nope x: there is no template of this kind; dump the ConstraintTemplates, too\n\
+         webtroller migrate check: dump.yaml:4: a Kubernetes object must be a JSON object\n"
+    );
+}
+
 /// Assets and a plan: Config Validator's policies, and the counts of a scorecard.
 #[test]
 fn assets_and_a_plan_are_judged_as_their_page_shows() {

@@ -1,4 +1,4 @@
-//! `webtroller explain-progress` on a real API server: a quota, a Namespace in deletion, and providers that are absent.
+//! `webtroller explain-progress` on a real API server: a quota, Namespaces in deletion, providers, nodes and addresses that are absent.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(clippy::indexing_slicing, reason = "as above")]
@@ -59,6 +59,15 @@ async fn kubectl(plane: &ControlPlane, args: &[&str], input: &str) -> String {
 
 async fn apply(plane: &ControlPlane, namespace: &str, manifest: &str) {
     kubectl(plane, &["apply", "--server-side", "-n", namespace, "-f", "-"], manifest).await;
+}
+
+/// Waits until a kubectl that watches has printed something.
+async fn first_line(plane: &ControlPlane, args: &[&str]) {
+    let mut watch = plane.kubectl();
+    let mut watch = watch.args(args).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let first = timeout(Duration::from_secs(300), lines.next_line()).await.expect("a line").unwrap();
+    assert!(first.is_some());
 }
 
 async fn explain(plane: &ControlPlane, args: &[&str]) -> Output {
@@ -198,15 +207,137 @@ async fn a_job_without_pods_is_explained_by_its_events() {
     apply(plane, &namespace, job).await;
     let selector = "involvedObject.name=stuck,reason=FailedCreate";
     let events = ["get", "events", "--watch", "-o", "name", "-n", &namespace, "--field-selector", selector];
-    let mut watch = plane.kubectl();
-    let mut watch = watch.args(events).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
-    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    let first = timeout(Duration::from_secs(300), lines.next_line()).await.expect("an Event").unwrap();
-    assert!(first.is_some());
+    first_line(plane, &events).await;
     let (report, marked) = report(plane, &["job/stuck", "-n", &namespace]).await;
     assert_eq!(report["cause"]["object"]["kind"], "Job", "{report:#}");
     assert!(marked.contains(". Warning FailedCreate at 20"), "{marked}");
     assert!(marked.contains("exceeded quota: small"), "{marked}");
+}
+
+#[tokio::test]
+async fn a_load_balancer_is_explained_by_the_address_that_it_has_not() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("balancers").await.unwrap();
+    let service = "{apiVersion: v1, kind: Service, metadata: {name: web}, \
+                   spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}}";
+    apply(plane, &namespace, service).await;
+    let (_, marked) = report(plane, &["service/web", "-n", &namespace]).await;
+    assert!(
+        marked.contains(". no controller has given it an address: spec.type is LoadBalancer"),
+        "{marked}"
+    );
+    let status = r#"--patch={"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}"#;
+    let patch = ["patch", "service/web", "-n", &namespace, "--subresource=status", "--type=merge", status];
+    kubectl(plane, &patch, "").await;
+    let output = explain(plane, &["service/web", "-n", &namespace]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// A StatefulSet has nothing but a number; its pod names the claim, and an Event of the claim what that waits for.
+#[tokio::test]
+async fn a_stateful_set_is_explained_by_the_claim_of_its_pod() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("claims").await.unwrap();
+    let set = "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 2, serviceName: db, \
+               selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: \
+               [{name: c, image: example.com/c}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: \
+               {storageClassName: absent, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}}";
+    apply(plane, &namespace, set).await;
+    let selector = "involvedObject.name=data-db-0";
+    let events = ["get", "events", "--watch", "-o", "name", "-n", &namespace, "--field-selector", selector];
+    first_line(plane, &events).await;
+    let (report, marked) = report(plane, &["sts/db", "-n", &namespace]).await;
+    assert_eq!(report["cause"]["object"]["kind"], "PersistentVolumeClaim", "{report:#}");
+    assert!(marked.contains("ProvisioningFailed"), "{marked}");
+    assert!(marked.contains(r#"storageclass.storage.k8s.io "absent" not found"#), "{marked}");
+}
+
+#[tokio::test]
+async fn a_cron_job_is_explained_by_its_suspension() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("crons").await.unwrap();
+    let cron = "{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: '0 3 * * *', suspend: \
+                true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: \
+                example.com/c}]}}}}}}";
+    apply(plane, &namespace, cron).await;
+    let (_, marked) = report(plane, &["cronjob/nightly", "-n", &namespace]).await;
+    assert!(marked.contains("! spec.suspend is true"), "{marked}");
+}
+
+/// No finalizer holds it, and its grace period is over: the node that should confirm its end is not there.
+#[tokio::test]
+async fn a_pod_that_does_not_end_is_explained_by_its_node() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("nodes").await.unwrap();
+    let node = format!("lost-{namespace}");
+    apply(plane, &namespace, &format!("{{apiVersion: v1, kind: Node, metadata: {{name: {node}}}}}")).await;
+    let status = r#"--patch={"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}]}}"#;
+    kubectl(plane, &["patch", "node", &node, "--subresource=status", "--type=merge", status], "").await;
+    let pod = format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: web}}, spec: {{nodeName: {node}, containers: [{{name: c, image: \
+         example.com/c}}]}}}}"
+    );
+    apply(plane, &namespace, &pod).await;
+    kubectl(plane, &["delete", "pod/web", "-n", &namespace, "--grace-period=1", "--wait=false"], "").await;
+    let (report, marked) = report(plane, &["pod/web", "-n", &namespace]).await;
+    assert_eq!(report["cause"]["object"]["kind"], "Node", "{report:#}");
+    assert!(marked.contains("Ready=Unknown NodeStatusUnknown"), "{marked}");
+    kubectl(plane, &["delete", "node", &node], "").await;
+}
+
+/// On a control plane of its own: an API server that is registered and absent is one for every Namespace.
+#[tokio::test]
+async fn a_namespace_that_does_not_go_is_explained_by_the_server_that_does_not_answer() {
+    let plane = &ControlPlane::start().await.unwrap();
+    let registration = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.absent.example.com}, \
+                        spec: {group: absent.example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 100, \
+                        insecureSkipTLSVerify: true, service: {namespace: default, name: absent}}}";
+    apply(plane, "default", registration).await;
+    kubectl(plane, &["wait", "--for=condition=Available=False", "apiservice/v1.absent.example.com"], "")
+        .await;
+    kubectl(plane, &["create", "namespace", "old"], "").await;
+    kubectl(plane, &["delete", "namespace", "old", "--wait=false"], "").await;
+    kubectl(plane, &["wait", "--for=condition=NamespaceDeletionDiscoveryFailure", "namespace/old"], "").await;
+    let output = explain(plane, &["namespace/old"]).await;
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("└── needs APIService v1.absent.example.com"), "{text}");
+    let marked = text.lines().find(|line| line.ends_with("<== first cause")).expect("a mark");
+    assert!(marked.contains("Available=False ServiceNotFound"), "{text}");
+}
+
+/// The garbage collector leaves alone what names an owner that it cannot find, and what names one that cannot be.
+#[tokio::test]
+async fn owners_that_cannot_be_found_are_named() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("owners").await.unwrap();
+    let owned = |what: &str, version: &str, kind: &str, name: &str, uid: &str| {
+        format!(
+            "{{{what}, metadata: {{name: {namespace}-owned, ownerReferences: \
+             [{{apiVersion: {version}, kind: {kind}, name: {name}, uid: {uid}}}]}}}}"
+        )
+    };
+    let uid = "6c4ad9a8-8a6f-4b8c-b0d8-3b8c2f1d9c11";
+    let map = owned("apiVersion: v1, kind: ConfigMap", "absent.example.com/v1", "Absent", "a", uid);
+    apply(plane, &namespace, &map).await;
+    let (_, marked) = report(plane, &[&format!("configmap/{namespace}-owned"), "-n", &namespace]).await;
+    assert!(marked.contains("the cluster serves no such kind"), "{marked}");
+
+    let root = "configmap/kube-root-ca.crt";
+    kubectl(plane, &["wait", "--for=create", root, "-n", &namespace], "").await;
+    let uid = kubectl(plane, &["get", root, "-n", &namespace, "-o", "jsonpath={.metadata.uid}"], "").await;
+    let role = "apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole";
+    apply(plane, &namespace, &owned(role, "v1", "ConfigMap", "kube-root-ca.crt", &uid)).await;
+    let (_, marked) = report(plane, &[&format!("clusterrole/{namespace}-owned")]).await;
+    assert!(marked.contains("cannot own what is in no namespace"), "{marked}");
+
+    // From the other end: what a kind without namespaces owns is found in all of them.
+    let uid = kubectl(plane, &["get", "namespace", &namespace, "-o", "jsonpath={.metadata.uid}"], "").await;
+    let map = owned("apiVersion: v1, kind: ConfigMap", "v1", "Namespace", &namespace, &uid);
+    apply(plane, &namespace, &map.replace("-owned", "-below")).await;
+    let output = explain(plane, &[&format!("namespace/{namespace}")]).await;
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&format!("└── owns ConfigMap {namespace}/{namespace}-below")), "{text}");
 }
 
 #[tokio::test]

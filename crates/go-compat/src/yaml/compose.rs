@@ -139,7 +139,7 @@ fn allowed(values: usize) -> usize {
 
 impl Composer<'_, '_, '_> {
     fn next(&mut self) -> Result<Event, Error> {
-        self.parser.parse().map_err(|error| Error::Syntax(error.to_string()))
+        self.parser.parse().map_err(|error| syntax(&error))
     }
 
     /// The node that the next events make. Collections that are not closed yet are kept on a stack of their own: a
@@ -260,6 +260,15 @@ impl Items {
             },
         }
     }
+}
+
+/// What is wrong and where; where the construct begins that it is in, only if that is another line.
+fn syntax(error: &libyaml_safer::Error) -> Error {
+    let Some(at) = error.problem_mark() else { return Error::Syntax(error.to_string()) };
+    let context = error.context().map(|context| format!(" {context}")).unwrap_or_default();
+    let begins = error.context_mark().filter(|begins| begins.line != at.line && !context.is_empty());
+    let begins = begins.map(|begins| format!(" that begins at line {}", begins.line.saturating_add(1)));
+    Error::Syntax(format!("{at}: {}{context}{}", error.problem(), begins.unwrap_or_default()))
 }
 
 fn unexpected(line: u64) -> Error {

@@ -4,7 +4,7 @@
 //! A registrar that joins is given the objects of the store in portions, by their numbers, which grow in the order of
 //! appearance. Of an object that it was not given yet it learns nothing else: it will be given its form at that time, or nothing
 //! if it is gone. Worked example with portions of one: the store holds 1 to 3, the registrar was given 1. Now 1 changes, 3 is
-//! deleted, and 4 is added: it is told of 1 and 4. Then it is given 2, and the end of the snapshot.
+//! deleted, and 4 is added: it is given 1 and 4. Then it is given 2, and the end of the snapshot.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -247,7 +247,7 @@ impl Kind {
 }
 
 /// Whether namespaces have watches beside that of all. Those request what suffices for the registrars that named them, so
-/// nobody knows everything.
+/// no watch covers everything.
 fn are_apart(watches: &BTreeMap<Part, Watch>) -> bool {
     watches.len() > 1 && watches.contains_key(&None)
 }
@@ -341,7 +341,7 @@ impl Change {
     /// The change for a registrar that sees only a part. An object that enters the part is added, one that
     /// leaves it is deleted. The final form of a deleted object may be outside the part, because the update that
     /// removes the last finalizer may change labels too: what the registrar holds decides. That metadata became a
-    /// complete object is no news for whoever wanted metadata.
+    /// complete object is no change for a registrar that wants metadata.
     fn seen_by(&self, subscriber: &Subscriber) -> Option<Self> {
         match self {
             Self::Added { object, .. } => subscriber.accepts(object).then(|| self.clone()),

@@ -19,14 +19,14 @@ pub(super) struct Watch {
     pass: Pass,
     /// A list of this incarnation is complete and none is under way.
     pub(super) complete: bool,
-    /// It tells of more objects since its last list began, so what it says until it lists again may be older than what
+    /// It covers more objects since its last list began, so what it reports until it lists again may be older than what
     /// is known.
     pub(super) outdated: bool,
     /// Set while it counts as ready, but lists what it has not followed since then.
     pub(super) followed_until: Option<Instant>,
 }
 
-/// The objects of which a watch tells: those of its namespace, or all but those of namespaces with a watch of their own.
+/// The objects that a watch covers: those of its namespace, or all but those of namespaces with a watch of their own.
 pub(super) struct Region<'a> {
     part: &'a Part,
     apart: Vec<Part>,
@@ -74,7 +74,7 @@ impl Watch {
             store.contact(now);
         }
         self.outdated &= !matches!(step, Step::ListStarted);
-        if self.outdated && step.tells_of_objects() {
+        if self.outdated && step.reports_objects() {
             return Update::default();
         }
         self.apply(store, region, step)

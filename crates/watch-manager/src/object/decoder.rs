@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::{Keep, Transform, WatchedObject};
 use crate::config::Config;
@@ -53,11 +54,31 @@ impl Decoder {
         if let Some(transform) = &self.transform {
             let mut value = object.to_value()?;
             transform(&self.gvk, &mut value);
+            restore_identity(&mut value, &object);
             let raw = serde_json::value::to_raw_value(&value)?;
             object = WatchedObject::from_raw(&self.gvk, &raw, self.keep)?;
         }
         object.partial = self.partial;
         Ok(object)
+    }
+}
+
+/// Puts the identity back that the server sent: stores, deletes and the version from which a watch is resumed depend on it.
+fn restore_identity(value: &mut Value, object: &WatchedObject) {
+    let Some(fields) = value.as_object_mut() else { return };
+    let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    let Some(metadata) = metadata.as_object_mut() else { return };
+    let identity = [
+        ("name", Some(object.name())),
+        ("namespace", object.namespace()),
+        ("uid", Some(object.uid()).filter(|uid| !uid.is_empty())),
+        ("resourceVersion", Some(object.resource_version()).filter(|version| !version.is_empty())),
+    ];
+    for (name, sent) in identity {
+        match sent {
+            Some(sent) => metadata.insert(name.to_owned(), sent.into()),
+            None => metadata.remove(name),
+        };
     }
 }
 

@@ -66,9 +66,10 @@ impl StoreHandle {
         self.get(reference.namespace.as_deref(), &reference.name)
     }
 
-    /// An object that satisfies the predicate. Stops at the first.
+    /// An object that satisfies the predicate. Stops at the first. No lock is held meanwhile: the predicate may take long, or
+    /// read this store.
     pub fn find(&self, predicate: impl Fn(&WatchedObject) -> bool) -> Option<Arc<WatchedObject>> {
-        self.read().objects().find(|object| predicate(object)).map(Arc::clone)
+        self.state().into_iter().find(|object| predicate(object))
     }
 
     /// All objects at this moment, in the order in which they were first seen. Clones one pointer per object, so that readers
@@ -77,9 +78,11 @@ impl StoreHandle {
         self.read().objects().map(Arc::clone).collect()
     }
 
-    /// The objects that satisfy the predicate.
+    /// The objects that satisfy the predicate. As in [`find`](Self::find), no lock is held meanwhile.
     pub fn state_filter(&self, predicate: impl Fn(&WatchedObject) -> bool) -> Vec<Arc<WatchedObject>> {
-        self.read().objects().filter(|object| predicate(object)).map(Arc::clone).collect()
+        let mut objects = self.state();
+        objects.retain(|object| predicate(object));
+        objects
     }
 
     /// The objects whose labels match the selector.

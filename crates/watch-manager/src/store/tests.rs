@@ -264,3 +264,17 @@ proptest! {
         prop_assert_eq!(Reader::of(&store), Reader(truth.collect()));
     }
 }
+
+/// A predicate may take long, and read the store: the driver must not wait for it.
+#[test]
+fn a_predicate_is_called_without_the_lock() {
+    let store = Stores::default().open(&StoreKey { gvk: gvk("A"), fields: None });
+    listed(&mut store.write(), &["a"], 1);
+    let is_free = |_: &WatchedObject| {
+        let (writer, (sender, written)) = (store.clone(), std::sync::mpsc::channel());
+        std::thread::spawn(move || sender.send(writer.write().len()));
+        written.recv_timeout(std::time::Duration::from_secs(5)).is_ok()
+    };
+    assert!(store.find(is_free).is_some());
+    assert_eq!(store.state_filter(is_free).len(), 1);
+}

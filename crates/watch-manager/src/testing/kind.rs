@@ -31,6 +31,8 @@ pub(super) struct Kind {
     log: BTreeMap<u64, Entry>,
     /// Versions before this one have expired.
     compacted: u64,
+    /// The last change that was forgotten: an open watch that has not sent it has expired too.
+    forgotten: u64,
     /// Lists under way, by continue token.
     pages: HashMap<String, Pending>,
     interruptions: u64,
@@ -80,6 +82,7 @@ impl Kind {
             objects: BTreeMap::new(),
             log: BTreeMap::new(),
             compacted: born,
+            forgotten: born,
             pages: HashMap::new(),
             interruptions: 0,
             interruption: None,
@@ -124,7 +127,9 @@ impl Kind {
     pub(super) fn compact(&mut self, version: u64) {
         self.compacted = version;
         self.pages.clear();
-        self.log = self.log.split_off(&version);
+        let kept = self.log.split_off(&version);
+        let gone = std::mem::replace(&mut self.log, kept);
+        self.forgotten = gone.last_key_value().map_or(self.forgotten, |(version, _)| *version);
     }
 
     pub(super) fn interrupt(&mut self, fault: Option<Fault>) {
@@ -179,6 +184,9 @@ impl Kind {
 
     fn check_access(&self, target: &Target) -> Result<(), SourceError> {
         let namespace = target.namespace.as_deref();
+        if namespace.is_some() && !self.namespaced {
+            return Err(SourceError::NotServed);
+        }
         let is_allowed = |allowed: &Vec<String>| allowed.iter().any(|it| Some(it.as_str()) == namespace);
         let selector = target.selection.fields.as_deref().unwrap_or_default();
         let mut names =
@@ -207,6 +215,10 @@ impl Kind {
         if watch.interruptions != self.interruptions {
             watch.interruptions = self.interruptions;
             return self.interruption.map_or(Next::End, |fault| Next::Error(fault.into()));
+        }
+        if watch.seen < self.forgotten {
+            watch.seen = self.forgotten;
+            return Next::Error(SourceError::Expired);
         }
         let after = (std::ops::Bound::Excluded(watch.seen), std::ops::Bound::Unbounded);
         for (version, entry) in self.log.range(after) {

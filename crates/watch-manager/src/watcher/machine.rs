@@ -158,10 +158,10 @@ impl Machine {
         }
     }
 
-    /// Lists again, and forgets what was not taken yet: it may be older than what others have told since. The pace and
+    /// Lists again, and forgets what was not taken yet: it may be older than what others have reported since. The pace and
     /// the delays stay.
     pub(crate) fn start_over(&mut self) {
-        self.steps.retain(|step| !matches!(step, Step::ListStarted) && !step.tells_of_objects());
+        self.steps.retain(|step| !matches!(step, Step::ListStarted) && !step.reports_objects());
         let phase = std::mem::replace(&mut self.phase, Phase::start(Freshness::Recent));
         self.phase = match phase {
             Phase::Wait { until, recovers, then } => {
@@ -204,9 +204,11 @@ impl Machine {
                 _ => self.follow_as(resource),
             },
             // As `on_looked`.
-            Err(_) if let Some(phase) = resume => self.phase = *phase,
-            Err(SourceError::NotServed) => self.on_absent(now),
-            Err(error) => self.fail(now, Verb::Discover, &error, Phase::start(Freshness::Recent)),
+            Err(error) => match (resume, error) {
+                (Some(phase), _) => self.phase = *phase,
+                (None, SourceError::NotServed) => self.on_absent(now),
+                (None, error) => self.fail(now, Verb::Discover, &error, Phase::start(Freshness::Recent)),
+            },
         }
     }
 

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Requests wanted at any times: in every period, no more are granted than the bound says.
+        /// Requests wanted at any times: in every period, no more are granted than the bound allows.
         #[test]
         fn no_period_has_more_requests_than_the_bound(
             gaps in proptest::collection::vec(0_u64..3_000, 1..200),

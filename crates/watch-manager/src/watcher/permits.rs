@@ -19,8 +19,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, interval_at, sleep};
 
-/// The time for which a request that is not answered keeps its place, and for which an answer says something about others.
+/// The longest time for which a request that is not answered keeps its place, and for which an answer counts as
+/// news about others.
 const HOLD: Duration = Duration::from_secs(5);
+/// It keeps it for so long while no request is answered: longer than where others are, because those that hang are given up at
+/// their deadline only. In 30 s, a place is left by at most ten requests in the [`HOLD`] after the last answer, and by 13 after that.
+const SILENT_HOLD: Duration = Duration::from_secs(2);
 /// The shortest time for which it keeps it.
 const LEAST_HOLD: Duration = Duration::from_millis(500);
 /// It keeps it for so many times the usual time to an answer.
@@ -211,7 +215,7 @@ impl State {
     fn hold(&self) -> Duration {
         match self.answered {
             Some((at, _)) if at.elapsed() < HOLD => self.usual.saturating_mul(USUAL).clamp(LEAST_HOLD, HOLD),
-            _ => HOLD,
+            _ => SILENT_HOLD,
         }
     }
 

@@ -181,6 +181,29 @@ async fn a_manager_and_a_writer_share_the_server() {
 }
 
 /// The client is a `tower` service without a connection: clones are the same server.
+/// As etcd's: what an open watch has not sent is lost to it, and it says so.
+#[tokio::test(start_paused = true)]
+async fn a_compaction_ends_open_watches_that_have_not_sent_everything_and_no_others() {
+    for lags in [false, true] {
+        let (api, objects) = server();
+        objects.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+        let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
+        tokio::spawn(driver);
+        let registrar = manager.registrar("r").unwrap();
+        registrar.add(maps()).ready().await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        api.apply(&maps(), serde_json::json!({"metadata": {"name": "b", "namespace": "default"}})).unwrap();
+        if !lags {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        }
+        api.compact(&maps());
+        api.apply(&maps(), serde_json::json!({"metadata": {"name": "c", "namespace": "default"}})).unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+        assert_eq!(manager.store(&maps()).unwrap().len(), 3);
+        assert_eq!(api.calls(&maps(), Verb::List), if lags { 2 } else { 1 });
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn clients_of_clones_are_clients_of_one_server() {
     let (api, maps) = server();

@@ -16,6 +16,7 @@ mod client;
 mod concurrency;
 #[cfg(feature = "controller")]
 mod controller;
+mod definitions;
 mod failure_modes;
 mod isolation;
 mod performance;
@@ -25,3 +26,4 @@ mod scopes;
 mod shutdown;
 #[cfg(feature = "metrics")]
 mod telemetry;
+mod transform;

@@ -14,6 +14,7 @@ mod pipeline;
 mod policies;
 mod reports;
 mod statuses;
+mod strays;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -126,7 +127,7 @@ impl Auditor {
             lists: FuturesUnordered::new(),
             backoffs: HashMap::new(),
             statuses: Statuses::new(context),
-            reports: Reports::new(context),
+            reports: Reports::new(context)?,
             journal: Journal::new(context),
             events: context.events.clone(),
             verify_at: context.options.interval.and_then(|interval| now.checked_add(interval)),

@@ -14,7 +14,7 @@ use watch_manager::GroupVersionKind;
 
 pub(super) use definition::definition;
 pub(super) use document::{Finding, PolicyReport, Row, digest, reports};
-pub(super) use store::{Key, PutError, ReportStore, Stored};
+pub(super) use store::{Key, PutError, ReportStore, Stored, number};
 
 /// The label of every report that the audit writes, and its value.
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "webtroller");

@@ -27,7 +27,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// It is neither YAML nor JSON.
-    #[error("{}: is not YAML: {source}{hint}", path.display())]
+    #[error("{}: is not {}: {source}{hint}", path.display(), format_of(path))]
     Syntax {
         /// The file.
         path: PathBuf,
@@ -36,6 +36,11 @@ pub enum LoadError {
         /// What to do about it, if that can be said.
         hint: &'static str,
     },
+}
+
+/// JSON is read as YAML, of which it is a part.
+fn format_of(path: &Path) -> &'static str {
+    if path.extension().is_some_and(|extension| extension == "json") { "JSON" } else { "YAML" }
 }
 
 /// What a path held.

@@ -12,13 +12,15 @@ mod desired;
 mod model;
 mod observed;
 mod place;
+mod revision;
 mod watch;
 
 use std::collections::BTreeMap;
 
-pub(super) use desired::{Desired, REVISION, REVISION_ANNOTATION, fingerprint};
+pub(super) use desired::Desired;
 pub(super) use observed::Observed;
 pub(super) use place::{Placed, place};
+pub(super) use revision::{REVISION, REVISION_ANNOTATION, fingerprint};
 pub(super) use watch::{CrdEvent, watch_crds};
 
 const SUFFIX: &str = ".constraints.gatekeeper.sh";

@@ -16,6 +16,7 @@ pub fn stale_watches(manager: &WatchManager) -> Vec<String> {
     let kinds = manager.watched().into_iter();
     let watches: Vec<_> = kinds
         .filter_map(|kind| {
+            // No store: the last registrar has left the kind in this moment, or the driver has ended, and the process with it.
             let KindStatus { status, since, last_contact, .. } = manager.kind_status(&kind)?;
             let name = format!("{} ({}/{})", kind.kind, kind.group, kind.version);
             Some(Watched { name, status, since, last_contact })
@@ -34,17 +35,7 @@ struct Watched {
 fn stale(watches: &[Watched], now: Instant) -> Vec<String> {
     let age = |at: Instant| now.saturating_duration_since(at);
     let is_reached = watches.iter().any(|watch| watch.last_contact.is_some_and(|at| age(at) < RECONNECT));
-    let is_cut_off = |watch: &&Watched| {
-        let is_silent = watch.last_contact.is_none_or(|at| age(at) >= RECONNECT);
-        let is_broken = match watch.status {
-            GvkStatus::Stale { .. } | GvkStatus::Degraded { .. } => true,
-            GvkStatus::Forbidden { .. } | GvkStatus::Unwatchable { .. } => true,
-            // A list that still receives pages is slow, not stale.
-            GvkStatus::Listing => is_silent,
-            _ => false,
-        };
-        is_broken && age(watch.since) >= RECONNECT
-    };
+    let is_cut_off = |watch: &&Watched| is_broken(watch, now) && age(watch.since) >= RECONNECT;
     let cut_off = watches.iter().filter(|_| is_reached).filter(is_cut_off);
     cut_off
         .map(|watch| {
@@ -52,6 +43,24 @@ fn stale(watches: &[Watched], now: Instant) -> Vec<String> {
             format!("{}: changes have not been seen for {seconds} s: {}", watch.name, watch.status)
         })
         .collect()
+}
+
+/// Returns true if changes of the kind are not seen.
+fn is_broken(watch: &Watched, now: Instant) -> bool {
+    let is_silent = |at: Instant| now.saturating_duration_since(at) >= RECONNECT;
+    match watch.status {
+        GvkStatus::Ready => false,
+        // The server does not serve the kind: there is nothing to be seen.
+        GvkStatus::Pending => false,
+        // A list that still receives pages is slow, not stale.
+        GvkStatus::Listing => watch.last_contact.is_none_or(is_silent),
+        GvkStatus::Stale { .. } | GvkStatus::Degraded { .. } => true,
+        GvkStatus::Forbidden { .. } | GvkStatus::Unwatchable { .. } | GvkStatus::NotNamespaced => true,
+        // The store of a kind that registrars still ask for has ended with the driver.
+        GvkStatus::Closed => true,
+        // A state that this version does not know is no proof that they are.
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +81,18 @@ mod tests {
             stale(&[ready, watched("B", GvkStatus::Listing, 100, contact, start)], now).len()
         };
         assert_eq!((listing(171), listing(170)), (0, 1));
+    }
+
+    #[test]
+    fn a_state_in_which_changes_are_not_seen_counts() {
+        let start = Instant::now();
+        let now = start.checked_add(Duration::from_secs(30)).unwrap();
+        let is_stale = |status| {
+            let reached = watched("A", GvkStatus::Ready, 0, 29, start);
+            !stale(&[reached, watched("B", status, 0, 29, start)], now).is_empty()
+        };
+        assert!([GvkStatus::NotNamespaced, GvkStatus::Closed].into_iter().all(is_stale));
+        assert!(![GvkStatus::Ready, GvkStatus::Pending].into_iter().any(is_stale));
     }
 
     #[test]

@@ -10,6 +10,8 @@
 //!
 //! Each step can be repeated, so a run that was killed is continued by running the command again.
 
+mod withdrawal;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{interval, timeout};
 
-use super::withdrawal::withdraw;
+use withdrawal::withdraw;
 
 /// The annotation of a webhook configuration that is being removed.
 pub const UNINSTALLED: &str = "webtroller.dev/uninstalled";
@@ -63,7 +65,8 @@ pub enum UninstallError {
     },
     /// The pods are still there.
     #[error(
-        "{left} pods of {deployment} still run; the webhook is out of the way, run the command again to delete its configuration"
+        "{left} pods of {deployment} still run; the webhook is out of the way: when they have ended, or were deleted with --force \
+         because their node is lost, run the command again to delete its configuration"
     )]
     PodsLeft {
         /// How many.
@@ -76,14 +79,16 @@ pub enum UninstallError {
 impl Uninstall {
     /// Removes the webhook, then the pods and what they said in statuses, then the configuration. Objects that are already gone count as removed.
     ///
+    /// Returns false if there was no configuration of this name.
+    ///
     /// # Errors
     /// See [`UninstallError`]; every step that was completed stays completed.
-    pub async fn run(&self, client: &kube::Client) -> Result<(), UninstallError> {
+    pub async fn run(&self, client: &kube::Client) -> Result<bool, UninstallError> {
         let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
         let name = self.configuration.as_str();
         let without_webhooks = json!({"metadata": {"annotations": {UNINSTALLED: "true"}}, "webhooks": []});
         let patch = Patch::Merge(&without_webhooks);
-        step(
+        let emptied = step(
             format!("take the webhooks out of {name}"),
             configurations.patch(name, &PatchParams::default(), &patch),
         )
@@ -93,7 +98,7 @@ impl Uninstall {
             withdraw(client).await?;
         }
         step(format!("delete {name}"), configurations.delete(name, &DeleteParams::default())).await?;
-        Ok(())
+        Ok(emptied.is_some())
     }
 
     async fn stop_pods(
@@ -142,7 +147,7 @@ async fn all_gone(
 }
 
 /// Makes one request; `None` when its object does not exist.
-pub(super) async fn step<T>(
+async fn step<T>(
     what: String,
     request: impl Future<Output = kube::Result<T>>,
 ) -> Result<Option<T>, UninstallError> {

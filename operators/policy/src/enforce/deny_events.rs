@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use crate::events::{Notice, Recorder, Subject};
 
-use super::{Enforcement, is_namespace};
+use super::enforcement::Enforcement;
+use super::is_namespace;
 
 /// What a request's object says of itself.
 #[derive(Default, Deserialize)]

@@ -5,7 +5,7 @@ use constraint_framework::api::CONSTRAINTS_GROUP;
 use constraint_framework::policyset::PolicySet;
 use constraint_framework::review::{Verdict, Violation};
 
-use super::Enforcement;
+use super::enforcement::Enforcement;
 
 /// Counts the violations, and logs each if `logs`: those that deny, warn or are only recorded.
 pub(super) fn record(request: &AdmissionRequest, verdict: &Verdict, policies: &PolicySet, logs: bool) {

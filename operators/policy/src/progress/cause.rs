@@ -9,18 +9,38 @@
 //! ```
 //!
 //! So what is farthest down comes first, and something that failed comes before anything that merely waits.
+//!
+//! An owner that is paused holds up what waits for it, and not what is well: a Job that has run does not wait for the CronJob
+//! that is suspended.
 
-use super::finding::{Finding, Level};
+use super::finding::{About, Finding, Level};
 use super::graph::{Node, Relation};
 
 /// Marks the first cause of a tree, if there is one.
 pub(super) fn mark(root: &mut Node) {
+    if !waits(root) {
+        root.children.iter_mut().filter(|child| child.relation == Relation::OwnedBy).for_each(unpause);
+    }
     for level in [Level::Blocking, Level::Waiting] {
         if let Some(finding) = first(root, level) {
             finding.is_first_cause = true;
             return;
         }
     }
+}
+
+/// True if the object waits, or what it owns or refers to.
+fn waits(node: &Node) -> bool {
+    let below = || node.children.iter().filter(|child| child.relation != Relation::OwnedBy).any(waits);
+    node.findings.iter().any(|finding| finding.level > Level::Note) || below()
+}
+
+/// Makes pauses of owners information.
+fn unpause(owner: &mut Node) {
+    for finding in owner.findings.iter_mut().filter(|finding| finding.about == About::Paused) {
+        finding.level = Level::Note;
+    }
+    owner.children.iter_mut().for_each(unpause);
 }
 
 /// The node and finding that are marked.
@@ -77,5 +97,17 @@ mod tests {
         check(node("web", Subject, &[Waiting], vec![owner()]), Some("web"));
         check(node("web", Subject, &[Note], vec![owner()]), Some("owner"));
         check(node("web", Subject, &[Note], vec![]), None);
+    }
+
+    #[test]
+    fn a_paused_owner_holds_up_only_what_waits() {
+        use Relation::{OwnedBy, Subject};
+        let owner = || {
+            let mut owner = node("owner", OwnedBy, &[Level::Blocking], vec![]);
+            owner.findings.iter_mut().for_each(|finding| finding.about = About::Paused);
+            owner
+        };
+        check(node("job", Subject, &[Level::Note], vec![owner()]), None);
+        check(node("job", Subject, &[Level::Waiting], vec![owner()]), Some("owner"));
     }
 }

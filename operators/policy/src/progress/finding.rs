@@ -51,6 +51,8 @@ pub(super) enum About {
     Container,
     Phase,
     Replicas,
+    /// The address of a load balancer.
+    Address,
     Event,
     /// The object is not there.
     Missing,
@@ -79,7 +81,8 @@ pub(super) fn findings(object: &Value, has_status: bool, declared: &Declared) ->
     let conditions = condition::conditions(object).into_iter();
     let conditions = conditions.map(|finding| if waits(&finding) { finding } else { finding.into_note() });
     found.extend(containers(object).into_iter().chain(conditions));
-    found.extend(phase(object).into_iter().chain(replicas(object)).chain(status(object, has_status)));
+    found.extend(phase(object).into_iter().chain(replicas(object)).chain(outdated(object)));
+    found.extend(address(object).into_iter().chain(status(object, has_status)));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     found
 }
@@ -107,8 +110,10 @@ fn deletion(object: &Value, declared: &Declared) -> Vec<Finding> {
         return finalizers.iter().map(note).collect();
     };
     if finalizers.is_empty() && of_namespace.is_empty() {
+        // A deletion with a grace period is stamped with the end of it.
         let message = format!(
-            "is being deleted since {since}, and no finalizer holds it: its grace period is not over"
+            "is being deleted, and no finalizer holds it: it goes when its grace period has ended ({since}) and, if it \
+             runs on a node, the node has confirmed that it does not any more"
         );
         return vec![Finding::new(Level::Waiting, About::Deletion, message)];
     }
@@ -170,7 +175,19 @@ fn phase(object: &Value) -> Option<Finding> {
         _ => return None,
     };
     let message = text(object, "/status/message").map_or_else(String::new, |message| format!(": {message}"));
-    Some(Finding::new(level, About::Phase, format!("phase {phase}{message}")))
+    Some(Finding::new(level, About::Phase, format!("phase {phase}{message}{}", unscheduled(object))))
+}
+
+/// For a pod that no scheduler has looked at: one that has says `PodScheduled`.
+fn unscheduled(object: &Value) -> String {
+    let scheduler = text(object, "/spec/schedulerName").filter(|_| text(object, "/spec/nodeName").is_none());
+    let is_judged = condition::all(object).any(|condition| text(condition, "/type") == Some("PodScheduled"));
+    match scheduler {
+        Some(scheduler) if !is_judged => {
+            format!(": the scheduler {scheduler} has not looked at it: is it running?")
+        }
+        _ => String::new(),
+    }
 }
 
 fn replicas(object: &Value) -> Option<Finding> {
@@ -187,12 +204,59 @@ fn replicas(object: &Value) -> Option<Finding> {
     (ready < wanted).then(|| Finding::new(Level::Waiting, About::Replicas, message))
 }
 
-/// The newest Event, where it is a warning and nothing in the status says how the object is. `events`: the newest one first.
-pub(super) fn warning(object: &Value, events: &[Event]) -> Option<Finding> {
+/// Replicas that are ready and not of the newest revision. A partition keeps some of them on purpose.
+fn outdated(object: &Value) -> Option<Finding> {
+    let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
+    let of_set = || number("/spec/replicas").zip(number("/status/updatedReplicas"));
+    let of_nodes = || number("/status/desiredNumberScheduled").zip(number("/status/updatedNumberScheduled"));
+    let (wanted, updated) = of_set().or_else(of_nodes)?;
+    let is_partitioned = number("/spec/updateStrategy/rollingUpdate/partition").is_some_and(|from| from > 0);
+    let by_hand = match text(object, "/spec/updateStrategy/type") {
+        Some("OnDelete") => ": spec.updateStrategy.type is OnDelete, so delete the pods that are not",
+        _ => "",
+    };
+    let message = format!("{updated} of {wanted} replicas are of the newest revision{by_hand}");
+    (updated < wanted && !is_partitioned).then(|| Finding::new(Level::Waiting, About::Replicas, message))
+}
+
+/// An address that a load balancer should have. Some controllers never write that of an Ingress, so it is not awaited.
+fn address(object: &Value) -> Option<Finding> {
+    let balancer = object.pointer("/status/loadBalancer")?;
+    let has_address = balancer.get("ingress").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+    let class = text(object, "/spec/loadBalancerClass")
+        .map_or_else(String::new, |class| format!(" of class {class}"));
+    let (level, message) = match text(object, "/spec/type") {
+        Some("LoadBalancer") => (
+            Level::Waiting,
+            format!(
+                "no controller has given it an address: spec.type is LoadBalancer, and status.loadBalancer.ingress is empty: is \
+                 a controller for load balancers{class} running?"
+            ),
+        ),
+        None => (
+            Level::Note,
+            "no controller has given it an address: status.loadBalancer.ingress is empty".to_owned(),
+        ),
+        Some(_) => return None,
+    };
+    (!has_address).then(|| Finding::new(level, About::Address, message))
+}
+
+/// The newest Event of an object that waits, or says nothing about itself; the newest of `events` is the first one.
+///
+/// A warning tells more than a condition that is not `True` yet. So does any Event of an object of which only the phase is
+/// known, such as a PersistentVolumeClaim.
+pub(super) fn event(object: &Value, found: &[Finding], events: &[Event]) -> Option<Finding> {
+    let Event { last, r#type: kind, reason, message, .. } = events.first()?;
     let is_silent = text(object, "/status/phase").is_none() && condition::all(object).next().is_none();
-    let Event { last, r#type, reason, message, .. } = events.first().filter(|_| is_silent)?;
-    let message = format!("Warning {reason} at {last}: {message}");
-    (r#type == "Warning").then(|| Finding::new(Level::Waiting, About::Event, message))
+    let waits = found.iter().any(|finding| finding.level == Level::Waiting);
+    let has_phase_only = condition::all(object).next().is_none() && waits;
+    let explains = match kind.as_str() {
+        "Warning" => is_silent || waits,
+        _ => !is_silent && has_phase_only,
+    };
+    let message = format!("{kind} {reason} at {last}: {message}");
+    explains.then(|| Finding::new(Level::Waiting, About::Event, message))
 }
 
 fn status(object: &Value, has_status: bool) -> Option<Finding> {

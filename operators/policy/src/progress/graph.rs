@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::finalizer::Declared;
-use super::finding::{About, Finding, Level, findings, generation_of, observed_generation, warning};
+use super::finding::{About, Finding, Level, event, findings, generation_of, observed_generation};
 use super::kinds::Kind;
 use super::managed::{Write, last_status_write, last_write};
 use super::reader::{Event, Listed, Listing, Reader};
-use super::reference::{Reference, references};
-use super::text;
+use super::reference::{Reference, by_name, references};
+use super::{is_name, text};
 
 /// Steps from the object that is asked about.
 const DEPTH: usize = 8;
@@ -21,6 +21,8 @@ const DEPTH: usize = 8;
 const BRANCHES: usize = 20;
 /// Objects that are read in all.
 const OBJECTS: usize = 200;
+/// The group of APIServices.
+const REGISTRATION: &str = "apiregistration.k8s.io";
 
 /// The name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -46,6 +48,8 @@ pub(super) enum Relation {
     RefersTo(String),
     /// An object in a Namespace that is being deleted.
     Contains,
+    /// The registration of an API server that the deletion of a Namespace has to ask.
+    Needs,
 }
 
 /// An object, what it says, and the objects beside it.
@@ -134,6 +138,23 @@ impl Node {
         }
     }
 
+    /// Adds what the newest Event says, after what has failed and before what waits.
+    fn add_event(&mut self, object: &Value) {
+        if let Some(finding) = event(object, &self.findings, &self.events) {
+            let failed = self.findings.iter().take_while(|finding| finding.level == Level::Blocking).count();
+            self.findings.insert(failed, finding);
+        }
+    }
+
+    fn block(&mut self) {
+        let waiting = self.findings.iter_mut().filter(|finding| finding.level == Level::Waiting);
+        waiting.for_each(|finding| finding.level = Level::Blocking);
+    }
+
+    fn is_well(&self) -> bool {
+        self.findings.iter().all(|finding| finding.level == Level::Note)
+    }
+
     pub(super) fn missing(
         relation: Relation,
         object: Identity,
@@ -180,7 +201,7 @@ impl Walk {
             let mut node = Node::new(relation, &kind, &object, &self.listing.declared);
             node.events = self.reader.events(&object).await;
             if node.relation != Relation::OwnedBy {
-                node.findings.extend(warning(&object, &node.events));
+                node.add_event(&object);
             }
             if depth < DEPTH {
                 self.add_children(&mut node, &kind, &object, depth.saturating_add(1)).await;
@@ -193,7 +214,8 @@ impl Walk {
     /// What the object refers to first, then what it owns or contains, then what owns it: the order in which causes are looked for.
     async fn add_children(&mut self, node: &mut Node, kind: &Kind, object: &Value, depth: usize) {
         if node.relation != Relation::OwnedBy {
-            for reference in references(object) {
+            let named = if node.is_well() { Vec::new() } else { by_name(object) };
+            for reference in references(object).into_iter().chain(named) {
                 let child = self.referred(&node.object, reference, depth).await;
                 node.children.extend(child);
             }
@@ -205,6 +227,7 @@ impl Walk {
         if is_namespace && object.pointer("/metadata/deletionTimestamp").is_some() {
             let contents = std::mem::take(&mut self.listing.all);
             self.add_listed(node, &Relation::Contains, contents, depth).await;
+            self.add_servers(node, depth).await;
         }
         if matches!(node.relation, Relation::Subject | Relation::OwnedBy) {
             self.add_owners(node, object, depth).await;
@@ -233,8 +256,25 @@ impl Walk {
         }
     }
 
+    /// The registrations of the API servers that do not answer: the contents of a Namespace are not known without them.
+    async fn add_servers(&mut self, node: &mut Node, depth: usize) {
+        let Some(kind) = self.reader.kinds.of_type(Some(REGISTRATION), "APIService").cloned() else { return };
+        for name in self.reader.kinds.stale_registrations() {
+            if let Some(value) = self.reader.get(&kind, None, &name).await {
+                let mut registration = self.unseen(Relation::Needs, kind.clone(), value, depth).await;
+                // `Available=False` is what the failure of the deletion comes from, and not a wait like others.
+                registration.iter_mut().for_each(Node::block);
+                node.children.extend(registration);
+            }
+        }
+    }
+
     async fn referred(&mut self, from: &Identity, reference: Reference, depth: usize) -> Option<Node> {
         let relation = Relation::RefersTo(reference.field.clone());
+        if !is_name(&reference.name) {
+            let object = Identity::referred(&reference, reference.namespace.as_deref());
+            return Some(Node::missing(relation, object, Level::Blocking, "no object can have this name"));
+        }
         let Some(kind) = self.reader.kinds.of_type(reference.group.as_deref(), &reference.kind).cloned()
         else {
             let group = reference.group.as_deref().filter(|group| !group.is_empty());
@@ -266,27 +306,37 @@ impl Walk {
     async fn add_owners(&mut self, node: &mut Node, object: &Value, depth: usize) {
         let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array).cloned();
         for owner in owners.unwrap_or_default() {
-            let of = |field: &str| text(&owner, field).unwrap_or_default().to_owned();
-            let version = of("/apiVersion");
-            let group = version.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
-            let Some(kind) = self.reader.kinds.of_type(Some(&group), &of("/kind")).cloned() else {
-                let object = Identity { group, kind: of("/kind"), namespace: None, name: of("/name") };
-                let message = "the cluster serves no such kind, so nobody knows whether this owner exists";
-                node.children.push(Node::missing(Relation::OwnedBy, object, Level::Waiting, message));
-                continue;
-            };
-            let namespace = node.object.namespace.clone().filter(|_| kind.namespaced);
-            let before = self.reader.problems.len();
-            let found = self.reader.get(&kind, namespace.as_deref(), &of("/name")).await;
-            let found = found.filter(|found| text(found, "/metadata/uid") == text(&owner, "/uid"));
-            match found {
-                Some(value) => node.children.extend(self.unseen(Relation::OwnedBy, kind, value, depth).await),
-                None if self.reader.problems.len() > before => {}
-                None => {
-                    let object = Identity { group, kind: of("/kind"), namespace, name: of("/name") };
-                    let message = "does not exist any more: the garbage collector deletes what it owned";
-                    node.children.push(Node::missing(Relation::OwnedBy, object, Level::Waiting, message));
-                }
+            let found = self.owner(node.object.namespace.as_deref(), &owner, depth).await;
+            node.children.extend(found);
+        }
+    }
+
+    async fn owner(&mut self, namespace: Option<&str>, owner: &Value, depth: usize) -> Option<Node> {
+        let of = |field: &str| text(owner, field).unwrap_or_default().to_owned();
+        let (version, name) = (of("/apiVersion"), of("/name"));
+        let group = version.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
+        let missing = |namespace: Option<&str>, message: &str| {
+            let namespace = namespace.map(str::to_owned);
+            let object = Identity { group: group.clone(), kind: of("/kind"), namespace, name: name.clone() };
+            Some(Node::missing(Relation::OwnedBy, object, Level::Waiting, message))
+        };
+        let Some(kind) = self.reader.kinds.of_type(Some(&group), &of("/kind")).cloned() else {
+            return missing(
+                None,
+                "the cluster serves no such kind, so it is not known whether this owner exists",
+            );
+        };
+        if kind.namespaced && namespace.is_none() {
+            let message = "cannot own what is in no namespace: the garbage collector leaves that alone";
+            return missing(None, message);
+        }
+        let (namespace, before) = (namespace.filter(|_| kind.namespaced), self.reader.problems.len());
+        let found = if is_name(&name) { self.reader.get(&kind, namespace, &name).await } else { None };
+        match found.filter(|found| text(found, "/metadata/uid") == text(owner, "/uid")) {
+            Some(value) => self.unseen(Relation::OwnedBy, kind, value, depth).await,
+            None if self.reader.problems.len() > before => None,
+            None => {
+                missing(namespace, "does not exist any more: the garbage collector deletes what it owned")
             }
         }
     }

@@ -93,6 +93,13 @@ impl Kinds {
         }
     }
 
+    /// The names of the APIServices of the group versions whose server does not answer, as `v1beta1.metrics.k8s.io`.
+    pub(super) fn stale_registrations(&self) -> Vec<String> {
+        let name =
+            |version: &String| version.split_once('/').map(|(group, version)| format!("{version}.{group}"));
+        self.stale.iter().filter_map(name).collect()
+    }
+
     /// The kind of a reference. Without a group, the only kind of that name.
     pub(super) fn of_type(&self, group: Option<&str>, kind: &str) -> Option<&Kind> {
         let has = |known: &&Kind| {

@@ -51,6 +51,7 @@ fn draw(node: &Node, (first, rest): (&str, &str), lines: &mut Vec<String>) {
         Relation::OwnedBy => "owned by ".to_owned(),
         Relation::Owns => "owns ".to_owned(),
         Relation::Contains => "contains ".to_owned(),
+        Relation::Needs => "needs ".to_owned(),
         Relation::RefersTo(field) => format!("{field} is "),
     };
     lines.push(format!("{first}{relation}{}{}", node.object, facts(node)));

@@ -4,8 +4,14 @@
 //! spec.infrastructureRef: {apiVersion: infra.example.com/v1, kind: SmallMachine, name: web}
 //! spec.issuerRef:         {group: cert-manager.io, kind: Issuer, name: ca}
 //! ```
+//!
+//! Three fields of Kubernetes' own kinds have only a name, and what they name is the reason for which Pods wait or stay.
 
 use serde_json::Value;
+
+/// Fields with a name alone, and the kind of the core group that they name.
+const BY_NAME: [(&str, &str); 3] =
+    [("nodeName", "Node"), ("claimName", "PersistentVolumeClaim"), ("volumeName", "PersistentVolume")];
 
 /// An object that another one names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +33,40 @@ pub(super) fn references(object: &Value) -> Vec<Reference> {
         visit("spec", spec, &mut found);
     }
     found
+}
+
+/// The references below `spec` that are a name alone, as `spec.nodeName: worker-1`.
+pub(super) fn by_name(object: &Value) -> Vec<Reference> {
+    let mut found = Vec::new();
+    if let Some(spec) = object.get("spec") {
+        visit_names("spec", spec, &mut found);
+    }
+    found
+}
+
+fn visit_names(path: &str, value: &Value, found: &mut Vec<Reference>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let field = format!("{path}.{name}");
+                let kind = BY_NAME.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
+                let named = kind.zip(value.as_str()).filter(|(_, name)| !name.is_empty());
+                found.extend(named.map(|(kind, name)| Reference {
+                    field: field.clone(),
+                    group: Some(String::new()),
+                    kind: kind.to_owned(),
+                    name: name.to_owned(),
+                    namespace: None,
+                }));
+                visit_names(&field, value, found);
+            }
+        }
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.for_each(|(index, item)| visit_names(&format!("{path}[{index}]"), item, found));
+        }
+        _ => {}
+    }
 }
 
 fn visit(path: &str, value: &Value, found: &mut Vec<Reference>) {
@@ -88,5 +128,21 @@ mod tests {
             ]
         );
         assert_eq!(found[3].namespace.as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn names_of_nodes_and_claims_are_references_too() {
+        let found = by_name(&json!({"spec": {
+            "nodeName": "worker-1", "volumeName": "",
+            "volumes": [{"name": "a"}, {"persistentVolumeClaim": {"claimName": "data"}}],
+        }}));
+        let short: Vec<_> = found.iter().map(|found| (found.field.as_str(), found.kind.as_str())).collect();
+        assert_eq!(
+            short,
+            [
+                ("spec.nodeName", "Node"),
+                ("spec.volumes[1].persistentVolumeClaim.claimName", "PersistentVolumeClaim")
+            ]
+        );
     }
 }

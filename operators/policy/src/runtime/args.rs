@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use admission_server::{RotationTimes, TlsVersion, parse_duration};
+use admission_server::{RotationTimes, TlsVersion};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -20,6 +20,7 @@ use crate::migrate::MigrateCommand;
 use crate::progress::ProgressArgs;
 
 pub use super::audit_args::AuditArgs;
+use super::duration::duration;
 pub use super::metrics::OtlpArgs;
 
 const EXAMPLES: &str = "\
@@ -240,12 +241,6 @@ impl CertificateArgs {
     pub(super) fn times(&self) -> RotationTimes {
         RotationTimes::new(self.cert_lifetime, self.cert_overlap)
     }
-}
-
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text)
-        .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "not a duration such as 90s, 5m or 8760h".to_owned())
 }
 
 /// A version of TLS.

@@ -32,7 +32,17 @@ impl Routes for OperatorHealth {
     }
 }
 
-pub(super) fn answer(status: StatusCode, body: String) -> BoxFuture<'static, Answer> {
+/// The routes of `--prometheus-port`.
+impl Routes for Metrics {
+    fn route(&self, request: Request<Body>) -> BoxFuture<'_, Answer> {
+        match request.uri().path() {
+            "/metrics" => answer(StatusCode::OK, self.render()),
+            _ => answer(StatusCode::NOT_FOUND, "metrics are at /metrics\n".to_owned()),
+        }
+    }
+}
+
+fn answer(status: StatusCode, body: String) -> BoxFuture<'static, Answer> {
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
     Box::pin(std::future::ready(response))

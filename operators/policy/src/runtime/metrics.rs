@@ -7,16 +7,12 @@ mod otlp;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission_server::{Answer, Body, Routes};
-use futures::future::BoxFuture;
-use hyper::{Request, StatusCode};
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_util::layers::FanoutBuilder;
 use opentelemetry_otlp::ExporterBuildError;
 use tokio_util::sync::CancellationToken;
 
-use super::health_routes::answer;
 pub(super) use otlp::{Otlp, endpoint};
 
 /// The buckets of Gatekeeper's histograms, in seconds.
@@ -59,7 +55,7 @@ pub struct OtlpArgs {
     #[arg(long, value_parser = endpoint)]
     pub otlp_endpoint: Option<String>,
     /// How often metrics are sent there, as in 10s.
-    #[arg(long, default_value = "10s", value_parser = super::args::duration)]
+    #[arg(long, default_value = "10s", value_parser = super::duration::duration)]
     pub otlp_metric_interval: Duration,
 }
 
@@ -124,16 +120,6 @@ impl Metrics {
         (self.refresh)();
         self.handle.run_upkeep();
         self.handle.render()
-    }
-}
-
-/// The routes of `--prometheus-port`.
-impl Routes for Metrics {
-    fn route(&self, request: Request<Body>) -> BoxFuture<'_, Answer> {
-        match request.uri().path() {
-            "/metrics" => answer(StatusCode::OK, self.render()),
-            _ => answer(StatusCode::NOT_FOUND, "metrics are at /metrics\n".to_owned()),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `uninstall`: removes the webhook and stops the pods.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,7 +16,9 @@ pub(super) async fn run(args: &UninstallArgs) -> Result<ExitCode, RunError> {
         deployment: args.deployment.clone().map(|name| (args.namespace.clone(), name)),
         patience: Duration::from_secs(args.patience),
     };
-    removal.run(&client).await?;
-    tracing::info!(configuration = removal.configuration, "webhook removed");
+    let removed = removal.run(&client).await?;
+    let outcome = if removed { "removed" } else { "there is no such webhook configuration" };
+    // Ignore write errors: standard output is closed.
+    let _ = writeln!(std::io::stdout(), "{}: {outcome}", removal.configuration);
     Ok(ExitCode::SUCCESS)
 }

@@ -175,8 +175,19 @@ async fn certificates_of_others_are_used_or_refused_and_never_overwritten() {
     Connection::open(&operator.webhook, &theirs).await.unwrap();
     let next = ServingCertificate::generate(&["127.0.0.1".to_owned()]).unwrap();
     write(folder.path(), &next);
-    let served = async { while Connection::open(&operator.webhook, &next).await.is_err() {} };
+    // Of another authority: whoever trusts what is registered is answered all the time.
+    let client = cluster.plane.client().unwrap();
+    let served = async {
+        while Connection::open(&operator.webhook, &next).await.is_err() {
+            let trusted = registered(&client).await.unwrap();
+            Connection::open(&operator.webhook, &trusted).await.expect("a handshake failed");
+        }
+    };
     timeout(PATIENCE, served).await.expect("the new files must be served");
+    let trusted = registered(&client).await.unwrap();
+    for authority in [&theirs.authority, &next.authority] {
+        assert!(trusted.authority.contains(authority.trim()), "pods that have the former files are trusted");
+    }
     assert!(!cluster.kubectl(&["get", "secret", SECRET, "-n", NAMESPACE]).await.success);
     operator.stop().await;
 }

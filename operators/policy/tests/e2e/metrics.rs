@@ -19,6 +19,58 @@ fn names(text: &str) -> BTreeSet<String> {
     words.filter(is_name).map(|name| name.trim_end_matches("_bucket").to_owned()).collect()
 }
 
+/// The labels behind each name in series or in a query, as in `name{label="value"}`.
+fn labels(text: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut found = BTreeMap::<String, BTreeSet<String>>::new();
+    for (before, behind) in text.match_indices('{').map(|(at, _)| text.split_at(at)) {
+        let name = before.rsplit(|letter| !is_part(letter)).next().unwrap();
+        let inside = behind.trim_start_matches('{').split('}').next().unwrap();
+        let keys = inside.split(',').map(|label| label.split(['=', '!']).next().unwrap().trim().to_owned());
+        found.entry(name.to_owned()).or_default().extend(keys.filter(|key| !key.is_empty()));
+    }
+    found
+}
+
+/// The queries of the dashboard and the alerts.
+fn queries() -> Vec<String> {
+    fn expressions(value: &Value, found: &mut Vec<String>) {
+        found.extend(value.get("expr").and_then(Value::as_str).map(str::to_owned));
+        let (list, object) = (value.as_array(), value.as_object());
+        let parts = list.into_iter().flatten().chain(object.into_iter().flat_map(|object| object.values()));
+        parts.for_each(|part| expressions(part, found));
+    }
+    let read = |path: &str| std::fs::read_to_string(workspace(path)).unwrap();
+    let mut found = Vec::new();
+    expressions(&serde_json::from_str(&read("charts/webtroller/files/dashboard.json")).unwrap(), &mut found);
+    let alerts = read("charts/webtroller/templates/alerts.yaml");
+    found.extend(alerts.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).map(str::to_owned));
+    found
+}
+
+/// Each label that a query selects or groups by is one of the series, or one that Prometheus adds.
+fn labels_exist(metrics: &str) {
+    let known = labels(metrics);
+    let has = |name: &str, label: &str| {
+        let series = [name.to_owned(), format!("{name}_bucket")];
+        series.iter().any(|name| known.get(name).is_some_and(|labels| labels.contains(label)))
+    };
+    let queries = queries();
+    assert!(queries.len() > 30, "{queries:?}");
+    for query in queries {
+        for (name, selected) in labels(&query) {
+            let missing: Vec<_> = selected.iter().filter(|label| !has(&name, label)).collect();
+            assert!(missing.is_empty(), "{query}: {name} has no {missing:?}");
+        }
+        let groups = query.split("by (").skip(1).filter_map(|rest| rest.split(')').next());
+        for label in groups.flat_map(|group| group.split(',')).map(str::trim) {
+            let used = names(&query);
+            let added = ["pod", "namespace", "instance", "job"].contains(&label);
+            assert!(added || used.iter().any(|name| has(name, label)), "{query}: nothing has {label}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
     let cluster = Cluster::start().await;
@@ -90,6 +142,7 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
         let missing: Vec<_> = wanted.difference(&found).collect();
         assert!(missing.is_empty(), "{path}: {missing:?}");
     }
+    labels_exist(&metrics);
     // A collector gets the same metrics as Prometheus.
     let known = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let known: BTreeMap<_, _> = known.map(|(name, kind)| (name.to_owned(), kind)).collect();

@@ -136,6 +136,63 @@ fn results_of(list: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn what_somebody_else_does_to_a_report_is_undone_in_seconds() {
+    let cluster = Cluster::start().await;
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let operator = Operator::start_with(
+        &cluster.shipped,
+        identity,
+        &["--policy-reports=openreports", "--audit-interval=0"],
+    )
+    .await;
+    cluster.apply(POLICIES).await;
+    cluster.enforced("constrainttemplate/needsteam").await;
+    cluster.apply(OBJECTS).await;
+    cluster.apply(&constraint("maps", "warn", "ConfigMap")).await;
+    let both = format!("{ONE}{TWO}");
+    cluster.until(&OF_SHOP, ROWS, &both).await;
+    let report = ["reports.openreports.io", "webtroller-0", "-n", "shop"];
+    let nothing = ["--type=merge", "-p", r#"{"results": []}"#];
+    cluster.must(&[["patch"].as_slice(), &report, &nothing].concat()).await;
+    cluster.until(&OF_SHOP, ROWS, &both).await;
+    cluster.must(&[["delete"].as_slice(), &report].concat()).await;
+    cluster.until(&OF_SHOP, ROWS, &both).await;
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn a_report_that_a_frozen_pod_creates_late_is_deleted() {
+    let cluster = Cluster::start().await;
+    cluster.apply(OBJECTS).await;
+    let proxy = Scripted::start(&cluster.shipped).await;
+    let flags = ["--policy-reports=openreports", "--audit-interval=0"];
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let frozen = Operator::start_with(proxy.kubeconfig(), identity, &flags).await;
+    cluster.apply(POLICIES).await;
+    cluster.enforced("constrainttemplate/needsteam").await;
+    let mut late = proxy.hits();
+    proxy.once(Fate::Late, |method, path| method == "POST" && path.contains("/namespaces/shop/reports"));
+    cluster.apply(&constraint("maps", "warn", "ConfigMap")).await;
+    late.wait_for(|hits| *hits == 1).await.unwrap();
+    frozen.signal("-STOP");
+
+    let uid = cluster.pod("webtroller-1").await;
+    let mut next = Operator::start_with(&cluster.shipped, ["webtroller-1", NAMESPACE, &uid], &flags).await;
+    next.log("every object is judged; from here on those that change").await;
+    cluster.must(&["delete", "configmap", "one", "two", "-n", "shop"]).await;
+    let total = ["needsteam", "maps"];
+    cluster.until(&total, "{.status.totalViolations}", "0").await;
+    assert_eq!(cluster.get(&OF_SHOP, "{.items}").await, "[]");
+    proxy.release();
+    next.log("somebody else has changed a report of the audit").await;
+    cluster.until(&OF_SHOP, "{.items}", "[]").await;
+
+    frozen.signal("-CONT");
+    frozen.stop().await;
+    next.stop().await;
+}
+
+#[tokio::test]
 async fn reports_are_written_to_the_crds_that_another_tool_has_installed() {
     let cluster = Cluster::start().await;
     for (kind, scope) in [("PolicyReport", "Namespaced"), ("ClusterPolicyReport", "Cluster")] {

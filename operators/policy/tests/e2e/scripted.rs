@@ -33,6 +33,8 @@ pub(crate) enum Fate {
     Stuck,
     /// The API server carries it out, and the answer is lost on its way.
     Unanswered,
+    /// It reaches the API server when the proxy is told to [release](Scripted::release) it.
+    Late,
 }
 
 type Script = Box<dyn FnMut(&Method, &str) -> Fate + Send>;
@@ -48,6 +50,8 @@ struct Shared {
     cut: Mutex<CancellationToken>,
     /// How many requests have met another fate than to pass.
     hit: watch::Sender<usize>,
+    /// Late requests are on their way.
+    released: watch::Sender<bool>,
 }
 
 /// The proxy, and a kubeconfig that leads through it.
@@ -83,6 +87,7 @@ impl Scripted {
             changed: Mutex::default(),
             cut: Mutex::default(),
             hit: watch::Sender::new(0),
+            released: watch::Sender::new(false),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone())).abort_handle();
         Self { shared, folder, accepting }
@@ -124,6 +129,11 @@ impl Scripted {
         std::mem::take(&mut *self.shared.cut.lock().unwrap()).cancel();
     }
 
+    /// Lets the late requests reach the API server.
+    pub(crate) fn release(&self) {
+        self.shared.released.send_replace(true);
+    }
+
     /// Changes whenever a request has not passed; its value is how many have not.
     pub(crate) fn hits(&self) -> watch::Receiver<usize> {
         self.shared.hit.subscribe()
@@ -152,12 +162,23 @@ async fn respond(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Resp
         Fate::Pass => ask(&shared, request).await,
         Fate::Fail(code, reason) => Ok(failure(code, reason)),
         Fate::Stuck => std::future::pending().await,
+        Fate::Late => carried_out_late(shared, request).await,
         Fate::Unanswered => {
             let answer = ask(&shared, request).await?;
             drop(answer.into_body().collect().await);
             std::future::pending().await
         }
     }
+}
+
+/// Whoever sent the request may be frozen or gone by then.
+async fn carried_out_late(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Response<Reply>, std::io::Error> {
+    let mut released = shared.released.subscribe();
+    released.wait_for(|released| *released).await.map_err(std::io::Error::other)?;
+    ask(&shared, request).await
 }
 
 async fn ask(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Reply>, std::io::Error> {

@@ -20,6 +20,15 @@ pub(crate) fn workspace(path: &str) -> PathBuf {
 
 /// Runs helm; it must succeed. `kubeconfig` is `None` for commands that touch no cluster.
 pub(crate) async fn helm(kubeconfig: Option<&Path>, args: &[&str]) -> String {
+    run(kubeconfig, args).await.unwrap_or_else(|error| panic!("helm {}: {error}", args.join(" ")))
+}
+
+/// Runs helm; it must fail. Returns its message.
+pub(crate) async fn refused(kubeconfig: Option<&Path>, args: &[&str]) -> String {
+    run(kubeconfig, args).await.expect_err("helm must refuse this")
+}
+
+async fn run(kubeconfig: Option<&Path>, args: &[&str]) -> Result<String, String> {
     let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install/helm");
     let build = move || go_program::build(&pins, "helm.sh/helm/v4/cmd/helm", "install", "helm");
     let program = tokio::task::spawn_blocking(build).await.unwrap().unwrap();
@@ -32,6 +41,5 @@ pub(crate) async fn helm(kubeconfig: Option<&Path>, args: &[&str]) -> String {
     };
     let output = command.output().await.unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "helm {}: {}", args.join(" "), text(&output.stderr));
-    text(&output.stdout)
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }

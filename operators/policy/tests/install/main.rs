@@ -12,13 +12,17 @@
     reason = "as above"
 )]
 
+mod cert_manager;
+mod cluster;
 #[path = "../e2e/gatekeeper.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 mod gatekeeper;
 mod helm;
 mod manifest;
+mod mounts;
 mod node;
 mod rights;
 mod scenario;
 mod service;
 mod traffic;
+mod values;

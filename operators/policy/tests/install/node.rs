@@ -1,10 +1,12 @@
 //! A node: binds pending pods, starts their containers' processes from the rendered arguments and environment, reports
-//! readiness from the rendered probe's port, and ends processes as a kubelet does (SIGTERM, grace period, SIGKILL).
+//! readiness from the rendered probe's port, and ends processes as a kubelet does (SIGTERM, grace period, SIGKILL). Mounted
+//! Secrets are followed: see `mounts`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
@@ -18,12 +20,15 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, interval, timeout};
 
 use crate::helm::NAMESPACE;
+use crate::mounts::Mounts;
 use crate::service::Endpoints;
 
 const NODE: &str = "node-a";
 /// Lines of each log that a failed test shows.
 const SHOWN: usize = 40;
 const ROUND: Duration = Duration::from_millis(200);
+/// Processes that any test of this binary has started: each has an address of its own.
+static STARTED: AtomicU8 = AtomicU8::new(0);
 
 /// The pods of one namespace and their processes.
 pub(crate) struct Node {
@@ -33,7 +38,6 @@ pub(crate) struct Node {
     endpoints: Endpoints,
     folder: PathBuf,
     running: BTreeMap<String, Process>,
-    started: u8,
 }
 
 /// The logs of all processes, shown when the test fails.
@@ -56,6 +60,7 @@ impl Drop for Logs {
 
 struct Process {
     child: Child,
+    mounts: Mounts,
     host: String,
     kill_at: Option<Instant>,
     phase: &'static str,
@@ -68,7 +73,7 @@ impl Node {
         let node = serde_json::from_value(json!({"metadata": {"name": NODE}})).unwrap();
         nodes.create(&PostParams::default(), &node).await.unwrap();
         let pods = Api::namespaced(client.clone(), NAMESPACE);
-        Self { pods, client, config, endpoints, folder, running: BTreeMap::new(), started: 0 }
+        Self { pods, client, config, endpoints, folder, running: BTreeMap::new() }
     }
 
     /// Works until it is dropped, which kills the processes.
@@ -99,6 +104,7 @@ impl Node {
             }
             return;
         }
+        process.mounts.follow(&self.client).await;
         let exit = process.child.try_wait().unwrap();
         let ready = exit.is_none() && is_ready(&process.host).await;
         let phase = match exit {
@@ -117,35 +123,39 @@ impl Node {
 
     async fn start(&mut self, pod: &Pod, uid: String) {
         let name = pod.metadata.name.clone().unwrap();
+        let mut mounts = Mounts::of(pod, &self.folder);
+        if !mounts.follow(&self.client).await {
+            return;
+        }
         let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
                              "target": {"apiVersion": "v1", "kind": "Node", "name": NODE}});
         let bound: kube::Result<serde_json::Value> =
             self.pods.create_subresource("binding", &name, &PostParams::default(), &binding).await;
         bound.unwrap();
-        self.started += 1;
-        let host = format!("127.77.0.{}", self.started);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
+        let host = format!("127.77.0.{number}");
         let spec = pod.spec.as_ref().unwrap();
         let container = &spec.containers[0];
         let mut command = Command::new(env!("CARGO_BIN_EXE_webtroller"));
-        let args = container.args.clone().unwrap_or_default();
+        let args = mounts.in_place(container.args.clone().unwrap_or_default());
         // Pods have addresses of their own; processes on one machine are given one.
         let host_flag = args.iter().any(|arg| arg == "serve").then(|| format!("--host={host}"));
         let log = std::fs::File::create(self.folder.join(format!("{name}.log"))).unwrap();
         command.args(&args).args(host_flag).env_clear().stdin(Stdio::null()).stderr(log).kill_on_drop(true);
-        command
-            .envs(environment(pod))
-            .env("KUBECONFIG", self.credentials(spec.service_account_name.as_deref().unwrap()).await);
+        let account = spec.service_account_name.as_deref().unwrap();
+        command.envs(environment(pod)).env("KUBECONFIG", self.credentials(account, number).await);
         let child = command.spawn().unwrap();
-        self.running.insert(uid, Process { child, host, kill_at: None, phase: "Pending", ready: None });
+        let process = Process { child, mounts, host, kill_at: None, phase: "Pending", ready: None };
+        self.running.insert(uid, process);
     }
 
     /// A kubeconfig with a token of the pod's service account, as the kubelet mounts one.
-    async fn credentials(&self, account: &str) -> PathBuf {
+    async fn credentials(&self, account: &str, number: u8) -> PathBuf {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), NAMESPACE);
         let request = TokenRequest { spec: Some(TokenRequestSpec::default()), ..TokenRequest::default() };
         let token = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
         // A file of its own: a process that starts now must not read it while it is written for the next one.
-        let certificates = self.folder.join(format!("{account}-{}.pem", self.started));
+        let certificates = self.folder.join(format!("{account}-{number}.pem"));
         let encoded = self.config.root_cert.as_ref().unwrap();
         let pem: String = encoded.iter().map(|der| pem(der)).collect();
         std::fs::write(&certificates, pem).unwrap();
@@ -156,7 +166,7 @@ impl Node {
             "users": [{"name": "c", "user": {"token": token.status.unwrap().token}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
         });
-        let path = self.folder.join(format!("{account}-{}.kubeconfig", self.started));
+        let path = self.folder.join(format!("{account}-{number}.kubeconfig"));
         std::fs::write(&path, kubeconfig.to_string()).unwrap();
         path
     }

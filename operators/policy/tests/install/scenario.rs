@@ -3,18 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use control_plane::{ControlPlane, Options};
+use control_plane::ControlPlane;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::ListParams;
-use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
-use crate::helm::{NAMESPACE, RELEASE, chart, helm, workspace};
-use crate::node::{Logs, Node};
+use crate::cluster::{Cluster, must};
+use crate::helm::{NAMESPACE, RELEASE, chart, helm, refused, workspace};
 use crate::rights;
-use crate::service::{Endpoints, configuration, serve};
 use crate::traffic::Traffic;
 
 /// Far more than a loaded machine needs: a test that hangs must end.
@@ -22,26 +20,15 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let _logs = Logs(folder.path().to_owned());
-    let (egress, socket) = configuration(folder.path());
-    let options = Options::default()
-        .api_server_flag(format!("--egress-selector-config-file={}", egress.display()))
-        // Nodes here have no kubelet that sends heartbeats.
-        .controller_manager_flag("--controllers=*,-node-lifecycle-controller");
-    let mut background = JoinSet::new();
-    let endpoints = Endpoints::default();
-    background.spawn(serve(socket, endpoints.clone()));
-    let plane = options.start().await.unwrap();
-    let client = plane.client().unwrap();
-    let node = Node::join(client.clone(), plane.config(), endpoints, folder.path().to_owned()).await;
-    background.spawn(node.run());
+    let mut cluster = Cluster::start().await;
+    let (plane, client) = (&cluster.plane, cluster.client.clone());
+    let folder = cluster.folder.path();
     let (kubeconfig, chart) = (Some(plane.kubeconfig()), chart());
     let chart = chart.to_str().unwrap();
     let fail = "validatingWebhookFailurePolicy=Fail,emitAdmissionEvents=true,policyReports=openreports";
 
     let traffic = Traffic::default();
-    background.spawn(traffic.clone().run(client.clone()));
+    cluster.background.spawn(traffic.clone().run(client.clone()));
     helm(
         kubeconfig,
         &[
@@ -66,9 +53,9 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
         must(plane.kubectl().args(["apply", "-f", path.to_str().unwrap()])).await;
         must(plane.kubectl().args(["wait", "--for=condition=Enforced", "--timeout=120s", object])).await;
     }
-    change_what_the_operator_wrote(&plane, folder.path()).await;
-    deny_twice(&plane, client.clone()).await;
-    report_violations(&plane, folder.path()).await;
+    change_what_the_operator_wrote(plane, folder).await;
+    deny_twice(plane, client.clone()).await;
+    report_violations(plane, folder).await;
     let installed = traffic.take();
     assert_eq!(installed.failed, [""; 0], "while installing");
 
@@ -97,6 +84,14 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let upgraded = traffic.take();
     assert_eq!((upgraded.slipped, upgraded.failed.as_slice()), (0, [].as_slice()), "while upgrading");
     assert!(upgraded.admitted > 0 && upgraded.denied > 0, "{upgraded:?}");
+    // Values that would leave the webhook configuration behind, calling a Service that is gone.
+    let without = "validatingWebhookFailurePolicy=Fail,besideGatekeeper=true";
+    let refusal = refused(kubeconfig, &["upgrade", RELEASE, chart, "-n", NAMESPACE, "--set", without]).await;
+    assert!(refusal.contains("keep besideGatekeeper and validatingWebhookName"), "{refusal}");
+    let second =
+        ["install", "second", chart, "-n", "other", "--create-namespace", "--set", "besideGatekeeper=true"];
+    let refusal = refused(kubeconfig, &second).await;
+    assert!(refusal.contains("gatekeeper-system/webtroller is webtroller's already"), "{refusal}");
     let log = plane.audit_log().unwrap();
     assert_eq!(rights::mismatches(client.clone()).await, [""; 0]);
     // The reports of old pods are removed by the aggregator or by garbage collection, whichever is first; a Pod is read
@@ -119,6 +114,11 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
         uninstalled.denied,
         uninstalled.slipped
     );
+    let hook = format!("system:serviceaccount:{NAMESPACE}:{RELEASE}-uninstall");
+    let log = plane.audit_log().unwrap();
+    let of_hook: Vec<_> = log.iter().filter(|line| line["user"]["username"] == hook.as_str()).collect();
+    let forbidden: Vec<_> = of_hook.iter().filter(|line| line["responseStatus"]["code"] == 403).collect();
+    assert!(!of_hook.is_empty() && forbidden.is_empty(), "{forbidden:#?}");
     // A status must not say Enforced=True when no process is left that enforces.
     for object in ["constrainttemplate/k8sreplicalimits", "k8sreplicalimits/three-to-ten-replicas"] {
         let status =
@@ -131,7 +131,49 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
     let own = ListParams::default().labels("app.kubernetes.io/name=webtroller");
     assert_eq!(pods.list(&own).await.unwrap().items.len(), 0);
-    background.shutdown().await;
+    cluster.background.shutdown().await;
+}
+
+/// Under failurePolicy Fail and without pods every write outside of the operator's namespace is refused, also those of helm.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uninstalled_when_no_pod_answers() {
+    let mut cluster = Cluster::start().await;
+    let (kubeconfig, chart) = (Some(cluster.plane.kubeconfig()), chart());
+    let set = "validatingWebhookFailurePolicy=Fail,replicas=1,controllerManager.shutdownDelay=0";
+    let install = [
+        "install",
+        RELEASE,
+        chart.to_str().unwrap(),
+        "-n",
+        NAMESPACE,
+        "--create-namespace",
+        "--wait",
+        "--set",
+        set,
+    ];
+    helm(kubeconfig, &install).await;
+    let kubectl = || cluster.plane.kubectl();
+    let webhook = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
+    must(kubectl().args(["wait", "--for=create", "--timeout=120s", webhook])).await;
+    must(kubectl().args(["scale", "-n", NAMESPACE, "--replicas=0", "deployment/webtroller"])).await;
+    let pods = [
+        "wait",
+        "-n",
+        NAMESPACE,
+        "--for=delete",
+        "--timeout=120s",
+        "pods",
+        "-l",
+        "app.kubernetes.io/name=webtroller",
+    ];
+    must(kubectl().args(pods)).await;
+    let write = ["create", "configmap", "a"];
+    let answer = kubectl().args(write).output().await.unwrap();
+    assert!(!answer.status.success(), "a write must be refused while no pod answers");
+
+    helm(kubeconfig, &["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout=300s"]).await;
+    must(kubectl().args(write)).await;
+    cluster.background.shutdown().await;
 }
 
 /// Has reports written, changed and deleted: one of a namespace, and one of cluster-scoped objects.
@@ -240,9 +282,4 @@ async fn deny_twice(plane: &ControlPlane, client: kube::Client) {
         timeout(PATIENCE, counted).await.unwrap_or_else(|_| panic!("no Event has the count {count}"));
     }
     assert_eq!(events.list(&denials).await.unwrap().items.len(), 1);
-}
-
-async fn must(command: &mut tokio::process::Command) {
-    let output = command.output().await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

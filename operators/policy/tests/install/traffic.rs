@@ -49,6 +49,15 @@ impl Traffic {
         }
     }
 
+    /// Waits for so many further denials.
+    pub(crate) async fn until_denied(&self, more: usize) {
+        let wanted = self.0.lock().unwrap().denied + more;
+        let mut tick = interval(PERIOD);
+        while self.0.lock().unwrap().denied < wanted {
+            tick.tick().await;
+        }
+    }
+
     /// The answers since the last call.
     pub(crate) fn take(&self) -> Answers {
         std::mem::take(&mut self.0.lock().unwrap())

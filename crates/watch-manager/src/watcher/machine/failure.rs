@@ -21,7 +21,7 @@ impl Machine {
     /// A watch that could not be opened, or broke. If the server rejects it, the version may be what it cannot read, so the
     /// kind is listed, as client-go does (`Reflector.watch` in `tools/cache/reflector.go`: every error at the start of a
     /// watch but a refused connection and 429). Unlike there, a server that is starting (503) or refuses (403) is asked for the
-    /// same version again: it has said nothing about it, and lists of all kinds are what it needs least.
+    /// same version again: it has not judged it, and lists of all kinds are what it needs least.
     pub(super) fn disconnect(&mut self, now: Instant, target: Target, version: String, error: &SourceError) {
         let again = match error {
             SourceError::Expired | SourceError::Rejected(_) | SourceError::Undecodable(_) => {
@@ -46,7 +46,7 @@ impl Machine {
         }
     }
 
-    /// The kind is not served. A version of it seen so far says nothing about the kind that may come back.
+    /// The kind is not served. A version of it seen so far means nothing for the kind that may come back.
     pub(super) fn on_absent(&mut self, now: Instant) {
         self.forget();
         self.attempts = self.attempts.saturating_add(1);

@@ -3,7 +3,7 @@
 //! watched.
 //!
 //! Worked example: a definition gets a version v2 at 0 s. Its event comes at 0.1 s, discovery still prefers v1; the kind is
-//! discovered again between 1 s and 2 s later, then after 2 s to 4 s, and so on. If discovery never says more, the delays end at
+//! discovered again between 1 s and 2 s later, then after 2 s to 4 s, and so on. If discovery never shows more, the delays end at
 //! half of `Config::watch_timeout` and up to as much again: v2 is followed at most `Config::watch_timeout` after discovery
 //! prefers it, even if no event about the definition arrives.
 //!
@@ -75,7 +75,7 @@ impl Machine {
         Some(freshness)
     }
 
-    /// Only a kind that is served otherwise is listed again. Whether it is gone, the watch itself says: a server that starts
+    /// Only a kind that is served otherwise is listed again. Whether it is gone, the watch itself shows: a server that starts
     /// answers discovery before it knows all kinds.
     pub(crate) fn on_looked(&mut self, answer: Result<Served, SourceError>) {
         let (Phase::Follow(following), Ok(served)) = (&self.phase, answer) else { return };

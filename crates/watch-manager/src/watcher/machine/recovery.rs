@@ -12,11 +12,11 @@ const WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Recovery {
-    /// The others are to be told.
+    /// The others are to be notified.
     news: bool,
-    /// They were told, and no watch has lived since for long enough to be well. A kind whose watches open and end all the
-    /// time says nothing about the others.
-    told: bool,
+    /// They were notified, and no watch has lived since for long enough to be well. A kind whose watches open and end all the
+    /// time is no news about the others.
+    notified: bool,
     /// Before this time the wait does not end for others a second time.
     deaf_until: Option<Instant>,
 }
@@ -26,8 +26,8 @@ pub(super) struct Recovery {
 impl Recovery {
     /// A watch is open after so many failed attempts.
     pub(super) fn on_ready(&mut self, attempts: u32) {
-        self.news |= attempts > 0 && !self.told;
-        self.told |= self.news;
+        self.news |= attempts > 0 && !self.notified;
+        self.notified |= self.news;
     }
 }
 
@@ -41,7 +41,7 @@ impl Machine {
 
     /// A watch has lived for so long that the server is well.
     pub(super) fn on_healthy(&mut self) {
-        self.recovery.told = false;
+        self.recovery.notified = false;
         self.retrying.reset();
         self.relisting.reset();
         self.refused.reset();

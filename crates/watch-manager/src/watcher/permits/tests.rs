@@ -48,15 +48,18 @@ async fn sent_within(permits: &Arc<Permits>, time: Duration) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_slowly_or_never_is_asked_no_more_at_once_than_there_are_places() {
-    for slow in [None, Some(Duration::from_secs(2))] {
-        let permits = Arc::new(Permits::new(16));
-        if let Some(slow) = slow {
-            answered(&permits, slow).await;
-        }
-        // Two places change hands each second.
-        assert_eq!(sent_within(&permits, Duration::from_millis(4_900)).await, 16 + 2 * 4, "{slow:?}");
-    }
+async fn a_server_that_answers_slowly_is_asked_no_more_at_once_than_there_are_places() {
+    let permits = Arc::new(Permits::new(16));
+    answered(&permits, Duration::from_secs(2)).await;
+    // Two places change hands each second.
+    assert_eq!(sent_within(&permits, Duration::from_millis(4_900)).await, 16 + 2 * 4);
+}
+
+/// Nine requests in a second: nothing shows which of them hang, and what hangs adds up as where others are answered.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_is_asked_more_slowly() {
+    let permits = Arc::new(Permits::new(16));
+    assert_eq!(sent_within(&permits, Duration::from_millis(29_900)).await, 14 * 15 + 2 * 30);
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,9 +69,9 @@ async fn a_server_that_answers_fast_is_not_waited_for_and_not_for_long_after_it_
     assert_eq!(sent_within(&permits, Duration::from_millis(1_900)).await, 16 * 4);
     let permits = Arc::new(Permits::new(16));
     answered(&permits, Duration::from_millis(20)).await;
-    // Half a second each for five seconds, then five.
+    // Half a second each for five seconds, then two, and for two of the places one.
     let sent = sent_within(&permits, Duration::from_millis(9_900)).await;
-    assert!((176..=200).contains(&sent), "{sent}");
+    assert_eq!(sent, 16 * 10 + 14 * 3 + 2 * 5);
 }
 
 /// One slow answer counts at once, and many fast ones are needed to forget it.
@@ -76,7 +79,7 @@ async fn a_server_that_answers_fast_is_not_waited_for_and_not_for_long_after_it_
 async fn the_slower_answers_decide_how_long_one_waits() {
     let permits = Permits::new(16);
     let hold = || permits.starts.lock().hold();
-    assert_eq!(hold(), HOLD);
+    assert_eq!(hold(), SILENT_HOLD);
     answered(&permits, Duration::from_millis(10)).await;
     assert_eq!(hold(), LEAST_HOLD);
     answered(&permits, Duration::from_millis(400)).await;
@@ -90,7 +93,7 @@ async fn the_slower_answers_decide_how_long_one_waits() {
     }
     assert_eq!(hold(), LEAST_HOLD);
     sleep(HOLD).await;
-    assert_eq!(hold(), HOLD, "an old answer says nothing");
+    assert_eq!(hold(), SILENT_HOLD, "an old answer says nothing");
 }
 
 #[tokio::test(start_paused = true)]

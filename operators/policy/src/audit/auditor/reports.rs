@@ -8,9 +8,10 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
+use super::strays::Strays;
 use crate::audit::AuditContext;
 use crate::audit::ledger::Ledger;
-use crate::audit::reports::{Key, PolicyReport, PutError, ReportStore, Stored, reports};
+use crate::audit::reports::{Key, PolicyReport, PutError, ReportFormat, ReportStore, Stored, reports};
 
 /// A change waits this long for others of its namespace.
 const GATHER: Duration = Duration::from_secs(2);
@@ -25,6 +26,8 @@ pub(super) struct Reports(Option<Writer>);
 
 struct Writer {
     store: ReportStore,
+    format: ReportFormat,
+    strays: Strays,
     /// What is stored, once it was listed.
     stored: BTreeMap<Key, Stored>,
     /// When what is stored is to be listed; `None` while it is being listed, or is known.
@@ -58,10 +61,17 @@ pub(super) enum Ended {
 }
 
 impl Reports {
-    pub(super) fn new(context: &AuditContext) -> Self {
+    /// Reports that are written where they are asked for.
+    ///
+    /// # Errors
+    /// A defect of the composition.
+    pub(super) fn new(context: &AuditContext) -> Result<Self, watch_manager::Error> {
+        let Some(format) = context.options.reports else { return Ok(Self(None)) };
         let now = Instant::now();
-        Self(context.options.reports.map(|format| Writer {
+        Ok(Self(Some(Writer {
             store: ReportStore::new(context.client.clone(), format),
+            format,
+            strays: Strays::new(context.manager.registrar("audit: reports")?),
             stored: BTreeMap::new(),
             open_at: Some(now),
             is_open: false,
@@ -71,7 +81,7 @@ impl Reports {
             waits: BTreeMap::new(),
             open_wait: Duration::ZERO,
             work: FuturesUnordered::new(),
-        }))
+        })))
     }
 
     /// Begins to write what is due and differs.
@@ -79,11 +89,12 @@ impl Reports {
         let touched = ledger.take_touched();
         if let Some(writer) = &mut self.0 {
             writer.touch(touched, now);
+            writer.find_strays(now);
             writer.write(ledger, now);
         }
     }
 
-    /// Compares what is stored with what is known, such as after somebody else has changed a report.
+    /// Compares what is stored with what is known.
     pub(super) fn verify(&mut self, now: Instant) {
         if let Some(writer) = &mut self.0 {
             writer.open_at = Some(now);
@@ -93,7 +104,7 @@ impl Reports {
     /// The next work that has ended; `None` while there is none. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Ended> {
         match &mut self.0 {
-            Some(writer) => writer.work.next().await,
+            Some(writer) => writer.next().await,
             None => None,
         }
     }
@@ -118,6 +129,25 @@ impl Writer {
         let at = now.checked_add(GATHER).unwrap_or(now);
         for namespace in namespaces {
             self.due.entry(namespace).or_insert(at);
+        }
+    }
+
+    /// The next work that has ended; `None` while there is none. Cancel-safe.
+    async fn next(&mut self) -> Option<Ended> {
+        tokio::select! {
+            Some(ended) = self.work.next() => Some(ended),
+            () = self.strays.next() => None,
+        }
+    }
+
+    fn find_strays(&mut self, now: Instant) {
+        if !self.is_open || self.open_at.is_some() {
+            return;
+        }
+        let busy = &self.busy;
+        if let Some((namespace, name)) = self.strays.find(&self.stored, |one| busy.contains(one), now) {
+            tracing::warn!(namespace = &*namespace, name, "somebody else has changed a report of the audit");
+            self.open_at = Some(now);
         }
     }
 
@@ -181,6 +211,7 @@ impl Writer {
                     stored.keys().chain(self.stored.keys()).map(|(namespace, _)| namespace.clone());
                 let namespaces = namespaces.collect();
                 self.touch(namespaces, now);
+                self.strays.watch(self.format);
                 (self.stored, self.is_open, self.open_wait) = (stored, true, Duration::ZERO);
             }
             Err(error) => {

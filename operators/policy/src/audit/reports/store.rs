@@ -29,6 +29,18 @@ pub(in crate::audit) struct Stored {
     version: String,
 }
 
+impl Stored {
+    /// Its version, to compare with others.
+    pub(in crate::audit) fn version(&self) -> u128 {
+        number(&self.version)
+    }
+}
+
+/// A resource version as the number that it is documented to be since Kubernetes 1.35; the highest if it is none.
+pub(in crate::audit) fn number(version: &str) -> u128 {
+    version.parse().unwrap_or(u128::MAX)
+}
+
 /// Why a report was not written.
 #[derive(Debug)]
 pub(in crate::audit) enum PutError {

@@ -48,11 +48,12 @@ pub(super) fn is_terraform(document: &Value) -> bool {
     (has("terraform_version") || has("resource_changes")) && !has("apiVersion")
 }
 
-/// The changes of a plan.
+/// The changes of a plan; none where it plans only values, for then Terraform leaves the list out.
 pub(super) fn resources(mut plan: Value) -> Result<Vec<(ResourceId, Document)>, String> {
     match plan.get_mut("resource_changes").map(Value::take) {
         Some(Value::Array(changes)) => changes.iter().map(resource).collect(),
         Some(_) => Err("resource_changes must be a list".to_owned()),
+        None if plan.get("planned_values").is_some() => Ok(Vec::new()),
         None => Err("this is not a plan: make one with `terraform plan -out tfplan` and `terraform show -json tfplan`".to_owned()),
     }
 }

@@ -42,6 +42,14 @@ fn objects_of_kubernetes_stay_whatever_fields_they_have() {
     assert_eq!((manifests.len(), resources.subjects.len()), (2, 0));
 }
 
+/// Terraform leaves the list out where a configuration has no resource, and only outputs.
+#[test]
+fn a_plan_without_resources_has_no_change() {
+    let (manifests, resources) =
+        taken(r#"{"terraform_version": "1.9.5", "planned_values": {"root_module": {}}}"#).unwrap();
+    assert_eq!((manifests.len(), resources.subjects.len()), (0, 0));
+}
+
 #[test]
 fn what_cannot_be_judged_is_an_error_with_its_place() {
     for (text, expected) in [

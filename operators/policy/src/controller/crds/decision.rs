@@ -1,6 +1,6 @@
 //! What to do about a constraint CRD. Pure: from the CRD and the template as they were read to one write, or none.
 
-use super::desired::REVISION;
+use super::revision::REVISION;
 
 /// What the decision needs to know of a CRD that exists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

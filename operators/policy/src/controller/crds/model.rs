@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::decision::{Decision, Live, Owner, Template, decide};
-use super::desired::REVISION;
+use super::revision::REVISION;
 
 /// The template after each step of the user: uid and generation.
 const SCRIPT: [Option<(u8, u8)>; 5] = [None, Some((1, 1)), Some((1, 2)), None, Some((2, 1))];

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::controller::kinds::CONSTRAINT_VERSION;
 
-use super::desired::{REVISION, REVISION_ANNOTATION, fingerprint};
+use super::revision::{REVISION, REVISION_ANNOTATION, fingerprint};
 
 /// A CRD as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

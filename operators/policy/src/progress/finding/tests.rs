@@ -122,23 +122,108 @@ fn a_daemon_set_says_how_many_it_wants_in_its_status() {
     assert_eq!(explained(set), ["Waiting 1 of 3 replicas are ready"]);
 }
 
-#[test]
-fn the_newest_event_counts_where_the_object_says_nothing_itself() {
-    let event = |kind: &str| Event {
+fn newest(kind: &str) -> Event {
+    Event {
         last: "T".to_owned(),
         r#type: kind.to_owned(),
         reason: "FailedCreate".to_owned(),
         message: "exceeded quota".to_owned(),
         count: 2,
-    };
+    }
+}
+
+/// The message of the finding that the newest Event makes, with the other findings of the object.
+fn said(object: &Value, events: &[Event]) -> Option<String> {
+    event(object, &findings(object, true, &Declared::new()), events).map(|finding| finding.message)
+}
+
+#[test]
+fn the_newest_event_counts_where_the_object_says_nothing_itself() {
     let job = json!({"status": {"startTime": "T0"}});
-    let found = warning(&job, &[event("Warning"), event("Normal")]).unwrap();
-    assert_eq!(
-        found,
-        Finding::new(Level::Waiting, About::Event, "Warning FailedCreate at T: exceeded quota")
-    );
-    assert_eq!(warning(&job, &[event("Normal"), event("Warning")]), None);
+    let found = said(&job, &[newest("Warning"), newest("Normal")]);
+    assert_eq!(found.as_deref(), Some("Warning FailedCreate at T: exceeded quota"));
+    assert_eq!(said(&job, &[newest("Normal"), newest("Warning")]), None);
     let speaking = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
-    assert_eq!(warning(&speaking, &[event("Warning")]), None);
-    assert_eq!(warning(&json!({"status": {"phase": "Bound"}}), &[event("Warning")]), None);
+    assert_eq!(said(&speaking, &[newest("Warning")]), None);
+    assert_eq!(said(&json!({"status": {"phase": "Bound"}}), &[newest("Warning")]), None);
+}
+
+/// A PersistentVolumeClaim says `Pending`, and Events of any type say what for; a container that is created says nothing.
+#[test]
+fn the_newest_event_of_what_waits_says_what_for() {
+    let claim = json!({"status": {"phase": "Pending"}});
+    assert_eq!(
+        said(&claim, &[newest("Normal")]).as_deref(),
+        Some("Normal FailedCreate at T: exceeded quota")
+    );
+    let unready = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
+    assert_eq!(
+        said(&unready, &[newest("Warning")]).as_deref(),
+        Some("Warning FailedCreate at T: exceeded quota")
+    );
+    assert_eq!(said(&unready, &[newest("Normal")]), None);
+}
+
+#[test]
+fn a_load_balancer_without_an_address_waits_for_one() {
+    let service =
+        |kind: &str, status: Value| json!({"spec": {"type": kind}, "status": {"loadBalancer": status}});
+    let addressed = json!({"ingress": [{"ip": "192.0.2.1"}]});
+    let message = "Waiting no controller has given it an address: spec.type is LoadBalancer, and \
+                   status.loadBalancer.ingress is empty: is a controller for load balancers running?";
+    assert_eq!(explained(service("LoadBalancer", json!({}))), [message]);
+    assert_eq!(explained(service("LoadBalancer", json!({"ingress": []}))), [message]);
+    assert_eq!(explained(service("LoadBalancer", addressed)), [""; 0]);
+    assert_eq!(explained(service("ClusterIP", json!({}))), [""; 0]);
+    let mut classed = service("LoadBalancer", json!({}));
+    classed["spec"]["loadBalancerClass"] = json!("example.com/internal");
+    assert!(
+        explained(classed)[0]
+            .contains("a controller for load balancers of class example.com/internal running")
+    );
+    // Some controllers never write the address of an Ingress.
+    let ingress = json!({"spec": {"rules": []}, "status": {"loadBalancer": {}}});
+    assert_eq!(explained(ingress.clone()), [""; 0]);
+    assert_eq!(findings(&ingress, true, &Declared::new())[0].about, About::Address);
+}
+
+#[test]
+fn replicas_of_an_older_revision_are_counted() {
+    let set = |strategy: Value| {
+        let status = json!({"replicas": 3, "readyReplicas": 3, "updatedReplicas": 1});
+        explained(json!({"spec": {"replicas": 3, "updateStrategy": strategy}, "status": status}))
+    };
+    assert_eq!(set(json!({"type": "RollingUpdate"})), ["Waiting 1 of 3 replicas are of the newest revision"]);
+    let by_hand = "Waiting 1 of 3 replicas are of the newest revision: spec.updateStrategy.type is OnDelete, so delete \
+                   the pods that are not";
+    assert_eq!(set(json!({"type": "OnDelete"})), [by_hand]);
+    assert_eq!(set(json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})), [""; 0]);
+    let daemons = json!({"desiredNumberScheduled": 2, "numberReady": 2, "updatedNumberScheduled": 0});
+    assert_eq!(explained(json!({"status": daemons})), ["Waiting 0 of 2 replicas are of the newest revision"]);
+}
+
+#[test]
+fn a_pod_that_no_scheduler_has_looked_at_says_so() {
+    let pod = |conditions: Value| {
+        explained(
+            json!({"spec": {"schedulerName": "mine"}, "status": {"phase": "Pending", "conditions": conditions}}),
+        )
+    };
+    let message = "Waiting phase Pending: the scheduler mine has not looked at it: is it running?";
+    assert_eq!(pod(json!([])), [message]);
+    let judged = json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]);
+    assert_eq!(pod(judged), ["Waiting PodScheduled=False Unschedulable: 0/1 nodes", "Waiting phase Pending"]);
+}
+
+/// `deletionTimestamp` is the end of the grace period, which is over where a node is gone.
+#[test]
+fn a_deletion_without_finalizers_waits_for_the_grace_period_and_the_node() {
+    let pod = json!({"metadata": {"deletionTimestamp": "T"}, "status": {"phase": "Running"}});
+    assert_eq!(
+        explained(pod),
+        [
+            "Waiting is being deleted, and no finalizer holds it: it goes when its grace period has ended (T) and, if it \
+          runs on a node, the node has confirmed that it does not any more"
+        ]
+    );
 }

@@ -54,7 +54,8 @@ impl Cluster {
         let (hosts, drain) = (hosts(args, &self.identity), self.shutdown.drain.clone());
         if let Some(folder) = args.certificates.folder() {
             let (folder, host, serving) = (folder.to_owned(), hosts.required, set.serving);
-            let keeper = FileKeeper { folder, host, effects, serving };
+            let client = self.client.clone();
+            let keeper = FileKeeper { client, folder, host, effects, serving, announced: None };
             return self.supervisor.background("certificate files", keeper.run(drain));
         }
         let keeper = SecretKeeper {
@@ -100,14 +101,51 @@ pub(super) struct Effects {
 impl Effects {
     /// Registers the authorities, and serves the certificate from the next handshake on.
     fn apply(&self, certificate: &ServingCertificate) {
+        self.register(&certificate.authority);
+        self.serve(certificate);
+    }
+
+    fn register(&self, authority: &str) {
         self.configuration.send_if_modified(|configuration| {
-            let changed = configuration.authority != certificate.authority;
-            configuration.authority.clone_from(&certificate.authority);
+            let changed = configuration.authority != authority;
+            authority.clone_into(&mut configuration.authority);
             changed
         });
+    }
+
+    fn serve(&self, certificate: &ServingCertificate) {
         if let Err(error) = self.tls.replace(certificate) {
             tracing::error!(%error, "the certificate cannot be served; the former one stays");
         }
+    }
+
+    /// The API server has all of these authorities; without a registration it never calls.
+    async fn is_registered(&self, client: &kube::Client, authority: &str) -> bool {
+        let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+        let name = self.configuration.borrow().name.clone();
+        let bundle_of = |configuration: ValidatingWebhookConfiguration| {
+            let webhooks = configuration.webhooks.unwrap_or_default();
+            webhooks
+                .into_iter()
+                .map(|webhook| webhook.client_config.ca_bundle.unwrap_or_default().0)
+                .collect()
+        };
+        let bundles: Vec<Vec<u8>> = match api.get_opt(&name).await {
+            Ok(configuration) => configuration.map(bundle_of).unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(
+                    error = reason(&error),
+                    "the webhook configuration cannot be read, will retry"
+                );
+                return false;
+            }
+        };
+        let end = "-----END CERTIFICATE-----";
+        let wanted: Vec<_> = authority.split_inclusive(end).map(str::trim).collect();
+        bundles.iter().all(|bundle| {
+            let bundle = String::from_utf8_lossy(bundle);
+            wanted.iter().all(|certificate| bundle.contains(certificate))
+        })
     }
 }
 
@@ -232,42 +270,14 @@ impl SecretKeeper {
     }
 
     async fn rotate(&self, stored: Option<&Secret>) -> Option<CertificateSet> {
-        let is_trusted = self.set.next.is_some() && self.is_registered().await;
+        let authority = &self.set.serving.authority;
+        let is_trusted = self.set.next.is_some() && self.effects.is_registered(&self.client, authority).await;
         let trusted_for = self.announced.filter(|_| is_trusted).map(|announced| announced.elapsed());
         let renew = stored.is_some_and(|secret| secret::annotation(secret, RENEW).is_some());
         let step = self.set.step(SystemTime::now(), &self.times, &self.hosts.all, trusted_for, renew);
         step.unwrap_or_else(|error| {
             tracing::error!(%error, "the certificate cannot be renewed");
             None
-        })
-    }
-
-    /// The API server has all authorities of the present state; without a registration nobody calls.
-    async fn is_registered(&self) -> bool {
-        let api: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
-        let name = self.effects.configuration.borrow().name.clone();
-        let bundle_of = |configuration: ValidatingWebhookConfiguration| {
-            let webhooks = configuration.webhooks.unwrap_or_default();
-            webhooks
-                .into_iter()
-                .map(|webhook| webhook.client_config.ca_bundle.unwrap_or_default().0)
-                .collect()
-        };
-        let bundles: Vec<Vec<u8>> = match api.get_opt(&name).await {
-            Ok(configuration) => configuration.map(bundle_of).unwrap_or_default(),
-            Err(error) => {
-                tracing::warn!(
-                    error = reason(&error),
-                    "the webhook configuration cannot be read, will retry"
-                );
-                return false;
-            }
-        };
-        let end = "-----END CERTIFICATE-----";
-        let wanted: Vec<_> = self.set.serving.authority.split_inclusive(end).map(str::trim).collect();
-        bundles.iter().all(|bundle| {
-            let bundle = String::from_utf8_lossy(bundle);
-            wanted.iter().all(|certificate| bundle.contains(certificate))
         })
     }
 
@@ -297,11 +307,17 @@ enum Step {
 }
 
 /// Follows the files of a mounted Secret: `tls.crt`, `tls.key` and `ca.crt`, which another program renews.
+///
+/// The kubelets of two pods bring new files up to two minutes apart. So a new authority is registered beside the former one,
+/// and its certificate is served once the API server has both.
 pub(super) struct FileKeeper {
+    pub(super) client: kube::Client,
     pub(super) folder: PathBuf,
     pub(super) host: String,
     pub(super) effects: Effects,
     pub(super) serving: ServingCertificate,
+    /// The next certificate, and whether the API server was seen to have its authority.
+    pub(super) announced: Option<(ServingCertificate, bool)>,
 }
 
 impl FileKeeper {
@@ -334,16 +350,37 @@ impl FileKeeper {
                 () = shutdown.cancelled() => return,
             }
             match Self::read(&self.folder, &self.host).await {
-                Ok(read) if read != self.serving => {
-                    tracing::info!(folder = %self.folder.display(), "certificates changed");
-                    self.effects.apply(&read);
-                    self.serving = read;
-                }
+                Ok(read) if read != self.serving => self.change_to(read).await,
                 Ok(_) => {}
                 Err(reason) => {
                     tracing::warn!(reason, "the certificate files cannot be used; the former ones stay")
                 }
             }
         }
+    }
+
+    /// Takes the next step towards `read`.
+    async fn change_to(&mut self, read: ServingCertificate) {
+        let former = &self.serving.authority;
+        let keeps_authority = read.authority == *former;
+        let was_registered = match &self.announced {
+            Some((next, registered)) if *next == read => *registered,
+            _ => {
+                tracing::info!(folder = %self.folder.display(), "certificates changed");
+                if !keeps_authority {
+                    let (next, former) = (read.authority.trim_end(), former.trim_end());
+                    self.effects.register(&format!("{next}\n{former}\n"));
+                }
+                false
+            }
+        };
+        // Seen in the round before: every API server knows it by now.
+        if keeps_authority || was_registered {
+            self.effects.serve(&read);
+            (self.serving, self.announced) = (read, None);
+            return;
+        }
+        let registered = self.effects.is_registered(&self.client, &read.authority).await;
+        self.announced = Some((read, registered));
     }
 }

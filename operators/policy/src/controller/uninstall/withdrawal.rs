@@ -9,8 +9,8 @@ use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::kinds::{CONFIG, SYNC_SET, TEMPLATE, constraint_resource};
-use super::uninstall::{UninstallError, step};
+use super::{UninstallError, step};
+use crate::controller::kinds::{CONFIG, SYNC_SET, TEMPLATE, constraint_resource};
 
 /// The field managers of what pods report and of what the audit finds.
 const MANAGERS: [&str; 2] = ["pod-status-aggregator", "webtroller-audit"];

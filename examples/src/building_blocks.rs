@@ -1,0 +1,46 @@
+//! What the programs under `examples/` declare that talk to a cluster. Those that run in memory alone declare nothing.
+//!
+//! Each runs as the service account of the name that stands here, with these rights and no others, in `tests/building_blocks.rs`.
+
+use controller_declaration::{Access, Declaration};
+
+/// The group of webhooks.
+const ADMISSION: &str = "admissionregistration.k8s.io";
+
+/// The declarations, in the order of the page `examples/controllers.md`.
+#[must_use]
+pub fn declarations() -> Vec<Declaration> {
+    vec![admission_server(), watch_manager(), duck_reader()]
+}
+
+/// `examples/admission_server.rs`.
+#[must_use]
+pub fn admission_server() -> Declaration {
+    let registers = |resource: &str| {
+        let webhooks = Access::to(ADMISSION, resource).named("admission-example").everywhere();
+        webhooks.creates().writes(["/webhooks"]).deletes()
+    };
+    let summary = "Registers a webhook that refuses and one that changes, and makes ConfigMaps to show them.";
+    Declaration::new("admission-server", summary)
+        .access(registers("mutatingwebhookconfigurations"))
+        .access(registers("validatingwebhookconfigurations"))
+        .access(Access::to("", "configmaps").creates().writes(["/data", "/metadata/labels"]))
+}
+
+/// `examples/watch_manager.rs -- --cluster`.
+#[must_use]
+pub fn watch_manager() -> Declaration {
+    Declaration::new("watch-manager", "Prints what happens to namespaces and gadgets.")
+        .access(Access::to("", "namespaces").everywhere().watches())
+        .access(Access::to("example.com", "gadgets").everywhere().watches())
+}
+
+/// `examples/duck_reader.rs -- --cluster KIND`.
+#[must_use]
+pub fn duck_reader() -> Declaration {
+    Declaration::new(
+        "duck-reader",
+        "Prints the conditions of the objects of a kind that the command line names.",
+    )
+    .access(Access::to("*", "*").everywhere().lists())
+}

@@ -1,0 +1,156 @@
+//! The building blocks that talk to a cluster, on a real API server: what they print, with the rights that they declare and no
+//! others, and what they declare against the API server's audit log.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
+#![allow(clippy::indexing_slicing, reason = "as above")]
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use control_plane::{ControlPlane, Options};
+use controller_declaration::{Declaration, check, consistency, of_user};
+use examples::{Cluster, building_blocks, declared_page, declared_roles, grant};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+/// Bodies of writes are logged, so that the fields that are written are compared with those that are declared.
+const WRITES_WITH_BODIES: &str = r#"{
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+        {"level": "Request", "verbs": ["create", "update", "patch"]},
+        {"level": "Metadata"}
+    ]
+}"#;
+/// Far more than any of them takes.
+const PATIENCE: Duration = Duration::from_secs(300);
+const GADGETS: &str = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gadgets.example.com}, \
+    spec: {group: example.com, scope: Namespaced, names: {kind: Gadget, plural: gadgets}, versions: [{name: v1, served: true, \
+    storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}";
+
+async fn plane() -> &'static ControlPlane {
+    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+    SHARED
+        .get_or_init(async || Options::default().audit_policy(WRITES_WITH_BODIES).start().await.unwrap())
+        .await
+}
+
+fn username(declaration: &Declaration) -> String {
+    format!("system:serviceaccount:default:{}", declaration.name())
+}
+
+/// A program with the rights of its declaration; its kubeconfig is in the folder.
+async fn program(name: &str, declaration: &Declaration) -> (Command, TempDir) {
+    let plane = plane().await;
+    let admin = Cluster::connect(plane.config(), "default", "admin", None).unwrap();
+    grant(&admin, std::slice::from_ref(declaration)).await.unwrap();
+    let mut config: Value =
+        serde_json::from_str(&std::fs::read_to_string(plane.kubeconfig()).unwrap()).unwrap();
+    config["users"][0]["user"]["as"] = username(declaration).into();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    let test = std::env::current_exe().unwrap();
+    let path = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
+    let mut command = Command::new(path);
+    command.env("KUBECONFIG", kubeconfig).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    (command, folder)
+}
+
+/// What it prints until it ends by itself.
+async fn printed(mut command: Command) -> String {
+    let output = timeout(PATIENCE, command.output()).await.expect("it must end").unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+async fn kubectl(arguments: &[&str], input: &str) {
+    let mut command = plane().await.kubectl();
+    let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+    assert!(child.wait().await.unwrap().success(), "{arguments:?}");
+}
+
+/// Nothing undeclared, nothing unused, nothing refused.
+async fn check_audit(declaration: &Declaration) {
+    let (log, user) = (plane().await.audit_log().unwrap(), username(declaration));
+    let report = check(declaration, of_user(&log, &user));
+    assert!(of_user(&log, &user).next().is_some() && report.is_empty(), "{}:\n{report}", declaration.name());
+}
+
+#[tokio::test]
+async fn the_webhooks_refuse_and_change_and_outlive_their_certificate() {
+    let declaration = building_blocks::admission_server();
+    let (command, _folder) = program("admission_server", &declaration).await;
+    let said = printed(command).await;
+    let lines: Vec<_> = said.lines().collect();
+    let [refused, created, rotated] = lines.as_slice() else { panic!("{said}") };
+    assert!(refused.contains("ConfigMap without-owner needs data.owner"), "{refused}");
+    assert_eq!(*created, r#"created with-owner with {"app": "a", "team": "shop"}"#);
+    assert_eq!(*rotated, r#"rotated: created after-rotation with {"app": "a", "team": "shop"}"#);
+    check_audit(&declaration).await;
+}
+
+#[tokio::test]
+async fn watches_of_kinds_that_come_later_are_followed() {
+    let declaration = building_blocks::watch_manager();
+    let (mut command, _folder) = program("watch_manager", &declaration).await;
+    let mut watching = command.arg("--cluster").spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    for expected in ["policies: that was every Namespace", "policies: that was every Gadget"] {
+        if expected.ends_with("Gadget") {
+            kubectl(&["apply", "--server-side", "-f", "-"], GADGETS).await;
+        }
+        let found = async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                if line == expected {
+                    return;
+                }
+            }
+            panic!("{expected}: it has ended");
+        };
+        timeout(PATIENCE, found).await.expect(expected);
+    }
+    check_audit(&declaration).await;
+}
+
+#[tokio::test]
+async fn conditions_are_read_from_any_kind() {
+    let declaration = building_blocks::duck_reader();
+    kubectl(&["wait", "--for=create", "--timeout=300s", "namespace/kube-system"], "").await;
+    let (mut command, _folder) = program("duck_reader", &declaration).await;
+    command.args(["--cluster", "v1/Namespace"]);
+    let said = printed(command).await;
+    assert!(said.contains("Namespace kube-system: no conditions"), "{said}");
+    check_audit(&declaration).await;
+}
+
+/// `PATTERNS_UPDATE=1` writes them.
+#[test]
+fn the_committed_roles_and_page_are_those_of_the_declarations() {
+    let declarations = building_blocks::declarations();
+    assert_eq!(consistency(&declarations), []);
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for (file, text) in [
+        ("roles.yaml", declared_roles(&declarations, "default").unwrap()),
+        ("controllers.md", declared_page(&declarations)),
+    ] {
+        let path = folder.join(file);
+        if std::env::var_os("PATTERNS_UPDATE").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(committed, text, "{}: run with PATTERNS_UPDATE=1", path.display());
+    }
+}
+
+/// The limit that a reader is promised: an admission controller in a hundred lines.
+#[test]
+fn the_admission_controller_has_a_hundred_lines() {
+    let lines = include_str!("../examples/admission_server.rs").lines().count();
+    assert!(lines <= 100, "{lines} lines");
+}
