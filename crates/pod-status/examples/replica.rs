@@ -80,7 +80,8 @@ impl Replica {
         let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
         while let Some(event) = events.next().await {
             match event {
-                Ok(Event::Init | Event::InitDone) => {}
+                Ok(Event::Init) => {}
+                Ok(Event::InitDone) => self.changes.all_announced(),
                 Ok(Event::InitApply(lamp)) => self.applied(&lamp, true),
                 Ok(Event::Apply(lamp)) => self.applied(&lamp, false),
                 Ok(Event::Delete(lamp)) => {

@@ -143,18 +143,6 @@ impl Fleet {
         self.balance().await;
     }
 
-    /// Keeps the pods from registering the webhook, so that objects can be written that it would refuse.
-    pub(crate) async fn unregister(&self) {
-        let out = r#"{"metadata": {"annotations": {"webtroller.dev/uninstalled": "true"}}, "webhooks": []}"#;
-        self.cluster.must(&["patch", CONFIGURATION, "--type=merge", "-p", out]).await;
-    }
-
-    /// Lets the pods register the webhook, and waits for that.
-    pub(crate) async fn register(&self) {
-        self.cluster.must(&["delete", CONFIGURATION]).await;
-        self.cluster.must(&["wait", "--for=create", "--timeout=120s", CONFIGURATION]).await;
-    }
-
     /// As [`Fleet::restart`], of pods that nobody asks.
     pub(crate) async fn start_again(&mut self, index: usize) {
         let (name, uid, _) = &self.pods[index];
@@ -209,6 +197,18 @@ impl Fleet {
         }
         prober
     }
+}
+
+/// Keeps the pods from registering the webhook, so that objects can be written that it would refuse.
+pub(crate) async fn unregister(cluster: &Cluster) {
+    let out = r#"{"metadata": {"annotations": {"webtroller.dev/uninstalled": "true"}}, "webhooks": []}"#;
+    cluster.must(&["patch", CONFIGURATION, "--type=merge", "-p", out]).await;
+}
+
+/// Lets the pods register the webhook, and waits for that.
+pub(crate) async fn register(cluster: &Cluster) {
+    cluster.must(&["delete", CONFIGURATION]).await;
+    cluster.must(&["wait", "--for=create", "--timeout=120s", CONFIGURATION]).await;
 }
 
 /// The gauges of the high-water marks of one template and its constraint.

@@ -1,7 +1,7 @@
 //! A version of a template that is broken and stored all the same, because no webhook was registered: pods that have the
 //! version before keep it, one that starts later has none, and neither is called enforced.
 
-use crate::fleet::{Fleet, PODS};
+use crate::fleet::{Fleet, PODS, register, unregister};
 use crate::prober::{constraint, review, template};
 
 const TEMPLATE: &str = "constrainttemplate/numbered";
@@ -14,14 +14,14 @@ async fn a_broken_version_that_is_stored_leaves_the_last_good_one_where_it_is_an
     fleet.cluster.apply(&constraint(1)).await;
     fleet.cluster.enforced("numbered/a").await;
 
-    fleet.unregister().await;
+    unregister(&fleet.cluster).await;
     fleet.cluster.apply(&template(2).replace("sprintf(", "no_such_function(")).await;
     let not = |condition: &str| format!("--for=condition={condition}=False");
     fleet.cluster.must(&["wait", &not("Ingested"), "--timeout=120s", TEMPLATE]).await;
     for answer in fleet.ask_each(&review()).await {
         assert!(answer.contains("numbers=1,1"), "{answer}");
     }
-    fleet.register().await;
+    register(&fleet.cluster).await;
     // The webhook is good again, and neither is enforced: what the pods have is not what is stored.
     let waiting = "{range .status.byPod[*]}{.enforced}{.enforcementPointsStatus[0].message};{end}";
     let outdated = "falsethe present version of its template cannot be ingested; the version before is in force in pods \

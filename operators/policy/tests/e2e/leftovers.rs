@@ -4,7 +4,7 @@ use control_plane::Component;
 use tokio::time::{Duration, interval, timeout};
 
 use crate::cluster::NAMESPACE;
-use crate::fleet::{Fleet, PODS};
+use crate::fleet::{Fleet, PODS, register, unregister};
 use crate::operator::{PATIENCE, readyz};
 use crate::prober::{constraint, review, template};
 use crate::scripted::Scripted;
@@ -53,7 +53,7 @@ async fn is_in_force(fleet: &Fleet, number: u64) {
 #[tokio::test]
 async fn no_constraint_of_a_template_that_no_pod_can_compile_after_a_restart_is_called_enforced() {
     let mut fleet = enforcing().await;
-    fleet.unregister().await;
+    unregister(&fleet.cluster).await;
     fleet.kill_all().await;
     fleet.cluster.apply(&template(2).replace(BROKEN.0, BROKEN.1)).await;
     fleet.cluster.must(&["delete", "podreports", "--all", "-n", NAMESPACE]).await;
@@ -61,7 +61,7 @@ async fn no_constraint_of_a_template_that_no_pod_can_compile_after_a_restart_is_
     fleet.start_all_again().await;
     is_without_the_policy(&fleet).await;
 
-    fleet.register().await;
+    register(&fleet.cluster).await;
     fleet.cluster.apply(&template(3)).await;
     is_in_force(&fleet, 3).await;
 }
@@ -77,13 +77,13 @@ async fn a_constraint_that_outlives_its_template_is_not_called_enforced() {
     is_in_force(&fleet, 2).await;
 
     // And the same while no process is there.
-    fleet.unregister().await;
+    unregister(&fleet.cluster).await;
     fleet.kill_all().await;
     fleet.cluster.must(&["delete", TEMPLATE]).await;
     assert!(is_enforced(&fleet, CONSTRAINT).await);
     fleet.start_all_again().await;
     is_without_the_policy(&fleet).await;
-    fleet.register().await;
+    register(&fleet.cluster).await;
     fleet.cluster.apply(&template(3)).await;
     is_in_force(&fleet, 3).await;
 
@@ -108,7 +108,7 @@ async fn a_pod_joins_that_cannot_compile_a_template(aggregator_dies: bool) {
     }
     let ready = async {
         let mut ticks = interval(Duration::from_millis(20));
-        while !readyz(&joining.health).await.is_some_and(|(code, _)| code == 200) {
+        while readyz(&joining.health).await.is_none_or(|(code, _)| code != 200) {
             ticks.tick().await;
         }
     };
