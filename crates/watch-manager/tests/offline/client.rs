@@ -196,7 +196,7 @@ async fn lists_that_are_under_way_at_the_same_time_have_pages_of_their_own() {
     for _ in 0..3 {
         for (list, app) in ["x", "y"].into_iter().enumerate() {
             let found = objects.list(&page(app, tokens[list].take())).await.unwrap();
-            tokens[list] = found.metadata.continue_;
+            tokens[list] = found.metadata.continue_.clone().filter(|token| !token.is_empty());
             names[list] += &found.items[0].name_any();
         }
     }
