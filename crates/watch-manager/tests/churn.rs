@@ -23,6 +23,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
 use serde_json::json;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -81,25 +82,19 @@ async fn every_view_is_a_fresh_list_at_the_end() {
     define(&client, 0).await;
     let (manager, driver) = WatchManager::builder(client.clone()).build();
     let driver = tokio::spawn(driver);
-    let stop = CancellationToken::new();
+    let (stop, truth) = (CancellationToken::new(), watch::Sender::new(None));
     let mut readers = JoinSet::new();
     for seed in 0..3 {
         let registrar = manager.registrar(&format!("reader-{seed}")).unwrap();
-        readers.spawn(read(registrar, Dice(seed), stop.clone()));
+        readers.spawn(read(registrar, Dice(seed), stop.clone(), truth.subscribe()));
     }
 
     churn(&mut plane, &client, Duration::from_secs(seconds)).await;
     define(&client, 0).await;
     stop.cancel();
     mark(&client).await;
-    let mut views = Vec::new();
-    while let Some(view) = timeout(PATIENCE, readers.join_next()).await.expect("a reader does not finish") {
-        views.push(view.unwrap());
-    }
-    let truth = list(&client).await;
-    for view in views {
-        assert_eq!(view, truth);
-    }
+    truth.send_replace(Some(list(&client).await));
+    readers.join_all().await;
     manager.shutdown();
     driver.await.unwrap();
 }
@@ -191,8 +186,13 @@ async fn list(client: &Client) -> View {
     view
 }
 
-/// Adds and removes kinds at random until `stop`, then waits for everything.
-async fn read(mut registrar: Registrar, mut dice: Dice, stop: CancellationToken) -> View {
+/// Adds and removes kinds at random until `stop`, then waits until its view is the truth, and that nothing follows.
+async fn read(
+    mut registrar: Registrar,
+    mut dice: Dice,
+    stop: CancellationToken,
+    mut truth: watch::Receiver<Option<View>>,
+) {
     let mut view = View::new();
     let mut ticks = interval(Duration::from_millis(150));
     while !stop.is_cancelled() {
@@ -215,18 +215,20 @@ async fn read(mut registrar: Registrar, mut dice: Dice, stop: CancellationToken)
         }
     }
     registrar.replace(kinds());
-    let all = |view: &View| {
-        view.len() == kinds().len() && view.values().all(|kind| kind.keys().any(|key| key.ends_with(MARKER)))
+    let truth = truth.wait_for(Option::is_some).await.unwrap().clone().unwrap();
+    // A registrar that is ready stays so while a kind is listed again: what the list did not contain is deleted at its end.
+    let follow = async {
+        while view != truth {
+            fold(&mut view, &registrar.next().await.unwrap());
+        }
     };
-    while !(registrar.readiness().is_ready() && all(&view)) {
-        fold(&mut view, &registrar.next().await.unwrap());
-    }
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
-    // The marker may come before other objects of its snapshot, which are all queued now.
+    let followed = timeout(PATIENCE, follow).await;
+    assert!(followed.is_ok(), "{view:?} is not {truth:?}");
+    timeout(PATIENCE, registrar.wait_until(Readiness::is_ready)).await.expect("ready").unwrap();
     while let Some(Some(event)) = registrar.next().now_or_never() {
         fold(&mut view, &event);
     }
-    view
+    assert_eq!(view, truth);
 }
 
 /// Folds an event; panics if it makes no sense to a reader.

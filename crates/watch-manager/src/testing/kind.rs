@@ -35,6 +35,8 @@ pub(super) struct Kind {
     forgotten: u64,
     /// Lists under way, by continue token.
     pages: HashMap<String, Pending>,
+    /// Continue tokens so far: lists that are under way at the same time have different ones.
+    tokens: u64,
     interruptions: u64,
     interruption: Option<Fault>,
 }
@@ -84,6 +86,7 @@ impl Kind {
             compacted: born,
             forgotten: born,
             pages: HashMap::new(),
+            tokens: 0,
             interruptions: 0,
             interruption: None,
         }
@@ -175,7 +178,8 @@ impl Kind {
         let items = pending.items.iter().map(|object| sent(target, object)).collect();
         let version = pending.version;
         let continue_token = (!rest.is_empty()).then(|| {
-            let token = format!("{version}-{}-{}", rest.len(), self.pages.len());
+            self.tokens = self.tokens.saturating_add(1);
+            let token = format!("{version}-{}", self.tokens);
             self.pages.insert(token.clone(), Pending { items: rest, version });
             token
         });

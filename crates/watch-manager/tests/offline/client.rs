@@ -181,6 +181,28 @@ async fn a_manager_and_a_writer_share_the_server() {
 }
 
 /// The client is a `tower` service without a connection: clones are the same server.
+#[tokio::test(start_paused = true)]
+async fn lists_that_are_under_way_at_the_same_time_have_pages_of_their_own() {
+    let (_api, objects) = server();
+    for (name, app) in [("a", "x"), ("b", "y"), ("c", "x"), ("d", "y"), ("e", "x"), ("f", "y")] {
+        let object = json!({"metadata": {"name": name, "labels": {"app": app}}});
+        objects.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    }
+    let page = |app: &str, token: Option<String>| {
+        let params = ListParams::default().limit(1).labels(&format!("app={app}"));
+        ListParams { continue_token: token, ..params }
+    };
+    let (mut names, mut tokens) = ([const { String::new() }; 2], [None, None]);
+    for _ in 0..3 {
+        for (list, app) in ["x", "y"].into_iter().enumerate() {
+            let found = objects.list(&page(app, tokens[list].take())).await.unwrap();
+            tokens[list] = found.metadata.continue_.clone().filter(|token| !token.is_empty());
+            names[list] += &found.items[0].name_any();
+        }
+    }
+    assert_eq!((names, tokens), (["ace", "bdf"].map(str::to_owned), [None, None]));
+}
+
 /// As etcd's: what an open watch has not sent is lost to it, and it says so.
 #[tokio::test(start_paused = true)]
 async fn a_compaction_ends_open_watches_that_have_not_sent_everything_and_no_others() {
