@@ -12,12 +12,12 @@
     reason = "as above"
 )]
 
-mod cert_manager;
 mod cluster;
 #[path = "../e2e/gatekeeper.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 mod gatekeeper;
 mod helm;
+mod issued_certificate;
 mod manifest;
 mod mounts;
 mod node;
