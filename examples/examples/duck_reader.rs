@@ -50,14 +50,15 @@ async fn in_a_cluster(kind: &str) -> Result<(), Box<dyn Error>> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
     let api: Api<Duck<Conditions>> = Api::all_with(Client::try_default().await?, &resource);
     for object in api.list(&ListParams::default()).await? {
-        tell(&object);
+        tell(kind, &object);
     }
     Ok(())
 }
 
 fn in_memory() -> Result<(), Box<dyn Error>> {
     for object in objects() {
-        tell(&serde_json::from_value(object)?);
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+        tell(&kind, &serde_json::from_value(object)?);
     }
 
     println!("\nOne condition changes. The patch names nothing but the conditions:");
@@ -80,8 +81,7 @@ fn in_memory() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn tell(object: &Duck<Conditions>) {
-    let kind = object.object().types.as_ref().map_or("", |types| types.kind.as_str());
+fn tell(kind: &str, object: &Duck<Conditions>) {
     let name = object.name_any();
     match object.view() {
         Ok(conditions) => {

@@ -33,6 +33,8 @@ pub fn watch_manager() -> Declaration {
     Declaration::new("watch-manager", "Prints what happens to namespaces and gadgets.")
         .access(Access::to("", "namespaces").everywhere().watches())
         .access(Access::to("example.com", "gadgets").everywhere().watches())
+        // It learns from them that gadgets are defined.
+        .access(Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches())
 }
 
 /// `examples/duck_reader.rs -- --cluster KIND`.

@@ -101,9 +101,14 @@ async fn watches_of_kinds_that_come_later_are_followed() {
     let (mut command, _folder) = program("watch_manager", &declaration).await;
     let mut watching = command.arg("--cluster").spawn().unwrap();
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
-    for expected in ["policies: that was every Namespace", "policies: that was every Gadget"] {
-        if expected.ends_with("Gadget") {
-            kubectl(&["apply", "--server-side", "-f", "-"], GADGETS).await;
+    let gadget = "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: lamp}}";
+    for (before, expected) in [
+        ("", "policies: that was every Namespace"),
+        (GADGETS, "policies: that was every Gadget"),
+        (gadget, "policies: Gadget default/lamp is there"),
+    ] {
+        if !before.is_empty() {
+            kubectl(&["apply", "--server-side", "-f", "-"], before).await;
         }
         let found = async {
             while let Some(line) = lines.next_line().await.unwrap() {

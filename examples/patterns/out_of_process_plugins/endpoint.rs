@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-use crate::breaker::Breaker;
+use crate::breaker::{Breaker, Load, Reported};
 use crate::certificates::Identity;
 use crate::kinds::{Extension, ExtensionSpec};
 
@@ -27,13 +27,6 @@ use crate::kinds::{Extension, ExtensionSpec};
 const PLACES: usize = 2;
 /// An answer names zones; more is an attack or a mistake.
 const ANSWER_BYTES: usize = 64 << 10;
-
-/// How the calls of one process to a plug-in stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Load {
-    pub(crate) circuit: &'static str,
-    pub(crate) saturated: bool,
-}
 
 pub(crate) struct Endpoint {
     client: Client,
@@ -47,8 +40,7 @@ pub(crate) struct Endpoint {
     places: Semaphore,
     waiting: AtomicUsize,
     breaker: Mutex<Breaker>,
-    /// What this process has last written about its calls, see [`Endpoint::news`].
-    reported: Mutex<Option<Load>>,
+    pub(crate) reported: Reported,
     /// Told whenever the status of the Extension has to be written again.
     changed: Arc<Notify>,
 }
@@ -75,7 +67,7 @@ impl Endpoint {
             places: Semaphore::new(PLACES),
             waiting: AtomicUsize::new(0),
             breaker: Mutex::new(Breaker::Closed(0)),
-            reported: Mutex::default(),
+            reported: Reported::default(),
             changed,
         })
     }
@@ -150,21 +142,9 @@ impl Endpoint {
         result
     }
 
-    fn load(&self) -> Load {
+    pub(crate) fn load(&self) -> Load {
         let saturated = self.waiting.load(Ordering::SeqCst) > 0;
         Load { circuit: self.change(|breaker| breaker.name()), saturated }
-    }
-
-    /// How the calls of this process stand, if that has changed since it was written down. Another process of the controller has
-    /// calls of its own: two that corrected each other would not come to an end.
-    pub(crate) fn news(&self) -> Option<Load> {
-        let load = self.load();
-        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        (*reported != Some(load)).then_some(load)
-    }
-
-    pub(crate) fn report(&self, load: Load) {
-        *self.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(load);
     }
 }
 

@@ -101,7 +101,7 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
     let generation = extension.metadata.generation;
     let condition = Condition::new(&before.conditions, "Ready", reason == "Discovered", ready, generation);
     let last = endpoint.as_ref().map_or_else(never_called, |_| before.clone());
-    let news = endpoint.as_ref().and_then(|endpoint| endpoint.news());
+    let news = endpoint.as_ref().and_then(|endpoint| endpoint.reported.news(endpoint.load()));
     let after = ExtensionStatus {
         endpoint: endpoint.as_ref().map(|endpoint| endpoint.address.clone()).or(before.endpoint.clone()),
         version: endpoint.as_ref().map(|endpoint| endpoint.version.to_owned()).or(before.version.clone()),
@@ -120,7 +120,7 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
         cluster.change_status(&cluster.api(), extension, after).await?;
     }
     if let (Some(endpoint), Some(load)) = (endpoint, news) {
-        endpoint.report(load);
+        endpoint.reported.written(load);
     }
     Ok(if failure.is_some() { Action::requeue(AGAIN) } else { Action::await_change() })
 }

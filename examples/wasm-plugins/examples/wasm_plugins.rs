@@ -169,7 +169,10 @@ impl Pattern for WasmPlugins {
         refused(demo, "strange", &strange).await?;
 
         demo.chapter("5. The controller is alive.");
-        placed(demo, "after", go, "us-1").await
+        placed(demo, "after", go, "us-1").await?;
+        // Before its folder goes: the layout without an index would say that nothing is signed.
+        demo.stop("placement").await;
+        Ok(())
     }
 }
 

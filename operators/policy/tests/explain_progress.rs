@@ -328,8 +328,11 @@ async fn owners_that_cannot_be_found_are_named() {
     let uid = kubectl(plane, &["get", root, "-n", &namespace, "-o", "jsonpath={.metadata.uid}"], "").await;
     let role = "apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole";
     apply(plane, &namespace, &owned(role, "v1", "ConfigMap", "kube-root-ca.crt", &uid)).await;
-    let (_, marked) = report(plane, &[&format!("clusterrole/{namespace}-owned")]).await;
-    assert!(marked.contains("cannot own what is in no namespace"), "{marked}");
+    let output = explain(plane, &[&format!("clusterrole/{namespace}-owned")]).await;
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("└── owned by ConfigMap kube-root-ca.crt"), "{text}");
+    assert!(text.contains(". cannot own what is in no namespace"), "{text}");
 
     // From the other end: what a kind without namespaces owns is found in all of them.
     let uid = kubectl(plane, &["get", "namespace", &namespace, "-o", "jsonpath={.metadata.uid}"], "").await;
