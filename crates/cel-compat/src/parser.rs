@@ -306,14 +306,18 @@ impl Parser<'_> {
                 _ => Err(self.not_viable(at)),
             },
             // Behind `!`, a number may have a sign of its own.
-            Some(Token::Sign("-")) if let Some(number) = self.negative(at) => {
-                Ok(Expr::new(at, ExprKind::Literal(number)))
-            }
-            _ => {
-                self.next = self.next.saturating_sub(1);
-                Err(self.mismatched(wanted))
-            }
+            Some(Token::Sign("-")) => match self.negative(at) {
+                Some(number) => Ok(Expr::new(at, ExprKind::Literal(number))),
+                None => Err(self.unexpected(wanted)),
+            },
+            _ => Err(self.unexpected(wanted)),
         }
+    }
+
+    /// The token that was just read is not what is wanted.
+    fn unexpected(&mut self, wanted: &str) -> Issue {
+        self.next = self.next.saturating_sub(1);
+        self.mismatched(wanted)
     }
 
     /// A literal without a value: what follows it can be parsed.
