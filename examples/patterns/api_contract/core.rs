@@ -111,17 +111,20 @@ async fn reconcile(machine: Arc<Machine>, core: Arc<Core>) -> Result<Action> {
         let generation = machine.metadata.generation;
         after.conditions.push(Condition::new(&before.conditions, FORMER, false, kept, generation));
     }
+    // A core that does not see another's last write yet states nothing: the watch brings the Machine as it is now.
     if after != before {
         let line = after.conditions.iter().map(|now| format!("{}: {}", now.reason, now.message));
         let line = line.collect::<Vec<_>>().join("; ");
-        core.cluster.say(format!("Machine {}: {line}", machine.name_any()));
-        core.cluster.change_status(&api, machine, &after).await?;
+        if core.cluster.decide_status(&api, machine, &after).await? {
+            core.cluster.say(format!("Machine {}: {line}", machine.name_any()));
+        }
+        return Ok(Action::await_change());
     }
     // The former object is forgotten only once it is deleted, so a core that is killed in between comes back to it.
     if let Some((Ok(provider), former)) = &former {
         core.delete(provider.as_ref(), former).await?;
         let moved = MachineStatus { infrastructure: Some(reference.clone()), ..after.clone() };
-        core.cluster.change_status(&api, machine, &moved).await?;
+        core.cluster.decide_status(&api, machine, &moved).await?;
     }
     Ok(Action::await_change())
 }
