@@ -91,7 +91,7 @@ impl Strays {
         if self.next.is_some_and(|next| now < next) {
             return None;
         }
-        let is_due = |key: &Key, seen: &Seen| now >= seen.at + SETTLED && !is_busy(&key.0);
+        let is_due = |key: &Key, seen: &Seen| now.duration_since(seen.at) >= SETTLED && !is_busy(&key.0);
         let seen = std::mem::take(&mut self.seen).into_iter();
         let (due, later): (BTreeMap<_, _>, _) = seen.partition(|(key, seen)| is_due(key, seen));
         self.seen = later;
