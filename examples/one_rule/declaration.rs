@@ -1,4 +1,4 @@
-//! What this program does in a cluster: it registers the rule in the forms that the API server enforces, and asks.
+//! The declaration of this program: it registers the rule in the forms that the API server enforces, and asks.
 
 use controller_declaration::{Access, Declaration};
 

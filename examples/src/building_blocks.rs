@@ -1,4 +1,4 @@
-//! What the programs under `examples/` declare that talk to a cluster. Those that run in memory alone declare nothing.
+//! Declarations of the programs under `examples/` that talk to a cluster. Those that run in memory alone declare nothing.
 //!
 //! Each runs as the service account of the name that stands here, with these rights and no others, in `tests/building_blocks.rs`.
 

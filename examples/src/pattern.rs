@@ -1,4 +1,4 @@
-//! What a pattern has to bring, and the `main` that all patterns share.
+//! The parts that each pattern brings, and the `main` that all patterns share.
 
 use std::future::Future;
 use std::time::Duration;

@@ -55,7 +55,7 @@ impl Breaker {
     }
 }
 
-/// How the calls of one process to a plug-in stand.
+/// State of the calls of one process to a plug-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) circuit: &'static str,

@@ -108,7 +108,7 @@ pub(crate) async fn tell(pattern: &str, arguments: &[&str]) -> Told {
     Told { pattern: pattern.to_owned(), story, errors, client, namespace }
 }
 
-/// As [`tell`], with two processes of each of these roles.
+/// Runs a demo as [`tell`] does, with two processes of each of these roles.
 pub(crate) async fn tell_twice(pattern: &str, roles: &[&str]) -> Told {
     let arguments: Vec<_> = roles.iter().flat_map(|role| ["--twice", role]).collect();
     tell(pattern, &arguments).await

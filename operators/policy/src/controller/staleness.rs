@@ -58,7 +58,7 @@ fn is_broken(watch: &Watched, now: Instant) -> bool {
         GvkStatus::Forbidden { .. } | GvkStatus::Unwatchable { .. } | GvkStatus::NotNamespaced => true,
         // The store of a kind that registrars still ask for has ended with the driver.
         GvkStatus::Closed => true,
-        // A state that this version does not know is no proof that they are.
+        // A state that this version does not know does not prove that changes are seen.
         _ => true,
     }
 }

@@ -175,7 +175,7 @@ async fn certificates_of_others_are_used_or_refused_and_never_overwritten() {
     Connection::open(&operator.webhook, &theirs).await.unwrap();
     let next = ServingCertificate::generate(&["127.0.0.1".to_owned()]).unwrap();
     write(folder.path(), &next);
-    // Of another authority: whoever trusts what is registered is answered all the time.
+    // The next certificate has another authority: clients that trust the registered ones are answered all the time.
     let client = cluster.plane.client().unwrap();
     let served = async {
         while Connection::open(&operator.webhook, &next).await.is_err() {

@@ -204,7 +204,7 @@ impl Shared {
     }
 }
 
-/// An answer that is no watch.
+/// Passes on the answer to a request that is not a watch.
 async fn whole(
     shared: &Shared,
     body: impl hyper::body::Body<Data = Bytes, Error = std::io::Error> + Send + 'static,

@@ -4,7 +4,7 @@
 //! precondition stops a creation, so the versions that are seen are compared with those that this pod has written.
 //!
 //! ```text
-//! stored      seen               somebody else's?
+//! stored      seen               written by another client?
 //! version 7   applied 7 or 5     no: its own write, or an older one that is shown late
 //! version 7   applied 9          yes
 //! version 7   deleted 7          yes
@@ -23,6 +23,8 @@ use crate::audit::reports::{Key, MANAGED_BY, Reach, ReportFormat, Stored, number
 
 /// The answer to a write comes within this time of its event, or the namespace is still being written.
 const SETTLED: Duration = Duration::from_secs(2);
+/// The time between two looks: the audit asks after each of its events.
+const LOOK: Duration = Duration::from_secs(1);
 /// Reports over which others quarrel with the audit are listed at most this often.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -80,7 +82,7 @@ impl Strays {
         self.seen.insert(key, Seen { change: change(number(object.resource_version())), at: now });
     }
 
-    /// A report that somebody else has changed, according to what is `stored`. Those of a namespace that is being
+    /// Returns a report that another client has changed since it was `stored`. Those of a namespace that is being
     /// written are looked at later.
     pub(super) fn find(
         &mut self,
@@ -97,9 +99,9 @@ impl Strays {
         self.seen = later;
         let foreign =
             |(key, seen): &(Key, Seen)| is_foreign(stored.get(key).map(Stored::version), seen.change);
-        let (key, _) = due.into_iter().find(foreign)?;
-        self.next = now.checked_add(PAUSE);
-        Some(key)
+        let found = due.into_iter().find(foreign).map(|(key, _)| key);
+        self.next = now.checked_add(if found.is_some() { PAUSE } else { LOOK });
+        found
     }
 }
 

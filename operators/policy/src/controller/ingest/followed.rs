@@ -48,7 +48,7 @@ impl Ingest {
         claimed.or_else(|| self.followed.unclaimed.contains(kind).then_some(&self.followed.source))
     }
 
-    /// How long constraints of this kind are without a template: for good, where the template is broken.
+    /// The class of failure of constraints without a template in force: permanent, where the template is broken.
     pub(super) fn missing_template(&self, kind: &str) -> Option<Failure> {
         let known = self.templates.known.get(&kind.to_lowercase())?;
         Some(known.failed.unwrap_or(Failure::Transient))
