@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aggregator::{is_true, parent, put_member, put_policy, run};
 use crate::api::Server;
+use crate::documented::rows;
 
 fn number(handle: &PrometheusHandle, name: &str) -> f64 {
     let rendered = handle.render();
@@ -20,7 +21,7 @@ fn number(handle: &PrometheusHandle, name: &str) -> f64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-pub fn coordinated(_: &ParentRef) -> Option<Shape> {
+fn coordinated(_: &ParentRef) -> Option<Shape> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("test", "v1", "Policy"));
     let rollout = Rollout::Coordinated { deadline: Deadline::Never };
     Some(Shape::new(resource, "policyUID").enforced_by(["webhook"]).rollout(rollout))
@@ -60,20 +61,6 @@ async fn the_skew_of_a_switch_is_the_time_between_the_first_and_the_last_pod() {
     let skew = number(&handle, "pod_status_switch_skew_seconds_sum");
     assert!((6.9..7.1).contains(&skew), "{skew} s");
     assert!(number(&handle, r#"pod_status_watch_staleness_seconds{kind="PodReport"}"#) < 41.0);
-}
-
-/// The first column of the table in a section of the guide: `name{label,label}` gives the name and its labels.
-pub fn rows(section: &str) -> Vec<(String, Vec<String>)> {
-    let (guide, heading) = (include_str!("../../README.md"), format!("{section}\n"));
-    let section = guide.split("\n## ").find(|section| section.starts_with(&heading)).unwrap();
-    let rows = section.lines().filter(|line| line.starts_with("| `"));
-    let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
-    let parts = |text: &str| {
-        let (name, labels) = text.split_once('{').unwrap_or((text, ""));
-        let labels = labels.trim_end_matches('}').split(',').filter(|label| !label.is_empty());
-        (name.to_owned(), labels.map(str::to_owned).collect())
-    };
-    names.map(parts).collect()
 }
 
 /// A pod of another namespace, in which there is no aggregator.
