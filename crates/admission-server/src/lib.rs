@@ -26,12 +26,13 @@
 //! | module of the guide | types |
 //! |---|---|
 //! | serving | [`Server`], [`Limits`], [`Shutdown`], [`Routes`], [`HealthRoutes`] |
-//! | TLS | [`Tls`], [`TlsOptions`], [`ServingCertificate`], [`CertificateSet`] |
+//! | TLS | [`Tls`], [`TlsOptions`], [`ServingCertificate`], [`CertificateSet`], [`merge_authorities`] |
 //! | reviews | [`AdmissionRoutes`], [`AdmissionHandler`], [`validate`], [`mutate`], [`AdmissionRequest`], [`AdmissionResponse`] |
 //!
 //! It does not register webhooks, store certificates, or know any policy.
 
 mod answer;
+mod authority;
 mod body;
 mod certificate;
 mod connections;
@@ -50,6 +51,7 @@ mod shutdown;
 mod tls;
 
 pub use answer::Answer;
+pub use authority::{includes_authorities, merge_authorities};
 pub use body::{Body, BodyError, ReceivedBody};
 pub use certificate::{CertificateError, ServingCertificate, client_config};
 pub use duration::parse_duration;

@@ -4,7 +4,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::certificate::{CertificateError, ServingCertificate, certificates, expiry};
+use crate::authority::merge_authorities;
+use crate::certificate::{CertificateError, ServingCertificate, certificates};
 
 /// The lengths of the phases of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,19 +106,9 @@ impl CertificateSet {
     }
 }
 
-/// The certificates of several PEM texts that have not expired, each once, as one text.
+/// The certificates of several PEM texts that have not expired.
 fn unexpired(texts: &[&str], now: SystemTime) -> String {
-    let mut kept = Vec::new();
-    for text in texts {
-        for block in text.split_inclusive("-----END CERTIFICATE-----") {
-            let block = block.trim();
-            let valid = certificates(block).ok().and_then(|parsed| expiry(parsed.first()?));
-            if valid.is_some_and(|expires| expires > now) && !kept.contains(&block) {
-                kept.push(block);
-            }
-        }
-    }
-    kept.into_iter().map(|block| format!("{block}\n")).collect()
+    merge_authorities(texts, "", now)
 }
 
 #[cfg(test)]

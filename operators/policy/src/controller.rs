@@ -24,7 +24,7 @@ pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};
 pub use kinds::{NAMESPACE, TEMPLATE};
 pub(crate) use own_watch::{OwnEvent, OwnWatches, folded};
-pub use registration::Registration;
+pub use registration::{Registration, RegistrationState};
 pub use staleness::stale_watches;
 pub use status::shapes;
 pub use uninstall::{UNINSTALLED, Uninstall, UninstallError};

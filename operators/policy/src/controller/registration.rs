@@ -3,9 +3,11 @@
 //! All pods write the same configuration, except during a rollout that changes it. Then the pod that became ready last
 //! has the newest form: its *epoch*, an annotation of the configuration, is one more than that of what it replaced. A
 //! pod leaves a configuration of a higher epoch alone while it is intact, so that old and new pods do not undo each
-//! other's writes.
+//! other's writes. The authorities of all of them are kept: see `trust`.
 
-use std::time::Duration;
+mod trust;
+
+use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -26,6 +28,8 @@ use super::upkeep::Pace;
 use super::{FIELD_MANAGER, UNINSTALLED, WebhookConfiguration};
 use crate::api_error::reason;
 
+use trust::{Trust, replace_bundles, trusts};
+
 const EPOCH: &str = "webtroller.dev/registration-epoch";
 const DIGEST: &str = "webtroller.dev/registration-digest";
 /// A configuration of a newer pod that another client has edited, and that no newer pod repairs, is taken over.
@@ -34,6 +38,9 @@ const ABANDONED: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(1);
 /// The wait before the next look for a pod behind the address.
 const LOOK: Duration = Duration::from_millis(500);
+/// After this time every API server knows a change of the configuration.
+const HEARD: Duration = Duration::from_secs(1);
+const UNTRUSTED: &str = "does not have the authority of this pod's certificate yet";
 const RESTORED: &str = "does not send requests here as it should; it is being restored";
 
 /// Keeps the webhook registered.
@@ -42,6 +49,16 @@ pub struct Registration {
     api: Api<DynamicObject>,
     configuration: watch::Receiver<WebhookConfiguration>,
     state: watch::Sender<Option<String>>,
+    trusted: watch::Sender<bool>,
+}
+
+/// The state of a [`Registration`].
+#[derive(Clone, Debug)]
+pub struct RegistrationState {
+    /// The reason why requests are not sent as they should be, or `None`.
+    pub trouble: watch::Receiver<Option<String>>,
+    /// The API server accepts this pod's certificate, or has nothing registered: the pod may become ready.
+    pub trusted: watch::Receiver<bool>,
 }
 
 /// The stored configuration.
@@ -67,18 +84,19 @@ enum Verdict {
 }
 
 impl Registration {
-    /// Keeps `configuration` registered under its present name, and the state of that: the reason why requests are not
-    /// sent as they should be, or `None`.
+    /// Keeps `configuration` registered under its present name, and the state of that.
     pub fn new(
         client: kube::Client,
         configuration: watch::Receiver<WebhookConfiguration>,
-    ) -> (Self, watch::Receiver<Option<String>>) {
+    ) -> (Self, RegistrationState) {
         let resource = ApiResource::from_gvk_with_plural(&kind(), "validatingwebhookconfigurations");
-        let (state, receiver) = watch::channel(Some("the webhook is not registered yet".to_owned()));
-        (Self { api: Api::all_with(client, &resource), configuration, state }, receiver)
+        let (state, trouble) = watch::channel(Some("the webhook is not registered yet".to_owned()));
+        let (trusted, is_trusted) = watch::channel(false);
+        let registration = Self { api: Api::all_with(client, &resource), configuration, state, trusted };
+        (registration, RegistrationState { trouble, trusted: is_trusted })
     }
 
-    /// Runs until `shutdown`. Nothing is written before `ready`, and nothing is registered anew before a pod is ready
+    /// Runs until `shutdown`. Before `ready` nothing is written but this pod's authority beside others, and nothing is registered anew before a pod is ready
     /// behind the address: what is asked for must be answered.
     pub async fn run(self, ready: watch::Receiver<bool>, shutdown: CancellationToken) {
         let name = self.configuration.borrow().name.clone();
@@ -91,6 +109,8 @@ impl Registration {
             waits_for: None,
             ready,
             live: None,
+            trust: Trust::default(),
+            extended: None,
             mine: None,
             listed: false,
             announced: false,
@@ -111,6 +131,9 @@ struct Keeper {
     waits_for: Option<String>,
     ready: watch::Receiver<bool>,
     live: Option<Live>,
+    trust: Trust,
+    /// When this pod added its authority to what others have registered.
+    extended: Option<Instant>,
     /// The epoch of what this pod has written or agreed to.
     mine: Option<u64>,
     /// The first list is complete.
@@ -154,11 +177,15 @@ impl Keeper {
         if !self.listed {
             return;
         }
-        let configuration = self.registration.configuration.borrow_and_update().clone();
+        let configuration = self.wanted();
+        let is_untrusted = self.is_untrusted();
         if self.live.as_ref().is_some_and(|live| live.uninstalled) {
             self.due = None;
             return self
                 .publish_trouble(&configuration.name, "is being uninstalled; delete it to register again");
+        }
+        if is_untrusted {
+            return self.publish_trouble(&configuration.name, UNTRUSTED);
         }
         let wanted = configuration.webhooks();
         let facts =
@@ -193,6 +220,54 @@ impl Keeper {
         }
     }
 
+    /// The configuration with the authorities of all pods.
+    fn wanted(&mut self) -> WebhookConfiguration {
+        let mut configuration = self.registration.configuration.borrow().clone();
+        // What another client has put in since this pod agreed to what was there is not an authority of a pod.
+        let ours = self.live.as_ref().filter(|live| live.epoch > 0 && (self.mine.is_none() || live.intact));
+        let found = ours.and_then(Live::webhooks);
+        configuration.authority = self.trust.bundle(&configuration.authority, found, SystemTime::now());
+        configuration
+    }
+
+    /// What pods have registered lacks this pod's authority, which is planned to be added. A pod that is not ready waits for
+    /// that.
+    fn is_untrusted(&mut self) -> bool {
+        let is_waiting = !*self.ready.borrow() && !*self.registration.trusted.borrow();
+        let heard =
+            self.extended.and_then(|at| at.checked_add(HEARD)).filter(|heard| *heard > Instant::now());
+        match (self.lacks_own(), heard) {
+            (true, _) if is_waiting || self.is_left_out() => {
+                let pause = self.pace.next();
+                self.due = self.due.or_else(|| Instant::now().checked_add(pause));
+                true
+            }
+            (false, Some(heard)) if is_waiting => {
+                self.due = Some(heard);
+                true
+            }
+            (false, None) if is_waiting => {
+                self.due = None;
+                self.registration.trusted.send_replace(true);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Pods have registered something by which this one is not accepted.
+    fn lacks_own(&self) -> bool {
+        let live = self.live.as_ref().filter(|live| live.epoch > 0 && !live.uninstalled);
+        let own = &self.registration.configuration.borrow().authority;
+        live.and_then(Live::webhooks).is_some_and(|webhooks| !trusts(webhooks, own))
+    }
+
+    /// A newer pod has registered its form, which this one would leave alone, without knowing of this one's authority.
+    fn is_left_out(&self) -> bool {
+        let newer = |live: &Live| live.intact && self.mine.is_some_and(|mine| live.epoch > mine);
+        self.live.as_ref().is_some_and(newer) && self.lacks_own()
+    }
+
     fn publish_trouble(&self, name: &str, what: &str) {
         let trouble = format!("the ValidatingWebhookConfiguration {name} {what}");
         self.registration.state.send_if_modified(|state| {
@@ -205,7 +280,10 @@ impl Keeper {
     /// Writes on the condition that the configuration is as it was judged. What fails is judged again.
     async fn write(&mut self) {
         self.due = None;
-        let configuration = self.registration.configuration.borrow().clone();
+        let configuration = self.wanted();
+        if !*self.ready.borrow() || self.is_left_out() {
+            return self.extend(&configuration).await;
+        }
         if self.live.is_none() {
             let wait = self.reachability.wait_reason(&configuration).await;
             if let (Some(reason), None) = (&wait, &self.waits_for) {
@@ -222,11 +300,38 @@ impl Keeper {
             (Some(live), Some(mine)) if live.epoch <= mine => mine,
             (Some(live), _) => live.epoch.saturating_add(1),
         };
-        match self.store(&configuration, epoch).await {
-            Ok(object) => {
-                self.mine = Some(epoch);
-                self.live = Some(Live::of(object));
-            }
+        let stored = self.store(&configuration, epoch).await;
+        if stored.is_ok() {
+            self.mine = Some(epoch);
+        }
+        self.stored(stored);
+    }
+
+    /// Adds this pod's authority to what another pod has registered, and changes nothing else.
+    async fn extend(&mut self, configuration: &WebhookConfiguration) {
+        let Some(live) = self.live.as_ref().filter(|_| self.lacks_own()) else { return };
+        let mut extended = live.object.clone();
+        let Some(webhooks) = extended.data.get_mut("webhooks") else { return };
+        replace_bundles(webhooks, &configuration.authority);
+        let digest = fingerprint(webhooks);
+        if live.intact {
+            extended.annotations_mut().insert(DIGEST.to_owned(), digest);
+        }
+        let stored = self.replace(&configuration.name, &extended).await;
+        if stored.is_ok() {
+            self.extended = Some(Instant::now());
+            tracing::info!(
+                configuration = configuration.name,
+                "authority added for the certificate of this pod"
+            );
+        }
+        self.stored(stored);
+    }
+
+    /// Takes note of the answer to a write. What fails is judged again.
+    fn stored(&mut self, stored: kube::Result<DynamicObject>) {
+        match stored {
+            Ok(object) => self.live = Some(Live::of(object)),
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {}
             Err(error) => {
                 let reason = reason(&error);
@@ -236,21 +341,23 @@ impl Keeper {
         }
     }
 
+    async fn replace(&self, name: &str, object: &DynamicObject) -> kube::Result<DynamicObject> {
+        self.registration.api.replace(name, &parameters(), object).await
+    }
+
     async fn store(&self, configuration: &WebhookConfiguration, epoch: u64) -> kube::Result<DynamicObject> {
         let api = &self.registration.api;
-        let parameters =
-            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let mut wanted: DynamicObject =
             serde_json::from_value(configuration.object()).map_err(kube::Error::SerdeError)?;
         let digest = fingerprint(&configuration.webhooks());
         let annotations = [(EPOCH.to_owned(), epoch.to_string()), (DIGEST.to_owned(), digest)];
         wanted.annotations_mut().extend(annotations);
-        let Some(live) = &self.live else { return api.create(&parameters, &wanted).await };
+        let Some(live) = &self.live else { return api.create(&parameters(), &wanted).await };
         let mut replaced = live.object.clone();
         replaced.labels_mut().extend(wanted.labels().clone());
         replaced.annotations_mut().extend(wanted.annotations().clone());
         replaced.data = wanted.data;
-        api.replace(&configuration.name, &parameters, &replaced).await
+        self.replace(&configuration.name, &replaced).await
     }
 }
 
@@ -264,6 +371,10 @@ fn verdict(live: Option<(u64, bool, bool)>, mine: Option<u64>) -> Verdict {
         (Some((epoch, false, false)), Some(mine)) if epoch > mine => Verdict::Wait,
         (Some(_), Some(mine)) => Verdict::Write(mine),
     }
+}
+
+fn parameters() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
 fn kind() -> GroupVersionKind {

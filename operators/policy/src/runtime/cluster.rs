@@ -2,6 +2,7 @@
 
 mod certificates;
 mod client;
+mod handover;
 mod health;
 mod identity;
 mod namespace_store;
@@ -24,7 +25,8 @@ use watch_manager::WatchManager;
 
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
-    Ingest, OwnCrds, Registrars, Registration, Upkeep, WebhookClient, WebhookConfiguration, Wiring, shapes,
+    Ingest, OwnCrds, Registrars, Registration, RegistrationState, Upkeep, WebhookClient,
+    WebhookConfiguration, Wiring, shapes,
 };
 use crate::enforce::{Records, Webhook};
 use crate::events::{EventPlace, EventQueue, Finder, Recorder, store_events};
@@ -35,7 +37,8 @@ use super::metrics::Metrics;
 use super::supervisor::Supervisor;
 use super::{RunError, admission_routes, concurrency};
 
-use certificates::{Effects, tls_options};
+use certificates::tls_options;
+use handover::Effects;
 use namespace_store::NamespaceStore;
 use secret::Hosts;
 use status_watches::StatusWatches;
@@ -150,16 +153,17 @@ impl Cluster {
         self.stop_at_drain(manager.clone());
         let reporter = self.start_reports(args, status_watches).await?;
         self.end_when_fenced(reporter.permit());
-        let ready = self.ready_flag(ready, &tracker, &reporter);
         let tls = Tls::new(&certificates.serving, tls_options(&args.certificates).await?)?;
         let configuration =
             watch::Sender::new(self.webhook_configuration(args, &certificates.serving, address));
-        let registration = self.register(configuration.subscribe(), ready.clone());
-        self.keep_certificates(args, certificates, Effects { tls: tls.clone(), configuration });
+        let registration = self.register(configuration.subscribe(), ready.subscribe());
+        let ready = self.ready_flag(ready, &tracker, &reporter, registration.trusted);
+        let effects = Effects { client: self.client.clone(), tls: tls.clone(), configuration };
+        self.keep_certificates(args, certificates, effects);
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
         let upkeep = Upkeep { client: self.client.clone(), manager: manager.clone(), crds };
         self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
-        self.ingest(aggregator, manager.clone(), publisher, &reporter, registration, &tracker)?;
+        self.ingest(aggregator, manager.clone(), publisher, &reporter, registration.trouble, &tracker)?;
         let context = AuditContext {
             client: self.client.clone(),
             manager,
@@ -235,24 +239,32 @@ impl Cluster {
         &self,
         configuration: watch::Receiver<WebhookConfiguration>,
         ready: watch::Receiver<bool>,
-    ) -> watch::Receiver<Option<String>> {
+    ) -> RegistrationState {
         let (registration, state) = Registration::new(self.client.clone(), configuration);
         let drain = self.shutdown.drain.clone();
         self.supervisor.background("webhook registration", registration.run(ready, drain));
         state
     }
 
-    /// Turns true once everything that existed at the start is in force, or reported as what is not.
+    /// Turns true once everything that existed at the start is in force, or reported as what is not, and the API server
+    /// accepts this pod's certificate.
     fn ready_flag(
         &self,
         ready: watch::Sender<bool>,
         tracker: &ReadinessTracker,
         reporter: &StatusReporter,
+        mut trusted: watch::Receiver<bool>,
     ) -> watch::Receiver<bool> {
         let receiver = ready.subscribe();
         let (tracker, reporter, drain) = (tracker.clone(), reporter.clone(), self.shutdown.drain.clone());
         self.supervisor.background("readiness", async move {
-            if let Some(Ok(given_up)) = drain.run_until_cancelled(reporter.may_serve(&tracker)).await {
+            let may_serve = async {
+                let given_up = reporter.may_serve(&tracker).await;
+                // The sender lives as long as the registration.
+                let _ = trusted.wait_for(|trusted| *trusted).await;
+                given_up
+            };
+            if let Some(Ok(given_up)) = drain.run_until_cancelled(may_serve).await {
                 ready.send_replace(true);
                 tracing::info!(without = given_up.len(), "ready");
             }

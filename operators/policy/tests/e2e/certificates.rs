@@ -191,3 +191,68 @@ async fn certificates_of_others_are_used_or_refused_and_never_overwritten() {
     assert!(!cluster.kubectl(&["get", "secret", SECRET, "-n", NAMESPACE]).await.success);
     operator.stop().await;
 }
+
+/// The kubelet of one node brings a new authority before that of another does, and the pod on it has just started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pod_that_starts_with_other_files_is_trusted_before_it_is_ready_and_the_others_still_are() {
+    let cluster = Cluster::start().await;
+    let client = cluster.plane.client().unwrap();
+    let mut uids = vec![cluster.pod_uid.clone()];
+    for name in ["webtroller-1", "webtroller-2"] {
+        uids.push(cluster.pod(name).await);
+    }
+    let mut operators: Vec<(Operator, ServingCertificate)> = Vec::new();
+    let folders: Vec<_> = uids.iter().map(|_| tempfile::tempdir().unwrap()).collect();
+    for ((number, uid), folder) in uids.iter().enumerate().zip(&folders) {
+        let own = ServingCertificate::generate(&["127.0.0.1".to_owned()]).unwrap();
+        write(folder.path(), &own);
+        let name = format!("webtroller-{number}");
+        let identity = [name.as_str(), NAMESPACE, uid.as_str()];
+        let more = ["--disable-cert-rotation", "--cert-dir", folder.path().to_str().unwrap()];
+        let operator = Operator::start_with(&cluster.shipped, identity, &more).await;
+        operators.push((operator, own));
+        // From the moment of its start until it has registered its own form, every pod that is ready is trusted.
+        let settled = async {
+            loop {
+                let mut ready = Vec::new();
+                for (operator, own) in &operators {
+                    let is_ready = operator.readyz().await.0 == 200;
+                    ready.extend(is_ready.then_some((operator, own)));
+                }
+                let Some(trusted) = registered(&client).await else { continue };
+                for (operator, _) in &ready {
+                    Connection::open(&operator.webhook, &trusted).await.expect("a handshake failed");
+                }
+                let holds = |own: &ServingCertificate| trusted.authority.contains(own.authority.trim());
+                if ready.len() == operators.len() && operators.iter().all(|(_, own)| holds(own)) {
+                    return;
+                }
+            }
+        };
+        timeout(PATIENCE, settled).await.expect("the pod must be ready, and all must be trusted");
+        operators.last_mut().unwrap().0.log("webhook registered").await;
+    }
+    // What an administrator adds is not an authority of a pod: it is taken back, and theirs stay.
+    let alien = ServingCertificate::generate(&["127.0.0.1".to_owned()]).unwrap();
+    let bundle = registered(&client).await.unwrap().authority + &alien.authority;
+    let bundle = serde_json::to_string(&k8s_openapi::ByteString(bundle.into_bytes())).unwrap();
+    let edit =
+        format!(r#"[{{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": {bundle}}}]"#);
+    let configuration = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
+    cluster.must(&["patch", configuration, "--type=json", "-p", &edit]).await;
+    let restored = async {
+        loop {
+            let trusted = registered(&client).await.unwrap();
+            for (operator, _) in &operators {
+                Connection::open(&operator.webhook, &trusted).await.expect("a handshake failed");
+            }
+            if !trusted.authority.contains(alien.authority.trim()) {
+                return;
+            }
+        }
+    };
+    timeout(PATIENCE, restored).await.expect("the edit must be undone");
+    for (operator, _) in operators {
+        operator.stop().await;
+    }
+}

@@ -7,22 +7,21 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use admission_server::{CertificateSet, RotationTimes, ServingCertificate, Tls, TlsOptions};
+use admission_server::{CertificateSet, RotationTimes, ServingCertificate, TlsOptions};
 use futures::StreamExt;
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::core::GroupVersionKind;
-use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use watch_manager::{Interest, WatchedObject};
 
 use crate::api_error::reason;
-use crate::controller::{OwnEvent, OwnWatches, WebhookConfiguration};
+use crate::controller::{OwnEvent, OwnWatches};
 use crate::runtime::RunError;
 use crate::runtime::args::{CertificateArgs, ServeArgs};
 
+use super::handover::{Effects, Handover};
 use super::secret::{self, Hosts, RENEW, Stored};
 use super::{Cluster, hosts};
 
@@ -53,9 +52,9 @@ impl Cluster {
     pub(super) fn keep_certificates(&self, args: &ServeArgs, set: CertificateSet, effects: Effects) {
         let (hosts, drain) = (hosts(args, &self.identity), self.shutdown.drain.clone());
         if let Some(folder) = args.certificates.folder() {
-            let (folder, host, serving) = (folder.to_owned(), hosts.required, set.serving);
-            let client = self.client.clone();
-            let keeper = FileKeeper { client, folder, host, effects, serving, announced: None };
+            let host = hosts.required;
+            let handover = Handover::new(effects, host.clone(), set.serving.clone());
+            let keeper = FileKeeper { folder: folder.to_owned(), host, handover, read: set.serving };
             return self.supervisor.background("certificate files", keeper.run(drain));
         }
         let keeper = SecretKeeper {
@@ -64,6 +63,7 @@ impl Cluster {
             namespace: self.identity.namespace.clone(),
             name: args.certificates.cert_secret_name.clone(),
             times: args.certificates.times(),
+            handover: Handover::new(effects.clone(), hosts.required.clone(), set.serving.clone()),
             hosts,
             effects,
             announced: set.next.is_some().then(Instant::now),
@@ -91,64 +91,6 @@ pub(super) async fn tls_options(args: &CertificateArgs) -> Result<TlsOptions, Ru
     Ok(options)
 }
 
-/// The places where certificates take effect in this process.
-#[derive(Clone, Debug)]
-pub(super) struct Effects {
-    pub(super) tls: Tls,
-    pub(super) configuration: watch::Sender<WebhookConfiguration>,
-}
-
-impl Effects {
-    /// Registers the authorities, and serves the certificate from the next handshake on.
-    fn apply(&self, certificate: &ServingCertificate) {
-        self.register(&certificate.authority);
-        self.serve(certificate);
-    }
-
-    fn register(&self, authority: &str) {
-        self.configuration.send_if_modified(|configuration| {
-            let changed = configuration.authority != authority;
-            authority.clone_into(&mut configuration.authority);
-            changed
-        });
-    }
-
-    fn serve(&self, certificate: &ServingCertificate) {
-        if let Err(error) = self.tls.replace(certificate) {
-            tracing::error!(%error, "the certificate cannot be served; the former one stays");
-        }
-    }
-
-    /// The API server has all of these authorities; without a registration it never calls.
-    async fn is_registered(&self, client: &kube::Client, authority: &str) -> bool {
-        let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
-        let name = self.configuration.borrow().name.clone();
-        let bundle_of = |configuration: ValidatingWebhookConfiguration| {
-            let webhooks = configuration.webhooks.unwrap_or_default();
-            webhooks
-                .into_iter()
-                .map(|webhook| webhook.client_config.ca_bundle.unwrap_or_default().0)
-                .collect()
-        };
-        let bundles: Vec<Vec<u8>> = match api.get_opt(&name).await {
-            Ok(configuration) => configuration.map(bundle_of).unwrap_or_default(),
-            Err(error) => {
-                tracing::warn!(
-                    error = reason(&error),
-                    "the webhook configuration cannot be read, will retry"
-                );
-                return false;
-            }
-        };
-        let end = "-----END CERTIFICATE-----";
-        let wanted: Vec<_> = authority.split_inclusive(end).map(str::trim).collect();
-        bundles.iter().all(|bundle| {
-            let bundle = String::from_utf8_lossy(bundle);
-            wanted.iter().all(|certificate| bundle.contains(certificate))
-        })
-    }
-}
-
 /// Follows the Secret.
 pub(super) struct SecretKeeper {
     pub(super) client: kube::Client,
@@ -158,7 +100,8 @@ pub(super) struct SecretKeeper {
     pub(super) hosts: Hosts,
     pub(super) times: RotationTimes,
     pub(super) effects: Effects,
-    /// The certificates that this process serves.
+    pub(super) handover: Handover,
+    /// The certificates that this process serves, or is about to serve.
     pub(super) set: CertificateSet,
     /// When this process learned of the next certificate. Clocks of two machines are not compared.
     pub(super) announced: Option<Instant>,
@@ -196,8 +139,14 @@ impl SecretKeeper {
                     }
                 },
                 _ = clock.tick() => {}
+                () = sleep(PAUSE), if self.handover.is_waiting() => {}
             }
-            let Some(next) = listed.then(|| self.follow(stored.as_ref())).flatten() else { continue };
+            if !listed {
+                continue;
+            }
+            let next = self.follow(stored.as_ref());
+            self.handover.follow(&self.set.serving).await;
+            let Some(next) = next else { continue };
             let next = match next {
                 Step::Write(set) => Some(set),
                 Step::Rotate => self.rotate(stored.as_ref()).await,
@@ -246,7 +195,6 @@ impl SecretKeeper {
         if set == self.set {
             return;
         }
-        self.effects.apply(&set.serving);
         let phase = if set.next.is_some() { "the next one is announced" } else { "in use" };
         tracing::info!(secret = self.name, phase, "certificates changed");
         if set.next != self.set.next {
@@ -271,7 +219,7 @@ impl SecretKeeper {
 
     async fn rotate(&self, stored: Option<&Secret>) -> Option<CertificateSet> {
         let authority = &self.set.serving.authority;
-        let is_trusted = self.set.next.is_some() && self.effects.is_registered(&self.client, authority).await;
+        let is_trusted = self.set.next.is_some() && self.effects.is_registered(authority).await;
         let trusted_for = self.announced.filter(|_| is_trusted).map(|announced| announced.elapsed());
         let renew = stored.is_some_and(|secret| secret::annotation(secret, RENEW).is_some());
         let step = self.set.step(SystemTime::now(), &self.times, &self.hosts.all, trusted_for, renew);
@@ -308,16 +256,13 @@ enum Step {
 
 /// Follows the files of a mounted Secret: `tls.crt`, `tls.key` and `ca.crt`, which another program renews.
 ///
-/// The kubelets of two pods bring new files up to two minutes apart. So a new authority is registered beside the former one,
-/// and its certificate is served once the API server has both.
+/// The kubelets of two pods bring new files up to two minutes apart.
 pub(super) struct FileKeeper {
-    pub(super) client: kube::Client,
     pub(super) folder: PathBuf,
     pub(super) host: String,
-    pub(super) effects: Effects,
-    pub(super) serving: ServingCertificate,
-    /// The next certificate, and whether the API server was seen to have its authority.
-    pub(super) announced: Option<(ServingCertificate, bool)>,
+    pub(super) handover: Handover,
+    /// What was read last.
+    pub(super) read: ServingCertificate,
 }
 
 impl FileKeeper {
@@ -344,43 +289,25 @@ impl FileKeeper {
     /// Runs until `shutdown`.
     pub(super) async fn run(mut self, shutdown: CancellationToken) {
         let mut clock = interval(PAUSE.saturating_mul(5));
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = clock.tick() => {}
+                () = sleep(PAUSE), if self.handover.is_waiting() => {}
                 () = shutdown.cancelled() => return,
             }
             match Self::read(&self.folder, &self.host).await {
-                Ok(read) if read != self.serving => self.change_to(read).await,
-                Ok(_) => {}
+                Ok(read) => {
+                    if read != self.read {
+                        tracing::info!(folder = %self.folder.display(), "certificates changed");
+                    }
+                    self.handover.follow(&read).await;
+                    self.read = read;
+                }
                 Err(reason) => {
                     tracing::warn!(reason, "the certificate files cannot be used; the former ones stay")
                 }
             }
         }
-    }
-
-    /// Takes the next step towards `read`.
-    async fn change_to(&mut self, read: ServingCertificate) {
-        let former = &self.serving.authority;
-        let keeps_authority = read.authority == *former;
-        let was_registered = match &self.announced {
-            Some((next, registered)) if *next == read => *registered,
-            _ => {
-                tracing::info!(folder = %self.folder.display(), "certificates changed");
-                if !keeps_authority {
-                    let (next, former) = (read.authority.trim_end(), former.trim_end());
-                    self.effects.register(&format!("{next}\n{former}\n"));
-                }
-                false
-            }
-        };
-        // Seen in the round before: every API server knows it by now.
-        if keeps_authority || was_registered {
-            self.effects.serve(&read);
-            (self.serving, self.announced) = (read, None);
-            return;
-        }
-        let registered = self.effects.is_registered(&self.client, &read.authority).await;
-        self.announced = Some((read, registered));
     }
 }

@@ -18,6 +18,9 @@ use crate::runtime::status_page::{Readiness, Sources, StatusPage};
 
 use super::{Cluster, listen};
 
+const UNSERVED: &str =
+    "what this pod cannot ingest is not reported yet, or its certificate's authority is not registered yet";
+
 impl Cluster {
     /// Starts to answer probes, before anything else is there.
     pub(super) async fn serve_health(
@@ -75,7 +78,7 @@ impl Cluster {
 fn missing(tracker: &ReadinessTracker, is_ready: bool, watches: &WatchManager) -> Vec<String> {
     match tracker.ready().borrow().is_ready() {
         true if is_ready => note_stale(stale_watches(watches)),
-        true => vec!["what this pod cannot ingest is not reported yet".to_owned()],
+        true => vec![UNSERVED.to_owned()],
         false => tracker.explain().iter().map(ToString::to_string).collect(),
     }
 }
