@@ -90,14 +90,15 @@ CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Value
 {{- fail (printf "the Deployment %s/%s is webtroller's already: a cluster has one release; upgrade or uninstall that one" $other.metadata.namespace $other.metadata.name) }}
 {{- end }}
 {{- end }}
-{{- /* The configuration of another name would stay, and call a Service that is gone. */}}
+{{- /* The former configuration would stay, or call a Service that is gone until a pod has written it anew. */}}
 {{- $running := lookup "apps/v1" "Deployment" .Release.Namespace .Release.Name }}
-{{- $flag := "--validating-webhook-configuration-name=" }}
-{{- $wanted := include "webtroller.configuration" . }}
+{{- $wanted := dict "--validating-webhook-configuration-name=" (include "webtroller.configuration" .) "--cert-service-name=" (include "webtroller.service" .) }}
 {{- range $container := dig "spec" "template" "spec" "containers" list $running }}
 {{- range $arg := $container.args }}
-{{- if and (hasPrefix $flag $arg) (ne $arg (print $flag $wanted)) }}
-{{- fail (printf "the release has the webhook configuration %s, and with these values it would have %s: keep besideGatekeeper and validatingWebhookName as they are (helm upgrade --reset-then-reuse-values), or uninstall first" (trimPrefix $flag $arg) $wanted) }}
+{{- range $flag, $value := $wanted }}
+{{- if and (hasPrefix $flag $arg) (ne $arg (print $flag $value)) }}
+{{- fail (printf "the release has %s, and with these values it would have %s: keep besideGatekeeper and validatingWebhookName as they are (helm upgrade --reset-then-reuse-values), or uninstall first" $arg (print $flag $value)) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

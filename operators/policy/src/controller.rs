@@ -5,6 +5,7 @@
 
 mod crds;
 mod duck;
+mod former;
 mod ingest;
 mod install;
 mod kinds;
@@ -20,6 +21,7 @@ mod uninstall;
 mod upkeep;
 mod webhook_configuration;
 
+pub use former::FormerRegistrations;
 pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};
 pub use kinds::{NAMESPACE, TEMPLATE};

@@ -44,8 +44,8 @@ fn policies() -> Declaration {
 }
 
 fn registration() -> Declaration {
-    let summary =
-        "Keeps the certificate that all pods share, and the registration of the webhook with its authority.";
+    let summary = "Keeps the certificate that all pods share, and the registration of the webhook with its authority, and \
+                   removes registrations that earlier settings have left behind.";
     Declaration::new("registration", summary)
         .access(Access::to("", "secrets").watches().gets().creates().verbs(["update"]))
         .access(Access::to("discovery.k8s.io", "endpointslices").lists())
@@ -54,9 +54,12 @@ fn registration() -> Declaration {
                 .everywhere()
                 .watches()
                 .gets()
+                .lists()
                 .creates()
+                .deletes()
                 .verbs(["update"]),
         )
+        .access(Access::to("", "services").gets())
 }
 
 fn status() -> Declaration {

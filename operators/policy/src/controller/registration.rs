@@ -5,6 +5,7 @@
 //! pod leaves a configuration of a higher epoch alone while it is intact, so that old and new pods do not undo each
 //! other's writes. The authorities of all of them are kept: see `trust`.
 
+mod live;
 mod trust;
 
 use std::time::{Duration, SystemTime};
@@ -14,23 +15,24 @@ use futures::stream::BoxStream;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, ResourceExt};
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use watch_manager::{Interest, WatchedObject};
+use watch_manager::Interest;
 
 use super::crds::fingerprint;
 use super::own_watch::{OwnEvent, OwnWatches};
 use super::reachability::Reachability;
 use super::repairs;
 use super::upkeep::Pace;
-use super::{FIELD_MANAGER, UNINSTALLED, WebhookConfiguration};
+use super::{FIELD_MANAGER, WebhookConfiguration};
 use crate::api_error::reason;
 
+use live::Live;
 use trust::{Trust, replace_bundles, trusts};
 
-const EPOCH: &str = "webtroller.dev/registration-epoch";
+/// The annotation with the epoch.
+pub(super) const EPOCH: &str = "webtroller.dev/registration-epoch";
 const DIGEST: &str = "webtroller.dev/registration-digest";
 /// A configuration of a newer pod that another client has edited, and that no newer pod repairs, is taken over.
 const ABANDONED: Duration = Duration::from_secs(10);
@@ -61,17 +63,6 @@ pub struct RegistrationState {
     pub trusted: watch::Receiver<bool>,
 }
 
-/// The stored configuration.
-#[derive(Clone, Debug)]
-struct Live {
-    object: DynamicObject,
-    epoch: u64,
-    /// Nothing has changed since a pod wrote it.
-    intact: bool,
-    /// `webtroller uninstall` is removing it.
-    uninstalled: bool,
-}
-
 /// What to do about the stored configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
@@ -96,8 +87,8 @@ impl Registration {
         (registration, RegistrationState { trouble, trusted: is_trusted })
     }
 
-    /// Runs until `shutdown`. Before `ready` nothing is written but this pod's authority beside others, and nothing is registered anew before a pod is ready
-    /// behind the address: what is asked for must be answered.
+    /// Runs until `shutdown`. Before `ready` nothing is written but this pod's authority beside those of others, and nothing
+    /// is registered anew before a pod is ready behind the address: what is asked for must be answered.
     pub async fn run(self, ready: watch::Receiver<bool>, shutdown: CancellationToken) {
         let name = self.configuration.borrow().name.clone();
         let interest = Interest::new(kind()).fields(format!("metadata.name={name}"));
@@ -238,8 +229,9 @@ impl Keeper {
             self.extended.and_then(|at| at.checked_add(HEARD)).filter(|heard| *heard > Instant::now());
         match (self.lacks_own(), heard) {
             (true, _) if is_waiting || self.is_left_out() => {
-                let pause = self.pace.next();
-                self.due = self.due.or_else(|| Instant::now().checked_add(pause));
+                if self.due.is_none() {
+                    self.due = Instant::now().checked_add(self.pace.next());
+                }
                 true
             }
             (false, Some(heard)) if is_waiting => {
@@ -379,28 +371,6 @@ fn parameters() -> PostParams {
 
 fn kind() -> GroupVersionKind {
     GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
-}
-
-impl Live {
-    /// One that cannot be read counts as absent.
-    fn read(object: &WatchedObject) -> Option<Self> {
-        let parsed = object.to_dynamic();
-        let parsed =
-            parsed.inspect_err(|error| tracing::error!(%error, "the webhook configuration cannot be read"));
-        parsed.ok().map(Self::of)
-    }
-
-    fn of(object: DynamicObject) -> Self {
-        let annotation = |name: &str| object.annotations().get(name).cloned();
-        let epoch = annotation(EPOCH).and_then(|text| text.parse().ok()).unwrap_or_default();
-        let digest = object.data.get("webhooks").map(fingerprint);
-        let uninstalled = annotation(UNINSTALLED).is_some();
-        Self { epoch, intact: digest.is_some() && annotation(DIGEST) == digest, uninstalled, object }
-    }
-
-    fn webhooks(&self) -> Option<&Value> {
-        self.object.data.get("webhooks")
-    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use watch_manager::WatchManager;
 
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
-    Ingest, OwnCrds, Registrars, Registration, RegistrationState, Upkeep, WebhookClient,
+    FormerRegistrations, Ingest, OwnCrds, Registrars, Registration, RegistrationState, Upkeep, WebhookClient,
     WebhookConfiguration, Wiring, shapes,
 };
 use crate::enforce::{Records, Webhook};
@@ -240,9 +240,12 @@ impl Cluster {
         configuration: watch::Receiver<WebhookConfiguration>,
         ready: watch::Receiver<bool>,
     ) -> RegistrationState {
+        let former =
+            FormerRegistrations { client: self.client.clone(), configuration: configuration.clone() };
         let (registration, state) = Registration::new(self.client.clone(), configuration);
-        let drain = self.shutdown.drain.clone();
-        self.supervisor.background("webhook registration", registration.run(ready, drain));
+        let drain = || self.shutdown.drain.clone();
+        self.supervisor.background("webhook registration", registration.run(ready.clone(), drain()));
+        self.supervisor.background("former registrations", former.run(ready, drain()));
         state
     }
 

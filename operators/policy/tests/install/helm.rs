@@ -28,7 +28,8 @@ pub(crate) async fn refused(kubeconfig: Option<&Path>, args: &[&str]) -> String 
     run(kubeconfig, args).await.expect_err("helm must refuse this")
 }
 
-async fn run(kubeconfig: Option<&Path>, args: &[&str]) -> Result<String, String> {
+/// Runs helm, and returns its output or its message.
+pub(crate) async fn run(kubeconfig: Option<&Path>, args: &[&str]) -> Result<String, String> {
     let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install/helm");
     let build = move || go_program::build(&pins, "helm.sh/helm/v4/cmd/helm", "install", "helm");
     let program = tokio::task::spawn_blocking(build).await.unwrap().unwrap();

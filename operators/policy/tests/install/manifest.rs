@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use controller_declaration::Call;
+
 use crate::gatekeeper;
 use crate::helm::{NAMESPACE, RELEASE, chart, helm, workspace};
+use crate::rights;
 
 const HEADER: &str = "\
 # Rendered from charts/webtroller; UPDATE_MANIFEST=1 cargo test -p webtroller --test install manifest writes it anew.
@@ -121,4 +124,59 @@ async fn every_value_of_the_chart_renders() {
     ] {
         assert!(rendered.contains(expected), "{expected} is not in:\n{rendered}");
     }
+}
+
+/// The suite `scenario` shows that what is declared is what is done.
+#[tokio::test]
+async fn in_every_mode_the_roles_grant_what_is_declared_and_nothing_else() {
+    let chart = chart();
+    let report = |resource: &str, verb: &str| Call::new("wgpolicyk8s.io", resource, verb);
+    // The declaration names one of the two APIs of reports; with the other the operator does the same.
+    let other_reports: Vec<_> = ["policyreports", "clusterpolicyreports"]
+        .iter()
+        .flat_map(|resource| ["create", "patch", "delete"].map(|verb| report(resource, verb)))
+        .collect();
+    for mode in [
+        "replicas=3",
+        "certManager.enabled=true",
+        "externalCertInjection.enabled=true",
+        "besideGatekeeper=true",
+        "disableAudit=true",
+        "emitAdmissionEvents=true",
+        "emitAuditEvents=true",
+        "policyReports=openreports",
+        "policyReports=wgpolicy",
+    ] {
+        let template = ["template", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--set", mode];
+        let rendered = helm(None, &template).await;
+        let objects = go_compat::sigs_yaml::documents(&rendered).unwrap();
+        let objects: Vec<_> = objects.into_iter().map(|document| document.value).collect();
+        assert_eq!(rights::undeclared(&objects, &other_reports), [""; 0], "{mode}");
+        let roles =
+            objects.iter().filter(|object| object["kind"] == "Role" || object["kind"] == "ClusterRole");
+        assert_eq!(roles.count(), 4, "{mode}: the operator's and the hook's");
+    }
+}
+
+/// `lookup` answers nothing in a program that only renders, as Argo CD does. The page on such programs names each refusal that
+/// depends on it.
+#[tokio::test]
+async fn without_a_cluster_the_chart_renders_and_the_page_on_gitops_names_what_is_not_checked() {
+    let chart = chart();
+    for set in ["replicas=3", "besideGatekeeper=true", "validatingWebhookName=other"] {
+        let template = ["template", RELEASE, chart.to_str().unwrap(), "-n", "elsewhere", "--set", set];
+        let rendered = helm(None, &template).await;
+        // A former configuration is removed by the pods, which have to be allowed to.
+        let rule = "resources: [validatingwebhookconfigurations]\n    verbs: [create, update, delete]";
+        assert!(rendered.contains(rule), "{set}: {rendered}");
+    }
+    let helpers = std::fs::read_to_string(chart.join("templates/_helpers.tpl")).unwrap();
+    let page = std::fs::read_to_string(workspace("docs/gitops.md")).unwrap();
+    let (_, table) = page.split_once("| refused by Helm |").unwrap();
+    let rows = table.split("\n\n").next().unwrap().lines().skip(2).count();
+    assert_eq!(
+        rows,
+        helpers.matches("lookup \"").count(),
+        "each lookup of the chart has a row in docs/gitops.md"
+    );
 }

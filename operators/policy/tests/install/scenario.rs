@@ -11,7 +11,7 @@ use kube::api::ListParams;
 use tokio::time::{interval, timeout};
 
 use crate::cluster::{Cluster, must};
-use crate::helm::{NAMESPACE, RELEASE, chart, helm, refused, workspace};
+use crate::helm::{NAMESPACE, RELEASE, chart, helm, refused, run, workspace};
 use crate::rights;
 use crate::traffic::Traffic;
 
@@ -102,6 +102,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let differences: Vec<_> = rights::differences(&log).into_iter().filter(|line| !is_rare(line)).collect();
     assert_eq!(differences, [""; 0]);
 
+    let hook_rules = rights::of_hook(client.clone()).await;
     helm(kubeconfig, &["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout=300s"]).await;
     let uninstalled = traffic.take();
     assert_eq!(uninstalled.failed, [""; 0], "while uninstalling");
@@ -119,6 +120,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let of_hook: Vec<_> = log.iter().filter(|line| line["user"]["username"] == hook.as_str()).collect();
     let forbidden: Vec<_> = of_hook.iter().filter(|line| line["responseStatus"]["code"] == 403).collect();
     assert!(!of_hook.is_empty() && forbidden.is_empty(), "{forbidden:#?}");
+    assert_eq!(rights::unused_by_hook(&hook_rules, &log), [""; 0]);
     // A status must not say Enforced=True when no process is left that enforces.
     for object in ["constrainttemplate/k8sreplicalimits", "k8sreplicalimits/three-to-ten-replicas"] {
         let status =
@@ -139,7 +141,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
 async fn uninstalled_when_no_pod_answers() {
     let mut cluster = Cluster::start().await;
     let (kubeconfig, chart) = (Some(cluster.plane.kubeconfig()), chart());
-    let set = "validatingWebhookFailurePolicy=Fail,replicas=1,controllerManager.shutdownDelay=0";
+    let set = "validatingWebhookFailurePolicy=Fail,replicas=1,controllerManager.shutdownDelay=0,validatingWebhookName=mine";
     let install = [
         "install",
         RELEASE,
@@ -153,8 +155,13 @@ async fn uninstalled_when_no_pod_answers() {
     ];
     helm(kubeconfig, &install).await;
     let kubectl = || cluster.plane.kubectl();
-    let webhook = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
+    let webhook = "validatingwebhookconfiguration/mine";
     must(kubectl().args(["wait", "--for=create", "--timeout=120s", webhook])).await;
+    // The configuration keeps its name, and would call a Service that is gone.
+    let beside = format!("{set},besideGatekeeper=true");
+    let upgrade = ["upgrade", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--set", &beside];
+    let refusal = refused(kubeconfig, &upgrade).await;
+    assert!(refusal.contains("--cert-service-name=gatekeeper-webhook-service"), "{refusal}");
     must(kubectl().args(["scale", "-n", NAMESPACE, "--replicas=0", "deployment/webtroller"])).await;
     let pods = [
         "wait",
@@ -173,6 +180,39 @@ async fn uninstalled_when_no_pod_answers() {
 
     helm(kubeconfig, &["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout=300s"]).await;
     must(kubectl().args(write)).await;
+    cluster.background.shutdown().await;
+}
+
+/// An upgrade that has applied its objects and waits for pods does not bring the webhook back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uninstalled_while_an_upgrade_waits_for_its_pods() {
+    let mut cluster = Cluster::start().await;
+    let (kubeconfig, chart) = (Some(cluster.plane.kubeconfig()), chart());
+    let set = "validatingWebhookFailurePolicy=Fail,replicas=2,controllerManager.shutdownDelay=0";
+    let chart = chart.to_str().unwrap();
+    let common = [RELEASE, chart, "-n", NAMESPACE, "--wait", "--set", set];
+    let install = [&["install", "--create-namespace"][..], &common].concat();
+    helm(kubeconfig, &install).await;
+    let kubectl = || cluster.plane.kubectl();
+    let webhook = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
+    must(kubectl().args(["wait", "--for=create", "--timeout=120s", webhook])).await;
+    let refusal = refused(kubeconfig, &install).await;
+    assert!(refusal.contains("cannot reuse a name") || refusal.contains("cannot re-use a name"), "{refusal}");
+
+    let revision = ["upgrade", "--timeout=60s", "--set", "podAnnotations.revision=second"];
+    let upgrade = [&revision[..], &common].concat();
+    let uninstall = async {
+        let applied = "--for=jsonpath={.metadata.generation}=2";
+        let deployment = ["wait", "-n", NAMESPACE, applied, "--timeout=60s", "deployment/webtroller"];
+        must(kubectl().args(deployment)).await;
+        helm(kubeconfig, &["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout=300s"]).await;
+    };
+    // The upgrade may be told that its release is gone, or that its Deployment is.
+    let (upgraded, ()) = tokio::join!(run(kubeconfig, &upgrade), uninstall);
+    println!("the upgrade ended with {upgraded:?}");
+    let left = kubectl().args(["get", webhook]).output().await.unwrap();
+    assert!(!left.status.success(), "the webhook configuration came back");
+    must(kubectl().args(["create", "configmap", "a"])).await;
     cluster.background.shutdown().await;
 }
 
@@ -263,7 +303,41 @@ async fn change_what_the_operator_wrote(plane: &ControlPlane, folder: &Path) {
         let restored = format!("--for=jsonpath={restored}");
         must(plane.kubectl().args(["wait", &restored, "--timeout=60s", object])).await;
     }
+    let path = folder.join("former.yaml");
+    std::fs::write(&path, FORMER).unwrap();
+    must(plane.kubectl().args(["apply", "-f", path.to_str().unwrap()])).await;
+    let gone = ["wait", "--for=delete", "--timeout=120s", "validatingwebhookconfiguration/former"];
+    must(plane.kubectl().args(gone)).await;
+    let other =
+        plane.kubectl().args(["get", "validatingwebhookconfiguration/neighbour"]).output().await.unwrap();
+    assert!(other.status.success(), "the configuration of another namespace was removed");
+    must(plane.kubectl().args(["delete", "validatingwebhookconfiguration/neighbour"])).await;
 }
+
+/// What pods with other names have registered: those of this installation, and those of another one.
+const FORMER: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: neighbour, labels: {gatekeeper.sh/system: 'yes'}, annotations: {webtroller.dev/registration-epoch: '1'}}
+webhooks:
+- name: validation.gatekeeper.sh
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  clientConfig: {service: {namespace: elsewhere, name: gone-webhook-service}}
+  rules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [podtemplates]}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: former, labels: {gatekeeper.sh/system: 'yes'}, annotations: {webtroller.dev/registration-epoch: '1'}}
+webhooks:
+- name: validation.gatekeeper.sh
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  clientConfig: {service: {namespace: gatekeeper-system, name: gone-webhook-service}}
+  rules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [podtemplates]}]
+";
 
 /// The second denial raises the count of the first one's Event: one is created, and then patched.
 async fn deny_twice(plane: &ControlPlane, client: kube::Client) {
