@@ -186,6 +186,7 @@ impl Report {
         let Holdings { entries, problems } = holdings;
         let mut report = Self { problems, ..Self::default() };
         report.problems.extend(without_template(&entries));
+        report.problems.extend(in_two_versions(&entries));
         let policies = Policies::of(&entries, &mut report.findings);
         for entry in &entries {
             others::look(entry, args, flags, &mut report.findings);
@@ -219,5 +220,22 @@ fn without_template(entries: &[Entry]) -> Vec<String> {
         of_group(TEMPLATES_GROUP).map(|entry| entry.text("/spec/crd/spec/names/kind")).collect();
     let unknown = of_group(CONSTRAINTS_GROUP).filter(|entry| !known.contains(entry.text("/kind")));
     let reason = "there is no template of this kind; dump the ConstraintTemplates, too";
-    unknown.map(|entry| entry.problem(reason)).collect()
+    let of_definition = |entry: &&Entry| {
+        entry.text("/spec/group") == CONSTRAINTS_GROUP && !known.contains(entry.text("/spec/names/kind"))
+    };
+    let definitions = of_group("apiextensions.k8s.io").filter(of_definition);
+    unknown.chain(definitions).map(|entry| entry.problem(reason)).collect()
+}
+
+/// Templates and constraints of one name that differ: which one is in force is not known.
+fn in_two_versions(entries: &[Entry]) -> Vec<String> {
+    let policies =
+        entries.iter().filter(|entry| [TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&entry.group()));
+    let mut first = BTreeMap::new();
+    let differing = policies.filter(|entry| {
+        let known: &Entry =
+            *first.entry((entry.text("/kind"), entry.text("/metadata/name"))).or_insert(*entry);
+        known.object.get("spec") != entry.object.get("spec")
+    });
+    differing.map(|entry| entry.problem("differs from the one of this name before it")).collect()
 }

@@ -305,6 +305,78 @@ fn what_a_dump_lacks_is_named_with_its_place() {
     );
 }
 
+const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: k8sfoo.constraints.gatekeeper.sh}
+spec: {group: constraints.gatekeeper.sh, names: {kind: K8sFoo, plural: k8sfoo}, scope: Cluster}
+";
+
+/// A template of Gatekeeper 3.14 with the oldest version of its API, in a list within a list.
+const OLD: &str = "apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: List
+  items:
+  - apiVersion: templates.gatekeeper.sh/v1alpha1
+    kind: ConstraintTemplate
+    metadata: {name: k8sfoo}
+    spec:
+      crd: {spec: {names: {kind: K8sFoo}}}
+      targets:
+      - target: admission.k8s.gatekeeper.sh
+        rego: |
+          package k8sfoo
+          violation[{\"msg\": \"no\"}] { input.review.object.metadata.labels.x }
+- {apiVersion: constraints.gatekeeper.sh/v1alpha1, kind: K8sFoo, metadata: {name: a}, spec: {}}
+";
+
+/// What is no dump of a Gatekeeper, or not all of one, is never said to have nothing to do.
+#[test]
+fn odd_dumps_are_checked_or_named() {
+    let folder = checkout();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("empty")).unwrap();
+    std::fs::write(path("pods.yaml"), "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}}")
+        .unwrap();
+    std::fs::write(path("crds.yaml"), DEFINITION).unwrap();
+    std::fs::write(path("both.yaml"), format!("{OLD}---\n{DEFINITION}")).unwrap();
+    std::fs::write(path("old.yaml"), OLD).unwrap();
+    std::fs::write(path("twice.yaml"), format!("{OLD}---\n{OLD}")).unwrap();
+    std::fs::write(path("differs.yaml"), format!("{OLD}---\n{}", OLD.replace("labels.x", "labels.y")))
+        .unwrap();
+    let object = |number: u32| {
+        let label = if number.is_multiple_of(2) { ", labels: {x: one}" } else { "" };
+        format!("- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{number}, namespace: b{label}}}}}\n")
+    };
+    let many: String = (0..10_000).map(object).collect();
+    std::fs::write(path("many.yaml"), format!("{OLD}{many}")).unwrap();
+    std::fs::write(path("text.yaml"), "just text").unwrap();
+    std::fs::write(path("cut.yaml"), "a: [").unwrap();
+    std::os::unix::fs::symlink("/nowhere", path("empty/link.yaml")).unwrap();
+    for (name, code, expected) in [
+        (
+            "crds.yaml",
+            2,
+            "crds.yaml:1: CustomResourceDefinition k8sfoo.constraints.gatekeeper.sh: there is no template",
+        ),
+        ("pods.yaml", 2, "nothing of Gatekeeper is in what was given"),
+        ("both.yaml", 0, "In use: 1 ConstraintTemplate, 1 constraints\n"),
+        ("old.yaml", 0, "0 to look at; 2 objects of 2 kinds were judged"),
+        ("twice.yaml", 0, "In use: 2 ConstraintTemplate, 2 constraints\n"),
+        ("differs.yaml", 2, "ConstraintTemplate k8sfoo: differs from the one of this name before it"),
+        ("many.yaml", 0, "10002 objects of 3 kinds were judged"),
+        ("text.yaml", 2, "a Kubernetes object must be a JSON object"),
+        ("cut.yaml", 2, "cut.yaml: is not YAML"),
+        ("empty", 2, "empty/link.yaml: cannot be read"),
+    ] {
+        let output = shell(folder.path(), &format!("webtroller migrate check {name}"));
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{name}: {said}");
+        assert!(said.contains(expected), "{name}: {said}");
+    }
+}
+
 /// Assets and a plan: Config Validator's policies, and the counts of a scorecard.
 #[test]
 fn assets_and_a_plan_are_judged_as_their_page_shows() {

@@ -21,6 +21,11 @@ pub(super) fn check(args: &CheckArgs, paths: &[PathBuf], flags: ReadFlags<'_>) -
         }));
     }
     let (mut report, mut policies, entries) = Report::of(holdings, args, flags);
+    if report.used.is_empty() && report.problems.is_empty() {
+        let reason =
+            "nothing of Gatekeeper is in what was given; dump its ConstraintTemplates and constraints";
+        report.problems.push(reason.to_owned());
+    }
     let objects = || entries.iter().filter_map(|entry| Document::from_value(&entry.object).ok());
     objects().for_each(|object| policies.refer_to(&object));
     let mut judge = Judge::new(policies.set(), namespaces(objects()));

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::operator::webtroller;
+use crate::rights::acting_as;
 
 /// Kinds of Gatekeeper that the operator does not install.
 const ASSIGN: &str = "
@@ -24,8 +25,12 @@ spec:
 impl Cluster {
     /// The exit code, and the report.
     async fn check(&self) -> (i32, Value) {
+        self.check_as(self.plane.kubeconfig()).await
+    }
+
+    async fn check_as(&self, kubeconfig: &std::path::Path) -> (i32, Value) {
         let mut command = webtroller();
-        command.args(["migrate", "check", "-o", "json"]).env("KUBECONFIG", self.plane.kubeconfig());
+        command.args(["migrate", "check", "-o", "json"]).env("KUBECONFIG", kubeconfig);
         let output = command.output().await.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
@@ -73,3 +78,31 @@ async fn a_cluster_is_checked_by_its_policies_its_objects_and_what_has_no_effect
     assert_eq!((code, rules(&report)), (1, vec!["mutator", "lockout", "numbers-in-messages"]), "{report:#}");
     assert_eq!(report["findings"][2]["object"], "K8sReplicaLimits three-to-ten-replicas", "{report:#}");
 }
+
+/// An account that reads everything but webhook configurations: what it found stands, and what is not known is named.
+#[tokio::test]
+async fn a_kind_that_may_not_be_listed_is_named_and_the_check_is_not_complete() {
+    let cluster = Cluster::start().await;
+    cluster.apply(READER).await;
+    let folder = tempfile::tempdir().unwrap();
+    let reader = acting_as(&cluster.plane, "reader", folder.path());
+    let (code, report) = cluster.check_as(&reader).await;
+    let problems = report["problems"].as_array().unwrap();
+    assert_eq!((code, problems.len()), (2, 1), "{report:#}");
+    let expected = "ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1) cannot be listed";
+    assert!(problems[0].as_str().unwrap().contains(expected), "{report:#}");
+}
+
+const READER: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules:
+- {apiGroups: ['', apps], resources: ['*'], verbs: [get, list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}
+subjects: [{kind: ServiceAccount, name: reader, namespace: gatekeeper-system}]
+";
