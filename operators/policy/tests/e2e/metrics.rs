@@ -62,6 +62,16 @@ fn labels_exist(metrics: &str) {
             let missing: Vec<_> = selected.iter().filter(|label| !has(&name, label)).collect();
             assert!(missing.is_empty(), "{query}: {name} has no {missing:?}");
         }
+        for (before, behind) in query.match_indices('{').map(|(at, _)| query.split_at(at)) {
+            let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            let name = before.rsplit(|letter| !is_part(letter)).next().unwrap();
+            let wanted: Vec<_> =
+                behind.trim_start_matches('{').split('}').next().unwrap().split(',').collect();
+            let mut series = metrics.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+            // A series that begins with its first event is not seen to rise, and a sum with one that is absent is empty.
+            let exists = series.any(|line| wanted.iter().all(|label| line.contains(label.trim())));
+            assert!(exists, "{query}: no series of {name} has {wanted:?}");
+        }
         let groups = query.split("by (").skip(1).filter_map(|rest| rest.split(')').next());
         for label in groups.flat_map(|group| group.split(',')).map(str::trim) {
             let used = names(&query);
