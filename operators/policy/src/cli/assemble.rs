@@ -201,7 +201,7 @@ impl Draft {
         }
         let (crd, description) = self.templates.get(&constraint.id.kind).cloned().unwrap_or_default();
         let completed = completed(&manifest.object, &crd);
-        let loaded = LoadedConstraint { manifest: completed, constraint, description, severity: None };
+        let loaded = LoadedConstraint::new(completed, constraint, description);
         self.constraints.insert(loaded.constraint.id.clone(), loaded);
     }
 

@@ -144,12 +144,8 @@ impl ReadPolicies {
                     spec: Value::Null,
                 };
                 let description = text(&policy.object, "/metadata/annotations/description").to_owned();
-                self.constraints.push(LoadedConstraint {
-                    manifest: shown(&binding.object),
-                    constraint,
-                    description,
-                    severity: None,
-                });
+                let shown = shown(&binding.object);
+                self.constraints.push(LoadedConstraint::new(shown, constraint, description));
                 self.policies.bound.push(bound);
             }
             Err(message) => self.problems.push(ManifestError::at(binding, message)),
