@@ -23,7 +23,7 @@ use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
 use super::enforcement::with_known_action;
-use super::manifest::{Manifest, ManifestError, Place};
+use super::manifest::{Manifest, ManifestError, Place, text};
 use super::mutator;
 use super::native::{NativePolicies, ReadPolicies};
 use super::resource::Resources;
@@ -301,10 +301,6 @@ fn refused(error: &IngestError, manifest: &Manifest) -> Vec<ManifestError> {
         }
         error => vec![ManifestError::at(manifest, error.to_string())],
     }
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn group_of(object: &Value) -> &str {
