@@ -234,7 +234,7 @@ fn in_two_versions(entries: &[Entry]) -> Vec<String> {
     let mut first = BTreeMap::new();
     let differing = policies.filter(|entry| {
         let known: &Entry =
-            *first.entry((entry.text("/kind"), entry.text("/metadata/name"))).or_insert(*entry);
+            first.entry((entry.text("/kind"), entry.text("/metadata/name"))).or_insert(*entry);
         known.object.get("spec") != entry.object.get("spec")
     });
     differing.map(|entry| entry.problem("differs from the one of this name before it")).collect()
