@@ -160,11 +160,16 @@ pub struct Arguments {
     pub notes: Vec<String>,
 }
 
-/// Reads the arguments of a process. Those of other commands than `serve` stay as they are.
+/// Reads the arguments of a process. Those of other commands than `serve` stay as they are; Gatekeeper's manager has no
+/// commands, so arguments that begin with one of its flags are those of `serve`.
 ///
 /// # Errors
 /// Every flag that is refused, with the reason.
 pub fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Vec<String>> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    if args.get(1).is_some_and(|first| known(first).is_some()) {
+        args.insert(1, "serve".into());
+    }
     let mut args = args.into_iter();
     let mut read = Arguments { args: args.by_ref().take(2).collect(), notes: Vec::new() };
     if read.args.get(1).is_none_or(|command| command != "serve") {
@@ -309,6 +314,18 @@ mod tests {
         let all = ["webtroller", "serve"].iter().chain(args).map(OsString::from);
         let Arguments { args, notes } = translate(all)?;
         Ok((args.into_iter().skip(2).map(|arg| arg.into_string().unwrap()).collect(), notes))
+    }
+
+    #[test]
+    fn arguments_without_a_command_are_those_of_gatekeepers_manager() {
+        let words = |args: &[&str]| translate(args.iter().map(OsString::from)).unwrap().args;
+        for port in ["--port=1", "-port=1"] {
+            assert_eq!(words(&["webtroller", port]), ["webtroller", "serve", "--port=1"]);
+        }
+        for other in ["--help", "test", "--color=never", "-V"] {
+            assert_eq!(words(&["webtroller", other]), ["webtroller", other]);
+        }
+        assert_eq!(words(&["webtroller"]), ["webtroller"]);
     }
 
     #[test]

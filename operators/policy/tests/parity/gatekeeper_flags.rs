@@ -12,7 +12,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gatekeeper-f
 
 const HEAD: &str = "# Gatekeeper's container arguments
 
-`webtroller serve` takes the arguments of a Gatekeeper Deployment as they are, with one dash or two. A flag that has nothing to act on is
+`webtroller serve` takes the arguments of a Gatekeeper Deployment as they are, with one dash or two, and so does `webtroller` without a command. A flag that has nothing to act on is
 logged as a warning when it is set, and is silent when it is off. A flag that is refused ends the process with the reason; off, it is taken.
 
 | flag of Gatekeeper 3.23's manager | `webtroller serve` |
