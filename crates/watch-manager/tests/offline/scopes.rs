@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use watch_manager::testing::Fault;
 use watch_manager::{EventKind, GroupVersionKind, GvkStatus, Interest, Registrar, Verb, WatchEvent};
 
-use crate::bench::{Bench, during, gvk, next, until};
+use crate::bench::{Bench, cases, during, gvk, next, paused, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -596,18 +596,13 @@ async fn play(acts: Vec<Act>, linger: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("WATCH_MANAGER_CASES").map_or(300, |text| text.parse().unwrap()),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn interests_that_meet_and_part_in_any_order_are_served_each_with_its_own(
         acts in prop::collection::vec(act(), 1..24),
         linger in any::<bool>(),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        runtime.unwrap().block_on(play(acts, linger));
+        paused(play(acts, linger));
     }
 }
