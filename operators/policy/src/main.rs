@@ -8,6 +8,11 @@ use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 use webtroller::runtime::{Args, Command, LogFormat, run, translate};
 
+/// A fifth of a review's processor time is allocation with glibc's allocator. The image is built with musl, whose allocator
+/// has one lock for all threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let translated = match translate(std::env::args_os()) {
         Ok(translated) => translated,

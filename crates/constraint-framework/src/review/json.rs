@@ -41,6 +41,11 @@ impl Json {
         Self::from_raw(self.raw.clone())
     }
 
+    /// The text, to be written into other JSON as it is.
+    pub fn raw(&self) -> &RawValue {
+        &self.raw
+    }
+
     /// The text.
     pub fn text(&self) -> &str {
         self.raw.get()

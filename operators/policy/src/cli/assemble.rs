@@ -23,7 +23,7 @@ use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
 use super::enforcement::with_known_action;
-use super::manifest::{Manifest, ManifestError, Place};
+use super::manifest::{Manifest, ManifestError, Place, text};
 use super::mutator;
 use super::native::{NativePolicies, ReadPolicies};
 use super::resource::Resources;
@@ -201,7 +201,7 @@ impl Draft {
         }
         let (crd, description) = self.templates.get(&constraint.id.kind).cloned().unwrap_or_default();
         let completed = completed(&manifest.object, &crd);
-        let loaded = LoadedConstraint { manifest: completed, constraint, description, severity: None };
+        let loaded = LoadedConstraint::new(completed, constraint, description);
         self.constraints.insert(loaded.constraint.id.clone(), loaded);
     }
 
@@ -301,10 +301,6 @@ fn refused(error: &IngestError, manifest: &Manifest) -> Vec<ManifestError> {
         }
         error => vec![ManifestError::at(manifest, error.to_string())],
     }
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn group_of(object: &Value) -> &str {

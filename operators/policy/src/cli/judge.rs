@@ -14,6 +14,7 @@ use constraint_framework::review::{
     Action, Document, EnforcementPoint, Review, ReviewSource, Verdict, Violation,
 };
 use constraint_framework::target::AdmissionTarget;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::assemble::{Assembly, LoadedConstraint, Subject, Topic, Warning};
@@ -35,8 +36,8 @@ pub(super) struct PlacedViolation<'a> {
     pub(super) constraint: &'a LoadedConstraint,
     /// The policy's message.
     pub(super) message: Box<str>,
-    /// The policy's details, as JSON.
-    pub(super) details: Option<Box<str>>,
+    /// The policy's details.
+    pub(super) details: Option<Box<RawValue>>,
     /// The gravest action.
     pub(super) gravity: Gravity,
     /// The action of the ExpansionTemplate that implies it, instead of the constraint's own.
@@ -294,7 +295,7 @@ fn violations<'a>(
     for (verdict, overridden) in std::iter::once((own, None)).chain(implied) {
         let violation = |violation: &Violation| {
             let constraint = assembly.constraints.get(&violation.constraint)?;
-            let details = violation.details.as_ref().map(|details| details.to_string().into_boxed_str());
+            let details = violation.details.as_ref().and_then(|details| to_raw_value(details).ok());
             let (message, gravity) = (violation.message.as_str().into(), Gravity::of(&violation.actions));
             // A binding that cannot be configured denies, whatever it does about violations.
             let own = violation.actions.iter().min().filter(|_| violation.constraint.kind == native::KIND);

@@ -36,6 +36,17 @@ pub(super) struct ManifestError {
     pub(super) message: String,
 }
 
+/// The value at a pointer of plain field names, such as `/metadata/name`: [`Value::pointer`] copies each name twice to replace
+/// escapes, which shows where it is asked for a dozen times for each of many objects.
+pub(super) fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
+    pointer.split('/').skip(1).try_fold(object, |value, name| value.get(name))
+}
+
+/// The text [`at`] a pointer; empty where there is none.
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    at(object, pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
 impl Place {
     /// Where a manifest begins.
     pub(super) fn of(manifest: &Manifest) -> Self {

@@ -9,6 +9,8 @@ use constraint_framework::api::FieldError;
 use constraint_framework::target::{AdmissionTarget, Target};
 use serde_json::Value;
 
+use super::manifest::text;
+
 use path::{Node, Path, parse};
 
 /// The group of mutators.
@@ -199,10 +201,6 @@ fn check_assign_image(object: &Value, errors: &mut Errors) {
     errors.must(!(like_domain && domain.is_empty()), "/spec/parameters/assignPath", || {
         "starts with what looks like a domain: set assignDomain".to_owned()
     });
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

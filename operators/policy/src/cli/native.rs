@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use super::admission::admission_review;
 use super::assemble::{LoadedConstraint, Topic, Warning};
-use super::manifest::{Manifest, ManifestError};
+use super::manifest::{Manifest, ManifestError, text};
 use super::snippet::field_problems;
 use crate::budget::unhurried;
 
@@ -144,12 +144,8 @@ impl ReadPolicies {
                     spec: Value::Null,
                 };
                 let description = text(&policy.object, "/metadata/annotations/description").to_owned();
-                self.constraints.push(LoadedConstraint {
-                    manifest: shown(&binding.object),
-                    constraint,
-                    description,
-                    severity: None,
-                });
+                let shown = shown(&binding.object);
+                self.constraints.push(LoadedConstraint::new(shown, constraint, description));
                 self.policies.bound.push(bound);
             }
             Err(message) => self.problems.push(ManifestError::at(binding, message)),
@@ -307,10 +303,6 @@ fn actions(binding: &Value) -> Result<Vec<Action>, String> {
         return Err("/spec/validationActions: must hold at least one of Deny, Warn and Audit".to_owned());
     }
     Ok(actions)
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! `input.rs` reads, `assemble.rs` puts in force, `judge.rs` asks; what came of it is printed by `test/text.rs`,
 //! `test/record.rs` (JSON and YAML) and `test/scan.rs` (SARIF).
 
+mod indent;
 mod record;
 mod scan;
 mod scorecard;

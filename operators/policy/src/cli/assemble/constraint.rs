@@ -3,24 +3,35 @@
 use constraint_framework::api::Constraint;
 use constraint_framework::review::Action;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// A constraint as its template completed it.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct LoadedConstraint {
     /// With the defaults of its schema.
     pub(in crate::cli) manifest: Value,
+    /// The manifest as text, which is printed with each violation.
+    pub(in crate::cli) text: Box<RawValue>,
     pub(in crate::cli) constraint: Constraint,
     /// What its template says about itself; empty when it says nothing.
     pub(in crate::cli) description: String,
     /// How grave a violation is to those who read a scorecard, where the constraint says so.
     pub(in crate::cli) severity: Option<String>,
+    action: String,
 }
 
 impl LoadedConstraint {
+    /// A constraint without a severity.
+    pub(in crate::cli) fn new(manifest: Value, constraint: Constraint, description: String) -> Self {
+        let written = manifest.pointer("/spec/enforcementAction").and_then(Value::as_str);
+        let action = written.unwrap_or(Action::Deny.name()).to_owned();
+        let text = to_raw_value(&manifest).unwrap_or_default();
+        Self { manifest, text, constraint, description, severity: None, action }
+    }
+
     /// `deny`, `warn`, `dryrun` or `scoped`, as it is written.
     pub(in crate::cli) fn enforcement_action(&self) -> &str {
-        let written = self.manifest.pointer("/spec/enforcementAction").and_then(Value::as_str);
-        written.unwrap_or(Action::Deny.name())
+        &self.action
     }
 
     /// Whether it matters to it which namespace an object lies in.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cli::manifest::Manifest;
+use crate::cli::manifest::{Manifest, at};
 
 use super::ManifestError;
 
@@ -18,17 +18,16 @@ pub(super) fn malformed(manifest: &Manifest) -> Option<ManifestError> {
     let mut wrong = Vec::new();
     for pointer in ["/apiVersion", "/kind", "/metadata/name", "/metadata/generateName", "/metadata/namespace"]
     {
-        match object.pointer(pointer) {
+        match at(object, pointer) {
             Some(Value::Null) | None => {}
             Some(value) => wrong.extend(not_text(pointer, value)),
         }
     }
     for pointer in ["/metadata", "/metadata/labels"] {
-        let value = object.pointer(pointer).filter(|value| !value.is_object() && !value.is_null());
+        let value = at(object, pointer).filter(|value| !value.is_object() && !value.is_null());
         wrong.extend(value.map(|value| format!("{pointer} must be a mapping, not {}", kind_of(value))));
     }
-    for (label, value) in object.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten()
-    {
+    for (label, value) in at(object, "/metadata/labels").and_then(Value::as_object).into_iter().flatten() {
         wrong.extend(not_text(&format!("/metadata/labels/{label}"), value));
     }
     let absent = ["apiVersion", "kind"]

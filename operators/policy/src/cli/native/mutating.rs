@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::literal::as_map;
 use super::matching::MatchResources;
-use super::text;
+use crate::cli::manifest::text;
 
 /// The name under which the expression of a mutation is compiled.
 const MUTATION: &str = "mutation_";

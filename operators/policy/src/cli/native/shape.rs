@@ -7,7 +7,7 @@ use constraint_framework::api::FieldError;
 use serde_json::Value;
 
 use super::literal::refers_to;
-use super::text;
+use crate::cli::manifest::text;
 
 const MATCH: [&str; 5] =
     ["resourceRules", "excludeResourceRules", "namespaceSelector", "objectSelector", "matchPolicy"];

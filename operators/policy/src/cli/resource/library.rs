@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 use super::asset::ASSETS;
 use super::change::RESOURCE_CHANGES;
 use super::legacy::{self, Mover};
-use crate::cli::manifest::{Manifest, ManifestError, Place};
+use crate::cli::manifest::{Manifest, ManifestError, Place, text};
 
 /// The Rego that templates of the older form share.
 pub(super) struct Library {
@@ -124,8 +124,4 @@ fn unreadable(path: &Path, message: String) -> ManifestError {
 
 fn is_of(manifest: &Manifest, group: &str) -> bool {
     text(&manifest.object, "/apiVersion").rsplit_once('/').is_some_and(|(own, _)| own == group)
-}
-
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

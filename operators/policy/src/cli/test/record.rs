@@ -6,12 +6,12 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use serde::{Serialize, Serializer};
-use serde_json::ser::PrettyFormatter;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 
 use crate::cli::judge::PlacedViolation;
 use go_compat::sigs_yaml;
 
+use super::indent::indented;
 use super::scorecard::Scorecard;
 use super::stats::Entry as Stats;
 use super::trace::Traces;
@@ -23,12 +23,12 @@ struct Entry<'a> {
     target: &'a str,
     msg: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<Value>,
-    constraint: &'a Value,
+    metadata: Option<Metadata<'a>>,
+    constraint: &'a RawValue,
     enforcement_action: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     scoped_actions: Option<Vec<&'a str>>,
-    violating_object: Value,
+    violating_object: &'a RawValue,
     source: Source,
     trace: Option<&'a str>,
 }
@@ -45,7 +45,7 @@ struct Source {
 #[serde(rename_all = "camelCase")]
 struct Block<'a> {
     result: BlockResult<'a>,
-    violating_object: Value,
+    violating_object: &'a RawValue,
     source: Source,
     trace: Option<&'a str>,
 }
@@ -55,7 +55,7 @@ struct Block<'a> {
 struct BlockResult<'a> {
     target: &'a str,
     msg: &'a str,
-    metadata: Value,
+    metadata: Metadata<'a>,
     constraint: BlockConstraint<'a>,
     #[serde(rename = "enforcementaction")]
     action: &'a str,
@@ -65,7 +65,14 @@ struct BlockResult<'a> {
 
 #[derive(Serialize)]
 struct BlockConstraint<'a> {
-    object: &'a Value,
+    object: &'a RawValue,
+}
+
+/// What a policy says beside its message.
+#[derive(Default, Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a RawValue>,
 }
 
 /// Writes the JSON list part by part, so that the whole text is never in memory; the parts are made on all cores, as an
@@ -78,9 +85,8 @@ pub(super) fn json(
 ) -> io::Result<()> {
     if !beside.is_empty() {
         let results = Entries { violations, traces, first: 0 };
-        let formatter = PrettyFormatter::with_indent(b"    ");
-        let mut writer = serde_json::Serializer::with_formatter(&mut *out, formatter);
-        Document { results, beside }.serialize(&mut writer)?;
+        let text = serde_json::to_vec(&Document { results, beside })?;
+        out.write_all(&indented(&text))?;
         return out.write_all(b"\n");
     }
     out.write_all(b"[")?;
@@ -112,9 +118,7 @@ fn parts(violations: &[PlacedViolation<'_>], traces: &Traces, first: usize) -> V
 }
 
 fn part(entries: Entries<'_>) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    let formatter = PrettyFormatter::with_indent(b"    ");
-    entries.serialize(&mut serde_json::Serializer::with_formatter(&mut text, formatter))?;
+    let mut text = indented(&serde_json::to_vec(&entries)?);
     // `[` and its line, and `]` and the line in front of it.
     text.truncate(text.len().saturating_sub(2));
     text.drain(..2.min(text.len()));
@@ -178,10 +182,10 @@ fn entry<'a>(violation: &'a PlacedViolation<'_>, trace: Option<&'a str>) -> Entr
         target: violation.subject.target(),
         msg: &violation.message,
         metadata: metadata(violation),
-        constraint: &violation.constraint.manifest,
+        constraint: &violation.constraint.text,
         enforcement_action: violation.enforcement_action(),
         scoped_actions: violation.scoped_actions(),
-        violating_object: violation.subject.object.body().parse().unwrap_or_default(),
+        violating_object: violation.subject.object.body().raw(),
         source: source(violation),
         trace,
     }
@@ -191,22 +195,22 @@ fn block<'a>(violation: &'a PlacedViolation<'_>, trace: Option<&'a str>) -> Bloc
     let result = BlockResult {
         target: violation.subject.target(),
         msg: &violation.message,
-        metadata: metadata(violation).unwrap_or_else(|| json!({})),
-        constraint: BlockConstraint { object: &violation.constraint.manifest },
+        metadata: metadata(violation).unwrap_or_default(),
+        constraint: BlockConstraint { object: &violation.constraint.text },
         action: violation.enforcement_action(),
         scoped: violation.scoped_actions().unwrap_or_default(),
     };
     Block {
         result,
-        violating_object: violation.subject.object.body().parse().unwrap_or_default(),
+        violating_object: violation.subject.object.body().raw(),
         source: source(violation),
         trace,
     }
 }
 
 /// `None` from policies in CEL, which have no details, and from those that could not be asked.
-fn metadata(violation: &PlacedViolation<'_>) -> Option<Value> {
-    violation.details.as_ref().map(|details| json!({"details": details.parse::<Value>().unwrap_or_default()}))
+fn metadata<'a>(violation: &'a PlacedViolation<'_>) -> Option<Metadata<'a>> {
+    violation.details.as_deref().map(|details| Metadata { details: Some(details) })
 }
 
 fn source(violation: &PlacedViolation<'_>) -> Source {
