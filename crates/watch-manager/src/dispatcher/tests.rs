@@ -102,7 +102,7 @@ fn two_by_two_by_three(actors: Actors, disturbances: u64) -> World {
 
 #[test]
 fn two_registrars_two_kinds_and_three_objects_with_a_server_that_fails_between_all_pages() {
-    let states = explore("server", two_by_two_by_three(Actors::Server, u64::MAX), depth(6));
+    let states = explore("server", two_by_two_by_three(Actors::Server, u64::MAX), depth(5));
     assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
 
