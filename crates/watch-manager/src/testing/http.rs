@@ -277,7 +277,9 @@ fn refusal(failed: Failed) -> Response<Reply> {
     let code = fault.code().unwrap_or(503);
     let mut body = status(code, BY_ORDER);
     let Some(seconds) = fault.retry_after() else { return reply(code, &body) };
-    body["details"] = json!({"retryAfterSeconds": seconds});
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert("details".to_owned(), json!({"retryAfterSeconds": seconds}));
+    }
     let mut response = reply(code, &body);
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response
