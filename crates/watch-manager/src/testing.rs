@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use self::cursor::Cursor;
-use self::fault::Faults;
+use self::fault::{Failed, Faults};
 use self::kind::Kind;
 use crate::event::Verb;
 use crate::source::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, Target};
@@ -268,6 +268,28 @@ impl FakeApi {
     }
 }
 
+impl FakeApi {
+    async fn list_or_fail(&self, target: &Target, page: &Page) -> Result<Listed, Failed> {
+        if let Some(fault) = self.request(&gvk_of(&target.resource), Verb::List).await {
+            return Err(Failed::ByOrder(fault));
+        }
+        let version = self.lock().version;
+        Ok(self.answer(&target.resource, |kind| kind.list(target, page, version))?)
+    }
+
+    async fn watch_or_fail(
+        &self,
+        target: &Target,
+        version: &str,
+        timeout: Duration,
+    ) -> Result<SourceEvents, Failed> {
+        match self.request(&gvk_of(&target.resource), Verb::Watch).await {
+            Some(fault) if !fault.opens() => Err(Failed::ByOrder(fault)),
+            fault => Ok(self.open(target, version, timeout, fault)?),
+        }
+    }
+}
+
 impl Source for FakeApi {
     fn resolve<'a>(
         &'a self,
@@ -285,14 +307,7 @@ impl Source for FakeApi {
     }
 
     fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
-        async move {
-            if let Some(fault) = self.request(&gvk_of(&target.resource), Verb::List).await {
-                return Err(fault.into());
-            }
-            let version = self.lock().version;
-            self.answer(&target.resource, |kind| kind.list(target, page, version))
-        }
-        .boxed()
+        async move { Ok(self.list_or_fail(target, page).await?) }.boxed()
     }
 
     fn watch<'a>(
@@ -301,14 +316,7 @@ impl Source for FakeApi {
         version: &'a str,
         timeout: Duration,
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {
-        async move {
-            let fault = self.request(&gvk_of(&target.resource), Verb::Watch).await;
-            match fault {
-                Some(fault) if !fault.opens() => Err(fault.into()),
-                fault => self.open(target, version, timeout, fault),
-            }
-        }
-        .boxed()
+        async move { Ok(self.watch_or_fail(target, version, timeout).await?) }.boxed()
     }
 }
 

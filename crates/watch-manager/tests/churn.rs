@@ -160,12 +160,15 @@ fn objects(client: &Client, kind: &GroupVersionKind) -> Api<DynamicObject> {
 async fn mark(client: &Client) {
     for kind in [maps(), gadgets()] {
         let mut ticks = interval(Duration::from_millis(200));
+        let mut refused = None;
         let marked = async {
-            while apply(&objects(client, &kind), &kind, MARKER, "last").await.is_err() {
+            while let Err(error) = apply(&objects(client, &kind), &kind, MARKER, "last").await {
+                refused = Some(error);
                 ticks.tick().await;
             }
         };
-        timeout(PATIENCE, marked).await.expect("the last object is not accepted");
+        let marked = timeout(PATIENCE, marked).await;
+        assert!(marked.is_ok(), "the last {} is not accepted: {refused:?}", kind.kind);
     }
 }
 
@@ -273,9 +276,14 @@ async fn define(client: &Client, shape: u64) {
     let mut ticks = interval(Duration::from_millis(200));
     let defined = async {
         let apply = PatchParams::apply("churn").force();
-        while definitions.patch(&name, &apply, &Patch::Apply(&definition)).await.is_err() {
-            // The scope of a definition cannot be changed.
-            undefine(client).await;
+        loop {
+            match definitions.patch(&name, &apply, &Patch::Apply(&definition)).await {
+                Ok(definition) if definition.metadata.deletion_timestamp.is_none() => return,
+                // It was changed while it is being deleted, and goes.
+                Ok(_) => {}
+                // The scope of a definition cannot be changed.
+                Err(_) => undefine(client).await,
+            }
             ticks.tick().await;
         }
     };

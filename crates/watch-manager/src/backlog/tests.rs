@@ -16,23 +16,38 @@ use crate::store::Change;
 impl Backlog {
     /// The events that a reader would get, and what the backlog remembers, without the numbers that only grow.
     pub(crate) fn picture(&self) -> String {
+        self.picture_of(|_| true)
+    }
+
+    /// The part of the picture that concerns the kinds that are meant.
+    pub(crate) fn picture_of(&self, is_meant: impl Fn(&GroupVersionKind) -> bool) -> String {
         use std::fmt::Write as _;
         let mut text = String::new();
-        let mut kinds: Vec<_> = self.kinds.iter().flatten().collect();
+        let mut kinds: Vec<_> = self.kinds.iter().flatten().filter(|kind| is_meant(&kind.gvk)).collect();
         kinds.sort_by(|a, b| sort_key(&a.gvk).cmp(&sort_key(&b.gvk)));
         for KindQueue { gvk, status, reported, synced, .. } in kinds {
             write!(text, "[{} {status} {reported} {synced}]", gvk.kind).unwrap();
         }
-        let kind = |slot: &usize| &self.kinds[*slot].as_ref().unwrap().gvk.kind;
         for item in &self.items {
+            let (Content::Status(slot)
+            | Content::Synced(slot)
+            | Content::Lagged(slot)
+            | Content::Object { slot, .. }) = &item.content
+            else {
+                continue;
+            };
+            let gvk = &self.kinds[*slot].as_ref().unwrap().gvk;
+            if !is_meant(gvk) {
+                continue;
+            }
+            let kind = &gvk.kind;
             match &item.content {
                 Content::Hole => {}
-                Content::Status(slot) => write!(text, " status {}", kind(slot)).unwrap(),
-                Content::Synced(slot) => write!(text, " synced {}", kind(slot)).unwrap(),
-                Content::Lagged(slot) => write!(text, " lagged {}", kind(slot)).unwrap(),
-                Content::Object { slot, held, gone, object, .. } => {
-                    let (uid, version) = (object.uid(), object.resource_version());
-                    let (key, kind) = (object.key(), kind(slot));
+                Content::Status(_) => write!(text, " status {kind}").unwrap(),
+                Content::Synced(_) => write!(text, " synced {kind}").unwrap(),
+                Content::Lagged(_) => write!(text, " lagged {kind}").unwrap(),
+                Content::Object { held, gone, object, .. } => {
+                    let (uid, version, key) = (object.uid(), object.resource_version(), object.key());
                     write!(text, " {kind} {key} {uid}v{version} {held} {gone}").unwrap();
                 }
             }

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::source::SourceError;
 
+/// The message of an answer that a test ordered.
+pub(super) const BY_ORDER: &str = "by order of the test";
+
 /// The failure of a request, or the misbehaviour of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,6 +47,12 @@ pub enum Fault {
     Bookmarks(u32),
 }
 
+/// The reason why a request fails.
+pub(super) enum Failed {
+    ByOrder(Fault),
+    Truthfully(SourceError),
+}
+
 /// The faults of the next requests of one verb.
 #[derive(Default)]
 pub(super) struct Faults {
@@ -67,6 +76,14 @@ impl Fault {
         }
     }
 
+    /// The seconds after which the client may ask again.
+    pub(super) fn retry_after(self) -> Option<u32> {
+        match self {
+            Self::TooManyRequests { retry_after } => Some(retry_after),
+            _ => None,
+        }
+    }
+
     /// Whether the watch opens and misbehaves then.
     pub(super) fn opens(self) -> bool {
         use Fault::{Bookmarks, ClosedAfter, ClosedAtOnce, Duplicates, ExpiredAtOnce, Reordered, Silent};
@@ -86,13 +103,29 @@ impl Fault {
 
 impl From<Fault> for SourceError {
     fn from(fault: Fault) -> Self {
-        let retry_after = match fault {
-            Fault::TooManyRequests { retry_after } => Duration::from_secs(retry_after.into()),
-            _ => Duration::ZERO,
-        };
         match fault.code() {
-            Some(code) => Self::of_status(code, "by order of the test", retry_after),
+            Some(code) => {
+                let retry_after = Duration::from_secs(fault.retry_after().unwrap_or_default().into());
+                Self::of_status(code, BY_ORDER, retry_after)
+            }
             None => Self::Unavailable("unavailable, by order of the test".to_owned()),
+        }
+    }
+}
+
+// === impl Failed ===
+
+impl From<SourceError> for Failed {
+    fn from(error: SourceError) -> Self {
+        Self::Truthfully(error)
+    }
+}
+
+impl From<Failed> for SourceError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::ByOrder(fault) => fault.into(),
+            Failed::Truthfully(error) => error,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -19,10 +19,11 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use self::path::{Resource, Route};
+use super::fault::{BY_ORDER, Failed, Fault};
 use super::{FakeApi, key};
 use crate::event::Verb;
 use crate::interest::Selection;
-use crate::source::{Page, Source, SourceError, SourceEvent, Target};
+use crate::source::{Page, SourceError, SourceEvent, Target};
 
 /// The type of a discovery answer for all groups at once.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -32,7 +33,8 @@ type Reply = UnsyncBoxBody<Bytes, std::io::Error>;
 // === impl FakeApi: the client ===
 
 impl FakeApi {
-    /// A client of this server. Requests through it meet the same faults, and are counted.
+    /// A client of this server. Lists and watches through it meet the same faults, as status codes and bodies, and are counted.
+    /// Discovery, reads and writes meet none.
     pub fn client(&self) -> kube::Client {
         let api = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -51,7 +53,7 @@ impl FakeApi {
             Route::Core => Ok(self.core_groups()),
             Route::Groups => Ok(self.groups()),
             Route::Version { group, version } => Ok(self.resources(&group, &version)),
-            Route::List(resource) => self.list_objects(&resource).await,
+            Route::List(resource) => return self.list_objects(&resource).await,
             Route::Watch(resource, version, timeout) => {
                 return self.watch_objects(&resource, &version, timeout).await;
             }
@@ -67,18 +69,24 @@ impl FakeApi {
         }
     }
 
-    async fn list_objects(&self, resource: &Resource) -> Result<Value, (u16, String)> {
-        let (target, page) = self.target(resource)?;
-        let page = Page { limit: page.limit, continue_token: page.continue_token };
-        let listed = self.list(&target, &page).await.map_err(status_of)?;
+    async fn list_objects(&self, resource: &Resource) -> Response<Reply> {
+        let (target, page) = match self.target(resource) {
+            Ok(found) => found,
+            Err((code, message)) => return failure(code, &message),
+        };
+        let listed = match self.list_or_fail(&target, &page).await {
+            Ok(listed) => listed,
+            Err(failed) => return refusal(failed),
+        };
         let gvk = resource.gvk(&target.resource.kind);
         let items: Vec<Value> =
             listed.items.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
-        Ok(json!({
+        let list = json!({
             "apiVersion": gvk.api_version(), "kind": format!("{}List", gvk.kind), "items": items,
             "metadata": {"resourceVersion": listed.resource_version,
                 "continue": listed.continue_token.unwrap_or_default()},
-        }))
+        });
+        reply(200, &list)
     }
 
     async fn watch_objects(&self, resource: &Resource, version: &str, timeout: Duration) -> Response<Reply> {
@@ -86,12 +94,9 @@ impl FakeApi {
             Ok(target) => target,
             Err((code, message)) => return failure(code, &message),
         };
-        let events = match self.watch(&target, version, timeout).await {
+        let events = match self.watch_or_fail(&target, version, timeout).await {
             Ok(events) => events,
-            Err(error) => {
-                let (code, message) = status_of(error);
-                return failure(code, &message);
-            }
+            Err(failed) => return refusal(failed),
         };
         let api_version = target.resource.api_version.clone();
         let kind = target.resource.kind.clone();
@@ -255,6 +260,29 @@ fn status(code: u16, message: &str) -> Value {
     let reason = StatusCode::from_u16(code).ok().and_then(|code| code.canonical_reason()).unwrap_or_default();
     json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message,
         "reason": reason.replace(' ', ""), "code": code})
+}
+
+/// The answer to a request that fails: the status code of a fault is the one that the test ordered.
+fn refusal(failed: Failed) -> Response<Reply> {
+    let fault = match failed {
+        Failed::ByOrder(Fault::Truncated) => {
+            return stream_reply(stream::iter([Ok(Frame::data(Bytes::from_static(b"{\"kind\":")))]));
+        }
+        Failed::ByOrder(fault) => fault,
+        Failed::Truthfully(error) => {
+            let (code, message) = status_of(error);
+            return failure(code, &message);
+        }
+    };
+    let code = fault.code().unwrap_or(503);
+    let mut body = status(code, BY_ORDER);
+    let Some(seconds) = fault.retry_after() else { return reply(code, &body) };
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert("details".to_owned(), json!({"retryAfterSeconds": seconds}));
+    }
+    let mut response = reply(code, &body);
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    response
 }
 
 fn failure(code: u16, message: &str) -> Response<Reply> {

@@ -161,6 +161,8 @@ impl Machine {
     /// Lists again, and forgets what was not taken yet: it may be older than what others have reported since. The pace and
     /// the delays stay.
     pub(crate) fn start_over(&mut self) {
+        // The store may hold objects of watches that it takes over from, also if it knows that the kind is not served.
+        self.listed = true;
         self.steps.retain(|step| !matches!(step, Step::ListStarted) && !step.reports_objects());
         let phase = std::mem::replace(&mut self.phase, Phase::start(Freshness::Recent));
         self.phase = match phase {

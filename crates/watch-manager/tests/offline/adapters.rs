@@ -14,7 +14,7 @@ use watch_manager::controller::shared_stream;
 use watch_manager::stream::{TypedEvent, WatchEventStreamExt, watcher_events};
 use watch_manager::{EventKind, Interest, Registrar, WatchEvent, WatchedObject};
 
-use crate::bench::{Bench, gvk};
+use crate::bench::{Bench, cases, gvk, paused};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const LONG: Duration = Duration::from_secs(600);
@@ -239,17 +239,12 @@ async fn a_kind_that_is_added_again_is_new_to_changed_and_its_neighbour_is_not()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("WATCH_MANAGER_CASES").map_or(200, |text| text.parse().unwrap()),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn whatever_is_asked_for_in_whatever_order_the_consumers_of_the_adapters_equal_the_server(
         acts in prop::collection::vec(act(), 1..30),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        runtime.unwrap().block_on(play(acts));
+        paused(play(acts));
     }
 }

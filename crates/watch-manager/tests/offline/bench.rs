@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use proptest::prelude::ProptestConfig;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use watch_manager::testing::FakeApi;
 use watch_manager::{
-    Config, EventKind, GroupVersionKind, GvkStatus, Registrar, StoreHandle, WatchEvent, WatchManager,
+    Builder, Config, EventKind, GroupVersionKind, GvkStatus, Registrar, StoreHandle, WatchEvent, WatchManager,
 };
 
 /// Longer than any delay of the manager; virtual.
@@ -34,6 +35,21 @@ pub(crate) fn object(name: &str) -> Value {
     json!({"metadata": {"name": name, "namespace": "default"}, "spec": {}})
 }
 
+/// The number of cases of a property test; a longer run has more.
+pub(crate) fn cases(default: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: std::env::var("WATCH_MANAGER_CASES").map_or(default, |text| text.parse().unwrap()),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// Plays a case of a property test under paused time.
+pub(crate) fn paused(play: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.unwrap().block_on(play);
+}
+
 impl Bench {
     pub(crate) fn new() -> Self {
         Self::with(config())
@@ -41,7 +57,17 @@ impl Bench {
 
     pub(crate) fn with(config: Config) -> Self {
         let api = FakeApi::new();
-        let (manager, driver) = WatchManager::builder_with_source(api.clone()).config(config).build();
+        Self::of(WatchManager::builder_with_source(api.clone()).config(config), api)
+    }
+
+    /// Everything goes through a `kube::Client`: paths, status codes, JSON.
+    pub(crate) fn over_http(config: Config) -> Self {
+        let api = FakeApi::new();
+        Self::of(WatchManager::builder(api.client()).config(config), api)
+    }
+
+    fn of(builder: Builder, api: FakeApi) -> Self {
+        let (manager, driver) = builder.build();
         Self { api, manager, driver: tokio::spawn(driver) }
     }
 

@@ -155,12 +155,24 @@ async fn a_streaming_list_is_refused_as_by_a_server_that_lacks_it() {
 #[tokio::test(start_paused = true)]
 async fn requests_of_the_client_meet_the_ordered_faults_and_are_counted() {
     let (api, list) = server();
-    api.fail_next(&maps(), Verb::List, Fault::Forbidden);
-    assert_eq!(code(list.list(&ListParams::default()).await.unwrap_err()), 403);
-    api.fail_next(&maps(), Verb::List, Fault::TooManyRequests { retry_after: 7 });
-    assert_eq!(code(list.list(&ListParams::default()).await.unwrap_err()), 429);
+    let busy = Fault::TooManyRequests { retry_after: 7 };
+    let codes = [(Fault::Forbidden, 403), (Fault::Status(401), 401), (Fault::Status(422), 422), (busy, 429)];
+    for (fault, expected) in codes {
+        api.fail_next(&maps(), Verb::List, fault);
+        let kube::Error::Api(status) = list.list(&ListParams::default()).await.unwrap_err() else {
+            panic!("{fault:?} has another answer than a status")
+        };
+        let seconds = status.details.map_or(0, |details| details.retry_after_seconds);
+        assert_eq!((status.code, seconds), (expected, if fault == busy { 7 } else { 0 }));
+        api.fail_next(&maps(), Verb::Watch, fault);
+        let refused = list.watch(&WatchParams::default(), "1").await.err().map(code);
+        assert_eq!(refused, Some(expected));
+    }
+    api.fail_next(&maps(), Verb::List, Fault::Truncated);
+    let cut = list.list(&ListParams::default()).await.unwrap_err();
+    assert!(matches!(cut, kube::Error::SerdeError(_)), "{cut}");
     list.list(&ListParams::default()).await.unwrap();
-    assert_eq!(api.calls(&maps(), Verb::List), 3);
+    assert_eq!((api.calls(&maps(), Verb::List), api.calls(&maps(), Verb::Watch)), (6, 4));
 }
 
 #[tokio::test(start_paused = true)]

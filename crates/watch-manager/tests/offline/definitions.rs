@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use watch_manager::testing::Fault;
 use watch_manager::{EventKind, GroupVersionKind, GvkStatus, Interest, Registrar, Verb, WatchEvent};
 
-use crate::bench::{Bench, config, gvk};
+use crate::bench::{Bench, cases, config, gvk, paused};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -94,6 +94,9 @@ fn act() -> impl Strategy<Value = Act> {
         (Verb::Watch, Fault::Bookmarks(3)),
         (Verb::Watch, Fault::Truncated),
         (Verb::Watch, Fault::Forbidden),
+        (Verb::Watch, Fault::Status(401)),
+        (Verb::Watch, Fault::ClosedAtOnce),
+        (Verb::Watch, Fault::TooManyRequests { retry_after: 3_600 }),
     ];
     let object = (0..NAMES.len(), prop::sample::select(vec!["n", "m"]), prop::sample::select(vec!["x", "y"]));
     let ask = (0..3usize, 0..interests().len());
@@ -147,7 +150,8 @@ impl Reader {
                     );
                     let former: u64 = text(&before, "resourceVersion").parse().unwrap();
                     let now = object.resource_version().parse().unwrap();
-                    let read_anew = before["apiVersion"] != value["apiVersion"];
+                    // The preferred version may have changed and changed back: a slow reader is given the end of it.
+                    let read_anew = event.gvk.version.is_empty();
                     assert!(former < now || former == now && read_anew, "{former} before {now}");
                 }
             }
@@ -225,12 +229,12 @@ impl Truth {
     }
 }
 
-async fn play(acts: Vec<Act>, (seed, linger, announced): (u64, bool, bool)) {
+async fn play(acts: Vec<Act>, (seed, linger, announced, http): (u64, bool, bool, bool)) {
     let mut config = config();
     (config.jitter_seed, config.page_size) = (Some(seed), 1);
     config.refused.max = Duration::from_secs(30);
     config.linger = if linger { MINUTE } else { Duration::ZERO };
-    let bench = Bench::with(config);
+    let bench = if http { Bench::over_http(config) } else { Bench::with(config) };
     bench.api.set_latency(Duration::from_millis(50));
     if announced {
         bench.api.serve(&definitions(), "customresourcedefinitions");
@@ -339,18 +343,13 @@ async fn a_kind_that_comes_back_in_namespaces_is_served_at_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("WATCH_MANAGER_CASES").map_or(200, |text| text.parse().unwrap()),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn whatever_becomes_of_definitions_each_registrar_knows_what_is_served(
         acts in prop::collection::vec(act(), 1..40),
-        setting in any::<(u64, bool, bool)>(),
+        setting in any::<(u64, bool, bool, bool)>(),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        runtime.unwrap().block_on(play(acts, setting));
+        paused(play(acts, setting));
     }
 }

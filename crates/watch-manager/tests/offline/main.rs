@@ -20,6 +20,8 @@ mod definitions;
 mod failure_modes;
 mod isolation;
 mod performance;
+#[cfg(feature = "runtime")]
+mod readme;
 mod reconcile;
 mod registrar;
 mod scopes;

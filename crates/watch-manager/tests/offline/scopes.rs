@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use watch_manager::testing::Fault;
 use watch_manager::{EventKind, GroupVersionKind, GvkStatus, Interest, Registrar, Verb, WatchEvent};
 
-use crate::bench::{Bench, during, gvk, next, until};
+use crate::bench::{Bench, cases, during, gvk, next, paused, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -346,6 +346,30 @@ async fn a_list_for_another_that_takes_long_makes_a_registrar_stale_until_it_is_
     assert_eq!(until(&mut other, "ready").await, ["synced", "ready"]);
 }
 
+/// A registrar of all namespaces, which are forbidden, has objects from the watch of a namespace beside it. It is the first to
+/// notice that the kind is gone, and then takes over from that watch.
+#[tokio::test(start_paused = true)]
+async fn objects_of_a_withdrawn_kind_go_also_when_the_registrar_of_their_namespace_leaves_first() {
+    let bench = Bench::new();
+    bench.api.serve(&gvk("Thing"), "things");
+    bench.api.apply(&gvk("Thing"), thing("a", "n", "x", "one")).unwrap();
+    bench.api.restrict(&gvk("Thing"), Some(&["n"]));
+    let (mut all, some) = (bench.registrar("all"), bench.registrar("some"));
+    let _ = all.add(things());
+    some.add(things().namespaces(["n"])).ready().await.unwrap();
+    until(&mut all, "apply a").await;
+    // The watch of the namespace is not told that the kind is gone.
+    bench.api.fail_always(&gvk("Thing"), Verb::Watch, Fault::Silent);
+    bench.api.interrupt(&gvk("Thing"), None);
+    tokio::time::sleep(SECOND * 5).await;
+    bench.api.unserve(&gvk("Thing"));
+    bench.manager.rediscover(&gvk("Thing"));
+    tokio::time::sleep(SECOND * 5).await;
+    drop(some);
+    tokio::time::sleep(10 * MINUTE).await;
+    assert!(bench.names("Thing").is_empty(), "{:?}", all.status(&gvk("Thing")));
+}
+
 /// Two API servers that disagree on rights: each grant starts a list, each refusal watches of namespaces.
 #[tokio::test(start_paused = true)]
 async fn access_that_comes_and_goes_all_the_time_is_asked_for_at_a_bounded_rate() {
@@ -596,18 +620,13 @@ async fn play(acts: Vec<Act>, linger: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("WATCH_MANAGER_CASES").map_or(300, |text| text.parse().unwrap()),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn interests_that_meet_and_part_in_any_order_are_served_each_with_its_own(
         acts in prop::collection::vec(act(), 1..24),
         linger in any::<bool>(),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        runtime.unwrap().block_on(play(acts, linger));
+        paused(play(acts, linger));
     }
 }

@@ -45,6 +45,8 @@ pub(super) struct Limits {
     pub(super) ordered: Option<usize>,
     /// Objects are in namespaces, registrars ask for [`WISHES`], and the server may refuse the watch of all.
     pub(super) namespaced: bool,
+    /// A kind that the last registrar has left lingers.
+    pub(super) linger: bool,
 }
 
 /// The namespaces that each registrar asks for in a world with namespaces; all of them if none is named.
@@ -90,6 +92,8 @@ pub(super) enum Action {
     Fail(usize, usize),
     /// The watch notices that it is to start over.
     StartOver(usize, usize),
+    /// The linger time of a kind is over.
+    Expire(usize),
     /// The registrar whose turn it is gets another portion of a snapshot.
     Replay,
 }
@@ -156,7 +160,7 @@ impl World {
         Self {
             limits: *limits,
             now: Instant::now(),
-            dispatcher: Dispatcher::new(Arc::default(), false, PORTION),
+            dispatcher: Dispatcher::new(Arc::default(), limits.linger, PORTION),
             readers: (0..limits.registrars).map(|_| None).collect(),
             next_id: 0,
             kinds: kinds.map(|kind| Kind::new(Server::new(gvk(kind), limits.namespaced))).collect(),
@@ -253,23 +257,83 @@ impl World {
             text.push_str(&format!(" {}", self.disturbances));
         }
         text.push_str(if self.troubled { " troubled" } else { "" });
-        for kind in &self.kinds {
-            text.push_str(&kind.server.picture());
-            let Some(known) = self.dispatcher.kinds.get(&all(&kind.server.gvk)) else { continue };
-            for (part, run) in &kind.runs {
-                let Run { machine, is_to_start_over, .. } = run;
-                text.push_str(&format!(" {part:?} {} {is_to_start_over}", machine.picture()));
-                if self.limits.namespaced {
-                    let watch = &known.watches[part];
-                    text.push_str(&format!(" {} {} {}", watch.status, watch.complete, watch.outdated));
-                }
-            }
-            if !kind.runs.is_empty() {
-                let crate::dispatcher::kind::Kind { store, refused, arrives, .. } = known;
-                text.push_str(&format!(" {:?} {} {refused} {arrives}", stored(store), store.is_synced()));
+        self.kinds.iter().for_each(|kind| self.picture_kind(kind, &mut text));
+        text
+    }
+
+    /// The server of a kind, its watches and its store.
+    fn picture_kind(&self, kind: &Kind, text: &mut String) {
+        text.push_str(&kind.server.picture());
+        let Some(known) = self.dispatcher.kinds.get(&all(&kind.server.gvk)) else { return };
+        for (part, run) in &kind.runs {
+            let Run { machine, is_to_start_over, .. } = run;
+            text.push_str(&format!(" {part:?} {} {is_to_start_over}", machine.picture()));
+            if self.limits.namespaced {
+                let watch = &known.watches[part];
+                text.push_str(&format!(" {} {} {}", watch.status, watch.complete, watch.outdated));
             }
         }
+        if !kind.runs.is_empty() {
+            let crate::dispatcher::kind::Kind { store, refused, arrives, .. } = known;
+            let (idle, synced) = (known.idle.is_some(), store.is_synced());
+            text.push_str(&format!(" {:?} {synced} {refused} {arrives} {idle}", stored(store)));
+        }
+    }
+
+    /// Everything that concerns the first kind.
+    pub(super) fn picture_of_first(&self) -> String {
+        let kind = &self.kinds[0];
+        let mut text = String::new();
+        for reader in &self.readers {
+            let Some(Reader { id, queue, views, .. }) = reader else {
+                text.push_str(" none");
+                continue;
+            };
+            let backlog = queue.look(|backlog| backlog.picture_of(|gvk| *gvk == *kind.server.gvk));
+            let view = views.get(&0).map(|view| (&view.held, &view.snapshot, view.synced));
+            let pending: Vec<_> = self.pending(*id).into_iter().filter(|(_, of, _)| *of == "A").collect();
+            let pending = pending.iter().map(|(_, _, objects)| objects).collect::<Vec<_>>();
+            text.push_str(&format!(" {backlog} {view:?} {pending:?}"));
+        }
+        self.picture_kind(kind, &mut text);
         text
+    }
+
+    /// What an action is in a world of the first kind alone; `None` if it concerns the other.
+    pub(super) fn without_others(&self, action: &Action) -> Option<Action> {
+        let is_first = match *action {
+            Action::Make(_) | Action::Drop(_) | Action::Grant(_) => true,
+            // The only kind is none of this world's.
+            Action::ReplaceBy(r, k) if k > 0 => return Some(Action::Remove(r, 0)),
+            Action::Add(_, k) | Action::Remove(_, k) | Action::ReplaceBy(_, k) => k == 0,
+            Action::Deliver(r) => {
+                let queue = &self.readers[r].as_ref().unwrap().queue;
+                let next = queue.look(|backlog| backlog.clone().pop()).unwrap();
+                *next.gvk == *self.kinds[0].server.gvk
+            }
+            Action::Put(k, _)
+            | Action::Delete(k, _)
+            | Action::Unserve(k)
+            | Action::Serve(k)
+            | Action::Compact(k)
+            | Action::Reject(k)
+            | Action::Refuse(k)
+            | Action::Answer(k, _)
+            | Action::Fail(k, _)
+            | Action::Expire(k)
+            | Action::StartOver(k, _) => k == 0,
+            Action::Replay => {
+                let (key, _) = self.dispatcher.replays.front().unwrap();
+                key.gvk == self.kinds[0].server.gvk
+            }
+        };
+        is_first.then_some(*action)
+    }
+
+    /// Passes the time that has passed in another world.
+    pub(super) fn wait_for(&mut self, other: &Self) {
+        self.now = other.now;
+        self.troubled = other.troubled;
     }
 
     /// The objects that the registrar is still to be given, and when it has its turns.
@@ -297,6 +361,9 @@ impl World {
         }
         for (k, kind) in self.kinds.iter().enumerate() {
             kind.possible(k, &self.limits, &mut actions);
+            if self.idle(k).is_some() {
+                actions.push(Action::Expire(k));
+            }
         }
         if self.limits.actors != Actors::Server {
             self.possible_for_registrars(&mut actions);
@@ -372,8 +439,22 @@ impl World {
             Action::Answer(k, p) => self.answer(k, &part(p)),
             Action::Fail(k, p) => self.fail(k, &part(p), SourceError::Unavailable("cut".to_owned())),
             Action::StartOver(k, p) => self.start_over(k, &part(p)),
+            Action::Expire(k) => self.expire(k),
             Action::Replay => self.replay(),
         }
+    }
+
+    /// The timer of a kind that lingers.
+    fn idle(&self, k: usize) -> Option<Incarnation> {
+        self.dispatcher.kinds.get(&all(&self.kinds[k].server.gvk))?.idle
+    }
+
+    /// The timer ends. One that was started before must have no effect.
+    fn expire(&mut self, k: usize) {
+        let (key, token) = (all(&self.kinds[k].server.gvk), self.idle(k).unwrap());
+        self.run(Command::Expire(key.clone(), Incarnation(token.0.wrapping_sub(1))));
+        assert!(self.dispatcher.contains(&key), "a timer that was stopped has ended a kind");
+        self.run(Command::Expire(key, token));
     }
 
     fn interest(&self, r: usize, k: usize) -> Interest {
@@ -484,13 +565,14 @@ impl World {
         }
     }
 
-    /// The truthful answer to the request of the watch.
+    /// The truthful answer to the request of the watch. A wait is over with it: a world in which it has just ended has the
+    /// same picture as one in which it goes on, so it must not be a state of its own.
     fn answer(&mut self, k: usize, part: &Part) {
-        let request = self.request(k, part);
+        let request = self.awaited(k, part);
         let (now, kind) = (self.now, &mut self.kinds[k]);
         let machine = &mut kind.runs.get_mut(part).unwrap().machine;
         match request {
-            Request::Sleep(delay) => self.now += delay,
+            Request::Sleep(_) => panic!("a wait does not end"),
             Request::Discover(_) => machine.on_discovered(now, kind.server.discover()),
             Request::List(_, page) => machine.on_listed(now, kind.server.list(part, &page)),
             Request::Connect(_, version) => match kind.server.watch(part, &version) {
@@ -510,9 +592,9 @@ impl World {
         if !self.kinds[k].runs.contains_key(part) {
             return;
         }
-        let (request, now) = (self.request(k, part), self.now);
+        let (request, now) = (self.awaited(k, part), self.now);
         self.with_machine(k, part, |machine| match request {
-            Request::Sleep(_) => {}
+            Request::Sleep(_) => panic!("a wait does not end"),
             Request::Discover(_) => machine.on_discovered(now, Err(error)),
             Request::List(..) => machine.on_listed(now, Err(error)),
             Request::Connect(..) => machine.on_connected(now, Err(error)),
@@ -528,6 +610,17 @@ impl World {
     fn request(&mut self, k: usize, part: &Part) -> Request {
         let now = self.now;
         self.kinds[k].runs.get_mut(part).unwrap().machine.next_action(now)
+    }
+
+    /// The request that follows the wait that is under way.
+    fn awaited(&mut self, k: usize, part: &Part) -> Request {
+        match self.request(k, part) {
+            Request::Sleep(delay) => {
+                self.now += delay;
+                self.request(k, part)
+            }
+            request => request,
+        }
     }
 
     fn with_machine(&mut self, k: usize, part: &Part, act: impl FnOnce(&mut Machine)) {
@@ -583,7 +676,7 @@ impl World {
                     let kind = find(&id);
                     self.kinds[kind].runs.get_mut(&id.part).unwrap().is_to_start_over = true;
                 }
-                Effect::Linger(..) => panic!("lingers without being told to"),
+                Effect::Linger(..) => assert!(self.limits.linger, "lingers without being told to"),
             }
         }
     }
@@ -665,7 +758,11 @@ impl World {
         let readers = || self.readers.iter().flatten();
         if readers().all(|reader| !reader.dirty) {
             let intended = readers().flat_map(|reader| reader.queue.look(Backlog::intents).into_keys());
-            let intended: BTreeSet<_> = intended.map(|gvk| gvk.kind.clone()).collect();
+            let mut intended: BTreeSet<_> = intended.map(|gvk| gvk.kind.clone()).collect();
+            let idle = (0..self.kinds.len()).filter(|k| self.idle(*k).is_some());
+            for gvk in idle.map(|k| &self.kinds[k].server.gvk) {
+                assert!(intended.insert(gvk.kind.clone()), "a kind with a registrar lingers");
+            }
             assert_eq!(running, intended, "the watches are not the union of the intents");
             self.kinds.iter().for_each(|kind| self.check_parts(kind));
         }
@@ -676,6 +773,9 @@ impl World {
     /// beside those that are ready.
     fn check_parts(&self, kind: &Kind) {
         let Some(known) = self.dispatcher.kinds.get(&all(&kind.server.gvk)) else { return };
+        if known.idle.is_some() {
+            return;
+        }
         let asks = |reader: &Reader| reader.queue.look(Backlog::intents).contains_key(&kind.server.gvk);
         let asking = self.readers.iter().enumerate().filter(|(_, reader)| reader.as_ref().is_some_and(asks));
         let wishes = asking.map(|(r, _)| if self.limits.namespaced { WISHES[r] } else { &[] });
@@ -707,8 +807,11 @@ impl World {
         if !is_known {
             world.settle();
             world.check_views();
-            for kind in world.kinds.iter().filter(|kind| !kind.runs.is_empty()) {
-                world.check_store(kind);
+            for (k, kind) in world.kinds.iter().enumerate().filter(|(_, kind)| !kind.runs.is_empty()) {
+                // The watches of namespaces that nobody asks for any more are put in order when somebody asks again.
+                if !self.limits.namespaced || world.idle(k).is_none() {
+                    world.check_store(kind);
+                }
             }
         }
         converged.extend(way);
@@ -752,7 +855,7 @@ impl World {
                 self.start_over(k, &part);
                 continue;
             }
-            if !self.kinds[k].server.served && matches!(self.request(k, &part), Request::Discover(_)) {
+            if !self.kinds[k].server.served && matches!(self.awaited(k, &part), Request::Discover(_)) {
                 *absent.entry(part.clone()).or_default() += 1;
             }
             self.answer(k, &part);

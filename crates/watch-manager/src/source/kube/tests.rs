@@ -74,6 +74,31 @@ async fn answers_are_told_apart_by_what_to_do_about_them() {
     assert_eq!(unavailable.to_string(), "starting (HTTP 503)");
 }
 
+/// As proxies answer, and servers that end in the middle. A list without resourceVersion is one that failed: see
+/// `machine::on_page`.
+#[tokio::test]
+async fn an_odd_answer_is_never_a_complete_list() {
+    let half = r#"{"kind":"GadgetList","metadata":{"resourceVersion":"7"},"items":[{"metadata"#;
+    let odd = [(200, "{}"), (200, ""), (200, half), (200, "<html></html>"), (204, ""), (302, "")];
+    for (code, body) in odd.into_iter().chain([(200, status(410, "too old").as_str())]) {
+        match list(code, body).await {
+            Ok(listed) => assert_eq!(listed.resource_version, "", "{code} {body}"),
+            Err(error) => assert!(!matches!(error, SourceError::NotServed), "{code} {body}: {error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_busy_server_may_name_the_seconds_or_not() {
+    let seconds =
+        json!({"kind": "Status", "code": 429, "status": "Failure", "details": {"retryAfterSeconds": 3600}});
+    for (body, expected) in [(seconds.to_string(), 3_600), (status(429, "later"), 0), ("later".to_owned(), 0)]
+    {
+        let Err(SourceError::Busy { retry_after, .. }) = list(429, &body).await else { panic!("{body}") };
+        assert_eq!(retry_after, Duration::from_secs(expected), "{body}");
+    }
+}
+
 #[tokio::test]
 async fn a_kind_that_its_group_lacks_is_not_served() {
     let body = r#"{"kind":"APIResourceList","groupVersion":"example.com/v1","resources":[]}"#;
@@ -100,6 +125,7 @@ async fn a_watch_begins_where_it_is_told_and_survives_nonsense() {
         r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#,
         r#"{"type":"BOOKMARK","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"}}}"#,
         r#"{"type":"DIAGONAL","object":{}}"#,
+        r#"{"type":"BOOKMARK","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{}}}"#,
         r#"{"type":"DELETED","object":{"metadata":{"name":"a"}}}"#,
         &format!(r#"{{"type":"ERROR","object":{}}}"#, status(410, "too old")),
         "",
@@ -123,6 +149,7 @@ async fn a_watch_begins_where_it_is_told_and_survives_nonsense() {
         [
             r#"apply {"metadata":{"name":"a"}}"#,
             "bookmark 9",
+            "nonsense",
             "nonsense",
             r#"delete {"metadata":{"name":"a"}}"#,
             "expired"
