@@ -19,7 +19,7 @@
 //! cargo run -p examples --example duck_sink       # where to send events: an Addressable of any kind
 //! ```
 //!
-//! `cargo run -p pod-status --example replica` reports what each pod enforces, in a cluster.
+//! `cargo run -p examples --example pod_status` reports what each pod enforces, in a cluster; it is the example `replica` of `pod-status`.
 
 mod arguments;
 pub mod building_blocks;
@@ -29,18 +29,20 @@ mod control;
 mod demo;
 pub mod failpoint;
 mod kind;
+mod output;
 mod pattern;
 mod process;
 pub mod ranking;
 mod rights;
 pub mod trace;
 
-pub use arguments::{Arguments, Declared, Kill};
+pub use arguments::{Arguments, Declared, Place};
 pub use cluster::Cluster;
 pub use condition::Condition;
 pub use control::{Watched, controller, drive, mapped, named_by_label, watched};
 pub use demo::Demo;
 pub use failpoint::Failpoint;
 pub use kind::TypeOf;
+pub use output::print;
 pub use pattern::{Pattern, run};
 pub use rights::{grant, manifest as declared_roles, page as declared_page};
