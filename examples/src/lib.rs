@@ -19,7 +19,7 @@
 //! cargo run -p examples --example duck_sink       # where to send events: an Addressable of any kind
 //! ```
 //!
-//! `cargo run -p examples --example pod_status` reports what each pod enforces, in a cluster; it is the example `replica` of `pod-status`.
+//! `cargo run -p pod-status --example replica` reports what each pod enforces, in a cluster.
 
 mod arguments;
 pub mod building_blocks;

@@ -132,11 +132,7 @@ fn a_contract_is_not_a_schema() {
     for line in [["diff", "old.yaml", "new.yaml"].as_slice(), &["check", "old.yaml"]] {
         let ran = run(&files, line, "");
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{line:?}");
-        assert!(
-            ran.err.contains("old.yaml:1: a contract, which `webtroller schema contract` checks"),
-            "{}",
-            ran.err
-        );
+        assert!(ran.err.contains(": a contract, which `webtroller schema contract` checks"), "{}", ran.err);
     }
 }
 
