@@ -77,7 +77,7 @@ async fn main() -> Result<()> {
 async fn ask(live: &Live, requests: &LastRequest) -> Result<()> {
     let two = create(2);
     enforce(live, &two).await?;
-    println!("Replicas between 3 and 10. `inverted` is the ValidatingAdmissionPolicy of the slide.\n");
+    examples::print("Replicas between 3 and 10. `inverted` is the ValidatingAdmissionPolicy of the slide.\n");
     let offline = Offline::new(ENFORCED)?;
     let head = ["", "own", "Gatekeeper", "Kyverno", "VAP", "VAP offline", "inverted"];
     let mut rows = Vec::new();
@@ -97,9 +97,9 @@ async fn ask(live: &Live, requests: &LastRequest) -> Result<()> {
         rows.push((name.to_owned(), asked.to_vec()));
     }
     print_table(&head, &rows);
-    print!("{WHY}");
+    examples::print(WHY.trim_end());
 
-    println!("\nThe modes, for a Deployment with 2 replicas:\n");
+    examples::print("\nThe modes, for a Deployment with 2 replicas:\n");
     let request = modes_request(live, requests, &two).await?;
     let mut rows = Vec::new();
     let modes = [

@@ -36,6 +36,6 @@ pub(crate) fn print_table(head: &[&str], rows: &[(String, Vec<Verdict>)]) {
     for line in &lines {
         let cells =
             line.iter().enumerate().map(|(column, cell)| format!("{cell:width$}", width = width(column)));
-        println!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        examples::print(format_args!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end()));
     }
 }

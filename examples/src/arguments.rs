@@ -23,10 +23,13 @@ pub struct Arguments {
     pub namespace: String,
     /// With --demo: kills a controller right after its n-th write, and starts it again.
     #[arg(long, requires = "demo", value_name = "ROLE:N")]
-    pub kill: Option<Kill>,
+    pub kill: Option<Place>,
     /// With --demo: runs a controller as two processes at once, as during an update of its Deployment.
     #[arg(long, requires = "demo", value_name = "ROLE")]
     pub twice: Vec<String>,
+    /// With --demo: freezes one of two processes of a controller right before its n-th write, until the other has done its part.
+    #[arg(long, requires = "demo", value_name = "ROLE:N")]
+    pub freeze: Option<Place>,
     /// Prints the CustomResourceDefinitions and ends.
     #[arg(long)]
     pub definitions: bool,
@@ -39,6 +42,9 @@ pub struct Arguments {
     /// Ends with exit code 86 right after the n-th write.
     #[arg(long, value_name = "N")]
     pub kill_after: Option<u64>,
+    /// Stops right before the n-th write, until it gets SIGCONT.
+    #[arg(long, value_name = "N")]
+    pub freeze_before: Option<u64>,
     /// The user to impersonate, which has the rights of the role and no others.
     #[arg(long, value_name = "USER", hide = true)]
     pub impersonate: Option<String>,
@@ -83,23 +89,23 @@ impl Declared {
     }
 }
 
-/// Which controller is killed, and after which of its writes.
+/// Which controller is killed or frozen, and at which of its writes.
 #[derive(Clone, Debug)]
-pub struct Kill {
+pub struct Place {
     /// The role.
     pub role: String,
     /// The write, from 1.
-    pub after: u64,
+    pub write: u64,
 }
 
-impl FromStr for Kill {
+impl FromStr for Place {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.split_once(':').and_then(|(role, after)| Some((role, after.parse().ok()?)));
-        let parsed = parsed.filter(|(_, after)| *after > 0);
-        let (role, after) = parsed.ok_or("write ROLE:N, such as core:3, with N from 1")?;
-        Ok(Self { role: role.to_owned(), after })
+        let parsed = text.split_once(':').and_then(|(role, write)| Some((role, write.parse().ok()?)));
+        let parsed = parsed.filter(|(_, write)| *write > 0);
+        let (role, write) = parsed.ok_or("write ROLE:N, such as core:3, with N from 1")?;
+        Ok(Self { role: role.to_owned(), write })
     }
 }
 
@@ -108,8 +114,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kill_names_a_role_and_a_write() {
-        let parse = |text: &str| text.parse::<Kill>().map(|kill| (kill.role, kill.after)).ok();
+    fn a_place_names_a_role_and_a_write() {
+        let parse = |text: &str| text.parse::<Place>().map(|place| (place.role, place.write)).ok();
         assert_eq!(parse("core:3"), Some(("core".to_owned(), 3)));
         for text in ["core", "core:", "core:0", "core:-1", "core:x", ""] {
             assert_eq!(parse(text), None, "{text}");

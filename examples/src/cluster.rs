@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use kube::client::ClientBuilder;
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
@@ -18,7 +18,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::failpoint::Fault;
 use crate::kind::TypeOf;
+use crate::output::print;
 use crate::{Failpoint, trace};
 
 /// No write and no wait for a definition takes longer, or it is an error.
@@ -40,13 +42,13 @@ pub struct Cluster {
 // === impl Cluster ===
 
 impl Cluster {
-    /// Connects to the cluster of `config`, with a failpoint after write number `kill_after`.
+    /// Connects to the cluster of `config`, which fails as the `fault` says.
     ///
     /// # Errors
     ///
     /// When the client library refuses the configuration.
-    pub fn connect(config: Config, namespace: &str, role: &str, kill_after: Option<u64>) -> Result<Self> {
-        let builder = ClientBuilder::try_from(config)?.with_layer(&Failpoint::new(kill_after));
+    pub fn connect(config: Config, namespace: &str, role: &str, fault: Option<Fault>) -> Result<Self> {
+        let builder = ClientBuilder::try_from(config)?.with_layer(&Failpoint::new(fault));
         let builder = builder.with_layer(&trace::Writes::new(role));
         let (client, shutdown) = (builder.build(), CancellationToken::new());
         Ok(Self { client, namespace: namespace.to_owned(), role: role.to_owned(), shutdown })
@@ -63,7 +65,7 @@ impl Cluster {
 
     /// Prints a line of the story.
     pub fn say(&self, line: impl AsRef<str>) {
-        println!("  [{}] {}", self.role, line.as_ref());
+        print(format_args!("  [{}] {}", self.role, line.as_ref()));
     }
 
     /// States all fields that this manager wants in an object, by server-side apply, and creates it where there is none.
@@ -104,6 +106,22 @@ impl Cluster {
         match self.change(api, object, fields).await {
             Err(error) if is_outdated(&error) => Ok(false),
             sent => sent.map(|_| true),
+        }
+    }
+
+    /// Deletes an object if nothing has changed it since it was read: a process that was frozen must not delete what is in use by now.
+    /// False if something has. True also if it is gone.
+    ///
+    /// # Errors
+    ///
+    /// What the API server answers, or silence for 30 seconds.
+    pub async fn delete<K: Applied>(&self, api: &Api<K>, object: &K) -> Result<bool> {
+        let as_read = Preconditions { uid: object.uid(), resource_version: object.resource_version() };
+        let parameters = DeleteParams::default().preconditions(as_read);
+        match bounded(api.delete(&object.name_any(), &parameters)).await {
+            Err(error) if is_outdated(&error) => Ok(false),
+            Err(error) if !is_not_found(&error) => Err(error),
+            _ => Ok(true),
         }
     }
 
@@ -221,6 +239,13 @@ fn at_version<K: Resource>(object: &K) -> Value {
 /// That of the request, or silence.
 pub async fn bounded<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T> {
     Ok(timeout(DEADLINE, request).await.context("the API server does not answer")??)
+}
+
+/// A name that no other object of the same name has ever had: what a process does late concerns the one that it is for.
+#[must_use]
+pub fn named_after(prefix: &str, object: &impl ResourceExt) -> String {
+    let uid = object.uid().unwrap_or_default();
+    format!("{prefix}-{}-{}", object.name_any(), uid.split('-').next().unwrap_or_default())
 }
 
 /// True if the API server has answered that there is no such object.

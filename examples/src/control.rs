@@ -21,6 +21,7 @@ use watch_manager::stream::watcher_events;
 use watch_manager::{Config, GroupVersionKind, Interest, WatchManager};
 
 use crate::kind::TypeOf;
+use crate::output::print_error;
 use crate::{Cluster, trace};
 
 const RETRY: Duration = Duration::from_secs(1);
@@ -65,7 +66,7 @@ where
         match result {
             // A trigger for an object that is gone by now.
             Ok(_) | Err(Error::ObjectNotFound(_)) => {}
-            Err(error) => eprintln!("  {error}"),
+            Err(error) => print_error(format_args!("  {error}")),
         }
         std::future::ready(())
     };
@@ -164,7 +165,7 @@ where
                 Some(event)
             }
             Err(error) => {
-                eprintln!("  {:#}", anyhow::Error::from(error));
+                print_error(format_args!("  {:#}", anyhow::Error::from(error)));
                 None
             }
         })

@@ -19,8 +19,10 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
 use crate::cluster::bounded;
+use crate::failpoint::Fault;
+use crate::output::print;
 use crate::process::{Launch, Running};
-use crate::{Arguments, Cluster, Kill};
+use crate::{Arguments, Cluster, Place};
 
 /// Far more than any step takes; a demo that waits for longer has failed.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -29,7 +31,10 @@ const DEADLINE: Duration = Duration::from_secs(120);
 pub struct Demo {
     cluster: Cluster,
     kubeconfig: Option<PathBuf>,
-    kill: Option<Kill>,
+    kill: Option<Place>,
+    freeze: Option<Place>,
+    /// The role of which a process was started that freezes.
+    frozen: Option<String>,
     /// Roles that run as two processes, and whether they have been started.
     twice: BTreeMap<String, bool>,
     running: BTreeMap<String, Running>,
@@ -46,7 +51,7 @@ impl Demo {
         let plane = match arguments.here {
             true => None,
             false => {
-                println!("Starting etcd, kube-apiserver and kube-controller-manager.");
+                print("Starting etcd, kube-apiserver and kube-controller-manager.");
                 Some(ControlPlane::start().await?)
             }
         };
@@ -58,7 +63,15 @@ impl Demo {
             cluster: Cluster::connect(config, &arguments.namespace, "user", None)?,
             kubeconfig: plane.as_ref().map(|plane| plane.kubeconfig().to_owned()),
             kill: arguments.kill.clone(),
-            twice: arguments.twice.iter().map(|role| (role.clone(), false)).collect(),
+            freeze: arguments.freeze.clone(),
+            frozen: None,
+            // The one that is not frozen does the work.
+            twice: arguments
+                .twice
+                .iter()
+                .chain(arguments.freeze.as_ref().map(|place| &place.role))
+                .map(|role| (role.clone(), false))
+                .collect(),
             running: BTreeMap::new(),
             failed: channel(16),
             _plane: plane,
@@ -73,7 +86,7 @@ impl Demo {
 
     /// Prints the heading of a part of the story.
     pub fn chapter(&self, text: &str) {
-        println!("\n{text}");
+        print(format_args!("\n{text}"));
     }
 
     /// Starts a role of the pattern in a process of its own.
@@ -83,17 +96,20 @@ impl Demo {
 
     /// Starts a role under another name, with further arguments: a second release of it, for instance.
     pub fn start_as(&mut self, name: &str, role: &str, options: &[&str]) {
-        println!("  $ {role} {}", options.join(" "));
+        print(format_args!("  $ {role} {}", options.join(" ")));
         let (namespace, kubeconfig) = (self.cluster.namespace.clone(), self.kubeconfig.clone());
         let options = options.iter().copied().map(str::to_owned).collect();
         let launch = Launch { role: role.to_owned(), namespace, kubeconfig, options };
-        let kill_after = self.kill.take_if(|kill| kill.role == name).map(|kill| kill.after);
+        let kill = self.kill.take_if(|kill| kill.role == name).map(|kill| Fault::KillAfter(kill.write));
+        let freeze = self.freeze.take_if(|freeze| freeze.role == name);
+        self.frozen = freeze.as_ref().map(|freeze| freeze.role.clone()).or(self.frozen.take());
+        let fault = kill.or(freeze.map(|freeze| Fault::FreezeBefore(freeze.write)));
         if let Some(started) = self.twice.get_mut(name) {
             *started = true;
             let second = Running::start(launch.clone(), None, self.failed.0.clone());
             self.running.insert(second_of(name), second);
         }
-        self.running.insert(name.to_owned(), Running::start(launch, kill_after, self.failed.0.clone()));
+        self.running.insert(name.to_owned(), Running::start(launch, fault, self.failed.0.clone()));
     }
 
     /// The processes of a role.
@@ -105,7 +121,7 @@ impl Demo {
     pub async fn stop(&mut self, name: &str) {
         for running in self.take(name) {
             running.stop().await;
-            println!("  $ kill {name}");
+            print(format_args!("  $ kill {name}"));
         }
     }
 
@@ -113,7 +129,15 @@ impl Demo {
     pub async fn retire(&mut self, name: &str) {
         for running in self.take(name) {
             running.retire().await;
-            println!("  $ {name} has ended");
+            print(format_args!("  $ {name} has ended"));
+        }
+    }
+
+    /// Lets a process that was frozen go on with what it had begun, however late, and end.
+    pub async fn thaw(&mut self) {
+        if let Some(running) = self.frozen.take().and_then(|name| self.running.remove(&name)) {
+            print("  !! the frozen process goes on");
+            running.retire().await;
         }
     }
 
@@ -216,7 +240,7 @@ impl Demo {
 
     /// Says so when the role that was to be killed or doubled is not in the story: a misspelt one is killed nowhere.
     pub(crate) fn check_roles(&self) -> Result<()> {
-        if let Some(Kill { role, .. }) = &self.kill {
+        if let Some(Place { role, .. }) = &self.kill {
             bail!("`{role}` was to be killed, and this story starts no such role");
         }
         match self.twice.iter().find(|(_, started)| !**started) {
@@ -225,12 +249,12 @@ impl Demo {
         }
     }
 
-    /// Kills every role.
+    /// Ends every role, and what it has started.
     pub(crate) async fn end(mut self) {
         for (_, running) in std::mem::take(&mut self.running) {
-            running.stop().await;
+            running.detach().await;
         }
-        println!("\nThe end.");
+        print("\nThe end.");
     }
 }
 

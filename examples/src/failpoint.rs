@@ -1,7 +1,8 @@
-//! Ends this process right after its n-th write, to show that a controller can be killed anywhere.
+//! Ends this process right after its n-th write, to show that a controller can be killed anywhere, or freezes it right before.
 //!
 //! Between two writes a controller changes nothing that outlives it. So "after write n, for every n" is every place at
-//! which killing it makes a difference, and a list of numbers replaces a timer.
+//! which killing it makes a difference, and a list of numbers replaces a timer. A process that is frozen before a write, as a virtual
+//! machine that is moved, sends it when it goes on, whatever has become of the cluster meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,15 +11,27 @@ use std::task::{Context, Poll};
 use futures::future::{BoxFuture, FutureExt};
 use http::{Method, Request, Response};
 use kube::client::Body;
+use rustix::process::{Signal, getpid, kill_process};
 use tower::{Layer, Service};
+
+use crate::output::{print, print_error};
 
 /// The exit code of a process that reached its failpoint.
 pub const EXIT_CODE: i32 = 86;
 
+/// Where a process fails. Writes are counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// Ends when the answer to this write has arrived.
+    KillAfter(u64),
+    /// Stops before this write is sent, until it gets SIGCONT.
+    FreezeBefore(u64),
+}
+
 /// A layer of a [`kube::Client`] that counts the requests which write.
 #[derive(Clone, Debug)]
 pub struct Failpoint {
-    after: Option<u64>,
+    fault: Option<Fault>,
     writes: Arc<AtomicU64>,
 }
 
@@ -32,16 +45,19 @@ pub struct Counted<S> {
 // === impl Failpoint ===
 
 impl Failpoint {
-    /// Ends the process when the answer to write number `after`, from 1, has arrived; `None` never does.
+    /// Fails there, or never.
     #[must_use]
-    pub fn new(after: Option<u64>) -> Self {
-        Self { after, writes: Arc::default() }
+    pub fn new(fault: Option<Fault>) -> Self {
+        Self { fault, writes: Arc::default() }
     }
 
-    /// True if this request is the last one.
-    fn is_reached_by(&self, method: &Method) -> bool {
-        let writes = *method != Method::GET;
-        writes && Some(self.writes.fetch_add(1, Ordering::SeqCst).saturating_add(1)) == self.after
+    /// The fault, if this request is where it is.
+    fn reached_by(&self, method: &Method) -> Option<Fault> {
+        if *method == Method::GET {
+            return None;
+        }
+        let write = self.writes.fetch_add(1, Ordering::SeqCst).saturating_add(1);
+        self.fault.filter(|fault| [Fault::KillAfter(write), Fault::FreezeBefore(write)].contains(fault))
     }
 }
 
@@ -69,13 +85,18 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let last = self.failpoint.is_reached_by(request.method());
+        let fault = self.failpoint.reached_by(request.method());
         let write = format!("{} {}", request.method(), request.uri().path());
+        if let Some(Fault::FreezeBefore(_)) = fault {
+            print(format_args!("  !! frozen before {write}"));
+            // Returns when the process goes on.
+            let _stopped = kill_process(getpid(), Signal::STOP);
+        }
         let answer = self.inner.call(request);
         async move {
             let answer = answer.await;
-            if last {
-                eprintln!("failpoint: killed after {write}");
+            if let Some(Fault::KillAfter(_)) = fault {
+                print_error(format_args!("failpoint: killed after {write}"));
                 // No destructor runs and nothing is flushed, as in a crash.
                 std::process::exit(EXIT_CODE);
             }
@@ -91,9 +112,11 @@ mod tests {
 
     #[test]
     fn only_writes_count() {
-        let failpoint = Failpoint::new(Some(2));
-        let methods = [Method::GET, Method::POST, Method::GET, Method::PATCH, Method::DELETE];
-        let reached = methods.map(|method| failpoint.is_reached_by(&method));
-        assert_eq!(reached, [false, false, false, true, false]);
+        for fault in [Fault::KillAfter(2), Fault::FreezeBefore(2)] {
+            let failpoint = Failpoint::new(Some(fault));
+            let methods = [Method::GET, Method::POST, Method::GET, Method::PATCH, Method::DELETE];
+            let reached = methods.map(|method| failpoint.reached_by(&method));
+            assert_eq!(reached, [None, None, None, Some(fault), None]);
+        }
     }
 }

@@ -3,18 +3,19 @@
 use std::future::Future;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Parser;
 use controller_declaration::Declaration;
 use futures::future::try_join_all;
 use http::{HeaderName, HeaderValue};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Config;
-use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::failpoint::Fault;
 use crate::{Arguments, Cluster, Demo, rights, trace};
 
 /// Time to finish what was begun, when the process is asked to end: what a kubelet gives.
@@ -74,12 +75,17 @@ pub async fn run<P: Pattern>() -> Result<()> {
 async fn begin<P: Pattern>(arguments: &Arguments) -> Result<()> {
     if arguments.demo {
         let mut demo = Demo::begin(arguments).await?;
-        let granted = rights::grant(demo.cluster(), &P::declarations(&arguments.namespace)).await;
-        let told = match granted {
-            Ok(()) => P::story(&mut demo).await,
-            Err(error) => Err(error),
+        let interrupted = asked_to_end()?;
+        let told = async {
+            rights::grant(demo.cluster(), &P::declarations(&arguments.namespace)).await?;
+            P::story(&mut demo).await?;
+            demo.thaw().await;
+            demo.check_roles()
         };
-        let told = told.and_then(|()| demo.check_roles());
+        let told = tokio::select! {
+            told = told => told,
+            () = interrupted => Err(anyhow!("the demo was interrupted")),
+        };
         demo.end().await;
         return told;
     }
@@ -94,8 +100,10 @@ async fn control<P: Pattern>(arguments: &Arguments) -> Result<()> {
         config.headers.push((HeaderName::from_static("impersonate-user"), HeaderValue::try_from(user)?));
     }
     let shutdown = CancellationToken::new();
+    let fault = arguments.kill_after.map(Fault::KillAfter);
+    let fault = fault.or(arguments.freeze_before.map(Fault::FreezeBefore));
     let connect = |role: &str| {
-        let cluster = Cluster::connect(config.clone(), &arguments.namespace, role, arguments.kill_after);
+        let cluster = Cluster::connect(config.clone(), &arguments.namespace, role, fault);
         cluster.map(|cluster| Cluster { shutdown: shutdown.clone(), ..cluster })
     };
     let control = async {
@@ -106,15 +114,21 @@ async fn control<P: Pattern>(arguments: &Arguments) -> Result<()> {
         let control = |role: &&str| anyhow::Ok(P::control((*role).to_owned(), Vec::new(), connect(role)?));
         try_join_all(P::ROLES.iter().map(control).collect::<Result<Vec<_>>>()?).await.map(drop)
     };
-    let mut control = std::pin::pin!(control);
+    let gracefully = async {
+        let mut control = std::pin::pin!(control);
+        tokio::select! {
+            ended = &mut control => return ended,
+            () = asked => {}
+        }
+        shutdown.cancel();
+        // A role that serves requests answers those that have begun, a controller ends its reconciliations.
+        timeout(FAREWELL, control).await.unwrap_or(Ok(()))
+    };
     tokio::select! {
-        ended = &mut control => return ended,
-        () = detached(arguments.attached) => {}
-        () = asked => {}
+        ended = gracefully => ended,
+        // Its API server may be gone, and nobody looks at what was begun.
+        () = detached(arguments.attached) => Ok(()),
     }
-    shutdown.cancel();
-    // A role that serves requests answers those that have begun, a controller ends its reconciliations.
-    timeout(FAREWELL, control).await.unwrap_or(Ok(()))
 }
 
 /// Ends when a kubelet asks the process to end, or a user with Ctrl-C. From the call on, neither kills it.
@@ -128,11 +142,16 @@ fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Returns when the demo that started this process has ended.
+/// Returns when the demo that started this process has ended, and standard input with it.
 async fn detached(attached: bool) {
     if !attached {
         std::future::pending::<()>().await;
     }
-    let mut ignored = [0; 64];
-    while let Ok(1..) = tokio::io::stdin().read(&mut ignored).await {}
+    let (open, ended) = oneshot::channel::<()>();
+    // A thread of its own: the runtime would not end before one of its threads that reads.
+    std::thread::spawn(move || {
+        let _end = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        drop(open);
+    });
+    let _dropped = ended.await;
 }

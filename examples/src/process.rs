@@ -2,14 +2,21 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 
+use crate::failpoint::Fault;
+use crate::output::print;
 use crate::{failpoint, rights};
+
+/// Time to end with the demo.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 /// How a role is started: this program, with other arguments.
 #[derive(Clone, Debug)]
@@ -24,31 +31,49 @@ pub(crate) struct Launch {
 /// A role that runs.
 #[derive(Debug)]
 pub(crate) struct Running {
-    stop: CancellationToken,
-    retire: CancellationToken,
+    end: oneshot::Sender<End>,
     task: JoinHandle<()>,
+}
+
+/// How a process is ended.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// As by a crash.
+    Kill,
+    /// As by a kubelet: it finishes what it has begun, also when it was frozen.
+    Retire,
+    /// As by the end of the demo: it drops what it has begun, and so ends what it has started.
+    Detach,
 }
 
 // === impl Running ===
 
 impl Running {
     /// Starts a role; `failed` is told when it ends by itself for another reason than its failpoint.
-    pub(crate) fn start(launch: Launch, kill_after: Option<u64>, failed: Sender<String>) -> Self {
-        let (stop, retire) = (CancellationToken::new(), CancellationToken::new());
-        let tokens = (stop.clone(), retire.clone());
-        let task = tokio::spawn(supervise(launch, kill_after, tokens, failed));
-        Self { stop, retire, task }
+    pub(crate) fn start(launch: Launch, fault: Option<Fault>, failed: Sender<String>) -> Self {
+        let (end, asked) = oneshot::channel();
+        let task = tokio::spawn(supervise(launch, fault, asked, failed));
+        Self { end, task }
     }
 
     /// Asks the process to finish what it has begun, and waits for its end.
     pub(crate) async fn retire(self) {
-        self.retire.cancel();
-        let _ended = self.task.await;
+        self.finish(End::Retire).await;
     }
 
     /// Kills the process and waits for its end.
     pub(crate) async fn stop(self) {
-        self.stop.cancel();
+        self.finish(End::Kill).await;
+    }
+
+    /// Tells the process that the demo is over, and waits for its end.
+    pub(crate) async fn detach(self) {
+        self.finish(End::Detach).await;
+    }
+
+    async fn finish(self, how: End) {
+        // It may have ended by itself.
+        let _gone = self.end.send(how);
         // A panic of the task has been printed; the process died with it.
         let _ended = self.task.await;
     }
@@ -56,40 +81,48 @@ impl Running {
 
 async fn supervise(
     launch: Launch,
-    mut kill_after: Option<u64>,
-    (stop, retire): (CancellationToken, CancellationToken),
+    mut fault: Option<Fault>,
+    mut asked: oneshot::Receiver<End>,
     failed: Sender<String>,
 ) {
     loop {
-        let mut process = match launch.spawn(kill_after.take()) {
+        let mut process = match launch.spawn(fault.take()) {
             Ok(process) => process,
             Err(error) => {
                 return notify(&failed, format!("{} cannot be started: {error}", launch.role)).await;
             }
         };
         // `wait` would close it, and the process end.
-        let mut attached = process.stdin.take();
+        let attached = process.stdin.take();
         let status = tokio::select! {
             status = process.wait() => status,
-            () = stop.cancelled() => {
-                let _killed = process.kill().await;
-                return;
-            }
-            () = retire.cancelled() => {
-                let id = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-                // It has ended by itself if it is not there.
-                let _sent = id.map(|id| kill_process(id, Signal::TERM));
-                // A runtime does not end while one of its threads reads.
-                drop(attached.take());
-                let _ended = process.wait().await;
-                return;
-            }
+            how = &mut asked => return end(process, attached, how.unwrap_or(End::Kill)).await,
         };
         match status.map(|status| status.code()) {
-            Ok(Some(failpoint::EXIT_CODE)) => println!("  !! {} was killed; it starts again", launch.role),
+            Ok(Some(failpoint::EXIT_CODE)) => {
+                print(format_args!("  !! {} was killed; it starts again", launch.role));
+            }
             ended => return notify(&failed, format!("{} ended: {ended:?}", launch.role)).await,
         }
     }
+}
+
+async fn end(mut process: Child, attached: Option<ChildStdin>, how: End) {
+    match how {
+        End::Kill => {}
+        End::Retire => {
+            let id = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+            // It has ended by itself if it is not there.
+            let _sent = id.map(|id| [Signal::TERM, Signal::CONT].map(|signal| kill_process(id, signal)));
+            let _ended = process.wait().await;
+        }
+        End::Detach => {
+            drop(attached);
+            let _ended = timeout(FAREWELL, process.wait()).await;
+        }
+    }
+    // It has ended, if it is not to be killed or does not react.
+    let _ended = process.kill().await;
 }
 
 async fn notify(failed: &Sender<String>, reason: String) {
@@ -100,15 +133,21 @@ async fn notify(failed: &Sender<String>, reason: String) {
 // === impl Launch ===
 
 impl Launch {
-    fn spawn(&self, kill_after: Option<u64>) -> std::io::Result<Child> {
+    fn spawn(&self, fault: Option<Fault>) -> std::io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--attached", "--role", &self.role, "--namespace", &self.namespace]);
         command.args(["--impersonate", &rights::username(&self.namespace, &self.role)]);
         if let Some(kubeconfig) = &self.kubeconfig {
             command.env("KUBECONFIG", kubeconfig);
         }
-        if let Some(write) = kill_after {
-            command.args(["--kill-after", &write.to_string()]);
+        match fault {
+            Some(Fault::KillAfter(write)) => {
+                command.args(["--kill-after", &write.to_string()]);
+            }
+            Some(Fault::FreezeBefore(write)) => {
+                command.args(["--freeze-before", &write.to_string()]);
+            }
+            None => {}
         }
         command.arg("--").args(&self.options);
         // The process ends when its standard input does, and so with this one, however this one ends.

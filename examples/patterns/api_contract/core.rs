@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use controller_declaration::{Access, Declaration};
 use duck_types::contract::{Contract, Provider, Verdict};
-use examples::cluster::{bounded, is_not_found};
+use examples::cluster::bounded;
 use examples::{Cluster, Condition, drive};
 use futures::stream;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, DynamicObject};
+use kube::api::{Api, DynamicObject};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use serde_json::Value;
@@ -25,6 +25,8 @@ use crate::provider::{BIG, SMALL};
 const NOT_FOUND: &str = "KindNotFound";
 /// A kind that is listed for the first time has this long to answer.
 const LISTED: Duration = Duration::from_secs(10);
+
+const AGAIN: Duration = Duration::from_secs(1);
 
 struct Core {
     cluster: Cluster,
@@ -45,7 +47,7 @@ pub(crate) fn declaration(namespace: &str) -> Declaration {
     let definitions = Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches();
     let core = "Finds the provider of each Machine by the contract, and watches its kind as soon as a Machine refers to it.";
     let declaration = Declaration::new("core", core).access(machines).access(definitions);
-    let kinds = [SMALL, BIG].map(|cloud| cloud.objects(namespace).watches().deletes());
+    let kinds = [SMALL, BIG].map(|cloud| cloud.objects(namespace).watches().gets().deletes());
     kinds.into_iter().fold(declaration, Declaration::access)
 }
 
@@ -122,7 +124,9 @@ async fn reconcile(machine: Arc<Machine>, core: Arc<Core>) -> Result<Action> {
     }
     // The former object is forgotten only once it is deleted, so a core that is killed in between comes back to it.
     if let Some((Ok(provider), former)) = &former {
-        core.delete(provider.as_ref(), former).await?;
+        if !core.delete(provider.as_ref(), former).await? {
+            return Ok(Action::requeue(AGAIN));
+        }
         let moved = MachineStatus { infrastructure: Some(reference.clone()), ..after.clone() };
         core.cluster.decide_status(&api, machine, &moved).await?;
     }
@@ -210,14 +214,13 @@ impl Core {
         }
     }
 
-    async fn delete(&self, provider: Option<&Provider>, former: &Reference) -> Result<()> {
-        let Some(provider) = provider else { return Ok(()) };
+    /// False if it has changed meanwhile: a core that was frozen must not delete what was made anew under the name.
+    async fn delete(&self, provider: Option<&Provider>, former: &Reference) -> Result<bool> {
+        let Some(provider) = provider else { return Ok(true) };
         let (client, namespace) = (self.cluster.client.clone(), &self.cluster.namespace);
         let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &provider.resource);
+        let Some(object) = bounded(api.get_opt(&former.name)).await? else { return Ok(true) };
         self.cluster.say(format!("deletes {} {}", former.kind, former.name));
-        match bounded(api.delete(&former.name, &DeleteParams::default())).await {
-            Err(error) if !is_not_found(&error) => Err(error),
-            _ => Ok(()),
-        }
+        self.cluster.delete(&api, &object).await
     }
 }

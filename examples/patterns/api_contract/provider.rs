@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use controller_declaration::{Access, Declaration};
-use examples::cluster::{bounded, is_not_found};
+use examples::cluster::{bounded, is_not_found, named_after};
 use examples::{Cluster, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -74,19 +74,14 @@ impl Cloud {
     pub(crate) fn declaration(self, namespace: &str) -> Declaration {
         let summary =
             format!("Makes an instance for each {}, and keeps the contract in its fields.", self.kind);
-        let objects = self.objects(namespace).watches().adds_finalizer(&self.finalizer());
+        let objects = self.objects(namespace).watches().gets().adds_finalizer(&self.finalizer());
         Declaration::new(self.name, summary).access(objects.writes(["/spec/providerID", "/status"])).access(
             Access::to("", "configmaps")
-                .named(self.instance("*"))
+                .named(format!("{}-*", self.name))
                 .creates()
                 .writes(["/data/cores"])
                 .deletes(),
         )
-    }
-
-    /// The instance of an object.
-    pub(crate) fn instance(self, object: &str) -> String {
-        format!("{}-{object}", self.name)
     }
 
     /// The definition, in which two parties describe the object: the contract, and the provider with its `cores`.
@@ -142,7 +137,7 @@ pub(crate) async fn run(cluster: Cluster, cloud: Cloud, release: Release) -> Res
 async fn reconcile(object: Arc<DynamicObject>, provider: Arc<Provider>) -> Result<Action> {
     let Provider { cluster, cloud, api, .. } = provider.as_ref();
     let object = object.as_ref();
-    let (name, instance) = (object.name_any(), cloud.instance(&object.name_any()));
+    let (name, instance) = (object.name_any(), named_after(cloud.name, object));
     let finalizer = cloud.finalizer();
     if object.metadata.deletion_timestamp.is_some() {
         if object.finalizers().contains(&finalizer) {
@@ -169,6 +164,11 @@ async fn reconcile(object: Arc<DynamicObject>, provider: Arc<Provider>) -> Resul
             return Ok(Action::await_change());
         }
         cluster.apply::<ConfigMap>(&instance, json!({"data": {"cores": cores.to_string()}})).await?;
+        if !cluster.is_live(api, object).await? {
+            // Another process has released it while this one was frozen, and the object has gone.
+            provider.release_instance(&instance).await?;
+            return Ok(Action::await_change());
+        }
         let with_id = json!({"metadata": {"finalizers": [finalizer]}, "spec": {"providerID": id}});
         cluster.change(api, object, with_id).await?;
         cluster.say(format!("{name} runs as {id}"));

@@ -2,19 +2,21 @@
 //! while they live; the owner of Machines does not know it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use controller_declaration::{Access, Declaration};
-use examples::cluster::{bounded, is_not_found};
+use examples::cluster::bounded;
 use examples::{Cluster, Condition, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::ListParams;
 use kube::runtime::controller::Action;
 use serde_json::json;
 
 use crate::machine::{Machine, machines};
 
+const AGAIN: Duration = Duration::from_secs(1);
 pub(crate) const FINALIZER: &str = "one-object.example.com/drain";
 /// The label of a job (here a ConfigMap) that names its Machine.
 pub(crate) const RUNS_ON: &str = "one-object.example.com/runs-on";
@@ -38,7 +40,9 @@ async fn reconcile(machine: Arc<Machine>, cluster: Arc<Cluster>) -> Result<Actio
             cluster.change(&api, machine, json!({"metadata": {"finalizers": [FINALIZER]}})).await?;
         }
         (true, true) => {
-            evict(machine, &cluster).await?;
+            if !evict(machine, &cluster).await? {
+                return Ok(Action::requeue(AGAIN));
+            }
             let reason = ("Evicted", "no job runs here any more");
             let drained = Condition::new(&machine.conditions(), "Drained", true, reason, None);
             cluster.change_status(&api, machine, json!({"conditions": [drained]})).await?;
@@ -49,16 +53,13 @@ async fn reconcile(machine: Arc<Machine>, cluster: Arc<Cluster>) -> Result<Actio
     Ok(Action::await_change())
 }
 
-async fn evict(machine: &Machine, cluster: &Cluster) -> Result<()> {
-    let jobs = cluster.api::<ConfigMap>();
+/// False if a job has changed meanwhile: it may run elsewhere by now.
+async fn evict(machine: &Machine, cluster: &Cluster) -> Result<bool> {
+    let (jobs, mut all_gone) = (cluster.api::<ConfigMap>(), true);
     let here = ListParams::default().labels(&format!("{RUNS_ON}={}", machine.name_any()));
     for job in bounded(jobs.list(&here)).await? {
         cluster.say(format!("{} leaves {}", job.name_any(), machine.name_any()));
-        match bounded(jobs.delete(&job.name_any(), &DeleteParams::default())).await {
-            // It has ended by itself meanwhile.
-            Err(error) if !is_not_found(&error) => return Err(error),
-            _ => {}
-        }
+        all_gone &= cluster.delete(&jobs, &job).await?;
     }
-    Ok(())
+    Ok(all_gone)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use controller_declaration::{Access, Declaration};
-use examples::cluster::{bounded, is_not_found};
+use examples::cluster::{bounded, is_not_found, named_after};
 use examples::{Cluster, Condition, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
@@ -57,6 +57,7 @@ pub(crate) fn declaration() -> Declaration {
     )
     .access(
         machines()
+            .gets()
             .adds_finalizer(FINALIZER)
             .awaits_finalizer("*")
             .writes(["/status/conditions/Ready", "/status/conditions/Deleted"]),
@@ -71,7 +72,7 @@ pub(crate) async fn run(cluster: Cluster) -> Result<()> {
 
 async fn reconcile(machine: Arc<Machine>, cluster: Arc<Cluster>) -> Result<Action> {
     let machine = machine.as_ref();
-    let instance = format!("instance-{}", machine.name_any());
+    let instance = named_after("instance", machine);
     if machine.metadata.deletion_timestamp.is_some() {
         return delete(machine, &cluster, &instance).await;
     }
@@ -85,6 +86,11 @@ async fn reconcile(machine: Arc<Machine>, cluster: Arc<Cluster>) -> Result<Actio
     let ready = Condition::new(&before, "Ready", true, ("Running", &instance), machine.metadata.generation);
     if !before.contains(&ready) {
         cluster.apply::<ConfigMap>(&instance, json!({"data": {"cores": cores}})).await?;
+        if !cluster.is_live(&cluster.api(), machine).await? {
+            // Another process has released it while this one was frozen, and the Machine has gone.
+            release(&cluster, &instance).await?;
+            return Ok(Action::await_change());
+        }
         cluster.say(format!("{instance} runs"));
         report(machine, &cluster, ready).await?;
     }
@@ -109,13 +115,18 @@ async fn delete(machine: &Machine, cluster: &Cluster, instance: &str) -> Result<
         }
         return Ok(Action::await_change());
     }
+    release(cluster, instance).await?;
+    // Stating nothing gives up everything that this manager owned: the finalizer with it.
+    cluster.change(&cluster.api(), machine, json!({})).await?;
+    Ok(Action::await_change())
+}
+
+async fn release(cluster: &Cluster, instance: &str) -> Result<()> {
     match bounded(cluster.api::<ConfigMap>().delete(instance, &DeleteParams::default())).await {
         Err(error) if !is_not_found(&error) => return Err(error),
         _ => cluster.say(format!("{instance} is released")),
     }
-    // Stating nothing gives up everything that this manager owned: the finalizer with it.
-    cluster.change(&cluster.api(), machine, json!({})).await?;
-    Ok(Action::await_change())
+    Ok(())
 }
 
 /// Says who attached a finalizer, from the record that the API server keeps of every field.

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use controller_declaration::{Access, Declaration};
-use examples::cluster::bounded;
 use examples::{Cluster, Condition, Watched, drive, trace};
-use kube::api::DeleteParams;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
@@ -123,12 +121,10 @@ async fn forget(cluster: &Cluster, fleet: &Fleet, sets: &[Arc<MachineSet>]) -> R
     let history: Vec<_> = sets.iter().filter(empty).collect();
     let beyond = history.len().saturating_sub(fleet.spec.history_limit);
     for set in history.into_iter().take(beyond) {
-        let name = set.name_any();
-        cluster.say(format!("MachineSet {name} (revision {}) is forgotten", revision(set)));
-        let deleted = bounded(cluster.api::<MachineSet>().delete(&name, &DeleteParams::default())).await;
-        deleted
-            .map(drop)
-            .or_else(|error| examples::cluster::is_not_found(&error).then_some(()).ok_or(error))?;
+        // A rollback may have made it the current one since: then its change wakes the Fleet.
+        if cluster.delete(&cluster.api(), set.as_ref()).await? {
+            cluster.say(format!("MachineSet {} (revision {}) is forgotten", set.name_any(), revision(set)));
+        }
     }
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use controller_declaration::Declaration;
-use examples::cluster::{bounded, is_not_found};
+use examples::cluster::bounded;
 use examples::{Cluster, Watched, drive, trace};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
@@ -78,7 +78,10 @@ async fn reconcile(set: Arc<MachineSet>, context: Arc<Sets>) -> Result<Action> {
     ours.sort_by_key(|machine| (!machine.is_ready(), machine.name_any()));
     let wanted = usize::try_from(set.spec.replicas)?;
     for machine in ours.iter().skip(wanted) {
-        delete(cluster, machine).await?;
+        // If it has changed since, its change wakes the set, and another may be the one that does not run.
+        if cluster.delete(&cluster.api(), machine.as_ref()).await? {
+            cluster.say(format!("Machine {} is deleted", machine.name_any()));
+        }
     }
     let names: BTreeSet<String> = all.iter().map(|machine| machine.name_any()).collect();
     let free = (0..).map(|number: u32| format!("{}-{number}", set.name_any()));
@@ -102,15 +105,6 @@ async fn create(cluster: &Cluster, set: &MachineSet, name: &str) -> Result<()> {
     cluster.apply::<Machine>(name, fields).await?;
     cluster.say(format!("Machine {name} is created"));
     Ok(())
-}
-
-async fn delete(cluster: &Cluster, machine: &Machine) -> Result<()> {
-    let name = machine.name_any();
-    cluster.say(format!("Machine {name} is deleted"));
-    match bounded(cluster.api::<Machine>().delete(&name, &DeleteParams::default())).await {
-        Err(error) if !is_not_found(&error) => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Adopts or releases. The resource version makes it a decision about the Machine as it was read: of two sets that want to

@@ -80,6 +80,7 @@ impl Pattern for RelatedObjects {
         let adopted =
             |sets: &[MachineSet]| sets.len() == 2 && sets.iter().all(|set| set.owner_references().len() == 1);
         demo.until_all(&labelled("web"), "belong to the new Fleet", adopted).await?;
+        demo.thaw().await;
         until_all_run(demo, "v1").await?;
 
         demo.chapter("7. Foreground deletion: the Machines, then the MachineSets, then the Fleet. Another Fleet stays.");

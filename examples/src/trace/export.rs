@@ -3,6 +3,8 @@
 use anyhow::Result;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
+use crate::output::print_error;
+
 /// The standard variable with the collector's address, such as `http://localhost:4318`.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
@@ -41,7 +43,7 @@ fn resource(service: &str) -> opentelemetry_sdk::Resource {
 pub(crate) async fn shut_down(provider: SdkTracerProvider) {
     let shut_down = tokio::task::spawn_blocking(move || provider.shutdown());
     if let Ok(Err(error)) = shut_down.await {
-        eprintln!("  the last spans are lost: {error}");
+        print_error(format_args!("  the last spans are lost: {error}"));
     }
 }
 

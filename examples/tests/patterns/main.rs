@@ -13,6 +13,7 @@ mod pages;
 mod related_objects;
 mod sidecar_plugins;
 mod stage;
+mod terminal;
 
 // The pure parts of the patterns, whose unit tests run here: Cargo does not run those of examples.
 #[path = "../../patterns/out_of_process_plugins/breaker.rs"]

@@ -1,6 +1,8 @@
 //! Out-of-process plug-ins: registration, an upgrade under load, back pressure, and a plug-in that dies.
 
-use crate::stage::{Told, install, kill_at_every_write, kubectl, namespace, start, tell, tell_twice};
+use crate::stage::{
+    Told, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, start, tell, tell_twice,
+};
 
 async fn check(told: &Told) {
     let machines = told.objects("plugins.example.com", "v1", "Machine").await;
@@ -66,4 +68,12 @@ async fn machines_wait_for_a_plug_in_that_must_not_be_left_out() {
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
     check(&tell_twice("out_of_process_plugins", &["placement"]).await).await;
+}
+
+/// As a virtual machine that is moved: it goes on with a write that another process has made superfluous long ago.
+#[tokio::test]
+async fn a_process_that_was_frozen_before_any_write_does_no_damage_when_it_goes_on() {
+    for role in ["placement"] {
+        freeze_at_every_write("out_of_process_plugins", role, check).await;
+    }
 }

@@ -11,7 +11,7 @@ const PAGES: [(&str, &str); 8] = [
     ("out-of-process-plugins", "patterns/out_of_process_plugins"),
     ("related-objects", "patterns/related_objects"),
     ("sidecar-plugins", "patterns/sidecar_plugins"),
-    ("wasm-plugins", "wasm-plugins"),
+    ("wasm-plugins", "patterns/wasm_plugins"),
 ];
 
 const PARTS: [&str; 7] =

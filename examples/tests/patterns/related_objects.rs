@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Told, kill_at_every_write, tell, tell_twice};
+use crate::stage::{Told, freeze_at_every_write, kill_at_every_write, tell, tell_twice};
 
 const GROUP: &str = "related-objects.example.com";
 
@@ -49,4 +49,12 @@ async fn a_machine_controller_that_is_killed_at_any_write_converges_at_its_next_
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
     check(&tell_twice("related_objects", &["fleet", "machineset", "machine"]).await).await;
+}
+
+/// As a virtual machine that is moved: it goes on with a write that another process has made superfluous long ago.
+#[tokio::test]
+async fn a_process_that_was_frozen_before_any_write_does_no_damage_when_it_goes_on() {
+    for role in ["fleet", "machineset", "machine"] {
+        freeze_at_every_write("related_objects", role, check).await;
+    }
 }

@@ -118,20 +118,39 @@ pub(crate) async fn tell_twice(pattern: &str, roles: &[&str]) -> Told {
 /// next start of the role has to reach what `check` asserts. There are at least as many places as the table of all patterns
 /// says; a controller may write more often, when it sees more states in between.
 pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&Told)) {
-    let runs = futures::stream::iter(1_u32..);
-    let runs = runs.map(async |write| tell(pattern, &["--kill", &format!("{role}:{write}")]).await);
-    let mut runs = std::pin::pin!(runs.buffered(4));
-    let mut killed = 0;
-    while let Some(told) = runs.next().await {
-        check(&told).await;
-        if !told.story.contains("was killed") {
-            break;
-        }
-        killed += 1;
-    }
+    let killed = fail_at_every_write(pattern, role, ("--kill", "was killed"), check).await;
     println!("{pattern}: {role} was killed at each of its {killed} writes");
     let least = places(pattern, role);
     assert!(killed >= least, "{pattern}: {role} was killed at {killed} writes, {least} are documented");
+}
+
+/// Freezes one of two processes of `role` right before its first write, and lets it go on when the other has done its part; in
+/// another run before its second, and so on until a run ends before. What it does late must leave what `check` asserts.
+pub(crate) async fn freeze_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&Told)) {
+    let frozen = fail_at_every_write(pattern, role, ("--freeze", "frozen before"), check).await;
+    println!("{pattern}: {role} was frozen before each of its {frozen} writes");
+    assert!(frozen > 0, "{pattern}: {role} was never frozen");
+}
+
+/// Returns at how many writes the fault came; its message says in a story that it has.
+async fn fail_at_every_write(
+    pattern: &str,
+    role: &str,
+    (fault, message): (&str, &str),
+    check: impl AsyncFn(&Told),
+) -> u32 {
+    let runs = futures::stream::iter(1_u32..);
+    let runs = runs.map(async |write| tell(pattern, &[fault, &format!("{role}:{write}")]).await);
+    let mut runs = std::pin::pin!(runs.buffered(4));
+    let mut failed = 0;
+    while let Some(told) = runs.next().await {
+        check(&told).await;
+        if !told.story.contains(message) {
+            break;
+        }
+        failed += 1;
+    }
+    failed
 }
 
 /// The number of a role in the last column of the table in `docs/patterns/README.md`: ``` `machine` 14, `drain` 9 ```.

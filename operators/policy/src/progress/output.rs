@@ -28,7 +28,13 @@ pub(super) fn text(report: &Report) -> String {
         None if report.is_complete() => "Nothing holds it up.".to_owned(),
         None => "Nothing was found that holds it up, but not everything could be read.".to_owned(),
     });
+    let lines: Vec<_> = lines.iter().map(|line| plain(line)).collect();
     lines.join("\n") + "\n"
+}
+
+/// One line, without the control characters that whoever writes a status could send to a terminal.
+fn plain(line: &str) -> String {
+    line.replace(char::is_control, " ")
 }
 
 /// The report for programs.
@@ -81,9 +87,7 @@ fn sentence(finding: &Finding) -> String {
         Level::Waiting => '.',
         Level::Note => ' ',
     };
-    // A message of the API server may have several lines.
-    let message = finding.message.replace('\n', " ");
-    format!("{mark} {message}{}", if finding.is_first_cause { "  <== first cause" } else { "" })
+    format!("{mark} {}{}", finding.message, if finding.is_first_cause { "  <== first cause" } else { "" })
 }
 
 /// ` (generation 2, observed 1; last written by core at …; status by core at …)`
@@ -99,4 +103,15 @@ fn facts(node: &Node) -> String {
     let parts = [generation, written("last written by", &node.last_write), written("status by", &status)];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_sends_nothing_to_the_terminal() {
+        let line = plain("│   . Ready=False: a\u{1b}[31mred\r\nFirst cause:\u{7}\u{9b}2J");
+        assert_eq!(line, "│   . Ready=False: a [31mred  First cause:  2J");
+    }
 }

@@ -88,12 +88,14 @@ fn visit(path: &str, value: &Value, found: &mut Vec<Reference>) {
 impl Reference {
     fn of(field: &str, value: &Value) -> Option<Self> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        // A program in Go writes a reference that is not set with empty fields.
+        let set = |name: &str| text(name).filter(|text| !text.is_empty());
         let of_version = |version: String| version.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
         Some(Self {
             field: field.to_owned(),
             group: text("apiVersion").map(of_version).or_else(|| text("apiGroup")).or_else(|| text("group")),
-            kind: text("kind")?,
-            name: text("name")?,
+            kind: set("kind")?,
+            name: set("name")?,
             namespace: text("namespace"),
         })
     }
@@ -113,6 +115,7 @@ mod tests {
             "parentRefs": [{"group": "gateway.example.com", "kind": "Gateway", "name": "d"}],
             "nested": [{"issuerRef": {"kind": "Issuer", "name": "e"}}],
             "secretRef": {"name": "without-kind"},
+            "notSetRef": {"apiVersion": "", "kind": "", "name": ""},
             "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"},
             "subject": {"kind": "User", "name": "in-another-field"},
         }, "status": {"otherRef": {"kind": "A", "name": "b"}}}));

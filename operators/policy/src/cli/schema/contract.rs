@@ -1,5 +1,6 @@
 //! `schema contract`: checks CRDs against a contract between controllers, and compares two versions of a contract.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use duck_types::contract::{ContractSpec, Effect, Impact, Violation};
@@ -169,11 +170,20 @@ fn note(source: &Source, level: Level, rule: &'static str, pointer: &str, text: 
 fn contract(path: &Path, input: &mut Standard<'_>) -> Result<(String, ContractSpec), SourceError> {
     let (file, mut documents) = source::documents_of(path, input)?;
     match (documents.pop(), documents.len()) {
-        (Some(document), 0) => match ContractSpec::deserialize(&document.value) {
+        (Some(document), 0) => match ContractSpec::deserialize(&document.value).and_then(named_once) {
             Ok(contract) => Ok((file, contract)),
             Err(source) => Err(SourceError::Contract { file, source }),
         },
         (_, rest) => Err(SourceError::Count { file, found: rest.saturating_add(1) }),
+    }
+}
+
+/// Of two versions of one name only one would be looked at.
+fn named_once(contract: ContractSpec) -> Result<ContractSpec, serde_json::Error> {
+    let mut seen = BTreeSet::new();
+    match contract.versions.iter().find(|version| !seen.insert(&version.name)) {
+        Some(version) => Err(serde::de::Error::custom(format!("version {} is given twice", version.name))),
+        None => Ok(contract),
     }
 }
 

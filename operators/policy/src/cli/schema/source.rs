@@ -266,6 +266,10 @@ fn content(value: Value) -> Result<Content, Other> {
         (Some(version), Some(kind)) => Err(Other::Foreign(format!("{kind} of {version}"))),
         (None, Some(kind)) => Err(Other::Unfit(format!("{kind} without an apiVersion"))),
         (Some(version), None) => Err(Other::Unfit(format!("something of {version} without a kind"))),
+        // Taken for a schema, it would be one that accepts everything.
+        (None, None) if value.get("labelPrefix").is_some() => Err(Other::Unfit(
+            "a contract, which `webtroller schema contract` checks and compares,".to_owned(),
+        )),
         (None, None) => Ok(Content::Schema(value)),
     }
 }

@@ -27,9 +27,10 @@ const DELAYS: [&str; 7] =
 /// Activities whose names do not end with `ing`. `ScalingActive` is none: it says that an autoscaler can work.
 const ACTIVITIES: [&str; 3] = ["RollingOut", "ScalingUp", "ScalingDown"];
 
-/// The conditions of an object.
+/// The conditions of an object: what has a type.
 pub(super) fn all(object: &Value) -> impl Iterator<Item = &Value> {
-    object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten()
+    let all = object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    all.filter(|condition| text(condition, "/type").is_some_and(|r#type| !r#type.is_empty()))
 }
 
 /// A finding for each condition; what is as it should be is a note.

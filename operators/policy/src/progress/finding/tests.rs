@@ -227,3 +227,9 @@ fn a_deletion_without_finalizers_waits_for_the_grace_period_and_the_node() {
         ]
     );
 }
+
+#[test]
+fn conditions_without_a_type_explain_nothing() {
+    let object = json!({"status": {"conditions": [1, null, "x", {"type": 5}, {"type": "", "status": ""}]}});
+    assert_eq!(explained(object), [""; 0]);
+}

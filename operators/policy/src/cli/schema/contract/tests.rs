@@ -123,3 +123,28 @@ fn a_contract_version_that_goes_is_reported_for_the_providers_that_claim_it() {
     assert!(ran.out.ends_with("1 providers, and the change breaks 1: boxes.example.com\n"), "{}", ran.out);
     assert_eq!(ran.code, 1);
 }
+
+/// Taken for a schema, a contract accepts everything, and every change of it is one that stored objects survive.
+#[test]
+fn a_contract_is_not_a_schema() {
+    let stricter = CONTRACT.replace("boolean", "string");
+    let files = [("old.yaml", CONTRACT), ("new.yaml", stricter.as_str())];
+    for line in [["diff", "old.yaml", "new.yaml"].as_slice(), &["check", "old.yaml"]] {
+        let ran = run(&files, line, "");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{line:?}");
+        assert!(ran.err.contains(": a contract, which `webtroller schema contract` checks"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_contract_has_each_version_once() {
+    let (_, version) = CONTRACT.split_once("versions:\n").unwrap();
+    let twice = format!("{CONTRACT}{version}");
+    let ran = run(
+        &[("old.yaml", CONTRACT), ("twice.yaml", &twice)],
+        &["contract", "diff", "old.yaml", "twice.yaml"],
+        "",
+    );
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("twice.yaml: not a contract: version v1beta1 is given twice"), "{}", ran.err);
+}

@@ -4,23 +4,23 @@
 //! cargo run -p wasm-plugins --example call_cost -- 200
 //! ```
 
-#[path = "../../patterns/out_of_process_plugins/breaker.rs"]
+#[path = "../../out_of_process_plugins/breaker.rs"]
 #[allow(dead_code, reason = "the example needs a part of it")]
 mod breaker;
-#[path = "../../patterns/out_of_process_plugins/certificates.rs"]
+#[path = "../../out_of_process_plugins/certificates.rs"]
 #[allow(dead_code, reason = "the example needs a part of it")]
 mod certificates;
-#[path = "../../patterns/out_of_process_plugins/endpoint.rs"]
+#[path = "../../out_of_process_plugins/endpoint.rs"]
 #[allow(dead_code, reason = "the example needs a part of it")]
 mod endpoint;
-#[path = "../../patterns/in_process_plugins/executable.rs"]
+#[path = "../../in_process_plugins/executable.rs"]
 mod executable;
-#[path = "../../patterns/out_of_process_plugins/kinds.rs"]
+#[path = "../../out_of_process_plugins/kinds.rs"]
 #[allow(dead_code, reason = "the example needs a part of it")]
 mod kinds;
-#[path = "../../patterns/sidecar_plugins/socket.rs"]
+#[path = "../../sidecar_plugins/socket.rs"]
 mod socket;
-#[path = "../../patterns/in_process_plugins/strategy.rs"]
+#[path = "../../in_process_plugins/strategy.rs"]
 mod strategy;
 
 use std::path::Path;
@@ -69,7 +69,7 @@ async fn median(calls: usize, call: impl AsyncFn() -> Result<ranking::Answer>) -
 async fn main() -> Result<()> {
     let calls = std::env::args().nth(1).map_or(Ok(100), |text| text.parse())?;
     let question = Question::new("a", 2);
-    let plug_ins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../patterns/in_process_plugins/plug-ins");
+    let plug_ins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../in_process_plugins/plug-ins");
     let registry = strategy::Registry::load(&plug_ins).await?;
     let strategy = |name: &'static str| registry.get(name).map_err(|error| anyhow!("{name} {error}"));
     let (function, program) = (strategy("cheapest")?, strategy("only-eu")?);

@@ -1,8 +1,8 @@
 //! Plug-ins in WebAssembly: one in WAT, one in Go, loaded by digest, and some that misbehave.
 //!
 //! ```sh
-//! cargo run -p wasm-plugins --example wasm_plugins -- --demo     # needs Go, to build the Go plug-in
-//! cargo run -p wasm-plugins --example wasm_plugins               # the same plug-ins, in your kubeconfig's cluster
+//! cargo run -p examples --example wasm_plugins -- --demo     # needs Go, to build the Go plug-in
+//! cargo run -p examples --example wasm_plugins               # the same plug-ins, in your kubeconfig's cluster
 //! ```
 
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "tests")]
 
-#[path = "../../tests/patterns/stage.rs"]
+#[path = "../../../tests/patterns/stage.rs"]
 #[allow(dead_code, reason = "the rest is for the other patterns")]
 mod stage;
 
@@ -14,7 +14,7 @@ use wasm_plugins::{Limits, Sandbox};
 
 use stage::{Told, kill_at_every_write, plane, program, tell, tell_twice};
 
-const PATTERN: &str = "wasm_plugins";
+const PATTERN: &str = "wasm-plugins";
 
 #[tokio::test]
 async fn plug_ins_in_two_languages_are_asked_and_misbehaving_ones_are_named() {

@@ -1,0 +1,81 @@
+//! A demo whose reader goes, or that is interrupted; and the command of the pattern that is in a package of its own.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::stage::{namespace, plane, program};
+
+/// A demo on the shared API server, as a terminal starts it: a process group of its own.
+async fn demo(pattern: &str) -> Command {
+    let mut command = Command::new(program(pattern));
+    command.args(["--demo", "--here", "--namespace", &namespace().await]);
+    command.env("KUBECONFIG", plane().await.kubeconfig()).process_group(0);
+    command
+}
+
+/// As with `| head`: what is printed is lost, and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_whose_reader_has_gone_ends_well() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let errors = writer.try_clone().unwrap();
+    let status = demo("one_object").await.stdout(writer).stderr(errors).status().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+/// Ctrl-C while a plug-in hangs: its controller does not wait for it, and the folder of the demo goes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_that_is_interrupted_leaves_nothing_behind() {
+    for (pattern, place) in [("in_process_plugins", "3. "), ("sidecar_plugins", "2. ")] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = demo(pattern).await;
+        let (reader, writer) = std::io::pipe().unwrap();
+        command.env("TMPDIR", folder.path()).stdout(writer.try_clone().unwrap()).stderr(writer);
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        let mut lines = BufReader::new(reader);
+        let mut line = String::new();
+        while !line.starts_with(place) {
+            line.clear();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "{pattern} has ended before {place}");
+        }
+        kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+        let mut rest = String::new();
+        // The controllers hold the other end too, so this ends when they have.
+        lines.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+        assert!(rest.contains("Error: the demo was interrupted"), "{rest}");
+        assert!(!rest.contains("did not answer"), "it has waited for a plug-in:\n{rest}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{pattern}");
+    }
+}
+
+/// What it runs takes minutes to build with the features that it has alone. So another program is its Cargo here.
+#[test]
+fn the_wasm_pattern_runs_from_its_package_with_the_arguments_and_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let cargo = folder.path().join("cargo");
+    std::fs::write(&cargo, "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Command::new(program("wasm_plugins"));
+    command.args(["--demo", "--kill", "placement:3"]).env("CARGO", cargo).current_dir(&folder);
+    let output = command.stderr(Stdio::inherit()).output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let [run, example, name, manifest_path, manifest, rest @ ..] = &printed.lines().collect::<Vec<_>>()[..]
+    else {
+        panic!("{printed}")
+    };
+    assert_eq!([*run, *example, *manifest_path], ["run", "--example", "--manifest-path"]);
+    assert_eq!(rest, ["--", "--demo", "--kill", "placement:3"]);
+    let package = Path::new(manifest).parent().unwrap();
+    assert!(
+        Path::new(manifest).exists() && package.join(format!("examples/{name}.rs")).exists(),
+        "{printed}"
+    );
+}
