@@ -9,11 +9,11 @@ use duck_types::contract::{Contract, Provider, Verdict};
 use examples::cluster::bounded;
 use examples::{Cluster, Condition, drive};
 use futures::stream;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
-use serde_json::Value;
 use watch_manager::controller::reconcile_on;
 use watch_manager::{GroupVersionKind, Interest, Registrar, StoreHandle, WatchManager, WatchedObject};
 
@@ -93,9 +93,10 @@ fn referring(machines: &Store<Machine>, wanted: impl Fn(&Reference) -> bool) -> 
 
 /// True if this is the definition of the kind that is referred to. Kinds have no other name that a user knows.
 fn defines(crd: &WatchedObject, reference: &Reference) -> bool {
-    let value = crd.to_value().unwrap_or_default();
-    let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    at("/spec/group") == reference.api_group && at("/spec/names/kind") == reference.kind
+    let is_of = |crd: CustomResourceDefinition| {
+        crd.spec.group == reference.api_group && crd.spec.names.kind == reference.kind
+    };
+    crd.parse().is_ok_and(is_of)
 }
 
 async fn reconcile(machine: Arc<Machine>, core: Arc<Core>) -> Result<Action> {

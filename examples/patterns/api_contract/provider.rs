@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use controller_declaration::{Access, Declaration};
+use duck_types::DuckType;
 use examples::cluster::{bounded, is_not_found, named_after};
 use examples::{Cluster, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -15,6 +16,7 @@ use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind};
 use kube::runtime::controller::Action;
 use schema_merge::{Fragment, Merger, MountPath, Sharing};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract;
@@ -41,6 +43,20 @@ pub(crate) const BROKEN: Cloud =
 pub(crate) enum Release {
     V1,
     V2,
+}
+
+/// What an object of either kind asks for, and the instance that it has.
+#[derive(Deserialize, DuckType)]
+#[duck(paths("/spec/cores", "/spec/providerID"))]
+struct Asked {
+    spec: AskedSpec,
+}
+
+#[derive(Deserialize)]
+struct AskedSpec {
+    cores: i64,
+    #[serde(rename = "providerID")]
+    provider_id: Option<String>,
 }
 
 struct Provider {
@@ -147,8 +163,7 @@ async fn reconcile(object: Arc<DynamicObject>, provider: Arc<Provider>) -> Resul
         }
         return Ok(Action::await_change());
     }
-    let cores =
-        object.data.pointer("/spec/cores").and_then(Value::as_i64).context("spec.cores is missing")?;
+    let Asked { spec: AskedSpec { cores, provider_id } } = duck_types::view(&object.data)?;
     if cores > cloud.most_cores {
         let message =
             format!("{cores} cores: the largest instance of {} has {}", cloud.name, cloud.most_cores);
@@ -156,7 +171,7 @@ async fn reconcile(object: Arc<DynamicObject>, provider: Arc<Provider>) -> Resul
         return Ok(Action::await_change());
     }
     let id = format!("{}://{instance}", cloud.name);
-    if object.data.pointer("/spec/providerID").and_then(Value::as_str) != Some(&id) {
+    if provider_id.as_ref() != Some(&id) {
         // The finalizer first: an instance without one would be left behind if the object were deleted now.
         let finalizers = json!({"metadata": {"finalizers": [finalizer]}});
         // Only of what was read: a provider that does not see its last write yet would take the id away for a moment.
