@@ -10,7 +10,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 /// The declarations, in the order of the page `examples/controllers.md`.
 #[must_use]
 pub fn declarations() -> Vec<Declaration> {
-    vec![admission_server(), watch_manager(), duck_reader()]
+    vec![admission_server(), watch_manager(), duck_reader(), replica()]
 }
 
 /// `examples/admission_server.rs`.
@@ -35,6 +35,28 @@ pub fn watch_manager() -> Declaration {
         .access(Access::to("example.com", "gadgets").everywhere().watches())
         // It learns from them that gadgets are defined.
         .access(Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches())
+}
+
+/// `crates/pod-status/examples/replica.rs`, which is `pod_status` here. `pod-status` uses no other crate of this repository, so it cannot declare this.
+#[must_use]
+pub fn replica() -> Declaration {
+    let definitions = Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere();
+    let reports = Access::to("status.webtroller.dev", "podreports");
+    Declaration::new(
+        "replica",
+        "Enforces lamps, reports that, and takes its turn in folding all reports into the statuses.",
+    )
+    .access(definitions.watches().creates().writes(["/spec"]))
+    .access(Access::to("example.com", "lamps").everywhere().watches().gets().writes(["/status"]))
+    .access(reports.watches().creates().deletes().writes([
+        "/entries",
+        "/pod",
+        "/shard",
+        "/metadata/labels",
+        "/metadata/ownerReferences",
+    ]))
+    .access(Access::to("", "pods").watches().gets())
+    .access(Access::to("coordination.k8s.io", "leases").gets().creates().verbs(["update"]).owns(["/spec"]))
 }
 
 /// `examples/duck_reader.rs -- --cluster KIND`.

@@ -68,11 +68,13 @@ async fn printed(mut command: Command) -> String {
     said
 }
 
-async fn kubectl(arguments: &[&str], input: &str) {
+async fn kubectl(arguments: &[&str], input: &str) -> String {
     let mut command = plane().await.kubectl();
-    let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
-    assert!(child.wait().await.unwrap().success(), "{arguments:?}");
+    let output = child.wait_with_output().await.unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Nothing undeclared, nothing unused, nothing refused.
@@ -120,6 +122,42 @@ async fn watches_of_kinds_that_come_later_are_followed() {
         };
         timeout(PATIENCE, found).await.expect(expected);
     }
+    check_audit(&declaration).await;
+}
+
+/// Two replicas; one ends, and what it has reported goes with its pod.
+#[tokio::test]
+async fn replicas_report_what_they_enforce() {
+    let declaration = building_blocks::replica();
+    let (mut folders, mut running) = (Vec::new(), Vec::new());
+    for name in ["replica-a", "replica-b"] {
+        let pod = format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{name: c, image: none.invalid/none}}]}}}}"
+        );
+        let pod: Value =
+            serde_json::from_str(&kubectl(&["create", "-o", "json", "-f", "-"], &pod).await).unwrap();
+        let (mut command, folder) = program("pod_status", &declaration).await;
+        command.env("POD_NAME", name).env("POD_NAMESPACE", "default");
+        command
+            .env("POD_UID", pod["metadata"]["uid"].as_str().unwrap())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        running.push(command.spawn().unwrap());
+        folders.push(folder);
+    }
+    kubectl(&["wait", "--for=create", "--timeout=300s", "crd/lamps.example.com"], "").await;
+    kubectl(&["wait", "--for=condition=Established", "--timeout=300s", "crd/lamps.example.com"], "").await;
+    kubectl(&["apply", "-f", "-"], "{apiVersion: example.com/v1, kind: Lamp, metadata: {name: hall}}").await;
+    let entry = async |which: &str, name: &str| {
+        let there = format!("--for=jsonpath={{.status.byPod[{which}].id}}={name}");
+        kubectl(&["wait", &there, "--timeout=300s", "lamp/hall"], "").await;
+    };
+    entry(r#"?(@.id=="replica-a")"#, "replica-a").await;
+    entry(r#"?(@.id=="replica-b")"#, "replica-b").await;
+    drop(running.remove(0));
+    kubectl(&["delete", "pod", "replica-a", "--grace-period=0", "--force"], "").await;
+    // The entries are in the order of the names.
+    entry("0", "replica-b").await;
     check_audit(&declaration).await;
 }
 

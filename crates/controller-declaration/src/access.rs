@@ -117,8 +117,15 @@ impl Access {
                 true => self.verbs_on("status", ["patch"]),
                 false => self.verbs(["patch"]),
             };
-            self.fields.insert(field.to_owned());
         }
+        self.owns(fields)
+    }
+
+    /// Owns fields, each a JSON pointer with all that is below it, and writes them by the calls that are declared beside: by
+    /// updates of the whole object, as a Lease is renewed, or as part of what is created.
+    #[must_use]
+    pub fn owns<const N: usize>(mut self, fields: [&str; N]) -> Self {
+        self.fields.extend(fields.map(str::to_owned));
         self
     }
 

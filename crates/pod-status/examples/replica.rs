@@ -13,6 +13,9 @@
 //! for an example: either can be taken alone (`cargo test -p tidy` refuses the dependency). watch-manager's
 //! `Builder::watch` with `stream::watcher_events` yields the same events without the defects that `docs/upstream` lists;
 //! the programs of the package `examples` use it.
+//!
+//! What it reads and writes is declared in the package `examples`, which runs it with those rights and no others, for the same reason
+//! (`cargo run -p examples --example pod_status` is this program).
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -36,10 +36,14 @@ pub(super) struct ManifestError {
     pub(super) message: String,
 }
 
-/// The value at a pointer of plain field names, such as `/metadata/name`: [`Value::pointer`] copies each name twice to replace
-/// escapes, which shows where it is asked for a dozen times for each of many objects.
+/// The value at a pointer whose names need no escapes, such as `/spec/validations/0/message`: [`Value::pointer`] copies each
+/// name twice to replace escapes, which shows where it is asked for a dozen times for each of many objects.
 pub(super) fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
-    pointer.split('/').skip(1).try_fold(object, |value, name| value.get(name))
+    let step = |value: &'a Value, name: &str| match value {
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        value => value.get(name),
+    };
+    pointer.split('/').skip(1).try_fold(object, step)
 }
 
 /// The text [`at`] a pointer; empty where there is none.
@@ -77,5 +81,21 @@ impl ManifestError {
     /// A problem of one manifest.
     pub(super) fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
         Self { place: Some(Place::of(manifest)), message: message.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::at;
+
+    #[test]
+    fn names_and_positions_lead_where_json_pointers_do() {
+        let object = json!({"a": [{"b": 1}, 2], "c": {"0": {"d": null}}, "": 3});
+        for pointer in ["", "/", "/a", "/a/0", "/a/0/b", "/a/1", "/a/2", "/a/b", "/c/0/d", "/c/0/d/e", "/x/y"]
+        {
+            assert_eq!(at(&object, pointer), object.pointer(pointer), "{pointer}");
+        }
     }
 }
