@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// What says which object is meant, and is no field that someone owns.
-const IDENTITY: [&str; 7] = [
+/// What says which object is meant, and what only the API server sets though an update sends it back: no fields that someone owns.
+const OF_NOBODY: [&str; 10] = [
     "/apiVersion",
     "/kind",
     "/metadata/name",
@@ -13,6 +13,9 @@ const IDENTITY: [&str; 7] = [
     "/metadata/generateName",
     "/metadata/uid",
     "/metadata/resourceVersion",
+    "/metadata/creationTimestamp",
+    "/metadata/generation",
+    "/metadata/managedFields",
 ];
 const FINALIZERS: &str = "/metadata/finalizers";
 const CONDITIONS: &str = "/status/conditions";
@@ -49,7 +52,7 @@ pub(crate) fn written(body: &Value) -> BTreeSet<String> {
         Value::Array(operations) => json_patch(operations, &mut fields),
         body => leaves(body, String::new(), &mut fields),
     }
-    fields.retain(|field| !IDENTITY.contains(&field.as_str()));
+    fields.retain(|field| !OF_NOBODY.contains(&field.as_str()));
     fields
 }
 
@@ -132,6 +135,16 @@ mod tests {
         );
         check(&json!({"kind": "M", "metadata": {"name": "a"}}), &[]);
         check(&json!({}), &[]);
+    }
+
+    #[test]
+    fn an_update_writes_nothing_that_only_the_api_server_sets() {
+        let metadata = json!({"name": "a", "uid": "u", "resourceVersion": "7", "generation": 2,
+            "creationTimestamp": "2020-01-01T00:00:00Z", "managedFields": [{"manager": "a"}], "labels": {"l": "v"}});
+        check(
+            &json!({"metadata": metadata, "spec": {"holderIdentity": "a"}}),
+            &["/metadata/labels/l", "/spec/holderIdentity"],
+        );
     }
 
     #[test]
