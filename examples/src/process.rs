@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 
 use crate::failpoint::Fault;
 use crate::output::print;
@@ -17,6 +17,9 @@ use crate::{failpoint, rights};
 
 /// Time to end with the demo.
 const FAREWELL: Duration = Duration::from_secs(10);
+
+/// How often a frozen process is told to go on until it has ended.
+const GO_ON: Duration = Duration::from_millis(100);
 
 /// How a role is started: this program, with other arguments.
 #[derive(Clone, Debug)]
@@ -113,8 +116,16 @@ async fn end(mut process: Child, attached: Option<ChildStdin>, how: End) {
         End::Retire => {
             let id = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
             // It has ended by itself if it is not there.
-            let _sent = id.map(|id| [Signal::TERM, Signal::CONT].map(|signal| kill_process(id, signal)));
-            let _ended = process.wait().await;
+            let send = |signal| id.map(|id| kill_process(id, signal));
+            let _sent = send(Signal::TERM);
+            // What it finishes may hold the very write before which it stops, so once is not enough.
+            let mut again = interval(GO_ON);
+            loop {
+                tokio::select! {
+                    _ended = process.wait() => break,
+                    _ = again.tick() => drop(send(Signal::CONT)),
+                }
+            }
         }
         End::Detach => {
             drop(attached);
