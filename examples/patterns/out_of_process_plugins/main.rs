@@ -88,12 +88,15 @@ async fn back_pressure(demo: &mut Demo) -> Result<()> {
     demo.chapter("3. Back pressure: a plug-in takes its time. Two calls are under way, the others wait, the status says so.");
     policy(demo, "gate", json!({"selector": {"group": "slow"}})).await?;
     start(demo, "gate", "gate", &["v2"]).await?;
-    for name in ["s1", "s2", "s3", "s4"] {
+    let slow = ["s1", "s2", "s3", "s4"];
+    for name in slow {
         machine(demo, name, "slow").await?;
     }
     until(demo, "gate", "be saturated", |status| status.saturated).await?;
     demo.cluster().apply::<ConfigMap>(plug_in::GATE, json!({})).await?;
-    until_placed(demo, "s4", "us-1").await?;
+    for name in slow {
+        until_placed(demo, name, "us-1").await?;
+    }
     demo.delete::<Extension>("gate").await?;
     demo.until_gone::<Extension>("gate").await
 }
