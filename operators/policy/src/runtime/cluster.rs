@@ -25,8 +25,8 @@ use watch_manager::WatchManager;
 
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
-    FormerRegistrations, Ingest, OtherVersions, OwnCrds, Registrars, Registration, RegistrationState, Upkeep, WebhookClient,
-    WebhookConfiguration, Wiring, shapes,
+    FormerRegistrations, Ingest, OtherVersions, OwnCrds, Registrars, Registration, RegistrationState, Upkeep,
+    WebhookClient, WebhookConfiguration, Wiring, shapes,
 };
 use crate::enforce::{Records, Webhook};
 use crate::events::{EventPlace, EventQueue, Finder, Recorder, store_events};
@@ -303,7 +303,8 @@ impl Cluster {
     fn aggregator(&self) -> (Aggregator, Arc<StatusWatches>) {
         let (watches, driver) = StatusWatches::new(WatchManager::builder(self.client.clone()));
         self.supervisor.background("watches of reports", driver);
-        let config = AggregatorConfig::new(&self.identity, shapes(self.versions.clone())).follow(watches.clone());
+        let config =
+            AggregatorConfig::new(&self.identity, shapes(self.versions.clone())).follow(watches.clone());
         (Aggregator::new(self.client.clone(), config), watches)
     }
 
