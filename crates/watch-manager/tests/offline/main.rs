@@ -19,6 +19,7 @@ mod controller;
 mod definitions;
 mod failure_modes;
 mod isolation;
+mod odd_objects;
 mod performance;
 #[cfg(feature = "runtime")]
 mod readme;
