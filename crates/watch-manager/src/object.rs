@@ -18,8 +18,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::value::RawValue;
 
 pub(crate) use self::decoder::Decoder;
-use self::identity::{Escaped, Identity};
 pub(crate) use self::identity::Remains;
+use self::identity::{Escaped, Identity};
 use self::json::{Fields, is_key, write_object};
 
 /// The annotation in which `kubectl apply` keeps the object as it was applied.

@@ -155,12 +155,8 @@ fn two_registrars_one_kind_and_three_objects_without_limit() {
 /// An object may become one that cannot be read, and come back, before and between pages and while it is watched.
 #[test]
 fn objects_that_cannot_be_read_at_any_point() {
-    let limits = Limits {
-        kinds: 1,
-        names: 2,
-        unreadable: true,
-        ..two_by_two_by_three_limits(Actors::All, 2)
-    };
+    let limits =
+        Limits { kinds: 1, names: 2, unreadable: true, ..two_by_two_by_three_limits(Actors::All, 2) };
     let mut world = World::new(&limits);
     (0..2).for_each(|name| world.act(&Action::Put(0, name)));
     for registrar in 0..2 {

@@ -51,7 +51,8 @@ impl Remains {
             Some(raw) if raw.get() != "null" => string(raw),
             _ => Some(Cow::Borrowed("")),
         };
-        let key = text("name").zip(namespace).map(|(name, namespace)| ObjectKey::new(Some(&namespace), &name));
+        let key =
+            text("name").zip(namespace).map(|(name, namespace)| ObjectKey::new(Some(&namespace), &name));
         Self { key, uid: text("uid").map(Into::into) }
     }
 }

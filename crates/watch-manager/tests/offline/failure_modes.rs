@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use kube::client::Body;
 use crate::bench::{Bench, config, during, gvk, next, object, until};
+use kube::client::Body;
 use tokio::time::Instant;
 use watch_manager::testing::{FakeApi, Fault};
 use watch_manager::{GvkStatus, Verb, WatchManager};
@@ -496,7 +496,9 @@ async fn a_busy_server_that_names_a_date_is_asked_after_the_delays_of_the_manage
             let is_list = request.uri().path().ends_with("/gadgets");
             let left = |left: u32| left.checked_sub(1);
             if is_list && refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok() {
-                let busy = http::Response::builder().status(429).header("Retry-After", "Fri, 31 Dec 2100 23:59:59 GMT");
+                let busy = http::Response::builder()
+                    .status(429)
+                    .header("Retry-After", "Fri, 31 Dec 2100 23:59:59 GMT");
                 return Ok(busy.body(Body::from(b"too many requests".to_vec())).unwrap());
             }
             server.send(request).await

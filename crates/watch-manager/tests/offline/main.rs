@@ -12,6 +12,7 @@
 #[cfg(feature = "controller")]
 mod adapters;
 mod bench;
+mod callers;
 mod client;
 mod concurrency;
 #[cfg(feature = "controller")]

@@ -53,8 +53,7 @@ impl Odd {
         for name in ["a", "b"] {
             self.api.apply(&gvk("Thing"), object(name)).unwrap();
         }
-        let (manager, driver) =
-            WatchManager::builder_with_source(self.clone()).config(config()).build();
+        let (manager, driver) = WatchManager::builder_with_source(self.clone()).config(config()).build();
         tokio::spawn(driver);
         let mut registrar = manager.registrar("r").unwrap();
         let handle = registrar.add(gvk("Thing"));
@@ -119,15 +118,12 @@ async fn told(registrar: &mut Registrar, time: Duration) -> Vec<String> {
 /// Texts of `a` from which its name can be read, and no more that is of use.
 fn named() -> [Value; 3] {
     let metadata = |field: &str, value: Value| {
-        let mut metadata = json!({"name": "a", "namespace": "default", "uid": "uid-1", "resourceVersion": "9"});
+        let mut metadata =
+            json!({"name": "a", "namespace": "default", "uid": "uid-1", "resourceVersion": "9"});
         metadata[field] = value;
         json!({"metadata": metadata})
     };
-    [
-        metadata("resourceVersion", json!(7)),
-        metadata("uid", json!(5)),
-        metadata("uid", json!(["uid-1"])),
-    ]
+    [metadata("resourceVersion", json!(7)), metadata("uid", json!(5)), metadata("uid", json!(["uid-1"]))]
 }
 
 /// Texts that name no object.
@@ -187,7 +183,9 @@ async fn a_list_with_an_object_without_a_name_deletes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_that_cannot_be_read_changes_nothing_and_a_delete_deletes() {
-    for (text, is_named) in named().map(|text| (text, true)).into_iter().chain(nameless().map(|it| (it, false))) {
+    for (text, is_named) in
+        named().map(|text| (text, true)).into_iter().chain(nameless().map(|it| (it, false)))
+    {
         let odd = Odd::default();
         let (_manager, mut registrar, store) = odd.synced().await;
         odd.send("a", text.clone());
@@ -207,7 +205,8 @@ async fn an_event_that_cannot_be_read_changes_nothing_and_a_delete_deletes() {
 /// The object that was known is gone; of the new one nothing is known.
 #[tokio::test(start_paused = true)]
 async fn another_object_that_cannot_be_read_has_no_previous_state() {
-    let text = json!({"metadata": {"name": "a", "namespace": "default", "uid": "uid-9", "resourceVersion": 7}});
+    let text =
+        json!({"metadata": {"name": "a", "namespace": "default", "uid": "uid-9", "resourceVersion": 7}});
     for by_list in [true, false] {
         let odd = Odd::default();
         let (_manager, mut registrar, store) = odd.synced().await;
@@ -250,7 +249,10 @@ async fn an_object_that_is_too_deep_for_the_hook_keeps_its_previous_state() {
 #[tokio::test(start_paused = true)]
 async fn one_uid_under_two_names_is_two_objects() {
     let odd = Odd::default();
-    odd.send("b", json!({"metadata": {"name": "b", "namespace": "default", "uid": "uid-1", "resourceVersion": "1"}}));
+    odd.send(
+        "b",
+        json!({"metadata": {"name": "b", "namespace": "default", "uid": "uid-1", "resourceVersion": "1"}}),
+    );
     let (manager, mut registrar, store) = odd.synced().await;
     assert_eq!(store.len(), 2);
     let mut late = manager.registrar("late").unwrap();
@@ -273,10 +275,17 @@ async fn a_name_that_a_list_has_twice_is_one_object_in_its_last_form() {
     let odd = Odd::default();
     for uid in ["uid-1", "uid-7"] {
         let (_manager, mut registrar, store) = odd.synced().await;
-        odd.send("b", json!({"metadata": {"name": "a", "namespace": "default", "uid": uid, "resourceVersion": "99"}}));
+        odd.send(
+            "b",
+            json!({"metadata": {"name": "a", "namespace": "default", "uid": uid, "resourceVersion": "99"}}),
+        );
         odd.expire();
         let told = told(&mut registrar, MINUTE).await;
-        let last = if uid == "uid-1" { vec!["apply a", "delete b"] } else { vec!["delete a", "apply a", "delete b"] };
+        let last = if uid == "uid-1" {
+            vec!["apply a", "delete b"]
+        } else {
+            vec!["delete a", "apply a", "delete b"]
+        };
         assert_eq!(told, last, "{uid}");
         assert_eq!((store.len(), store.get(Some("default"), "a").unwrap().uid()), (1, uid));
         odd.sane();

@@ -647,21 +647,31 @@ async fn a_kind_that_lingers_beside_namespaces_stays_complete() {
             drop(second);
             bench.api.restrict(&gvk("Thing"), None);
             sleep(20 * MINUTE).await;
-            assert!(!store.is_closed() && store.is_synced() && store.status().is_ready(), "{case}: {store:?}");
+            assert!(
+                !store.is_closed() && store.is_synced() && store.status().is_ready(),
+                "{case}: {store:?}"
+            );
             assert_eq!(store.len(), if all_leaves_first { 1 } else { 2 }, "{case}");
             // Whoever asks for the same again waits for nothing.
             let lists = bench.api.calls(&gvk("Thing"), Verb::List);
             let (mut again, begun) = (bench.registrar("again"), Instant::now());
             let _ = again.add(if all_leaves_first { things().namespaces(["n"]) } else { things() });
             until(&mut again, "ready").await;
-            assert_eq!((begun.elapsed(), bench.api.calls(&gvk("Thing"), Verb::List)), (Duration::ZERO, lists), "{case}");
+            assert_eq!(
+                (begun.elapsed(), bench.api.calls(&gvk("Thing"), Verb::List)),
+                (Duration::ZERO, lists),
+                "{case}"
+            );
             // And so does who asks for a part of it, or for more than it.
             drop(again);
             for interest in [things().namespaces(["m"]), things(), things().namespaces(["n", "m"])] {
                 let mut other = bench.registrar("other");
                 let _ = other.add(interest.clone());
                 until(&mut other, "ready").await;
-                assert!(bench.manager.store(&gvk("Thing")).is_some_and(|store| store.is_synced()), "{case}, {interest:?}");
+                assert!(
+                    bench.manager.store(&gvk("Thing")).is_some_and(|store| store.is_synced()),
+                    "{case}, {interest:?}"
+                );
             }
         }
     }

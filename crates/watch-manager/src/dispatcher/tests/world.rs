@@ -662,7 +662,8 @@ impl World {
         let server = &self.kinds[k].server;
         let Some(known) = self.dispatcher.kinds.get(&all(&server.gvk)) else { return Vec::new() };
         let stored = stored(&known.store);
-        let same = |name: &&'static str| stored.get(name).is_some_and(|(uid, _)| *uid == server.objects[name].0);
+        let same =
+            |name: &&'static str| stored.get(name).is_some_and(|(uid, _)| *uid == server.objects[name].0);
         server.objects.keys().copied().filter(same).collect()
     }
 

@@ -77,8 +77,8 @@ enum Answer {
 
 fn any_answer() -> impl Strategy<Value = Answer> {
     use Answer::{
-        Bookmark, End, Expired, Forbidden, Garbage, Good, Hint, Later, More, NotServed, Over, Recovery, Unavailable,
-        Unversioned,
+        Bookmark, End, Expired, Forbidden, Garbage, Good, Hint, Later, More, NotServed, Over, Recovery,
+        Unavailable, Unversioned,
     };
     prop_oneof![
         8 => Just(Good),
