@@ -15,11 +15,14 @@ use crate::bench::{Bench, config, during, gvk, object, until};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// Changes a setting, and its name for the message of a failure.
+type Setting = (&'static str, fn(&mut Config));
+
 /// "Never" and "at once" are values of a duration. A kind becomes ready whatever they are set to, follows the server, and the
 /// server is not asked all the time.
 #[tokio::test(start_paused = true)]
 async fn a_setting_of_zero_or_of_the_longest_time_keeps_no_kind_from_being_followed() {
-    let settings: [(&str, fn(&mut Config)); 14] = [
+    let settings: [Setting; 14] = [
         ("no start at all", |config| config.max_concurrent_starts = 0),
         ("any number of starts", |config| config.max_concurrent_starts = usize::MAX),
         ("pages of any size", |config| config.page_size = 0),
@@ -67,10 +70,11 @@ async fn a_setting_of_zero_or_of_the_longest_time_keeps_no_kind_from_being_follo
 /// A limit of one request for ever is one: no overflow makes it none.
 #[tokio::test(start_paused = true)]
 async fn the_longest_delay_is_not_the_shortest() {
-    for (name, set) in [
-        ("retry", (|config| config.retry = Delays::new(Duration::MAX, Duration::MAX)) as fn(&mut Config)),
+    let settings: [Setting; 2] = [
+        ("retry", |config| config.retry = Delays::new(Duration::MAX, Duration::MAX)),
         ("limit", |config| config.requests = RateLimit::new(3, Duration::MAX)),
-    ] {
+    ];
+    for (name, set) in settings {
         let mut config = config();
         set(&mut config);
         let bench = Bench::with(config);
