@@ -12,7 +12,7 @@ pub struct Config {
     /// usual time to an answer, but between 0.5 and 5 seconds, and after 2 seconds while nothing is answered. One place in eight goes to the request that came last, and
     /// changes hands after a second at most. Default 16.
     pub max_concurrent_starts: usize,
-    /// Objects per page of a list. Default 500.
+    /// Objects per page of a list; 0 for all at once, as in the API. Default 500.
     pub page_size: u32,
     /// Deadline of each request, from the moment at which it is sent: discovery, a page of a list, the opening of a watch. One
     /// that hangs while later ones are answered and others wait is given up before. A
@@ -94,6 +94,27 @@ impl RateLimit {
 }
 
 // === impl Config ===
+
+/// Longer than any program runs, and short enough to be added to any time.
+const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
+
+impl Config {
+    /// The same settings without values that overflow: "never" must not become "at once".
+    pub(crate) fn bounded(mut self) -> Self {
+        let delays = [&mut self.retry, &mut self.discovery, &mut self.refused];
+        let delays = delays.into_iter().flat_map(|Delays { min, max }| [min, max]);
+        let intervals = [&mut self.requests.interval, &mut self.pages.interval];
+        let times =
+            [&mut self.request_timeout, &mut self.watch_timeout, &mut self.idle_timeout, &mut self.linger];
+        for time in delays.chain(intervals).chain(times) {
+            *time = (*time).min(FOREVER);
+        }
+        if self.page_size == 0 {
+            self.page_size = u32::MAX;
+        }
+        self
+    }
+}
 
 impl Default for Config {
     fn default() -> Self {

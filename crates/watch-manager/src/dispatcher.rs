@@ -16,7 +16,7 @@ use self::kind::Kind;
 use crate::event::GvkStatus;
 use crate::intents::{Gvk, Intents, RegistrarId, Stay, StoreKey};
 use crate::interest::{Part, Selection};
-use crate::object::WatchedObject;
+use crate::object::{Remains, WatchedObject};
 use crate::queue::EventQueue;
 use crate::store::Stores;
 
@@ -76,8 +76,10 @@ pub(crate) enum Step {
     ListDone,
     Applied(Arc<WatchedObject>),
     Deleted(Arc<WatchedObject>),
-    /// The server sent something that is not a Kubernetes object.
-    Undecodable,
+    /// The list has an object, or the watch added or modified one, that cannot be read.
+    Unreadable(Remains),
+    /// The watch deleted an object whose final form cannot be read.
+    UnreadableDeleted(Remains),
     /// The kind is not served any more.
     Gone,
 }
@@ -118,6 +120,11 @@ impl Step {
     /// Whether it reports that objects exist, or do not.
     pub(crate) fn reports_objects(&self) -> bool {
         matches!(self, Self::Listed(_) | Self::ListDone | Self::Applied(_) | Self::Deleted(_))
+            || self.is_unreadable()
+    }
+
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Unreadable(_) | Self::UnreadableDeleted(_))
     }
 }
 

@@ -132,7 +132,7 @@ impl Run {
     }
 
     fn on_step(&mut self, watch: WatchId, incarnation: Incarnation, step: Step) {
-        if matches!(step, Step::Undecodable) {
+        if step.is_unreadable() {
             telemetry::undecodable(&watch.gvk);
         }
         if matches!(step, Step::ListDone)

@@ -29,3 +29,10 @@ pub(crate) fn raw_in(namespace: Option<&str>, name: &str, uid: u64, version: u64
     let metadata = json!({"name": name, "namespace": namespace, "uid": uid, "resourceVersion": version});
     to_raw_value(&json!({"metadata": metadata})).unwrap()
 }
+
+/// The text of an object of which nothing but namespace, name and uid can be read.
+pub(crate) fn unreadable_in(namespace: Option<&str>, name: &str, uid: u64) -> Box<RawValue> {
+    let metadata =
+        json!({"name": name, "namespace": namespace, "uid": uid.to_string(), "resourceVersion": []});
+    to_raw_value(&json!({"metadata": metadata})).unwrap()
+}

@@ -181,7 +181,8 @@ impl Builder {
 
     /// Changes each object before it is stored, for instance to drop large fields. The object is parsed and written
     /// again, which costs about 20 µs for a Pod. Name, namespace, uid and resourceVersion stay as the server sent them. What is not an
-    /// object afterwards is counted as undecodable.
+    /// object afterwards is counted as undecodable, and what was known of it stays. No lock is held meanwhile. A panic ends the driver, and with it
+    /// every stream and wait.
     pub fn transform(
         mut self,
         transform: impl Fn(&GroupVersionKind, &mut serde_json::Value) + Send + Sync + 'static,
@@ -242,10 +243,11 @@ impl Builder {
     pub fn build(self) -> (WatchManager, Driver) {
         let control = Arc::new(Control::default());
         let alive = Arc::new(Alive::new(&control));
+        let config = self.config.bounded();
         let shared = Shared {
             source: self.source,
-            permits: Arc::new(Permits::new(self.config.max_concurrent_starts)),
-            config: Arc::new(self.config),
+            permits: Arc::new(Permits::new(config.max_concurrent_starts)),
+            config: Arc::new(config),
             recovered: Arc::new(Notify::new()),
         };
         let run = Run::new(Arc::clone(&control), shared, self.transform);

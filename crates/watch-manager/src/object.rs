@@ -3,6 +3,7 @@
 //! `store` keeps these by key; this file knows nothing about who reads them.
 
 mod decoder;
+mod identity;
 mod json;
 mod labels;
 
@@ -13,11 +14,12 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{DynamicObject, Expression, GroupVersionKind};
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::value::RawValue;
 
 pub(crate) use self::decoder::Decoder;
+pub(crate) use self::identity::Remains;
+use self::identity::{Escaped, Identity};
 use self::json::{Fields, is_key, write_object};
 
 /// The annotation in which `kubectl apply` keeps the object as it was applied.
@@ -52,12 +54,6 @@ struct Places {
     labels: (u32, u32),
     uid: (u32, u32),
     resource_version: (u32, u32),
-}
-
-/// Strings that do not lie in the text as they are.
-struct Escaped {
-    uid: Box<str>,
-    resource_version: Box<str>,
 }
 
 /// Namespace and name of an object.
@@ -285,36 +281,6 @@ impl PartialEq for WatchedObject {
 }
 
 impl Eq for WatchedObject {}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Identity<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    uid: Cow<'a, str>,
-    #[serde(borrow, default)]
-    resource_version: Cow<'a, str>,
-    #[serde(borrow, default)]
-    generation: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    deletion_timestamp: Option<&'a RawValue>,
-}
-
-// === impl Identity ===
-
-impl Identity<'_> {
-    /// The strings that are not borrowed from the text.
-    fn escaped(&self) -> Option<Box<Escaped>> {
-        let is_owned = |text: &Cow<'_, str>| matches!(text, Cow::Owned(text) if !text.is_empty());
-        (is_owned(&self.uid) || is_owned(&self.resource_version)).then(|| {
-            let (uid, resource_version) = (&*self.uid, &*self.resource_version);
-            Box::new(Escaped { uid: uid.into(), resource_version: resource_version.into() })
-        })
-    }
-}
 
 /// The text of the object with the kind of the watch in front and without what is not kept, and places in it.
 fn complete(

@@ -21,7 +21,7 @@ pub use self::handle::StoreHandle;
 pub(crate) use self::handle::Stores;
 use crate::event::{GvkStatus, KindStatus};
 use crate::interest::Part;
-use crate::object::{ObjectKey, WatchedObject};
+use crate::object::{ObjectKey, Remains, WatchedObject};
 
 /// An object from its first appearance to its end. An object of the same name that comes later has another
 /// number.
@@ -165,6 +165,24 @@ impl Store {
         if shrinks { Vec::new() } else { vec![Change::Updated { id, old, new: object }] }
     }
 
+    /// An object of a list, or one that the watch added or modified, cannot be read: the stored form stays, unless it is that of
+    /// another object.
+    pub(crate) fn keep(&mut self, remains: &Remains, pass: Pass) -> Option<Change> {
+        let id = *self.ids.get(remains.key.as_ref()?)?;
+        let slot = self.objects.get_mut(&id)?;
+        if remains.uid.as_deref().is_none_or(|uid| uid == slot.object.uid()) {
+            slot.pass = pass;
+            return None;
+        }
+        self.delete_unread(remains)
+    }
+
+    /// The watch deleted an object whose final form cannot be read.
+    pub(crate) fn delete_unread(&mut self, remains: &Remains) -> Option<Change> {
+        let id = self.ids.remove(remains.key.as_ref()?)?;
+        self.objects.remove(&id).map(|slot| Change::deleted(id, &slot.object))
+    }
+
     fn insert(&mut self, object: Arc<WatchedObject>, pass: Pass) -> Change {
         self.next_id = self.next_id.wrapping_add(1);
         let id = ObjectId(self.next_id);
@@ -186,18 +204,18 @@ impl Store {
     }
 
     /// A list of the objects that are `meant` is complete: what it did not contain is gone.
-    pub(crate) fn finish_list(&mut self, meant: impl Fn(&WatchedObject) -> bool, pass: Pass) -> Vec<Change> {
-        self.remove_if(|slot| slot.pass != pass && meant(&slot.object))
+    pub(crate) fn finish_list(&mut self, meant: impl Fn(&ObjectKey) -> bool, pass: Pass) -> Vec<Change> {
+        self.remove_if(|slot| slot.pass != pass && meant(slot.object.key()))
     }
 
     /// The objects that are `meant` are no longer served: they are gone.
-    pub(crate) fn clear(&mut self, meant: impl Fn(&WatchedObject) -> bool) -> Vec<Change> {
-        self.remove_if(|slot| meant(&slot.object))
+    pub(crate) fn clear(&mut self, meant: impl Fn(&ObjectKey) -> bool) -> Vec<Change> {
+        self.remove_if(|slot| meant(slot.object.key()))
     }
 
     /// Removes the objects that no part watches any more.
     pub(crate) fn retain<'a>(&mut self, parts: impl Iterator<Item = &'a Part> + Clone) -> Vec<Change> {
-        self.remove_if(|slot| !parts.clone().any(|part| is_in(&slot.object, part)))
+        self.remove_if(|slot| !parts.clone().any(|part| is_in(slot.object.key(), part)))
     }
 
     /// Reported in the order in which they appeared.
@@ -242,8 +260,8 @@ impl Change {
     }
 }
 
-pub(crate) fn is_in(object: &WatchedObject, part: &Part) -> bool {
-    part.as_deref().is_none_or(|namespace| object.namespace() == Some(namespace))
+pub(crate) fn is_in(key: &ObjectKey, part: &Part) -> bool {
+    part.as_deref().is_none_or(|namespace| key.namespace() == Some(namespace))
 }
 
 #[cfg(test)]

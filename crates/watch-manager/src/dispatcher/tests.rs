@@ -82,6 +82,7 @@ fn two_by_two_by_three_limits(actors: Actors, disturbances: u64) -> Limits {
         ordered: None,
         namespaced: false,
         linger: false,
+        unreadable: false,
     }
 }
 
@@ -151,6 +152,22 @@ fn two_registrars_one_kind_and_three_objects_without_limit() {
     assert!(states > 1_000, "only {states} states: the model has stopped moving");
 }
 
+/// An object may become one that cannot be read, and come back, before and between pages and while it is watched.
+#[test]
+fn objects_that_cannot_be_read_at_any_point() {
+    let limits =
+        Limits { kinds: 1, names: 2, unreadable: true, ..two_by_two_by_three_limits(Actors::All, 2) };
+    let mut world = World::new(&limits);
+    (0..2).for_each(|name| world.act(&Action::Put(0, name)));
+    for registrar in 0..2 {
+        world.act(&Action::Make(registrar));
+        world.act(&Action::Add(registrar, 0));
+        world.act(&Action::Grant(registrar));
+    }
+    let states = explore("unreadable", world.settled(), depth(8));
+    assert!(states > 1_000, "only {states} states: the model has stopped moving");
+}
+
 #[test]
 fn everything_at_once_from_nothing() {
     for linger in [false, true] {
@@ -164,6 +181,7 @@ fn everything_at_once_from_nothing() {
             ordered: None,
             namespaced: false,
             linger,
+            unreadable: false,
         };
         let name = if linger { "everything, lingering" } else { "everything" };
         let states = explore(name, World::new(&limits), depth(9));
@@ -185,6 +203,7 @@ fn namespaces_beside_a_watch_of_all_that_is_refused_and_granted() {
         ordered: None,
         namespaced: true,
         linger: false,
+        unreadable: false,
     };
     for refused in [false, true] {
         let mut world = World::new(&limits);
@@ -216,6 +235,7 @@ fn a_ready_registrar_of_one_namespace_beside_one_of_all_that_comes_and_goes() {
         ordered: None,
         namespaced: true,
         linger: false,
+        unreadable: false,
     };
     let mut world = World::new(&limits);
     (0..2).for_each(|name| world.act(&Action::Put(0, name)));
@@ -245,9 +265,10 @@ mod long {
             ordered in proptest::option::of(0..3_usize),
             namespaced in any::<bool>(),
             linger in any::<bool>(),
+            unreadable in any::<bool>(),
         ) {
             let registrars = if namespaced { 3 } else { 2 };
-            let limits = Limits { registrars, kinds: 2, names: 3, changes: 1_000, actors: Actors::All, disturbances: u64::MAX, ordered, namespaced, linger };
+            let limits = Limits { registrars, kinds: 2, names: 3, changes: 1_000, actors: Actors::All, disturbances: u64::MAX, ordered, namespaced, linger, unreadable };
             let (mut world, mut converged) = (World::new(&limits), HashSet::new());
             for choice in choices {
                 let actions = world.possible();
@@ -265,9 +286,10 @@ mod long {
             ordered in proptest::option::of(0..3_usize),
             namespaced in any::<bool>(),
             linger in any::<bool>(),
+            unreadable in any::<bool>(),
         ) {
             let registrars = if namespaced { 3 } else { 2 };
-            let limits = Limits { registrars, kinds: 2, names: 3, changes: 1_000, actors: Actors::All, disturbances: u64::MAX, ordered, namespaced, linger };
+            let limits = Limits { registrars, kinds: 2, names: 3, changes: 1_000, actors: Actors::All, disturbances: u64::MAX, ordered, namespaced, linger, unreadable };
             let (mut world, mut alone) = (World::new(&limits), World::new(&Limits { kinds: 1, ..limits }));
             for choice in choices {
                 let actions = world.possible();

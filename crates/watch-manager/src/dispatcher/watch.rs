@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{Incarnation, Step};
 use crate::event::GvkStatus;
 use crate::interest::{Part, Selection};
-use crate::object::WatchedObject;
+use crate::object::ObjectKey;
 use crate::store::{Change, Pass, Store, is_in};
 
 /// One watch of the kind.
@@ -19,6 +19,8 @@ pub(super) struct Watch {
     pass: Pass,
     /// A list of this incarnation is complete and none is under way.
     pub(super) complete: bool,
+    /// The list that is under way has an object without a readable name: any that it lacks may be that one.
+    unclear: bool,
     /// It covers more objects since its last list began, so what it reports until it lists again may be older than what
     /// is known.
     pub(super) outdated: bool,
@@ -57,6 +59,7 @@ impl Watch {
             attempts: 0,
             pass: Pass::default(),
             complete: false,
+            unclear: false,
             outdated: false,
             followed_until,
         }
@@ -81,7 +84,7 @@ impl Watch {
     }
 
     fn apply(&mut self, store: &mut Store, region: &Region<'_>, step: Step) -> Update {
-        let meant = |object: &WatchedObject| region.contains(object);
+        let meant = |key: &ObjectKey| region.contains(key);
         match step {
             Step::Status(status, attempts) => {
                 self.attempts = attempts;
@@ -94,25 +97,33 @@ impl Watch {
             Step::Contact => Update::default(),
             Step::ListStarted => {
                 self.pass = store.begin_list();
-                self.complete = false;
+                (self.complete, self.unclear) = (false, false);
                 store.set_synced(false);
                 Update::default()
             }
             Step::Listed(objects) => {
-                let objects = objects.into_iter().filter(|object| meant(object));
+                let objects = objects.into_iter().filter(|object| meant(object.key()));
                 let changes = objects.flat_map(|object| store.apply(object, self.pass));
                 Update::of(changes.collect())
             }
             Step::ListDone => {
                 self.complete = true;
-                Update { synced: Some(true), ..Update::of(store.finish_list(meant, self.pass)) }
+                let gone = if self.unclear { Vec::new() } else { store.finish_list(meant, self.pass) };
+                Update { synced: Some(true), ..Update::of(gone) }
             }
-            Step::Applied(object) | Step::Deleted(object) if !meant(&object) => Update::default(),
+            Step::Applied(object) | Step::Deleted(object) if !meant(object.key()) => Update::default(),
             Step::Applied(object) => Update::of(store.apply(object, self.pass)),
             Step::Deleted(object) => Update::of(store.delete(object).into_iter().collect()),
-            Step::Undecodable => {
+            Step::Unreadable(remains) => {
                 store.count_undecodable();
-                Update::default()
+                self.unclear |= remains.key.is_none();
+                let known = remains.key.as_ref().is_some_and(meant);
+                Update::of(known.then(|| store.keep(&remains, self.pass)).flatten().into_iter().collect())
+            }
+            Step::UnreadableDeleted(remains) => {
+                store.count_undecodable();
+                let known = remains.key.as_ref().is_some_and(meant);
+                Update::of(known.then(|| store.delete_unread(&remains)).flatten().into_iter().collect())
             }
             Step::Gone => {
                 self.complete = false;
@@ -134,8 +145,8 @@ impl<'a> Region<'a> {
         Self { part, apart }
     }
 
-    fn contains(&self, object: &WatchedObject) -> bool {
-        is_in(object, self.part) && !self.apart.iter().any(|part| is_in(object, part))
+    fn contains(&self, key: &ObjectKey) -> bool {
+        is_in(key, self.part) && !self.apart.iter().any(|part| is_in(key, part))
     }
 }
 

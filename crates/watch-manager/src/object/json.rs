@@ -56,7 +56,7 @@ pub(super) fn is_key(key: &RawValue, name: &str) -> bool {
 }
 
 /// The string that a JSON text stands for, borrowed unless it has escapes.
-fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let text = raw.get();
     if text.contains('\\') {
         return serde_json::from_str(text).ok().map(Cow::Owned);

@@ -157,7 +157,8 @@ impl StoreHandle {
         self.read().status.clone()
     }
 
-    /// The number of messages from the server that were not Kubernetes objects. They are skipped.
+    /// The number of objects and messages from the server that could not be read. What they were about keeps its previous
+    /// state.
     pub fn undecodable(&self) -> u64 {
         self.read().undecodable
     }

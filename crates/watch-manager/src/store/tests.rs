@@ -102,10 +102,10 @@ fn lists_of_two_namespaces_do_not_delete_each_others_objects() {
     let (pass_a, pass_b) = (store.begin_list(), store.begin_list());
     store.apply(in_namespace("a", "x"), pass_a);
     store.apply(in_namespace("b", "y"), pass_b);
-    assert_eq!(store.finish_list(|object| is_in(object, &b), pass_b), []);
-    assert_eq!(store.finish_list(|object| is_in(object, &a), pass_a), []);
+    assert_eq!(store.finish_list(|key| is_in(key, &b), pass_b), []);
+    assert_eq!(store.finish_list(|key| is_in(key, &a), pass_a), []);
     let pass = store.begin_list();
-    assert_eq!(store.finish_list(|object| is_in(object, &a), pass).len(), 1);
+    assert_eq!(store.finish_list(|key| is_in(key, &a), pass).len(), 1);
     assert_eq!(names(&store), ["y"]);
     assert_eq!(store.retain([&a].into_iter()).len(), 1);
 }

@@ -173,7 +173,11 @@ impl Kind {
                 Pending { items: items.collect(), version }
             }
         };
-        let limit = page.limit.map_or(usize::MAX, |limit| limit as usize).min(pending.items.len());
+        let limit = page
+            .limit
+            .filter(|limit| *limit > 0)
+            .map_or(usize::MAX, |limit| limit as usize)
+            .min(pending.items.len());
         let rest = pending.items.split_off(limit);
         let items = pending.items.iter().map(|object| sent(target, object)).collect();
         let version = pending.version;
@@ -204,7 +208,8 @@ impl Kind {
 
     pub(super) fn watch(&self, target: &Target, version: &str) -> Result<Position, SourceError> {
         self.check_access(target)?;
-        let seen: u64 = version.parse().map_err(|_| SourceError::Unavailable("bad version".to_owned()))?;
+        // As a server answers 400.
+        let seen: u64 = version.parse().map_err(|_| SourceError::Rejected("bad version".to_owned()))?;
         if seen < self.compacted {
             return Err(SourceError::Expired);
         }

@@ -31,7 +31,7 @@ use crate::config::{Config, Delays};
 use crate::dispatcher::Step;
 use crate::event::{GvkStatus, Verb};
 use crate::interest::{Part, Selection};
-use crate::object::{Decoder, WatchedObject};
+use crate::object::{Decoder, Remains, WatchedObject};
 use crate::source::{Freshness, Listed, Page, Served, SourceError, SourceEvent, Target};
 
 /// A watch that ends sooner counts as a failure. client-go draws the same line.
@@ -58,6 +58,9 @@ pub(crate) struct Machine {
     /// A list has begun since the kind was last served, or none was requested yet and a former watch may have left objects:
     /// the store may hold some.
     listed: bool,
+    /// Something that names no object was reported since the last list began: what it was about is not known before the
+    /// next.
+    doubtful: bool,
     recovery: Recovery,
     /// Since when it counts as ready without an open watch.
     unwatched: Option<Instant>,
@@ -92,6 +95,7 @@ impl Machine {
             attempts: 0,
             complete: false,
             listed: true,
+            doubtful: false,
             recovery: Recovery::default(),
             unwatched: None,
             config,
@@ -138,7 +142,7 @@ impl Machine {
         }
         pacer.take(now);
         if !further && matches!(action, Action::List(..)) {
-            self.listed = true;
+            (self.listed, self.doubtful) = (true, false);
             self.steps.push_back(Step::ListStarted);
         }
         action
@@ -242,7 +246,7 @@ impl Machine {
     }
 
     fn on_page(&mut self, now: Instant, mut listing: Listing, page: Listed) {
-        let objects = page.items.iter().filter_map(|raw| self.decode(raw)).collect();
+        let objects = page.items.iter().filter_map(|raw| self.decode(raw, Step::Unreadable)).collect();
         self.steps.push_back(Step::Listed(objects));
         if page.continue_token.is_some() {
             listing.page.continue_token = page.continue_token;
@@ -287,9 +291,13 @@ impl Machine {
                 }
                 self.steps.push_back(Step::Contact);
             }
-            Some(Ok(SourceEvent::Applied(raw))) => self.on_object(&raw, Step::Applied),
-            Some(Ok(SourceEvent::Deleted(raw))) => self.on_object(&raw, Step::Deleted),
-            Some(Err(SourceError::Undecodable(error))) => self.skip(&*error),
+            Some(Ok(SourceEvent::Applied(raw))) => self.on_object(&raw, Step::Applied, Step::Unreadable),
+            Some(Ok(SourceEvent::Deleted(raw))) => {
+                self.on_object(&raw, Step::Deleted, Step::UnreadableDeleted);
+            }
+            Some(Err(SourceError::Undecodable(error))) => {
+                self.skip(&*error, Remains::default(), Step::Unreadable);
+            }
             Some(Err(error)) => self.on_end(now, Some(&error)),
             None => self.on_end(now, None),
         }
@@ -300,8 +308,13 @@ impl Machine {
         self.on_end(now, None);
     }
 
-    fn on_object(&mut self, raw: &RawValue, step: fn(Arc<WatchedObject>) -> Step) {
-        let Some(object) = self.decode(raw) else { return };
+    fn on_object(
+        &mut self,
+        raw: &RawValue,
+        step: fn(Arc<WatchedObject>) -> Step,
+        unreadable: fn(Remains) -> Step,
+    ) {
+        let Some(object) = self.decode(raw, unreadable) else { return };
         if let Phase::Follow(following) = &mut self.phase
             && !object.resource_version().is_empty()
         {
@@ -323,7 +336,7 @@ impl Machine {
         }
         match error {
             Some(error) => self.disconnect(now, target, version, error),
-            None if lived >= SHORT_WATCH => self.phase = Phase::Connect { target, version },
+            None if lived >= SHORT_WATCH => self.phase = self.resume(target, version),
             None => {
                 let error = SourceError::Unavailable("the server closes watches at once".to_owned());
                 self.disconnect(now, target, version, &error);

@@ -1,12 +1,15 @@
 //! The failures that an API server can cause, one test each: kinds come and go, versions expire,
 //! connections break, access is refused. Time is virtual.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::bench::{Bench, config, during, gvk, next, object, until};
+use kube::client::Body;
 use tokio::time::Instant;
-use watch_manager::testing::Fault;
-use watch_manager::{GvkStatus, Verb};
+use watch_manager::testing::{FakeApi, Fault};
+use watch_manager::{GvkStatus, Verb, WatchManager};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -477,6 +480,41 @@ async fn a_busy_server_says_when_to_come_back() {
     registrar.add(gvk("Gadget")).ready().await.unwrap();
     let waited = begun.elapsed();
     assert!(waited >= Duration::from_secs(20) && waited <= Duration::from_secs(22), "{waited:?}");
+}
+
+/// The header may be a date, which kube's client does not read, and the body may name no seconds: the delays are the
+/// manager's own, and a date in the far future keeps nothing away.
+#[tokio::test(start_paused = true)]
+async fn a_busy_server_that_names_a_date_is_asked_after_the_delays_of_the_manager() {
+    let api = FakeApi::new();
+    api.serve(&gvk("Gadget"), "gadgets");
+    api.apply(&gvk("Gadget"), object("a")).unwrap();
+    let (server, refusals) = (api.client(), Arc::new(AtomicU32::new(5)));
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (server, refusals) = (server.clone(), Arc::clone(&refusals));
+        async move {
+            let is_list = request.uri().path().ends_with("/gadgets");
+            let left = |left: u32| left.checked_sub(1);
+            if is_list && refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok() {
+                let busy = http::Response::builder()
+                    .status(429)
+                    .header("Retry-After", "Fri, 31 Dec 2100 23:59:59 GMT");
+                return Ok(busy.body(Body::from(b"too many requests".to_vec())).unwrap());
+            }
+            server.send(request).await
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    let (manager, driver) = WatchManager::builder(client).config(config()).build();
+    tokio::spawn(driver);
+    let registrar = manager.registrar("r").unwrap();
+    let begun = Instant::now();
+    let handle = registrar.add(gvk("Gadget"));
+    handle.ready().await.unwrap();
+    let waited = begun.elapsed();
+    // Five delays of 0.8 s to 5 s, each at most doubled.
+    assert!(waited >= Duration::from_secs(4) && waited <= MINUTE, "{waited:?}");
+    assert_eq!(handle.store().len(), 1);
 }
 
 // --- Definitions are watched.

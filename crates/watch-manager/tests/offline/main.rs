@@ -12,6 +12,7 @@
 #[cfg(feature = "controller")]
 mod adapters;
 mod bench;
+mod callers;
 mod client;
 mod concurrency;
 #[cfg(feature = "controller")]
@@ -19,6 +20,7 @@ mod controller;
 mod definitions;
 mod failure_modes;
 mod isolation;
+mod odd_objects;
 mod performance;
 #[cfg(feature = "runtime")]
 mod readme;

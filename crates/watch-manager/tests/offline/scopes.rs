@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use watch_manager::testing::Fault;
 use watch_manager::{EventKind, GroupVersionKind, GvkStatus, Interest, Registrar, Verb, WatchEvent};
 
-use crate::bench::{Bench, cases, during, gvk, next, paused, until};
+use crate::bench::{Bench, cases, config, during, gvk, next, paused, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -614,6 +614,64 @@ async fn play(acts: Vec<Act>, linger: bool) {
                     expected.sort();
                     assert_eq!(held, expected, "interest {interest}");
                 }
+            }
+        }
+    }
+}
+
+/// While nobody asks for the kind, its store is that of a complete list, and who asks again is served at once.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_lingers_beside_namespaces_stays_complete() {
+    for (all_leaves_first, at_once) in [(true, true), (true, false), (false, true), (false, false)] {
+        for refused in [false, true] {
+            let mut config = config();
+            config.linger = 60 * MINUTE;
+            let bench = Bench::with(config);
+            bench.api.serve(&gvk("Thing"), "things");
+            for (name, namespace) in [("a", "n"), ("b", "m")] {
+                bench.api.apply(&gvk("Thing"), thing(name, namespace, "x", "1")).unwrap();
+            }
+            let (mut some, all) = (bench.registrar("some"), bench.registrar("all"));
+            let _ = some.add(things().namespaces(["n"]));
+            until(&mut some, "ready").await;
+            if refused {
+                bench.api.restrict(&gvk("Thing"), Some(&["n"]));
+            }
+            let store = all.add(things()).store();
+            let pause = if at_once { Duration::from_millis(1) } else { MINUTE };
+            sleep(pause).await;
+            let case = format!("all first: {all_leaves_first}, at once: {at_once}, refused: {refused}");
+            let (first, second) = if all_leaves_first { (all, some) } else { (some, all) };
+            drop(first);
+            sleep(pause).await;
+            drop(second);
+            bench.api.restrict(&gvk("Thing"), None);
+            sleep(20 * MINUTE).await;
+            assert!(
+                !store.is_closed() && store.is_synced() && store.status().is_ready(),
+                "{case}: {store:?}"
+            );
+            assert_eq!(store.len(), if all_leaves_first { 1 } else { 2 }, "{case}");
+            // Whoever asks for the same again waits for nothing.
+            let lists = bench.api.calls(&gvk("Thing"), Verb::List);
+            let (mut again, begun) = (bench.registrar("again"), Instant::now());
+            let _ = again.add(if all_leaves_first { things().namespaces(["n"]) } else { things() });
+            until(&mut again, "ready").await;
+            assert_eq!(
+                (begun.elapsed(), bench.api.calls(&gvk("Thing"), Verb::List)),
+                (Duration::ZERO, lists),
+                "{case}"
+            );
+            // And so does who asks for a part of it, or for more than it.
+            drop(again);
+            for interest in [things().namespaces(["m"]), things(), things().namespaces(["n", "m"])] {
+                let mut other = bench.registrar("other");
+                let _ = other.add(interest.clone());
+                until(&mut other, "ready").await;
+                assert!(
+                    bench.manager.store(&gvk("Thing")).is_some_and(|store| store.is_synced()),
+                    "{case}, {interest:?}"
+                );
             }
         }
     }

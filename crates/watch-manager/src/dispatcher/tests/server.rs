@@ -1,12 +1,12 @@
 //! The server of the model: one kind with its objects, history and pages. An object's version is the number of the
 //! change that made it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::ApiResource;
 use serde_json::value::RawValue;
 
-use crate::fixture::raw_in;
+use crate::fixture::{raw_in, unreadable_in};
 use crate::intents::Gvk;
 use crate::interest::Part;
 use crate::source::{Listed, Page, Served, SourceError, SourceEvent};
@@ -44,6 +44,8 @@ pub(super) struct Server {
     rejects: bool,
     /// Snapshots of lists under way, by the version that their tokens name.
     snapshots: BTreeMap<u64, Objects>,
+    /// The versions of objects that no client can read.
+    unreadable: BTreeSet<u64>,
 }
 
 // === impl Server ===
@@ -61,12 +63,16 @@ impl Server {
             compacted: 1,
             rejects: false,
             snapshots: BTreeMap::new(),
+            unreadable: BTreeSet::new(),
         }
     }
 
     pub(super) fn picture(&self) -> String {
         let Self { served, refuses_all, objects, changes, log, compacted, rejects, snapshots, .. } = self;
-        format!("{served} {refuses_all} {objects:?} {changes} {log:?} {compacted} {rejects} {snapshots:?}")
+        let unreadable = &self.unreadable;
+        format!(
+            "{served} {refuses_all} {objects:?} {changes} {log:?} {compacted} {rejects} {snapshots:?} {unreadable:?}"
+        )
     }
 
     /// Creates or changes an object.
@@ -77,11 +83,32 @@ impl Server {
         self.log.push((self.changes, name, uid, false));
     }
 
+    /// Creates or changes an object so that nothing but its name and uid can be read.
+    pub(super) fn garble(&mut self, name: &'static str) {
+        self.put(name);
+        self.unreadable.insert(self.changes);
+    }
+
     pub(super) fn delete(&mut self, name: &'static str) {
         self.changes += 1;
-        if let Some((uid, _)) = self.objects.remove(name) {
+        if let Some((uid, version)) = self.objects.remove(name) {
             self.log.push((self.changes, name, uid, true));
+            if self.unreadable.contains(&version) {
+                self.unreadable.insert(self.changes);
+            }
         }
+    }
+
+    /// The objects as a client knows them that had `known` of those that cannot be read.
+    pub(super) fn readable(&self, known: &Objects) -> Objects {
+        let readable = |(name, (uid, version)): (&&'static str, &(u64, u64))| {
+            if !self.unreadable.contains(version) {
+                return Some((*name, (*uid, *version)));
+            }
+            let former = known.get(name).filter(|(known, _)| known == uid);
+            former.map(|former| (*name, *former))
+        };
+        self.objects.iter().filter_map(readable).collect()
     }
 
     /// The definition is deleted, and its objects with it.
@@ -175,7 +202,11 @@ impl Server {
     }
 
     fn raw(&self, name: &str, uid: u64, version: u64) -> Box<RawValue> {
-        raw_in(self.namespaced.then(|| namespace_of(name)), name, uid, version)
+        let namespace = self.namespaced.then(|| namespace_of(name));
+        match self.unreadable.contains(&version) {
+            true => unreadable_in(namespace, name, uid),
+            false => raw_in(namespace, name, uid, version),
+        }
     }
 
     fn event(&self, (version, name, uid, deleted): &(u64, &'static str, u64, bool)) -> SourceEvent {

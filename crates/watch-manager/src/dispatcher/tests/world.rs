@@ -47,6 +47,8 @@ pub(super) struct Limits {
     pub(super) namespaced: bool,
     /// A kind that the last registrar has left lingers.
     pub(super) linger: bool,
+    /// The server may have objects that cannot be read.
+    pub(super) unreadable: bool,
 }
 
 /// The namespaces that each registrar asks for in a world with namespaces; all of them if none is named.
@@ -78,6 +80,8 @@ pub(super) enum Action {
     Deliver(usize),
     /// On the server: the object is created or changed.
     Put(usize, usize),
+    /// On the server: the object is created or changed, and cannot be read.
+    Garble(usize, usize),
     Delete(usize, usize),
     Unserve(usize),
     Serve(usize),
@@ -312,6 +316,7 @@ impl World {
                 *next.gvk == *self.kinds[0].server.gvk
             }
             Action::Put(k, _)
+            | Action::Garble(k, _)
             | Action::Delete(k, _)
             | Action::Unserve(k)
             | Action::Serve(k)
@@ -421,6 +426,7 @@ impl World {
             Action::Grant(r) => self.grant(r),
             Action::Deliver(r) => self.deliver(r),
             Action::Put(k, n) => self.on_server(k, |server| server.put(NAMES[n])),
+            Action::Garble(k, n) => self.on_server(k, |server| server.garble(NAMES[n])),
             Action::Delete(k, n) => self.on_server(k, |server| server.delete(NAMES[n])),
             Action::Compact(k) => self.kinds[k].server.compact(),
             Action::Reject(k) => self.kinds[k].server.replace(),
@@ -642,9 +648,23 @@ impl World {
                 assert_eq!(self.picture(), before, "a step of a stopped watch was taken");
             }
             let listed = matches!(step, Step::ListDone).then_some(k);
+            let ends = matches!(step, Step::Gone);
+            let known = self.known_of_existing(k);
             self.run(Command::Step(id.clone(), incarnation, step));
+            let lost = known.iter().find(|name| !self.known_of_existing(k).contains(*name));
+            assert!(ends || self.limits.namespaced || lost.is_none(), "{lost:?} exists and was known");
             self.note_snapshots(listed);
         }
+    }
+
+    /// The objects that the server has, as far as the store has a form of them.
+    fn known_of_existing(&self, k: usize) -> Vec<&'static str> {
+        let server = &self.kinds[k].server;
+        let Some(known) = self.dispatcher.kinds.get(&all(&server.gvk)) else { return Vec::new() };
+        let stored = stored(&known.store);
+        let same =
+            |name: &&'static str| stored.get(name).is_some_and(|(uid, _)| *uid == server.objects[name].0);
+        server.objects.keys().copied().filter(same).collect()
     }
 
     fn run(&mut self, command: Command) {
@@ -807,11 +827,8 @@ impl World {
         if !is_known {
             world.settle();
             world.check_views();
-            for (k, kind) in world.kinds.iter().enumerate().filter(|(_, kind)| !kind.runs.is_empty()) {
-                // The watches of namespaces that nobody asks for any more are put in order when somebody asks again.
-                if !self.limits.namespaced || world.idle(k).is_none() {
-                    world.check_store(kind);
-                }
+            for kind in world.kinds.iter().filter(|kind| !kind.runs.is_empty()) {
+                world.check_store(kind);
             }
         }
         converged.extend(way);
@@ -825,7 +842,7 @@ impl World {
             objects.retain(|name, _| followed.iter().any(|part| !self.limits.namespaced || sees(part, name)));
             objects
         };
-        let expected = visible(server.objects.clone());
+        let expected = visible(server.readable(&stored(store)));
         if !(server.served && server.refuses_all && kind.runs.contains_key(&None)) {
             assert_eq!(stored(store), expected, "the store is not the server");
             assert_eq!(store.is_synced(), server.served);
@@ -1031,6 +1048,9 @@ impl Kind {
         }
         for (n, name) in NAMES.iter().enumerate().take(limits.names) {
             actions.push(Action::Put(k, n));
+            if limits.unreadable {
+                actions.push(Action::Garble(k, n));
+            }
             if self.server.objects.contains_key(name) {
                 actions.push(Action::Delete(k, n));
             }

@@ -9,7 +9,7 @@ use super::super::phase::{Listing, Phase};
 use super::Machine;
 use crate::dispatcher::Step;
 use crate::event::{GvkStatus, Verb};
-use crate::object::WatchedObject;
+use crate::object::{Remains, WatchedObject};
 use crate::source::{Freshness, Page, SourceError, Target};
 
 /// The longest time for which a server that is too busy is left alone, whatever it asks for.
@@ -27,9 +27,17 @@ impl Machine {
             SourceError::Expired | SourceError::Rejected(_) | SourceError::Undecodable(_) => {
                 Phase::List(self.listing(target))
             }
-            _ => Phase::Connect { target, version },
+            _ => self.resume(target, version),
         };
         self.interrupt(now, Verb::Watch, error, again);
+    }
+
+    /// Goes on at `version`, or lists again if that leaves something unknown.
+    pub(super) fn resume(&self, target: Target, version: String) -> Phase {
+        match self.doubtful {
+            true => Phase::List(self.listing(target)),
+            false => Phase::Connect { target, version },
+        }
     }
 
     /// A kind that is not where it was may be gone, or served elsewhere. The first time it is discovered at once,
@@ -128,18 +136,30 @@ impl Machine {
         }
     }
 
-    pub(super) fn decode(&mut self, raw: &RawValue) -> Option<Arc<WatchedObject>> {
+    pub(super) fn decode(
+        &mut self,
+        raw: &RawValue,
+        unreadable: fn(Remains) -> Step,
+    ) -> Option<Arc<WatchedObject>> {
         match self.decoder.decode(raw) {
             Ok(object) => Some(Arc::new(object)),
             Err(error) => {
-                self.skip(&error);
+                self.skip(&error, Remains::of(raw), unreadable);
                 None
             }
         }
     }
 
-    pub(super) fn skip(&mut self, error: &dyn std::error::Error) {
-        tracing::warn!(%error, "skipped a message that is not a Kubernetes object");
-        self.steps.push_back(Step::Undecodable);
+    /// Something cannot be read: what is known of it stays.
+    pub(super) fn skip(
+        &mut self,
+        error: &dyn std::error::Error,
+        remains: Remains,
+        unreadable: fn(Remains) -> Step,
+    ) {
+        let object = remains.key.as_ref().map(tracing::field::display);
+        tracing::warn!(%error, object, "cannot read what the server sent as an object: its previous state is kept");
+        self.doubtful |= remains.key.is_none();
+        self.steps.push_back(unreadable(remains));
     }
 }

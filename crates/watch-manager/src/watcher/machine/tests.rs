@@ -18,8 +18,8 @@ impl Machine {
             Phase::Wait { then, .. } => format!("wait {}", describe(then)),
             phase => describe(phase),
         };
-        let Self { reported, complete, listed, retrying, .. } = self;
-        format!("{phase} {reported} {complete} {listed} {}", retrying.is_fresh())
+        let Self { reported, complete, listed, doubtful, retrying, .. } = self;
+        format!("{phase} {reported} {complete} {listed} {doubtful} {}", retrying.is_fresh())
     }
 }
 
@@ -61,6 +61,8 @@ enum Answer {
     More,
     /// An event without resourceVersion.
     Unversioned,
+    /// An object, or an event, that cannot be read.
+    Garbage,
     Bookmark,
     /// The watch ends.
     End,
@@ -75,13 +77,13 @@ enum Answer {
 
 fn any_answer() -> impl Strategy<Value = Answer> {
     use Answer::{
-        Bookmark, End, Expired, Forbidden, Good, Hint, Later, More, NotServed, Over, Recovery, Unavailable,
-        Unversioned,
+        Bookmark, End, Expired, Forbidden, Garbage, Good, Hint, Later, More, NotServed, Over, Recovery,
+        Unavailable, Unversioned,
     };
     prop_oneof![
         8 => Just(Good),
         2 => prop::sample::select(vec![NotServed, Forbidden, Expired, Unavailable]),
-        4 => prop::sample::select(vec![More, Unversioned, Bookmark, End, Hint, Recovery, Over]),
+        4 => prop::sample::select(vec![More, Unversioned, Garbage, Bookmark, End, Hint, Recovery, Over]),
         1 => (0_u64..20_000).prop_map(Later),
     ]
 }
@@ -116,7 +118,8 @@ fn requests(config: Config, script: &[Answer], rounds: usize) -> Vec<(Instant, b
                 machine.on_discovered(now, failure(*answer).map_or_else(|| Ok(served()), Err));
             }
             (Action::List(..), answer) => {
-                let mut page = Listed::last(vec![raw("a", 1, 1)], "1");
+                let item = if matches!(answer, Answer::Garbage) { nothing() } else { raw("a", 1, 1) };
+                let mut page = Listed::last(vec![item], "1");
                 page.continue_token = matches!(answer, Answer::More).then(|| "next".to_owned());
                 machine.on_listed(now, failure(*answer).map_or(Ok(page), Err));
             }
@@ -124,8 +127,11 @@ fn requests(config: Config, script: &[Answer], rounds: usize) -> Vec<(Instant, b
             (Action::Read, Answer::Later(millis)) => now += Duration::from_millis(*millis),
             (Action::Read, Answer::End) => machine.on_message(now, None),
             (Action::Read, answer) => {
-                let object =
-                    if matches!(answer, Answer::Unversioned) { unversioned() } else { raw("a", 1, 2) };
+                let object = match answer {
+                    Answer::Unversioned => unversioned(),
+                    Answer::Garbage => nothing(),
+                    _ => raw("a", 1, 2),
+                };
                 let message = match answer {
                     Answer::Bookmark => Ok(SourceEvent::Bookmark("3".to_owned())),
                     answer => failure(*answer).map_or(Ok(SourceEvent::Applied(object)), Err),
@@ -136,6 +142,11 @@ fn requests(config: Config, script: &[Answer], rounds: usize) -> Vec<(Instant, b
         while machine.take_step().is_some() {}
     }
     sent
+}
+
+/// No object.
+fn nothing() -> Box<serde_json::value::RawValue> {
+    serde_json::value::to_raw_value(&()).unwrap()
 }
 
 fn unversioned() -> Box<RawValue> {
