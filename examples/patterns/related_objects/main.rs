@@ -20,7 +20,10 @@ use kube::{CustomResourceExt, ResourceExt};
 use serde_json::json;
 use tracing::Instrument;
 
-use crate::kinds::{FLEET, Fleet, Machine, MachineSet, REVISION};
+use crate::kinds::{FLEET, Fleet, GROUP, Machine, MachineSet, REVISION};
+
+/// A MachineSet that the garbage collector deletes as soon as it knows the kind.
+const ORPHAN: &str = "orphan";
 
 struct RelatedObjects;
 
@@ -46,6 +49,7 @@ impl Pattern for RelatedObjects {
 
     async fn story(demo: &mut Demo) -> Result<()> {
         demo.cluster().install(&Self::definitions(&demo.cluster().namespace)?).await?;
+        create_orphan(demo).await?;
         demo.chapter("1. A Fleet of two.");
         Self::ROLES.iter().for_each(|role| demo.start(role));
         apply(demo, "web", "v1").await?;
@@ -75,6 +79,7 @@ impl Pattern for RelatedObjects {
         demo.chapter(
             "6. The Fleet is deleted and its MachineSets are not. A new Fleet of that name adopts them.",
         );
+        demo.until_gone::<MachineSet>(ORPHAN).await?;
         delete(demo, "web", PropagationPolicy::Orphan).await?;
         apply(demo, "web", "v1").await?;
         let adopted =
@@ -93,6 +98,16 @@ impl Pattern for RelatedObjects {
 
 fn labelled(fleet: &str) -> String {
     format!("{FLEET}={fleet}")
+}
+
+/// Makes a MachineSet whose owner does not exist. When it is gone, the garbage collector knows the kind, which takes up to 30 seconds:
+/// a Fleet that is deleted before takes along the MachineSets that it was to give up.
+async fn create_orphan(demo: &Demo) -> Result<()> {
+    let owner =
+        json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Fleet", "name": "nobody", "uid": "nobody"});
+    let spec = json!({"replicas": 0, "template": {"image": "none"}});
+    let fields = json!({"metadata": {"ownerReferences": [owner]}, "spec": spec});
+    demo.cluster().apply::<MachineSet>(ORPHAN, fields).await.map(drop)
 }
 
 /// Applies a Fleet of two Machines.

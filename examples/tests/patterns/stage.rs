@@ -116,7 +116,7 @@ pub(crate) async fn tell_twice(pattern: &str, roles: &[&str]) -> Told {
 
 /// Kills `role` after its first write, in another run after its second, and so on until a run ends before; each time the
 /// next start of the role has to reach what `check` asserts. There are at least as many places as the table of all patterns
-/// says; a controller may write more often, when it sees more states in between.
+/// says, which counts what a controller has to write whatever states in between it sees.
 pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&Told)) {
     let killed = fail_at_every_write(pattern, role, ("--kill", "was killed"), check).await;
     println!("{pattern}: {role} was killed at each of its {killed} writes");
