@@ -14,8 +14,6 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::authority::merge_authorities;
-
 /// The life of a certificate that [`ServingCertificate::generate`] makes.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Clocks that are behind by less than this accept a new certificate. A machine that takes local time for UTC is off by up
@@ -119,24 +117,19 @@ impl ServingCertificate {
         let (server, intermediates) =
             chain.split_first().ok_or_else(|| CertificateError::Pem("no certificate".to_owned()))?;
         let name = ServerName::try_from(host).map_err(|error| CertificateError::Pem(error.to_string()))?;
-        let since_epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let accepts = |authorities: &str| -> Result<(), CertificateError> {
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots(authorities)?), provider())
+        let mut valid = certificates(&self.authority)?;
+        valid.retain(|authority| expiry(authority).is_some_and(|end| end > now));
+        let now = UnixTime::since_unix_epoch(now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+        let accepts = |authorities: Vec<CertificateDer<'static>>| {
+            WebPkiServerVerifier::builder_with_provider(Arc::new(trust(authorities)?), provider())
                 .build()
                 .map_err(|error| CertificateError::Pem(error.to_string()))?
-                .verify_server_cert(
-                    server,
-                    intermediates,
-                    &name,
-                    &[],
-                    UnixTime::since_unix_epoch(since_epoch),
-                )?;
+                .verify_server_cert(server, intermediates, &name, &[], now)?;
             Ok(())
         };
-        accepts(&self.authority)?;
+        accepts(certificates(&self.authority)?)?;
         // rustls trusts an authority that has expired, and Go, in which the API server is written, does not.
-        let valid = merge_authorities(&[&self.authority], "", now);
-        accepts(&valid).map_err(|_| CertificateError::AuthorityExpired)
+        accepts(valid).map_err(|_: CertificateError| CertificateError::AuthorityExpired)
     }
 
     /// The time at which the server's certificate expires.
@@ -185,9 +178,13 @@ pub(crate) fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, Ce
 }
 
 pub(crate) fn roots(pem: &str) -> Result<rustls::RootCertStore, CertificateError> {
+    trust(certificates(pem)?)
+}
+
+fn trust(authorities: Vec<CertificateDer<'static>>) -> Result<rustls::RootCertStore, CertificateError> {
     let mut roots = rustls::RootCertStore::empty();
-    for certificate in certificates(pem)? {
-        roots.add(certificate)?;
+    for authority in authorities {
+        roots.add(authority)?;
     }
     Ok(roots)
 }
