@@ -83,7 +83,7 @@ async fn register(cluster: &Cluster, name: &str, place: Value) -> Result<()> {
 
 /// Says when the Extension no longer names this place. A watch that fails is no reason to stop serving.
 async fn report_replacement(cluster: &Cluster, name: &str, place: &Value) {
-    let endpoint = place["spec"]["endpoint"].as_str().map(str::to_owned);
+    let endpoint = place.pointer("/spec/endpoint").and_then(Value::as_str).map(str::to_owned);
     let is_replaced =
         move |it: Option<&Extension>| it.and_then(|it| it.spec.endpoint.as_ref()) != endpoint.as_ref();
     tokio::select! {
