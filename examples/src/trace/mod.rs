@@ -146,6 +146,7 @@ impl Extractor for Carrier {
 }
 
 #[cfg(test)]
+#[allow(clippy::string_slice, reason = "ASCII")]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
     use opentelemetry_sdk::trace::InMemorySpanExporter;

@@ -29,6 +29,9 @@ pub(super) use times::{Cost, Times};
 /// The time for all constraints of one object: a bound that no policy set reaches within their own budgets.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// So many objects are looked at once more without anybody noticing the time.
+const FEW: usize = 1_000;
+
 /// One violation, and what it is a violation of. Small: there may be hundreds of thousands.
 #[derive(Clone, Debug)]
 pub(super) struct PlacedViolation<'a> {
@@ -256,6 +259,30 @@ pub(super) fn judge<'a>(
     // Merges the sorted part of each thread.
     found.sort_by(in_order);
     found.into_iter().map(|(_, violation)| violation).collect()
+}
+
+/// How many constraints match none of the objects. `None` where there are too many objects to look at all of them again.
+///
+/// Those that are violated are not asked. Bindings of Kubernetes' own policies count as matching.
+pub(super) fn idle(assembly: &Assembly, violations: &[PlacedViolation<'_>]) -> Option<usize> {
+    if assembly.subjects.len() > FEW {
+        return None;
+    }
+    let policies = &assembly.policies;
+    let own = assembly.constraints.keys().filter(|id| id.kind != native::KIND);
+    let mut idle: BTreeSet<_> = own.cloned().collect();
+    violations.iter().for_each(|violation| drop(idle.remove(violation.id())));
+    for subject in &assembly.subjects {
+        let implied = subject.resultants.iter().map(|resultant| (&resultant.object, ReviewSource::Generated));
+        for (object, source) in std::iter::once((&subject.object, ReviewSource::Original)).chain(implied) {
+            if idle.is_empty() {
+                return Some(0);
+            }
+            let review = review_of_subject(subject, object, source, policies, Unplaced::Nowhere);
+            policies.matching(&review, EnforcementPoint::GATOR).iter().for_each(|id| drop(idle.remove(id)));
+        }
+    }
+    Some(idle.len())
 }
 
 /// By action and message, then by the position of the object and the constraint.

@@ -219,6 +219,8 @@ pub(super) fn hint(text: &str, path: &Path) -> &'static str {
     let is_chart = path.components().any(|part| part.as_os_str() == "templates");
     if text.contains("{{") && (text.contains("}}") || is_chart) {
         "; it looks like a Helm template: send what `helm template` prints of the chart to standard input instead"
+    } else if text.lines().any(|line| line.trim_start_matches(' ').starts_with('\t')) {
+        "; a line is indented with a tab, and YAML is indented with spaces"
     } else {
         ""
     }
@@ -277,6 +279,8 @@ mod tests {
     #[test]
     fn charts_are_recognised() {
         assert!(hint("a: {{ .Values.x }}", Path::new("a.yaml")).contains("helm template"));
+        assert!(hint("a:\n \tb: 1", Path::new("a.yaml")).contains("tab"));
+        assert_eq!(hint("a: [\tb", Path::new("a.yaml")), "");
         assert_eq!(hint("a: [", Path::new("a.yaml")), "");
     }
 }

@@ -24,7 +24,7 @@ use constraint_framework::policyset::Compiler;
 use super::assemble::{Assembly, Subject, Topic, Warning, assemble_all};
 use super::engine_args::EngineArgs;
 use super::input::{Gathered, InputArgs, InputError, StandardInput, gather};
-use super::judge::{JudgeOptions, PlacedViolation, Times, Unplaced, judge, overlooked};
+use super::judge::{JudgeOptions, PlacedViolation, Times, Unplaced, idle, judge, overlooked};
 use super::manifest::{ManifestError, Place};
 use super::prints::Prints;
 use super::progress::Progress;
@@ -167,13 +167,16 @@ fn run(
     let violations = judge(&assembly, options, &progress);
     drop(progress);
     let code = if violations.iter().any(PlacedViolation::denies) { REFUSED } else { ACCEPTED };
-    let summary = summary::of(&assembly, &violations, started.elapsed());
+    let took = started.elapsed();
+    let is_summed_up = args.output == Format::Text && !args.quiet;
+    let summary =
+        is_summed_up.then(|| summary::of(&assembly, &violations, idle(&assembly, &violations), took));
     let scorecard = args.scorecard.then(|| Scorecard::of(&assembly, &violations));
     let shown: Vec<_> =
         violations.into_iter().filter(|violation| !args.deny_only || violation.denies()).collect();
     let report = Report { assembly: &assembly, shown: &shown, times: times.as_ref(), scorecard };
     let written = write_report(args, &report, &prints, out, err);
-    if args.output == Format::Text && !args.quiet {
+    if let Some(summary) = summary {
         let _ = writeln!(err, "{summary}");
     }
     if let Some(times) = times.filter(|_| !matches!(args.output, Format::Json | Format::Yaml)) {

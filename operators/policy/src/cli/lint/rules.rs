@@ -26,7 +26,7 @@ pub(super) const RULES: &[(&str, &str)] = &[
     ("not-deterministic", "The same object may be judged differently from one time to the next."),
     ("old-rego", "The policy is written in Rego before 1.0."),
     ("matches-everything", "The constraint is asked about every object of a cluster."),
-    ("never-matches", "The criteria of the constraint exclude each other."),
+    ("never-matches", "No object meets the criteria of the constraint, or one of them."),
     ("no-description", "The template does not say what it is for."),
 ];
 
@@ -62,7 +62,28 @@ fn of_constraint(manifest: &Manifest) -> Vec<Lint> {
         let message = "spec.match.scope is Cluster, and spec.match.namespaces is about objects in namespaces and Namespaces only";
         lints.push(at(manifest, "never-matches", message));
     }
+    let kinds = block.get("kinds").and_then(Value::as_array).into_iter().flatten();
+    lints.extend(kinds.flat_map(mistaken).map(|message| at(manifest, "never-matches", message)));
     lints
+}
+
+/// What is a version or a resource in an entry of `spec.match.kinds`, where groups and kinds are meant.
+fn mistaken(entry: &Value) -> Vec<String> {
+    let words = |field: &str| {
+        entry.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    };
+    let version = Regex::new(r"^(.*/)?v[0-9]+((alpha|beta)[0-9]+)?$");
+    let of_groups =
+        words("apiGroups").filter(|group| version.as_ref().is_ok_and(|version| version.is_match(group)));
+    let of_kinds = words("kinds").filter(|kind| kind.starts_with(|letter: char| letter.is_ascii_lowercase()));
+    let group = |text: &str| match text.rsplit_once('/').map_or("", |(group, _)| group) {
+        "" => format!("{text:?} in spec.match.kinds.apiGroups is a version: the group of v1 is \"\""),
+        group => format!("{text:?} in spec.match.kinds.apiGroups is a group and a version: write {group:?}"),
+    };
+    let kind = |text| {
+        format!("{text:?} in spec.match.kinds.kinds is no kind: they begin with a capital, as Pod does")
+    };
+    of_groups.map(group).chain(of_kinds.map(kind)).collect()
 }
 
 fn of_template(manifest: &Manifest) -> Vec<Lint> {

@@ -91,6 +91,20 @@ fn constraints_are_reviewed_too() {
     assert_eq!(rules(TEMPLATE, &all), ["matches-everything"]);
     let never = CONSTRAINT.replace("match: {", "match: {scope: Cluster, namespaces: [a], ");
     assert_eq!(rules(TEMPLATE, &never), ["never-matches"]);
+    for kinds in [
+        "{apiGroups: [v1], kinds: [Pod]}",
+        "{apiGroups: [apps/v1beta1], kinds: [Deployment]}",
+        "{apiGroups: [''], kinds: [pods]}",
+        "{apiGroups: ['*'], kinds: [Pod, service]}",
+    ] {
+        let mistaken = CONSTRAINT.replace("{apiGroups: [''], kinds: [Pod]}", kinds);
+        assert_eq!(rules(TEMPLATE, &mistaken), ["never-matches"], "{kinds}");
+    }
+    let both = CONSTRAINT.replace(
+        "{apiGroups: [''], kinds: [Pod]}",
+        "{apiGroups: [apps/v1, v2.example.com], kinds: ['*', pod]}",
+    );
+    assert_eq!(rules(TEMPLATE, &both), ["never-matches", "never-matches"]);
 }
 
 #[test]

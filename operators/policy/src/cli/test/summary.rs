@@ -7,8 +7,14 @@ use crate::cli::assemble::{Assembly, Subject, thousands};
 use crate::cli::color::{Color, Stream, paint};
 use crate::cli::judge::PlacedViolation;
 
-/// `3 objects (and 1 generated), 2 constraints: 4 violations (3 deny, 1 warn) in 12 ms`.
-pub(super) fn of(assembly: &Assembly, violations: &[PlacedViolation<'_>], elapsed: Duration) -> String {
+/// `3 objects (and 1 generated), 2 constraints (1 matches none of them): 4 violations (3 deny, 1 warn) in 12 ms`. `idle` is the number of
+/// those, if it is known.
+pub(super) fn of(
+    assembly: &Assembly,
+    violations: &[PlacedViolation<'_>],
+    idle: Option<usize>,
+    elapsed: Duration,
+) -> String {
     let objects = assembly.subjects.iter().filter(|subject| subject.is_no_policy());
     let generated: usize = objects.clone().map(|subject: &Subject| subject.resultants.len()).sum();
     let generated = match generated {
@@ -23,8 +29,10 @@ pub(super) fn of(assembly: &Assembly, violations: &[PlacedViolation<'_>], elapse
     let by_action: Vec<_> =
         actions.iter().map(|(action, number)| format!("{} {action}", thousands(*number))).collect();
     let verdict = match violations.len() {
-        // Nothing could have been found.
-        0 if assembly.constraints.is_empty() => paint("nothing was judged", Color::Yellow, Stream::Error),
+        // Nothing could have been found: there is no constraint, or none that matches.
+        0 if idle.unwrap_or_default() == assembly.constraints.len() => {
+            paint("nothing was judged", Color::Yellow, Stream::Error)
+        }
         0 => paint("no violation", Color::Green, Stream::Error),
         number => {
             let text = format!("{} ({})", counted(number, "violation"), by_action.join(", "));
@@ -35,7 +43,12 @@ pub(super) fn of(assembly: &Assembly, violations: &[PlacedViolation<'_>], elapse
     };
     let objects = counted(objects.count(), "object");
     let constraints = counted(assembly.constraints.len(), "constraint");
-    format!("{objects}{generated}, {constraints}: {verdict} in {} ms", elapsed.as_millis())
+    let idle = match idle.unwrap_or_default() {
+        0 => String::new(),
+        1 => " (1 matches none of them)".to_owned(),
+        number => format!(" ({} match none of them)", thousands(number)),
+    };
+    format!("{objects}{generated}, {constraints}{idle}: {verdict} in {} ms", elapsed.as_millis())
 }
 
 fn counted(number: usize, noun: &str) -> String {

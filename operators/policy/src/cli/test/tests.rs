@@ -512,7 +512,14 @@ fn a_summary_counts_what_was_judged_and_found() {
     let said = |input: &str, more: &[&str]| judged(input, more).summary;
     assert!(said(OBJECTS, &[]).starts_with("2 objects, 1 constraint: 2 violations (2 deny) in "));
     let service = "{apiVersion: v1, kind: Service, metadata: {name: a}}";
-    assert!(said(service, &[]).starts_with("1 object, 1 constraint: no violation in "));
+    let nothing = "1 object, 1 constraint (1 matches none of them): nothing was judged in ";
+    assert!(said(service, &[]).starts_with(nothing), "{}", said(service, &[]));
+    let idle = CONSTRAINT.replace("{name: any}", "{name: idle}").replace("Pod, ServiceAccount", "pod");
+    let one_of_two = said(&format!("{OBJECTS}---\n{idle}"), &[]);
+    assert!(
+        one_of_two.starts_with("2 objects, 2 constraints (1 matches none of them): 2 violations "),
+        "{one_of_two}"
+    );
     assert_eq!(said(service, &["-q"]), "");
     assert_eq!(said(service, &["-o", "json"]), "");
     let generated = said(&format!("{EXPANSION}\n---\n{DEPLOYMENT}"), &[]);
