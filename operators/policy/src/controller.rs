@@ -24,7 +24,7 @@ mod webhook_configuration;
 pub use former::FormerRegistrations;
 pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};
-pub use kinds::{NAMESPACE, TEMPLATE};
+pub use kinds::{NAMESPACE, OtherVersions, TEMPLATE};
 pub(crate) use own_watch::{OwnEvent, OwnWatches, folded};
 pub use registration::{Registration, RegistrationState};
 pub use staleness::stale_watches;

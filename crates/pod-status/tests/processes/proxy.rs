@@ -90,19 +90,25 @@ impl Script {
             .any(|patient| patient == kind);
         let is_taken = self.every > 0 && is_patient && self.hangs.takes(&kind);
         let round = number.checked_div(self.every).unwrap_or_default();
-        let fault = (number.checked_rem(self.every) == Some(0)).then_some(round % 4);
+        let fault = (number.checked_rem(self.every) == Some(0)).then_some(round % 6);
         let forward = self.client.send(Request::from_parts(parts, Body::from(bytes.to_vec())));
         match fault {
             _ if is_taken => return unanswered(forward, number).await,
             Some(0) => return Ok(refusal(429)),
             Some(1) => return Ok(refusal(504)),
             Some(2) => return Ok(refusal(if is_write { 409 } else { 500 })),
-            Some(3) if !is_patient => return unanswered(forward, round / 4).await,
+            Some(3) if !is_patient => return unanswered(forward, round / 6).await,
+            // A report that is refused as too large is divided, and an entry alone becomes an error for good.
+            Some(4) if is_write && kind.ends_with("podreports") => return Ok(refusal(503)),
+            Some(4) => return Ok(refusal(if is_write { 413 } else { 410 })),
             _ => {}
         }
         let Ok(answer) = forward.await else { return Ok(refusal(503)) };
         self.connected().await;
         let (parts, body) = answer.into_parts();
+        if fault == Some(5) {
+            return Ok(Response::from_parts(parts, broken_off(body)));
+        }
         let frames = body.into_data_stream().then(move |data| {
             let script = self.clone();
             async move {
@@ -129,9 +135,21 @@ async fn unanswered(
     std::future::pending().await
 }
 
+/// Half of the first part of an answer; then the connection breaks.
+fn broken_off(body: Body) -> Answer {
+    let first = body.into_data_stream().take(1).map(|data| {
+        let data = data.map_err(std::io::Error::other)?;
+        Ok(Frame::data(data.slice(..data.len() / 2)))
+    });
+    let end = futures::stream::once(async { Err(std::io::ErrorKind::ConnectionReset.into()) });
+    StreamBody::new(first.chain(end)).boxed_unsync()
+}
+
 fn refusal(code: u16) -> Response<Answer> {
     let reason = match code {
         409 => "Conflict",
+        410 => "Expired",
+        413 => "RequestEntityTooLarge",
         429 => "TooManyRequests",
         504 => "Timeout",
         _ => "ServiceUnavailable",

@@ -271,7 +271,9 @@ pub(super) fn idle(assembly: &Assembly, violations: &[PlacedViolation<'_>]) -> O
     let policies = &assembly.policies;
     let own = assembly.constraints.keys().filter(|id| id.kind != native::KIND);
     let mut idle: BTreeSet<_> = own.cloned().collect();
-    violations.iter().for_each(|violation| drop(idle.remove(violation.id())));
+    for violation in violations {
+        idle.remove(violation.id());
+    }
     for subject in &assembly.subjects {
         let implied = subject.resultants.iter().map(|resultant| (&resultant.object, ReviewSource::Generated));
         for (object, source) in std::iter::once((&subject.object, ReviewSource::Original)).chain(implied) {
@@ -279,7 +281,9 @@ pub(super) fn idle(assembly: &Assembly, violations: &[PlacedViolation<'_>]) -> O
                 return Some(0);
             }
             let review = review_of_subject(subject, object, source, policies, Unplaced::Nowhere);
-            policies.matching(&review, EnforcementPoint::GATOR).iter().for_each(|id| drop(idle.remove(id)));
+            for id in policies.matching(&review, EnforcementPoint::GATOR) {
+                idle.remove(&id);
+            }
         }
     }
     Some(idle.len())

@@ -17,6 +17,10 @@ mod watch;
 
 use std::collections::BTreeMap;
 
+use kube::core::GroupVersionKind;
+
+use super::kinds::constraint;
+
 pub(super) use desired::Desired;
 pub(super) use observed::Observed;
 pub(super) use place::{Placed, place};
@@ -117,10 +121,12 @@ impl ConstraintCrds {
         }
     }
 
-    /// The constraint kind that a CRD serves.
-    pub(super) fn served_kind(&self, name: &str) -> Option<&str> {
-        let seen = self.seen.get(name).filter(|seen| seen.established && seen.has_version)?;
-        (crd_name(&seen.kind.to_lowercase()) == name).then_some(&*seen.kind)
+    /// The constraint kind that a CRD serves, in the version in which it is watched.
+    pub(super) fn served_kind(&self, name: &str) -> Option<GroupVersionKind> {
+        let seen = self.seen.get(name).filter(|seen| seen.established)?;
+        let version = seen.version.as_ref()?;
+        let is_ours = crd_name(&seen.kind.to_lowercase()) == name;
+        is_ours.then(|| GroupVersionKind { version: version.clone(), ..constraint(&seen.kind) })
     }
 
     /// The names of the CRDs that exist.

@@ -30,7 +30,7 @@ use watch_manager::{EventKind, Registrar, WatchEvent, WatchManager};
 use crate::handle::{InForce, PolicyPublisher};
 
 use super::crds::{ConstraintCrds, CrdEvent, watch_crds};
-use super::kinds::{BREAK_GLASS, CONFIG, NAMESPACE, SYNC_SET, TEMPLATE};
+use super::kinds::{BREAK_GLASS, CONFIG, NAMESPACE, OtherVersions, SYNC_SET, TEMPLATE};
 use super::status::Outcome;
 
 /// Outcomes that may wait for the next policy set. While events keep coming the loop prefers them, and this is
@@ -66,6 +66,8 @@ pub struct Wiring {
     pub parents: ParentChanges,
     /// The operator's namespace.
     pub namespace: String,
+    /// Takes the versions in which constraint kinds are watched.
+    pub versions: OtherVersions,
     /// The reason why the API server does not send requests to the webhook; `None` when it does.
     pub registration: watch::Receiver<Option<String>>,
 }
@@ -156,7 +158,7 @@ impl Ingest {
                 tracker.source("templates").missing(MissingSemantics::Looser),
             ),
             constraints: constraints::Constraints::default(),
-            followed: followed::Followed::new(tracker),
+            followed: followed::Followed::new(tracker, wiring.versions),
             // One that cannot be read is given up as in Gatekeeper: every pod goes without it alike.
             sync: sources::Synced::new(tracker.source("sync sources").missing(MissingSemantics::Looser)),
             suspensions: break_glass::Suspensions::new(tracker.source("break glass")),
@@ -254,7 +256,7 @@ impl Ingest {
         let placed = self.templates.known.iter().filter(|(_, known)| known.placed);
         let names: Vec<_> = placed.map(|(name, _)| name.clone()).collect();
         for name in names {
-            self.template_outcome(&name, None);
+            self.report_placed(&name);
         }
         for kind in self.constraints.kinds() {
             self.report_constraints(&kind);

@@ -5,17 +5,21 @@ use constraint_framework::api::{CONSTRAINTS_GROUP, StatusError, TEMPLATES_GROUP}
 use constraint_framework::driver::CompileError;
 use kube::core::{ApiResource, GroupVersionKind};
 use pod_status::readiness::{Failure, ReadinessSource};
-use pod_status::{ParentKey, ParentRef, PodError, Shape, StatusReporter};
+use pod_status::{ParentKey, ParentRef, PodError, Shape, Shapes, StatusReporter};
 use serde_json::{Value, json};
 
-use super::kinds::{CONFIG, SYNC_SET, TEMPLATE, constraint_resource};
+use super::kinds::{CONFIG, OtherVersions, SYNC_SET, TEMPLATE};
 
 /// The layout of `status.byPod`, which is Gatekeeper's, and the conditions that go with it.
-pub fn shapes(parent: &ParentRef) -> Option<Shape> {
+pub fn shapes(versions: OtherVersions) -> impl Shapes {
+    move |parent: &ParentRef| shape(parent, &versions)
+}
+
+fn shape(parent: &ParentRef, versions: &OtherVersions) -> Option<Shape> {
     let template = || ApiResource::from_gvk_with_plural(&TEMPLATE, "constrainttemplates");
     match parent.group.as_str() {
         TEMPLATES_GROUP => Some(enforced(Shape::new(template(), "templateUID").latch("created"))),
-        CONSTRAINTS_GROUP => Some(enforced(Shape::new(constraint_resource(&parent.kind), "constraintUID"))),
+        CONSTRAINTS_GROUP => Some(enforced(Shape::new(versions.resource(&parent.kind), "constraintUID"))),
         group if group == SYNC_SET.group => Some(sync_shape(&SYNC_SET, "syncsets", "syncSetUID")),
         group if group == CONFIG.group => Some(sync_shape(&CONFIG, "configs", "configUID")),
         _ => None,

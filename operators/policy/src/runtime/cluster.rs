@@ -25,8 +25,8 @@ use watch_manager::WatchManager;
 
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
-    FormerRegistrations, Ingest, OwnCrds, Registrars, Registration, RegistrationState, Upkeep, WebhookClient,
-    WebhookConfiguration, Wiring, shapes,
+    FormerRegistrations, Ingest, OtherVersions, OwnCrds, Registrars, Registration, RegistrationState, Upkeep,
+    WebhookClient, WebhookConfiguration, Wiring, shapes,
 };
 use crate::enforce::{Records, Webhook};
 use crate::events::{EventPlace, EventQueue, Finder, Recorder, store_events};
@@ -112,6 +112,8 @@ struct Cluster {
     metrics: Metrics,
     /// Events that wait to be stored.
     events: EventQueue,
+    /// Shared by the ingest loop and the aggregator.
+    versions: OtherVersions,
     /// What start-up waits for; `None` once it is over.
     starting: watch::Sender<Option<String>>,
 }
@@ -130,6 +132,7 @@ impl Cluster {
             shutdown,
             supervisor,
             events: EventQueue::default(),
+            versions: OtherVersions::default(),
         })
     }
 
@@ -205,6 +208,7 @@ impl Cluster {
             reporter: reporter.clone(),
             parents: aggregator.parent_changes(),
             namespace: self.identity.namespace.clone(),
+            versions: self.versions.clone(),
             registration,
         };
         let ingest = Ingest::new(wiring, tracker);
@@ -299,7 +303,8 @@ impl Cluster {
     fn aggregator(&self) -> (Aggregator, Arc<StatusWatches>) {
         let (watches, driver) = StatusWatches::new(WatchManager::builder(self.client.clone()));
         self.supervisor.background("watches of reports", driver);
-        let config = AggregatorConfig::new(&self.identity, shapes).follow(watches.clone());
+        let config =
+            AggregatorConfig::new(&self.identity, shapes(self.versions.clone())).follow(watches.clone());
         (Aggregator::new(self.client.clone(), config), watches)
     }
 

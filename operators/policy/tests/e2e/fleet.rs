@@ -134,13 +134,18 @@ impl Fleet {
 
     /// Starts all processes again as the same Pods, at the same time.
     pub(crate) async fn start_all_again(&mut self) {
+        self.launch_all_again().await;
+        self.balance().await;
+    }
+
+    /// As [`Fleet::start_all_again`], up to the moment when they say where they serve.
+    pub(crate) async fn launch_all_again(&mut self) {
         let starts =
             self.pods.iter().enumerate().map(|(index, (name, uid, _))| self.launch(index, name, uid));
         let operators = join_all(starts).await;
         for ((_, _, old), operator) in self.pods.iter_mut().zip(operators) {
             *old = operator;
         }
-        self.balance().await;
     }
 
     /// As [`Fleet::restart`], of pods that nobody asks.

@@ -22,8 +22,8 @@ pub(in crate::controller) struct Observed {
     pub(super) kind: String,
     pub(super) terminating: bool,
     pub(super) established: bool,
-    /// The version in which constraints are watched is served, once the CRD is established.
-    pub(super) has_version: bool,
+    /// The version in which its constraints are watched: ours, or the first of those that are served, once it is established.
+    pub(super) version: Option<String>,
     pub(super) trouble: Option<String>,
     pub(super) fingerprint: String,
     pub(super) revision: u64,
@@ -49,7 +49,7 @@ impl Observed {
             kind: text("/spec/names/kind").to_owned(),
             terminating: crd.metadata.deletion_timestamp.is_some(),
             established: condition(crd, "Established", "True").is_some(),
-            has_version: serves(crd, CONSTRAINT_VERSION),
+            version: version(crd),
             trouble: ["NamesAccepted", "Established"]
                 .iter()
                 .find_map(|name| condition(crd, name, "False"))
@@ -84,10 +84,12 @@ fn owner(reference: &OwnerReference) -> Owner {
     Owner::Other { kind: reference.kind.clone(), name: reference.name.clone() }
 }
 
-fn serves(crd: &DynamicObject, version: &str) -> bool {
-    let versions = crd.data.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
-    let is = |entry: &Value| entry.get("name").is_some_and(|name| name == version);
-    versions.filter(|entry| is(entry)).any(|entry| entry.get("served") == Some(&Value::Bool(true)))
+fn version(crd: &DynamicObject) -> Option<String> {
+    let versions = crd.data.pointer("/spec/versions").and_then(Value::as_array)?;
+    let served = versions.iter().filter(|entry| entry.get("served") == Some(&Value::Bool(true)));
+    let mut names = served.filter_map(|entry| entry.get("name").and_then(Value::as_str));
+    let first = names.clone().next();
+    names.find(|name| *name == CONSTRAINT_VERSION).or(first).map(str::to_owned)
 }
 
 /// The message of a condition that has this status.

@@ -50,6 +50,9 @@ impl Constraints {
 
 impl Ingest {
     pub(super) fn on_constraint(&mut self, event: WatchEvent) {
+        if !self.is_followed(&event.gvk) {
+            return;
+        }
         match event.kind {
             EventKind::Applied(object) => self.constraint_applied(&object),
             EventKind::Deleted(object) => {
@@ -59,9 +62,7 @@ impl Ingest {
             EventKind::Synced => self.kind_listed(&event.gvk),
             EventKind::Status(GvkStatus::Pending) => self.constraint_kind_lost(&event.gvk.kind),
             EventKind::Status(status) if !status.is_ready() => {
-                if let Some(source) = self.constraints_source(&event.gvk.kind) {
-                    source.list_fails(Failure::Transient, status.to_string());
-                }
+                self.kind_unlisted(&event.gvk, status.to_string());
             }
             _ => {}
         }
@@ -95,13 +96,13 @@ impl Ingest {
 
     /// A template that changed has been asked again about each of its constraints.
     pub(super) fn report_constraints(&mut self, kind: &str) {
-        let results: Vec<_> = self
-            .policies
-            .constraints_of(kind)
-            .map(|(constraint, error)| (constraint.id.clone(), error.cloned()))
-            .collect();
-        for (id, error) in results {
-            self.constraint_outcome(&id, error.as_ref());
+        let refused = self.policies.constraints_of(kind);
+        let refused = refused.filter_map(|(constraint, error)| Some((constraint.id.clone(), error?.clone())));
+        let refused: BTreeMap<_, _> = refused.collect();
+        // Also those that no policy set holds because they cannot be read.
+        let ids: Vec<_> = self.constraints.0.keys().filter(|id| id.kind == kind).cloned().collect();
+        for id in ids {
+            self.constraint_outcome(&id, refused.get(&id));
         }
     }
 

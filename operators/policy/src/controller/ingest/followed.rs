@@ -11,13 +11,14 @@ use pod_status::readiness::{Failure, ReadinessSource};
 use pod_status::{MissingSemantics, ReadinessTracker};
 
 use crate::controller::crds::{crd_name, template_of};
-use crate::controller::kinds::{constraint, parent_kind};
+use crate::controller::kinds::{OtherVersions, constraint, parent_kind};
+use crate::controller::status::pod_error;
 
 use super::Ingest;
 
 pub(super) struct Followed {
-    /// The kinds that are watched, and whether their first list is complete.
-    kinds: BTreeMap<String, bool>,
+    /// The kinds that are watched.
+    kinds: BTreeMap<String, Watched>,
     /// Those of them that no template claims.
     unclaimed: BTreeSet<String>,
     /// The source of the constraints of these. Its list is complete when all kinds of which there are CRDs are listed: a pod
@@ -25,18 +26,31 @@ pub(super) struct Followed {
     source: ReadinessSource,
     /// Every object with a status has been announced.
     all_announced: bool,
+    versions: OtherVersions,
+}
+
+struct Watched {
+    gvk: GroupVersionKind,
+    /// The first list is complete.
+    listed: bool,
+    /// Why it is not.
+    trouble: Option<String>,
 }
 
 impl Followed {
-    pub(super) fn new(tracker: &ReadinessTracker) -> Self {
+    pub(super) fn new(tracker: &ReadinessTracker, versions: OtherVersions) -> Self {
         let source = tracker.source("constraints of broken and deleted templates");
         let source = source.missing(MissingSemantics::Looser);
         source.list_begins();
-        Self { kinds: BTreeMap::new(), unclaimed: BTreeSet::new(), source, all_announced: false }
+        Self { kinds: BTreeMap::new(), unclaimed: BTreeSet::new(), source, all_announced: false, versions }
     }
 
     fn is_listed(&self, kind: &str) -> bool {
-        self.kinds.get(kind).copied().unwrap_or(false)
+        self.kinds.get(kind).is_some_and(|watched| watched.listed)
+    }
+
+    fn is_watched(&self, gvk: &GroupVersionKind) -> bool {
+        self.kinds.get(&gvk.kind).is_some_and(|watched| watched.gvk == *gvk)
     }
 }
 
@@ -55,7 +69,8 @@ impl Ingest {
     }
 
     /// Watches the constraints of a kind for a template. Readiness waits for them as long as it expects the template.
-    pub(super) fn claim_kind(&mut self, template: &str, kind: &str) {
+    pub(super) fn claim_kind(&mut self, template: &str, gvk: GroupVersionKind) {
+        let kind = &*gvk.kind;
         let Some(known) = self.templates.known.get_mut(template) else { return };
         let source = self.templates.source.child(&known.key, format!("constraints of kind {kind}"));
         let source = source.missing(MissingSemantics::Looser);
@@ -70,19 +85,27 @@ impl Ingest {
         if self.followed.is_listed(kind) {
             self.lists.push(source);
         }
-        self.watch_kind(kind);
+        self.watch_kind(gvk);
     }
 
-    fn watch_kind(&mut self, kind: &str) {
-        self.followed.kinds.entry(kind.to_owned()).or_default();
-        let _ = self.registrars.constraints.add(constraint(kind));
+    /// Watches a kind in this version, and no longer in another one.
+    pub(super) fn watch_kind(&mut self, gvk: GroupVersionKind) {
+        if self.followed.is_watched(&gvk) {
+            return;
+        }
+        self.followed.versions.watched(&gvk);
+        let watched = Watched { gvk: gvk.clone(), listed: false, trouble: None };
+        if let Some(before) = self.followed.kinds.insert(gvk.kind.clone(), watched) {
+            self.registrars.constraints.remove(&before.gvk);
+        }
+        let _ = self.registrars.constraints.add(gvk);
     }
 
     /// The template of a kind is gone. Its constraints are not enforced; they exist as long as the CRD does.
     pub(super) fn disclaim_kind(&mut self, template: &str, kind: &str) {
         self.policies.remove_template(kind);
         self.changed = true;
-        if self.crds.served_kind(&crd_name(template)) != Some(kind) {
+        if self.crds.served_kind(&crd_name(template)).is_none_or(|served| served.kind != kind) {
             return self.forget_kind(kind);
         }
         self.followed.unclaimed.insert(kind.to_owned());
@@ -91,8 +114,10 @@ impl Ingest {
 
     /// Ends the watch of a kind. What was in force of it is so no longer.
     pub(super) fn forget_kind(&mut self, kind: &str) {
-        self.registrars.constraints.remove(&constraint(kind));
-        self.followed.kinds.remove(kind);
+        if let Some(watched) = self.followed.kinds.remove(kind) {
+            self.registrars.constraints.remove(&watched.gvk);
+        }
+        self.followed.versions.watched(&constraint(kind));
         self.forget_constraints(kind);
         self.followed.unclaimed.remove(kind);
         self.parents.kind_removed(&parent_kind(&constraint(kind)));
@@ -105,7 +130,46 @@ impl Ingest {
         let Some(source) = self.constraints_source(&gvk.kind).cloned() else { return };
         self.lists.push(source);
         self.parents.listed(parent_kind(gvk));
-        self.followed.kinds.insert(gvk.kind.clone(), true);
+        self.note_list(gvk, None);
+    }
+
+    /// The constraints of a kind cannot be listed.
+    pub(super) fn kind_unlisted(&mut self, gvk: &GroupVersionKind, reason: String) {
+        if let Some(source) = self.constraints_source(&gvk.kind) {
+            source.list_fails(Failure::Transient, reason.clone());
+        }
+        self.note_list(gvk, Some(reason));
+    }
+
+    /// A template is not in force before its constraints are known. What is known stays so when the watch breaks off.
+    fn note_list(&mut self, gvk: &GroupVersionKind, trouble: Option<String>) {
+        let Some(watched) = self.followed.kinds.get_mut(&gvk.kind).filter(|watched| !watched.listed) else {
+            return;
+        };
+        watched.listed = trouble.is_none();
+        watched.trouble = trouble;
+        self.report_placed(&gvk.kind.to_lowercase());
+    }
+
+    /// Reports a template whose CRD is in place: as in force once its constraints are known.
+    pub(super) fn report_placed(&mut self, template: &str) {
+        let known = self.templates.known.get(template).filter(|known| known.placed);
+        let Some((kind, _)) = known.and_then(|known| known.watched.as_ref()) else { return };
+        let Some(watched) = self.followed.kinds.get(kind) else { return };
+        match &watched.trouble {
+            _ if watched.listed => self.template_outcome(template, None),
+            Some(reason) => {
+                let reason = format!("the constraints of kind {kind} cannot be listed: {reason}");
+                let errors = vec![pod_error("ingest_error", reason)];
+                self.template_outcome(template, Some((Failure::Transient, errors)));
+            }
+            None => {}
+        }
+    }
+
+    /// Whether an event is of the version in which its kind is watched. Others are of a watch that has ended.
+    pub(super) fn is_followed(&self, gvk: &GroupVersionKind) -> bool {
+        self.followed.is_watched(gvk)
     }
 
     /// As [`Ingest::follow`], for every CRD.
@@ -120,16 +184,19 @@ impl Ingest {
         if !self.crds.listed || !self.templates.listed {
             return;
         }
-        let kind = self.crds.served_kind(&crd_name(template)).map(str::to_owned);
+        let kind = self.crds.served_kind(&crd_name(template));
         match (self.templates.known.get(template), kind) {
-            (Some(known), Some(kind)) if known.failed.is_some() && known.watched.is_none() => {
-                self.claim_kind(template, &kind);
+            (Some(known), Some(gvk)) if known.failed.is_some() && known.watched.is_none() => {
+                self.claim_kind(template, gvk);
+            }
+            // Nothing restores the version of a CRD whose template does not compile.
+            (Some(known), Some(gvk)) if known.desired.is_none() && known.watched.is_some() => {
+                self.watch_kind(gvk);
             }
             (Some(_), _) => {}
-            (None, Some(kind)) => {
-                if self.followed.unclaimed.insert(kind.clone()) {
-                    self.watch_kind(&kind);
-                }
+            (None, Some(gvk)) => {
+                self.followed.unclaimed.insert(gvk.kind.clone());
+                self.watch_kind(gvk);
             }
             (None, None) => {
                 let mut unclaimed = self.followed.unclaimed.iter();
@@ -147,7 +214,7 @@ impl Ingest {
             return;
         }
         let kinds = self.crds.names().filter_map(|name| self.crds.served_kind(name));
-        if kinds.into_iter().all(|kind| self.followed.is_listed(kind)) {
+        if kinds.into_iter().all(|gvk| self.followed.is_listed(&gvk.kind)) {
             self.followed.all_announced = true;
             self.parents.all_announced();
             self.followed.source.list_ends();

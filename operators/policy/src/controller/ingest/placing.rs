@@ -159,12 +159,14 @@ impl Ingest {
         }
         self.policies.install(compiled);
         self.changed = true;
-        if !is_watched {
+        if is_watched {
+            self.watch_kind(constraint(&kind));
+        } else {
             // Declared before the template is observed, so that readiness waits for its constraints too.
-            self.claim_kind(name, &kind);
+            self.claim_kind(name, constraint(&kind));
         }
         self.manager.rediscover(&constraint(&kind));
-        self.template_outcome(name, None);
+        self.report_placed(name);
         self.report_constraints(&kind);
     }
 

@@ -141,9 +141,7 @@ impl Ingest {
         };
         let generation = known.generation;
         known.desired = known.desired.take().map(|desired| Arc::new(desired.at(generation)));
-        if known.placed {
-            self.template_outcome(name, None);
-        }
+        self.report_placed(name);
     }
 
     fn template_deleted(&mut self, object: &WatchedObject) {
