@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::{Args, Parser};
 use controller_declaration::Declaration;
 
+use crate::output::print;
 use crate::rights;
 
 /// Arguments of every pattern.
@@ -81,9 +82,9 @@ impl Declared {
             return rights::check(declarations, namespace, log).map(|()| true);
         }
         if self.roles {
-            print!("{}", rights::manifest(declarations, namespace)?);
+            print(rights::manifest(declarations, namespace)?.trim_end());
         } else if self.declarations {
-            print!("{}", rights::page(declarations));
+            print(rights::page(declarations).trim_end());
         }
         Ok(self.roles || self.declarations)
     }

@@ -79,9 +79,8 @@ impl Cluster {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let body = Patch::Apply(identified::<K>(&(), json!({"name": name}), trace::mark(fields)));
-        let (api, parameters) = (self.api::<K>(), PatchParams::apply(&self.role));
-        bounded(api.patch(name, &parameters, &body)).await.with_context(|| format!("apply {name}"))
+        let body = identified::<K>(&(), json!({"name": name}), fields);
+        self.send(&self.api(), name, body).await
     }
 
     /// As [`apply`](Self::apply), to an object that was read. It carries the uid, so it does not revive a deleted one.
@@ -90,9 +89,21 @@ impl Cluster {
     ///
     /// As [`apply`](Self::apply), and when the object is gone.
     pub async fn change<K: Applied>(&self, api: &Api<K>, object: &K, fields: Value) -> Result<K> {
-        let (name, body) = (object.name_any(), Patch::Apply(object.with_identity(trace::mark(fields))));
+        self.send(api, &object.name_any(), object.with_identity(fields)).await
+    }
+
+    /// Applies fields with the trace context of what causes them, and without it where another manager has taken the annotation.
+    async fn send<K>(&self, api: &Api<K>, name: &str, body: Value) -> Result<K>
+    where
+        K: Clone + DeserializeOwned + Debug,
+    {
         let parameters = PatchParams::apply(&self.role);
-        bounded(api.patch(&name, &parameters, &body)).await.with_context(|| format!("apply {name}"))
+        let send = async |body: Value| bounded(api.patch(name, &parameters, &Patch::Apply(body))).await;
+        let sent = match send(trace::mark(body.clone())).await {
+            Err(error) if trace::is_refused(&error) => send(body).await,
+            sent => sent,
+        };
+        sent.with_context(|| format!("apply {name}"))
     }
 
     /// As [`change`](Self::change), if nothing has changed the object since it was read: for what a controller that does not see its

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::failpoint::Fault;
+use crate::output::print;
 use crate::{Arguments, Cluster, Demo, rights, trace};
 
 /// Time to finish what was begun, when the process is asked to end: what a kubelet gives.
@@ -58,7 +59,7 @@ pub async fn run<P: Pattern>() -> Result<()> {
     if arguments.definitions {
         let texts =
             P::definitions(namespace)?.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
-        print!("{}", texts.join("---\n"));
+        print(texts.join("---\n").trim_end());
         return Ok(());
     }
     if arguments.declared.print(&P::declarations(namespace), namespace)? {

@@ -17,6 +17,7 @@ use tokio::time::{interval, timeout};
 
 use crate::Cluster;
 use crate::cluster::bounded;
+use crate::output::print;
 
 /// The API server's authorizer reads roles from a watch, which takes far less.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -145,12 +146,16 @@ async fn until_granted(
 /// When the log cannot be read, or there are differences.
 pub(crate) fn check(declarations: &[Declaration], namespace: &str, log: &Path) -> Result<()> {
     let text = std::fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
-    let log = text.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+    let event = |(number, line): (usize, &str)| {
+        let at = || format!("{}: line {} is not an event", log.display(), number.saturating_add(1));
+        serde_json::from_str::<Value>(line).with_context(at)
+    };
+    let log = text.lines().enumerate().map(event).collect::<Result<Vec<_>>>()?;
     let mut differs = false;
     for declaration in declarations {
         let user = username(namespace, declaration.name());
         let report = compare(declaration, of_user(&log, &user));
-        report.to_string().lines().for_each(|line| println!("{}: {line}", declaration.name()));
+        report.to_string().lines().for_each(|line| print(format_args!("{}: {line}", declaration.name())));
         differs |= !report.is_empty();
     }
     match differs {

@@ -21,8 +21,9 @@ use std::time::Duration;
 use control_plane::ControlPlane;
 use examples::{Cluster, trace};
 use kinds::{Fleet, Machine, MachineSet};
-use kube::CustomResourceExt;
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::runtime::wait::await_condition;
+use kube::{CustomResourceExt, ResourceExt};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -52,24 +53,61 @@ fn story<'a>(spans: &'a [SpanData], last: &'a SpanData) -> Vec<&'a str> {
 /// Applies a Fleet of one Machine as a user does, with three controllers in this process, until the Fleet is complete.
 /// Returns the identifier of the trace.
 async fn run_a_fleet(plane: &ControlPlane) -> String {
-    let cluster = |role: &str| Cluster::connect(plane.config(), "default", role, None).unwrap();
-    let user = cluster("user");
+    let user = cluster(plane, "user");
     user.install(&[Fleet::crd(), MachineSet::crd(), Machine::crd()]).await.unwrap();
-    let mut controllers = JoinSet::new();
-    controllers.spawn(fleet::run(cluster("fleet")));
-    controllers.spawn(machine_set::run(cluster("machineset")));
-    controllers.spawn(machine::run(cluster("machine")));
-
+    let mut controllers = controllers(plane);
     let change = trace::change("Fleet web");
     let trace = trace::trace_id(&change).expect("the change is traced");
-    let spec = json!({"replicas": 1, "maxUnavailable": 1, "historyLimit": 1, "template": {"image": "v1"}});
-    user.apply::<Fleet>("web", json!({"spec": spec})).instrument(change).await.unwrap();
-    let runs =
-        |fleet: Option<&Fleet>| fleet.and_then(|fleet| fleet.status.as_ref()).is_some_and(|it| it.ready == 1);
-    timeout(DEADLINE, await_condition(user.api::<Fleet>(), "web", runs)).await.expect("it must run").unwrap();
+    run_machines(&user, 1).instrument(change).await;
     // The spans that are open end with the controllers.
     controllers.shutdown().await;
     trace
+}
+
+fn cluster(plane: &ControlPlane, role: &str) -> Cluster {
+    Cluster::connect(plane.config(), "default", role, None).unwrap()
+}
+
+fn controllers(plane: &ControlPlane) -> JoinSet<anyhow::Result<()>> {
+    let mut controllers = JoinSet::new();
+    controllers.spawn(fleet::run(cluster(plane, "fleet")));
+    controllers.spawn(machine_set::run(cluster(plane, "machineset")));
+    controllers.spawn(machine::run(cluster(plane, "machine")));
+    controllers
+}
+
+async fn run_machines(user: &Cluster, replicas: u32) {
+    let spec =
+        json!({"replicas": replicas, "maxUnavailable": 1, "historyLimit": 1, "template": {"image": "v1"}});
+    user.apply::<Fleet>("web", json!({"spec": spec})).await.unwrap();
+    let runs = |fleet: Option<&Fleet>| {
+        fleet.and_then(|fleet| fleet.status.as_ref()).is_some_and(|it| it.ready == replicas)
+    };
+    timeout(DEADLINE, await_condition(user.api::<Fleet>(), "web", runs)).await.expect("it must run").unwrap();
+}
+
+/// Somebody writes the annotation of a MachineSet, and owns it from then on. The Fleet's next change arrives nevertheless.
+async fn a_trace_that_somebody_has_taken_stops_no_controller(plane: &ControlPlane) {
+    let user = cluster(plane, "user");
+    let sets = user.api::<MachineSet>();
+    let set = sets.list(&ListParams::default()).await.unwrap().items.remove(0).name_any();
+    let theirs = json!({"metadata": {"annotations": {trace::ANNOTATION: "theirs"}}});
+    let annotate = PatchParams { field_manager: Some("kubectl-annotate".into()), ..PatchParams::default() };
+    sets.patch(&set, &annotate, &Patch::Merge(theirs)).await.unwrap();
+    let mut controllers = controllers(plane);
+    run_machines(&user, 2).instrument(trace::change("Fleet web, again")).await;
+    controllers.shutdown().await;
+    assert_eq!(sets.get(&set).await.unwrap().annotations()[trace::ANNOTATION], "theirs");
+
+    // It is taken away: the next change is traced again.
+    let none = json!({"metadata": {"annotations": {trace::ANNOTATION: null}}});
+    sets.patch(&set, &annotate, &Patch::Merge(none)).await.unwrap();
+    let mut controllers = self::controllers(plane);
+    let change = trace::change("Fleet web, a third time");
+    let trace = trace::trace_id(&change).unwrap();
+    run_machines(&user, 3).instrument(change).await;
+    controllers.shutdown().await;
+    assert!(sets.get(&set).await.unwrap().annotations()[trace::ANNOTATION].contains(&trace));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,6 +146,8 @@ async fn a_change_of_a_user_is_one_trace_through_three_controllers() {
             &format!("PATCH {path}/{set}-0/status"),
         ]
     );
+
+    a_trace_that_somebody_has_taken_stops_no_controller(&plane).await;
 
     #[cfg(feature = "otlp")]
     {

@@ -44,6 +44,9 @@ pub enum CertificateError {
     /// Certificate and key do not fit, or clients would not accept it.
     #[error("the certificate cannot be served")]
     Unusable(#[from] rustls::Error),
+    /// The authority that has signed the certificate is not valid any more.
+    #[error("the authority has expired")]
+    AuthorityExpired,
     /// The authorities for clients cannot be used.
     #[error("the client authority cannot be used: {0}")]
     ClientAuthority(String),
@@ -114,12 +117,19 @@ impl ServingCertificate {
         let (server, intermediates) =
             chain.split_first().ok_or_else(|| CertificateError::Pem("no certificate".to_owned()))?;
         let name = ServerName::try_from(host).map_err(|error| CertificateError::Pem(error.to_string()))?;
-        let since_epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        WebPkiServerVerifier::builder_with_provider(Arc::new(roots(&self.authority)?), provider())
-            .build()
-            .map_err(|error| CertificateError::Pem(error.to_string()))?
-            .verify_server_cert(server, intermediates, &name, &[], UnixTime::since_unix_epoch(since_epoch))?;
-        Ok(())
+        let mut valid = certificates(&self.authority)?;
+        valid.retain(|authority| expiry(authority).is_some_and(|end| end > now));
+        let now = UnixTime::since_unix_epoch(now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+        let accepts = |authorities: Vec<CertificateDer<'static>>| {
+            WebPkiServerVerifier::builder_with_provider(Arc::new(trust(authorities)?), provider())
+                .build()
+                .map_err(|error| CertificateError::Pem(error.to_string()))?
+                .verify_server_cert(server, intermediates, &name, &[], now)?;
+            Ok(())
+        };
+        accepts(certificates(&self.authority)?)?;
+        // rustls trusts an authority that has expired, and Go, in which the API server is written, does not.
+        accepts(valid).map_err(|_: CertificateError| CertificateError::AuthorityExpired)
     }
 
     /// The time at which the server's certificate expires.
@@ -168,9 +178,13 @@ pub(crate) fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, Ce
 }
 
 pub(crate) fn roots(pem: &str) -> Result<rustls::RootCertStore, CertificateError> {
+    trust(certificates(pem)?)
+}
+
+fn trust(authorities: Vec<CertificateDer<'static>>) -> Result<rustls::RootCertStore, CertificateError> {
     let mut roots = rustls::RootCertStore::empty();
-    for certificate in certificates(pem)? {
-        roots.add(certificate)?;
+    for authority in authorities {
+        roots.add(authority)?;
     }
     Ok(roots)
 }
@@ -213,6 +227,24 @@ mod tests {
         assert!(lifetime <= YEAR && lifetime > YEAR - Duration::from_secs(60));
     }
 
+    /// A certificate that is valid, of an authority that is not any more; and an authority that is.
+    fn signed_by_an_expired_authority(now: SystemTime) -> (ServingCertificate, String) {
+        let make = |not_after: SystemTime| {
+            let key = KeyPair::generate().unwrap();
+            let mut authority = CertificateParams::new(Vec::new()).unwrap();
+            authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            authority.distinguished_name.push(DnType::CommonName, "authority");
+            authority.not_after = not_after.into();
+            let pem = authority.self_signed(&key).unwrap().pem();
+            (Issuer::new(authority, key), pem)
+        };
+        let (issuer, authority) = make(now - Duration::from_secs(3600));
+        let key = KeyPair::generate().unwrap();
+        let server = CertificateParams::new(vec!["a.svc".to_owned()]).unwrap();
+        let certificate = server.signed_by(&key, &issuer).unwrap().pem();
+        (ServingCertificate { authority, certificate, key: key.serialize_pem() }, make(now + YEAR).1)
+    }
+
     #[test]
     fn a_certificate_that_clients_would_refuse_is_refused() {
         let now = SystemTime::now();
@@ -225,6 +257,16 @@ mod tests {
         let both =
             ServingCertificate { authority: other.authority.clone() + &good.authority, ..good.clone() };
         both.verify("a.svc", now).unwrap();
+        // The clock of the certificate that it signed goes on.
+        let hour = Duration::from_secs(3600);
+        let old = ServingCertificate::generate_for(&["a.svc".to_owned()], now - 3 * hour, hour).unwrap();
+        let (authority, good_authority) = signed_by_an_expired_authority(now);
+        assert!(matches!(authority.verify("a.svc", now), Err(CertificateError::AuthorityExpired)));
+        let with_another =
+            ServingCertificate { authority: good_authority + &authority.authority, ..authority.clone() };
+        assert!(matches!(with_another.verify("a.svc", now), Err(CertificateError::AuthorityExpired)));
+        let former = ServingCertificate { authority: old.authority + &good.authority, ..good.clone() };
+        former.verify("a.svc", now).unwrap();
         let broken = ServingCertificate { key: "no key".to_owned(), ..good.clone() };
         assert!(matches!(broken.verify("a.svc", now), Err(CertificateError::Pem(_))));
         let mixed = ServingCertificate { key: other.key, ..good };

@@ -17,6 +17,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use watch_manager::controller::reconcile_on;
 use watch_manager::{GroupVersionKind, Interest, Registrar, StoreHandle, WatchManager, WatchedObject};
 
+use crate::claim;
 use crate::contract::{self, Failure, Infrastructure};
 use crate::machine::{CONDITION, FORMER, Machine, MachineStatus, Reference};
 use crate::provider::{BIG, SMALL};
@@ -47,7 +48,8 @@ pub(crate) fn declaration(namespace: &str) -> Declaration {
     let definitions = Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches();
     let core = "Finds the provider of each Machine by the contract, and watches its kind as soon as a Machine refers to it.";
     let declaration = Declaration::new("core", core).access(machines).access(definitions);
-    let kinds = [SMALL, BIG].map(|cloud| cloud.objects(namespace).watches().gets().deletes());
+    let kinds =
+        [SMALL, BIG].map(|cloud| claim::declared(cloud.objects(namespace).watches().gets().deletes()));
     kinds.into_iter().fold(declaration, Declaration::access)
 }
 
@@ -101,7 +103,8 @@ fn defines(crd: &WatchedObject, reference: &Reference) -> bool {
 
 async fn reconcile(machine: Arc<Machine>, core: Arc<Core>) -> Result<Action> {
     core.watch_what_is_referred_to();
-    let outcome = core.infrastructure_of(&machine).await?;
+    // Something has changed the object: the watch brings it, or the time to look again.
+    let Some(outcome) = core.infrastructure_of(&machine).await? else { return Ok(Action::requeue(AGAIN)) };
     let before = machine.status.clone().unwrap_or_default();
     let mut after = status(&machine, &before, outcome);
     let (api, machine, reference) = (core.cluster.api(), machine.as_ref(), &machine.spec.infrastructure_ref);
@@ -125,7 +128,7 @@ async fn reconcile(machine: Arc<Machine>, core: Arc<Core>) -> Result<Action> {
     }
     // The former object is forgotten only once it is deleted, so a core that is killed in between comes back to it.
     if let Some((Ok(provider), former)) = &former {
-        if !core.delete(provider.as_ref(), former).await? {
+        if !core.delete(provider.as_ref(), former, machine).await? {
             return Ok(Action::requeue(AGAIN));
         }
         let moved = MachineStatus { infrastructure: Some(reference.clone()), ..after.clone() };
@@ -183,27 +186,57 @@ impl Core {
         self.contract.spec().discover(&crd).or_else(|error| refused("ContractNotKept", error.to_string()))
     }
 
-    async fn infrastructure_of(&self, machine: &Machine) -> Result<Outcome> {
+    /// `None` if somebody has written to the object while it was claimed.
+    async fn infrastructure_of(&self, machine: &Machine) -> Result<Option<Outcome>> {
         let reference = &machine.spec.infrastructure_ref;
         let provider = match self.provider(reference) {
             Ok(provider) => provider,
-            Err(refused) => return Ok(Err(refused)),
+            Err(refused) => return Ok(Some(Err(refused))),
         };
         let watch = self.infrastructure.add(self.interest(&provider));
         watch.ready_within(LISTED).await?;
-        let wait = |reason: &str, message: String| Ok(Err((reason.to_owned(), message)));
+        let wait = |reason: &str, message: String| Ok(Some(Err((reason.to_owned(), message))));
         let (kind, name) = (&reference.kind, &reference.name);
         let Some(object) = watch.store().get(Some(&self.cluster.namespace), name) else {
             return wait("ObjectNotFound", format!("create {kind} {name}"));
         };
-        match contract::view(&self.contract, &provider, &object.to_dynamic()?) {
+        let object = object.to_dynamic()?;
+        if object.metadata.deletion_timestamp.is_some() {
+            return wait("ObjectDeleted", format!("{kind} {name} is being deleted: create it anew then"));
+        }
+        match contract::view(&self.contract, &provider, &object) {
             Ok(Infrastructure { failure: Some(Failure { reason, message }), .. }) => {
                 wait(&reason, format!("contract {}: {message}", provider.contract_version))
             }
-            Ok(found) if found.provisioned => Ok(Ok(found)),
+            Ok(found) if found.provisioned => match self.user_besides(machine, &object) {
+                Some(other) => wait("InUse", format!("{kind} {name} is used by Machine {other}")),
+                None => Ok(self.claim(machine, &provider, &object).await?.then_some(Ok(found))),
+            },
             Ok(_) => wait("Provisioning", format!("{kind} {name} is not provisioned yet")),
             Err(error) => wait("Unreadable", error.to_string()),
         }
+    }
+
+    /// The name of another Machine that has claimed the object and still refers to it, or has yet to leave it.
+    fn user_besides(&self, machine: &Machine, object: &DynamicObject) -> Option<String> {
+        let (uid, _) = claim::holder(object).filter(|(uid, _)| machine.uid().as_deref() != Some(*uid))?;
+        let wanted = &machine.spec.infrastructure_ref;
+        let users = referring(&self.machines, |reference| reference == wanted);
+        let users = users.iter().filter_map(|user| self.machines.get(user));
+        users.filter(|user| user.uid().as_deref() == Some(uid)).map(|user| user.name_any()).next()
+    }
+
+    /// False if the object has changed since it was read.
+    async fn claim(&self, machine: &Machine, provider: &Provider, object: &DynamicObject) -> Result<bool> {
+        match claim::fields(machine, object) {
+            Some(fields) => self.cluster.decide(&self.objects(provider), object, fields).await,
+            None => Ok(true),
+        }
+    }
+
+    fn objects(&self, provider: &Provider) -> Api<DynamicObject> {
+        let (client, namespace) = (self.cluster.client.clone(), &self.cluster.namespace);
+        Api::namespaced_with(client, namespace, &provider.resource)
     }
 
     /// The provider of an object that is to be deleted, `None` when its objects went with its definition, or the reason why it
@@ -215,12 +248,25 @@ impl Core {
         }
     }
 
-    /// False if it has changed meanwhile: a core that was frozen must not delete what was made anew under the name.
-    async fn delete(&self, provider: Option<&Provider>, former: &Reference) -> Result<bool> {
+    /// False if it has changed meanwhile: a core that was frozen must delete neither what was made anew under the name nor what the
+    /// Machine has come back to. What another Machine has claimed is left to it.
+    async fn delete(
+        &self,
+        provider: Option<&Provider>,
+        former: &Reference,
+        machine: &Machine,
+    ) -> Result<bool> {
         let Some(provider) = provider else { return Ok(true) };
-        let (client, namespace) = (self.cluster.client.clone(), &self.cluster.namespace);
-        let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &provider.resource);
+        let api = self.objects(provider);
         let Some(object) = bounded(api.get_opt(&former.name)).await? else { return Ok(true) };
+        if let Some((uid, generation)) = claim::holder(&object) {
+            if machine.uid().as_deref() != Some(uid) {
+                return Ok(true);
+            }
+            if Some(generation) > machine.metadata.generation {
+                return Ok(false);
+            }
+        }
         self.cluster.say(format!("deletes {} {}", former.kind, former.name));
         self.cluster.delete(&api, &object).await
     }

@@ -4,6 +4,7 @@
 //! cargo run -p examples --example api_contract -- --demo
 //! ```
 
+mod claim;
 mod contract;
 mod core;
 mod machine;

@@ -103,11 +103,11 @@ async fn back_pressure(demo: &mut Demo) -> Result<()> {
 
 async fn a_plug_in_dies(demo: &mut Demo) -> Result<()> {
     demo.chapter("4. A plug-in dies. With `Ignore` Machines go on without it; with `Fail` they wait, and its circuit opens.");
-    policy(demo, "keep", json!({"failurePolicy": "Ignore"})).await?;
+    change_policy(demo, "keep", "Ignore").await?;
     demo.stop("keep").await;
     machine(demo, "f", "load").await?;
     until_placed(demo, "f", "us-1").await?;
-    policy(demo, "keep", json!({"failurePolicy": "Fail"})).await?;
+    change_policy(demo, "keep", "Fail").await?;
     machine(demo, "g", "load").await?;
     // A controller that started meanwhile has never reached the plug-in, and says that instead.
     let is_unknown =
@@ -122,7 +122,11 @@ async fn a_plug_in_dies(demo: &mut Demo) -> Result<()> {
 
 /// Starts a plug-in and waits until the controller calls this one.
 async fn start(demo: &mut Demo, process: &str, name: &str, versions: &[&str]) -> Result<()> {
-    let before = demo.cluster().api::<Extension>().get_opt(name).await?.and_then(|known| known.spec.endpoint);
+    let known = demo.cluster().api::<Extension>().get_opt(name).await?;
+    if known.is_none() {
+        policy(demo, name, json!({})).await?;
+    }
+    let before = known.and_then(|known| known.spec.endpoint);
     demo.start_as(process, "plug-in", &[&[name], versions].concat());
     let ready = |extension: &Extension| {
         let status = extension.status.clone().unwrap_or_default();
@@ -138,6 +142,16 @@ async fn start(demo: &mut Demo, process: &str, name: &str, versions: &[&str]) ->
 async fn policy(demo: &Demo, name: &str, spec: Value) -> Result<()> {
     demo.cluster().say(format!("Extension {name}: {spec}"));
     demo.cluster().apply::<Extension>(name, json!({"spec": spec})).await.map(drop)
+}
+
+/// Waits until the controller has seen it: a Machine that it judges before goes by the former one.
+async fn change_policy(demo: &mut Demo, name: &str, failure: &str) -> Result<()> {
+    policy(demo, name, json!({"failurePolicy": failure})).await?;
+    let is_seen = |extension: &Extension| {
+        let conditions = extension.status.clone().unwrap_or_default().conditions;
+        conditions.iter().any(|seen| Some(seen.observed_generation) == extension.metadata.generation)
+    };
+    demo.until(name, "be seen with its policy", is_seen).await.map(drop)
 }
 
 async fn machine(demo: &Demo, name: &str, group: &str) -> Result<()> {

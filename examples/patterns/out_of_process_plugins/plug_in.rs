@@ -1,7 +1,7 @@
 //! A plug-in: serves the hook over mutual TLS, and tells its Extension where it is. It needs no rights but that.
 
 use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use controller_declaration::{Access, Declaration};
 use examples::Cluster;
@@ -9,6 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -19,10 +20,13 @@ use crate::kinds::{self, Extension};
 /// A plug-in holds its answers while there is no ConfigMap of this name: a slow one, without a clock.
 pub(crate) const GATE: &str = "gate-is-open";
 
+/// Writes of others that may come between reading an Extension and registering in it.
+const ATTEMPTS: u32 = 20;
+
 pub(crate) fn declaration() -> Declaration {
     let endpoint = ["/spec/endpoint", "/spec/caBundle"];
     Declaration::new("plug-in", "Serves a hook, and says in its Extension where.")
-        .access(Access::to(kinds::GROUP, "extensions").creates().writes(endpoint))
+        .access(Access::to(kinds::GROUP, "extensions").watches().writes(endpoint))
         .access(Access::to("", "configmaps").watches())
 }
 
@@ -49,12 +53,57 @@ pub(crate) async fn run(cluster: Cluster, name: &str, versions: &[String]) -> Re
     let plug_in = PlugIn { name: name.to_owned(), versions: versions.to_vec(), cluster: cluster.clone() };
     let shutdown = Shutdown { drain: cluster.shutdown.clone(), ..Shutdown::default() };
     let serving = Server::new(listener, plug_in).with_tls(tls).run(shutdown);
-    let registering = async {
-        let bundle = BASE64_STANDARD.encode(&certificate.authority);
-        cluster.apply::<Extension>(name, json!({"spec": {"endpoint": endpoint, "caBundle": bundle}})).await
-    };
-    let (registered, ()) = futures::join!(registering, serving);
-    registered.map(drop)
+    let bundle = BASE64_STANDARD.encode(&certificate.authority);
+    let registering = register(&cluster, name, json!({"spec": {"endpoint": endpoint, "caBundle": bundle}}));
+    futures::try_join!(registering, serving.map(Ok)).map(drop)
+}
+
+/// States where this plug-in is, in the Extension that the administrator has created. A process that was frozen meanwhile does not
+/// take the place of one that has registered since it looked, and does not bring back what the administrator has deleted.
+async fn register(cluster: &Cluster, name: &str, place: Value) -> Result<()> {
+    let Some(found) = after(cluster, name, None).await? else { return Ok(()) };
+    let mut now = found.clone();
+    // Others write too: the administrator, and the controller its status.
+    for _attempt in 0..ATTEMPTS {
+        if cluster.decide(&cluster.api(), &now, place.clone()).await? {
+            report_replacement(cluster, name, &place).await;
+            return Ok(());
+        }
+        let is_free = |it: &Extension| it.uid() == found.uid() && it.spec.endpoint == found.spec.endpoint;
+        let Some(latest) = after(cluster, name, Some(&now)).await?.filter(is_free) else {
+            cluster.say(format!(
+                "{name}: another process has registered, or none is wanted: this one is not asked"
+            ));
+            return Ok(());
+        };
+        now = latest;
+    }
+    bail!("Extension {name} changes all the time: its plug-in cannot register")
+}
+
+/// Says when the Extension no longer names this place. A watch that fails is no reason to stop serving.
+async fn report_replacement(cluster: &Cluster, name: &str, place: &Value) {
+    let endpoint = place.pointer("/spec/endpoint").and_then(Value::as_str).map(str::to_owned);
+    let is_replaced =
+        move |it: Option<&Extension>| it.and_then(|it| it.spec.endpoint.as_ref()) != endpoint.as_ref();
+    tokio::select! {
+        replaced = await_condition(cluster.api::<Extension>(), name, is_replaced) => {
+            if replaced.is_ok() {
+                cluster.say(format!("{name}: this process is not asked any more"));
+            }
+        }
+        () = cluster.shutdown.cancelled() => {}
+    }
+}
+
+/// The Extension once it exists, or once it is another than it was; `None` if it is gone or the process is to end.
+async fn after(cluster: &Cluster, name: &str, before: Option<&Extension>) -> Result<Option<Extension>> {
+    let seen = before.and_then(ResourceExt::resource_version);
+    let has_changed = move |it: Option<&Extension>| it.and_then(ResourceExt::resource_version) != seen;
+    tokio::select! {
+        found = await_condition(cluster.api(), name, has_changed) => Ok(found?),
+        () = cluster.shutdown.cancelled() => Ok(None),
+    }
 }
 
 impl Routes for PlugIn {

@@ -14,11 +14,13 @@
 //! ```
 //!
 //! The annotation is part of the server-side apply that states a `spec`, and of no other write: so it has one owner, and it
-//! never makes a write of its own, which would wake the controllers again. An object without it is not traced.
+//! never makes a write of its own, which would wake the controllers again. An object without it is not traced. Where somebody else has
+//! written the annotation, it is left to them: a trace stops no controller.
 
 mod export;
 mod writes;
 
+use kube::core::response::StatusCause;
 use kube::{Resource, ResourceExt};
 use opentelemetry::Context;
 use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator};
@@ -96,15 +98,28 @@ pub(crate) fn mark(mut fields: Value) -> Value {
 }
 
 fn cause<K: Resource>(object: &K) -> Option<Context> {
-    let text = object.annotations().get(ANNOTATION)?;
-    // The SDK takes identifiers that are too short.
-    if !text.split('-').map(str::len).take(4).eq([2, 32, 16, 2]) {
-        return None;
-    }
+    let text = object.annotations().get(ANNOTATION).filter(|text| is_traceparent(text))?;
     let carrier = Carrier(Some(text.clone()));
     let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &carrier);
     // An annotation that is not a trace context is ignored.
     context.has_active_span().then_some(context)
+}
+
+/// The form of the W3C. The SDK also takes identifiers that are too short, signs, and a version 00 with something behind it.
+fn is_traceparent(text: &str) -> bool {
+    let is_hex = |part: &str| part.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    let mut parts = text.split('-');
+    let mut next = |length| parts.next().is_some_and(|part| part.len() == length && is_hex(part));
+    [2, 32, 16, 2].into_iter().all(&mut next) && (parts.next().is_none() || !text.starts_with("00"))
+}
+
+/// True if a write was refused for the annotation alone: another manager, such as `kubectl annotate`, has taken it.
+pub(crate) fn is_refused(error: &anyhow::Error) -> bool {
+    let Some(kube::Error::Api(status)) = error.downcast_ref() else { return false };
+    let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
+    let field = format!(".metadata.annotations.{ANNOTATION}");
+    let is_ours = |cause: &StatusCause| cause.reason == "FieldManagerConflict" && cause.field == field;
+    !causes.is_empty() && causes.iter().all(is_ours)
 }
 
 /// An annotation in place of headers. `tracestate`, the private part of a tracing system, is not carried.
@@ -131,8 +146,10 @@ impl Extractor for Carrier {
 }
 
 #[cfg(test)]
+#[allow(clippy::string_slice, reason = "ASCII")]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
+    use opentelemetry_sdk::trace::InMemorySpanExporter;
 
     use super::*;
 
@@ -153,10 +170,66 @@ mod tests {
 
     #[test]
     fn what_is_not_a_context_is_not_a_cause() {
-        for text in ["", "x", "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-0af7-b7ad-01"] {
+        let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+        let long = "a".repeat(200_000);
+        for text in [
+            "",
+            "x",
+            "----",
+            "00-0af7-b7ad-01",
+            &format!("00-{}-{span}-01", "0".repeat(32)),
+            &format!("00-{trace}-0000000000000000-01"),
+            &format!("ff-{trace}-{span}-01"),
+            &format!("+1-{trace}-{span}-01"),
+            &format!("00-+{}-{span}-01", &trace[1..]),
+            &format!("00-{trace}-{span}-+1"),
+            &format!("00-{}-{span}-01", trace.to_uppercase()),
+            &format!(" 00-{trace}-{span}-01 "),
+            &format!("00-{trace}-{span}-01-"),
+            &format!("00-{trace}-{span}-01-more"),
+            &format!("00-{trace}-{span}-ü"),
+            &format!("00-{trace}{long}-{span}-01"),
+            &long,
+        ] {
             assert!(cause(&annotated(text)).is_none(), "{text}");
         }
         assert!(cause(&ConfigMap::default()).is_none());
+    }
+
+    /// The W3C's text: what follows in a later version, and flags that are not known, are no reason to lose a trace.
+    #[test]
+    fn a_later_version_is_read_as_far_as_it_is_known() {
+        let known = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
+        let long = "a".repeat(200_000);
+        for (text, is_sampled) in [
+            (format!("00-{known}-00"), false),
+            (format!("00-{known}-02"), false),
+            (format!("00-{known}-03"), true),
+            (format!("00-{known}-ff"), true),
+            (format!("cc-{known}-01-what-comes"), true),
+            (format!("cc-{known}-01-{long}"), true),
+        ] {
+            let found = cause(&annotated(&text)).expect("a context");
+            assert_eq!(found.span().span_context().is_sampled(), is_sampled, "{}", &text[..55]);
+        }
+    }
+
+    /// The change was not sampled: what follows from it is not either, and it stays one trace.
+    #[test]
+    fn what_follows_from_a_change_that_is_not_sampled_is_not_sampled() {
+        let memory = InMemorySpanExporter::default();
+        let provider = SdkTracerProvider::builder().with_simple_exporter(memory.clone()).build();
+        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            for (flags, exported) in [("00", 0), ("01", 1)] {
+                let cause = format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-{flags}");
+                let marked = reconcile(&annotated(&cause)).in_scope(|| mark(json!({"spec": {}})));
+                let passed_on = marked["metadata"]["annotations"][ANNOTATION].as_str().unwrap().to_owned();
+                assert_eq!((&passed_on[..36], &passed_on[52..]), (&cause[..36], &cause[52..]));
+                assert_ne!(passed_on, cause, "the reconcile is a step of its own");
+                assert_eq!(memory.get_finished_spans().unwrap().len(), exported);
+            }
+        });
     }
 
     #[test]

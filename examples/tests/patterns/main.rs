@@ -5,6 +5,7 @@
 
 mod api_contract;
 mod in_process_plugins;
+mod late;
 mod manifests;
 mod one_object;
 mod one_rule;

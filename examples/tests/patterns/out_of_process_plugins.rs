@@ -73,7 +73,7 @@ async fn two_processes_of_a_controller_agree() {
 /// As a virtual machine that is moved: it goes on with a write that another process has made superfluous long ago.
 #[tokio::test]
 async fn a_process_that_was_frozen_before_any_write_does_no_damage_when_it_goes_on() {
-    for role in ["placement"] {
+    for role in ["placement", "cheapest-v1", "cheapest-v2", "only-eu"] {
         freeze_at_every_write("out_of_process_plugins", role, check).await;
     }
 }

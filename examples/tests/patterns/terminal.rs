@@ -28,6 +28,37 @@ async fn a_demo_whose_reader_has_gone_ends_well() {
     assert!(status.success(), "{status}");
 }
 
+/// As with `| head`, what is left out is left out, and nothing panics.
+#[test]
+fn what_a_pattern_prints_may_be_read_in_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("audit.log");
+    std::fs::write(&log, "").unwrap();
+    let (log, failed) = (log.to_str().unwrap(), Some(1));
+    for (arguments, code) in [
+        (vec!["--definitions"], Some(0)),
+        (vec!["--declarations"], Some(0)),
+        (vec!["--roles"], Some(0)),
+        (vec!["--check-audit", log], failed),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = Command::new(program("one_object")).args(&arguments).stdout(writer).status().unwrap();
+        assert_eq!(status.code(), code, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_not_an_event_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("audit.log");
+    std::fs::write(&log, "{}\n{\"verb\":\n").unwrap();
+    let output = Command::new(program("one_object")).arg("--check-audit").arg(&log).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains("audit.log: line 2 is not an event"), "{error}");
+}
+
 /// Ctrl-C while a plug-in hangs: its controller does not wait for it, and the folder of the demo goes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demo_that_is_interrupted_leaves_nothing_behind() {

@@ -214,6 +214,30 @@ async fn a_job_without_pods_is_explained_by_its_events() {
     assert!(marked.contains("exceeded quota: small"), "{marked}");
 }
 
+/// The API server lists them by name, and the newest one comes last.
+#[tokio::test]
+async fn the_newest_of_many_events_is_the_one_that_is_shown() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("many-events").await.unwrap();
+    let kind = "{apiVersion: v1, kind: ConfigMap, metadata: {name: noisy}}";
+    apply(plane, &namespace, kind).await;
+    let uid = ["get", "configmap", "noisy", "-n", &namespace, "-o", "jsonpath={.metadata.uid}"];
+    let uid = kubectl(plane, &uid, "").await;
+    let event = |number: u32| {
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("noisy.{number:04}"), "namespace": namespace},
+            "involvedObject": {"apiVersion": "v1", "kind": "ConfigMap", "name": "noisy", "namespace": namespace, "uid": uid},
+            "type": "Warning", "reason": "Noise", "message": format!("number {number}"),
+            "lastTimestamp": format!("2026-01-01T00:{:02}:{:02}Z", number / 60, number % 60),
+        })
+    };
+    let events: Vec<_> = (0..1100).map(event).collect();
+    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": events});
+    kubectl(plane, &["create", "-f", "-"], &list.to_string()).await;
+    let (_, marked) = report(plane, &["configmap/noisy", "-n", &namespace]).await;
+    assert!(marked.contains("number 1099"), "{marked}");
+}
+
 #[tokio::test]
 async fn a_load_balancer_is_explained_by_the_address_that_it_has_not() {
     let plane = ControlPlane::shared().await.unwrap();

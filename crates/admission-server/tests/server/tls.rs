@@ -1,6 +1,7 @@
 //! TLS: another certificate without a restart, versions, client certificates.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use admission_server::{Limits, ServingCertificate, TlsOptions, TlsVersion};
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
@@ -26,6 +27,52 @@ async fn another_certificate_is_served_from_the_next_handshake_on() {
     let broken = ServingCertificate { key: "none".to_owned(), ..next };
     assert!(running.tls.replace(&broken).is_err());
     connect(running.address, &trusts_next, &[]).await.unwrap();
+}
+
+/// As a file that is being written, or files that are replaced one after the other.
+#[tokio::test]
+async fn a_certificate_that_is_there_in_part_changes_nothing() {
+    let running = start(Limits::default()).await;
+    let hosts = ["127.0.0.1".to_owned()];
+    let (former, next) = (running.certificate.clone(), ServingCertificate::generate(&hosts).unwrap());
+    let parts = |text: &str| {
+        [0, 1, 20, text.len() / 2, text.len() - 10].map(|end| text.chars().take(end).collect::<String>())
+    };
+    let certificates = parts(&next.certificate).map(|part| (part, next.key.clone()));
+    let keys = parts(&next.key).map(|part| (next.certificate.clone(), part));
+    let mixed =
+        [(former.certificate.clone(), next.key.clone()), (next.certificate.clone(), former.key.clone())];
+    for (certificate, key) in certificates.into_iter().chain(keys).chain(mixed) {
+        let part = ServingCertificate { certificate, key, authority: next.authority.clone() };
+        assert!(running.tls.replace(&part).is_err(), "{part:?}");
+        assert!(part.verify("127.0.0.1", SystemTime::now()).is_err(), "{part:?}");
+        running.connect().await.unwrap();
+    }
+}
+
+/// Clients that trust both certificates connect all the time, and notice nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_handshake_fails_while_certificates_are_rotated() {
+    let running = Arc::new(start(Limits::default()).await);
+    let former = running.certificate.clone();
+    let next = ServingCertificate::generate(&["127.0.0.1".to_owned()]).unwrap();
+    let both = former.authority.clone() + &next.authority;
+    let trusts = ServingCertificate { authority: both, ..next.clone() }.client_config().unwrap();
+    let clients = (0..4).map(|_| {
+        let (running, trusts) = (Arc::clone(&running), Arc::clone(&trusts));
+        let certificates = [former.clone(), next.clone()];
+        tokio::spawn(async move {
+            for turn in 0..25 {
+                // The handshakes of the others are under way.
+                running.tls.replace(&certificates[turn % 2]).unwrap();
+                let stream = connect(running.address, &trusts, &[]).await.expect("a handshake");
+                Client::over(stream).await.send(post("/validate", review("u", "good"))).await.unwrap();
+            }
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.unwrap();
+    }
 }
 
 fn roots(certificate: &ServingCertificate) -> RootCertStore {

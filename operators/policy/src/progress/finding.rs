@@ -82,7 +82,7 @@ pub(super) fn findings(object: &Value, has_status: bool, declared: &Declared) ->
     let conditions = conditions.map(|finding| if waits(&finding) { finding } else { finding.into_note() });
     found.extend(containers(object).into_iter().chain(conditions));
     found.extend(phase(object).into_iter().chain(replicas(object)).chain(outdated(object)));
-    found.extend(address(object).into_iter().chain(status(object, has_status)));
+    found.extend(address(object).into_iter().chain(status(object, has_status)).chain(unreadable(object)));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     found
 }
@@ -149,7 +149,8 @@ fn generation(object: &Value) -> Option<Finding> {
     });
     let message =
         format!("generation {wanted} was not observed: the status is about generation {observed}{last}");
-    (observed < wanted).then(|| Finding::new(Level::Blocking, About::Generation, message))
+    // A later one than there is comes from a backup: a controller that waits for a later one still sees no change.
+    (observed != wanted).then(|| Finding::new(Level::Blocking, About::Generation, message))
 }
 
 /// Containers of a pod that wait for more than their turn.
@@ -257,6 +258,14 @@ pub(super) fn event(object: &Value, found: &[Finding], events: &[Event]) -> Opti
     };
     let message = format!("{kind} {reason} at {last}: {message}");
     explains.then(|| Finding::new(Level::Waiting, About::Event, message))
+}
+
+/// Conditions that are none: what they are to say is not known, and not taken for well.
+fn unreadable(object: &Value) -> Option<Finding> {
+    let found = object.pointer("/status/conditions").filter(|found| !found.is_array() && !found.is_null())?;
+    let found: String = found.to_string().chars().take(60).collect();
+    let message = format!("status.conditions is not a list, and is not understood: {found}");
+    Some(Finding::new(Level::Waiting, About::Condition, message))
 }
 
 fn status(object: &Value, has_status: bool) -> Option<Finding> {

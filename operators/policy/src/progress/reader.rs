@@ -21,8 +21,7 @@ const PAGE: u32 = 500;
 const PAGES: usize = 20;
 /// Lists that are read at once.
 const AT_ONCE: usize = 8;
-/// Events of an object that are read, and those of them that are shown.
-const EVENTS: u32 = 100;
+/// Events of an object that are shown.
 const SHOWN_EVENTS: usize = 3;
 /// The group of roles.
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -130,19 +129,30 @@ impl Reader {
         // Events about what has no namespace are in this one.
         let namespace = text(object, "/metadata/namespace").unwrap_or("default");
         let api: Api<k8s_openapi::api::core::v1::Event> = Api::namespaced(self.client.clone(), namespace);
-        let params = ListParams::default().fields(&format!("involvedObject.uid={uid}")).limit(EVENTS);
-        match api.list(&params).await {
-            Ok(list) => {
-                let mut events: Vec<_> = list.items.iter().filter_map(Event::of).collect();
-                events.sort_by(|a, b| b.last.cmp(&a.last));
-                events.truncate(SHOWN_EVENTS);
-                events
-            }
-            Err(error) => {
-                self.problems.insert(format!("Events in {namespace} cannot be read: {}", reason(&error)));
-                Vec::new()
+        // They come in the order of their names, so the newest one may be on the last page.
+        let mut params = ListParams::default().fields(&format!("involvedObject.uid={uid}")).limit(PAGE);
+        let mut newest: Vec<Event> = Vec::new();
+        for _ in 0..PAGES {
+            let page = match api.list(&params).await {
+                Ok(page) => page,
+                Err(error) => {
+                    let problem = format!("Events in {namespace} cannot be read: {}", reason(&error));
+                    self.problems.insert(problem);
+                    return newest;
+                }
+            };
+            newest.extend(page.items.iter().filter_map(Event::of));
+            newest.sort_by(|a, b| b.last.cmp(&a.last));
+            newest.truncate(SHOWN_EVENTS);
+            match page.metadata.continue_.filter(|next| !next.is_empty()) {
+                Some(next) => params = params.continue_token(&next),
+                None => return newest,
             }
         }
+        let name = text(object, "/metadata/name").unwrap_or_default();
+        self.problems
+            .insert(format!("of the Events about {name} not all were read: there may be newer ones"));
+        newest
     }
 }
 

@@ -48,14 +48,53 @@ pub(super) fn is_terraform(document: &Value) -> bool {
     (has("terraform_version") || has("resource_changes")) && !has("apiVersion")
 }
 
+/// What Terraform says it does with a resource; two of them replace or forget it.
+const ACTIONS: [&str; 6] = ["no-op", "create", "read", "update", "delete", "forget"];
+
 /// The changes of a plan; none where it plans only values, for then Terraform leaves the list out.
+///
+/// A plan that is incomplete, or of a format that may mean something else, is an error: nobody reads in a verdict what was left out of it.
 pub(super) fn resources(mut plan: Value) -> Result<Vec<(ResourceId, Document)>, String> {
-    match plan.get_mut("resource_changes").map(Value::take) {
+    let changes = plan.get_mut("resource_changes").map(Value::take);
+    if changes.is_none() && plan.get("planned_values").is_none() {
+        return Err("this is not a plan: make one with `terraform plan -out tfplan` and `terraform show -json tfplan`".to_owned());
+    }
+    check_format(plan.get("format_version"))?;
+    if plan.get("errored") == Some(&Value::Bool(true)) {
+        return Err("the plan is incomplete, Terraform has reported errors: plan again".to_owned());
+    }
+    let deferred = plan.get("deferred_changes").and_then(Value::as_array).map_or(0, Vec::len);
+    if deferred > 0 {
+        return Err(format!(
+            "the plan is incomplete, Terraform has put off {deferred} changes (deferred_changes)"
+        ));
+    }
+    match changes {
         Some(Value::Array(changes)) => changes.iter().map(resource).collect(),
         Some(_) => Err("resource_changes must be a list".to_owned()),
-        None if plan.get("planned_values").is_some() => Ok(Vec::new()),
-        None => Err("this is not a plan: make one with `terraform plan -out tfplan` and `terraform show -json tfplan`".to_owned()),
+        None if has_resources(&plan) => Err("the plan has planned_values and no resource_changes".to_owned()),
+        None => Ok(Vec::new()),
     }
+}
+
+/// Terraform counts the first number up when the meaning changes; 0 is of Terraform before 1.1.
+fn check_format(version: Option<&Value>) -> Result<(), String> {
+    let Some(version) = version else {
+        return Err("the plan has no format_version: make it with `terraform show -json`".to_owned());
+    };
+    let major = version.as_str().and_then(|text| text.split_once('.')).map(|(major, _)| major);
+    match major {
+        Some("0" | "1") => Ok(()),
+        _ => Err(format!("the plan has format_version {version}: 0.x and 1.x are understood")),
+    }
+}
+
+fn has_resources(plan: &Value) -> bool {
+    let has = |part: &str| {
+        let part = plan.pointer(&format!("/planned_values/root_module/{part}"));
+        part.and_then(Value::as_array).is_some_and(|part| !part.is_empty())
+    };
+    has("resources") || has("child_modules")
 }
 
 fn resource(change: &Value) -> Result<(ResourceId, Document), String> {
@@ -68,8 +107,15 @@ fn resource(change: &Value) -> Result<(ResourceId, Document), String> {
     };
     let (name, r#type) = (text("address")?, text("type")?);
     text("name")?;
-    if !change.get("change").is_some_and(Value::is_object) {
+    let Some(planned) = change.get("change").filter(|planned| planned.is_object()) else {
         return Err(format!("{name} has no change"));
+    };
+    // Policies select by them: one that is missing or unknown would pass in silence.
+    let actions = planned.get("actions").and_then(Value::as_array).filter(|actions| !actions.is_empty());
+    let actions = actions.ok_or_else(|| format!("{name} has no change.actions"))?;
+    if let Some(unknown) = actions.iter().find(|it| !it.as_str().is_some_and(|it| ACTIONS.contains(&it))) {
+        let known = ACTIONS.join(", ");
+        return Err(format!("{name} has the action {unknown} in change.actions: {known} are understood"));
     }
     let document = Document::from_value(change).map_err(|error| format!("{name}: {error}"))?;
     Ok((ResourceId { target: RESOURCE_CHANGES, r#type, name }, document))

@@ -45,8 +45,10 @@ fn objects_of_kubernetes_stay_whatever_fields_they_have() {
 /// Terraform leaves the list out where a configuration has no resource, and only outputs.
 #[test]
 fn a_plan_without_resources_has_no_change() {
-    let (manifests, resources) =
-        taken(r#"{"terraform_version": "1.9.5", "planned_values": {"root_module": {}}}"#).unwrap();
+    let (manifests, resources) = taken(
+        r#"{"format_version": "1.2", "terraform_version": "1.9.5", "planned_values": {"root_module": {}}}"#,
+    )
+    .unwrap();
     assert_eq!((manifests.len(), resources.subjects.len()), (0, 0));
 }
 
@@ -58,8 +60,7 @@ fn what_cannot_be_judged_is_an_error_with_its_place() {
         ("{name: b, asset_type: t}", "x:1: b has neither ancestors nor an ancestry_path"),
         ("{name: b, asset_type: t, ancestors: [projects/1]}", "x:1: b must have exactly one of resource, "),
         ("terraform_version: 1.9.0\nvalues: {}", "x:1: this is not a plan"),
-        ("resource_changes: {}", "x:1: resource_changes must be a list"),
-        ("resource_changes: [{address: a, type: t, name: b}]", "x:1: a has no change"),
+        ("{format_version: '1.0', resource_changes: {}}", "x:1: resource_changes must be a list"),
         (
             "apiVersion: templates.gatekeeper.sh/v1alpha1\nkind: ConstraintTemplate\n\
              spec: {targets: {validation.gcp.forsetisecurity.org: {}}}",
@@ -69,6 +70,71 @@ fn what_cannot_be_judged_is_an_error_with_its_place() {
         let error = taken(text).unwrap_err();
         assert!(error.starts_with(expected), "{error}");
     }
+}
+
+/// A plan with one change, of which this is what is planned.
+fn plan(format: &str, planned: &str) -> String {
+    let change = format!(r#"{{"address": "a", "type": "t", "name": "b"{planned}}}"#);
+    format!(r#"{{{format} "terraform_version": "1.9.5", "resource_changes": [{change}]}}"#)
+}
+
+#[test]
+fn a_plan_of_any_known_format_is_judged_with_what_it_does() {
+    for format in ["0.1", "0.2", "1.0", "1.2", "1.99"] {
+        for actions in [
+            r#"["no-op"]"#,
+            r#"["delete", "create"]"#,
+            r#"["create", "delete"]"#,
+            r#"["read"]"#,
+            r#"["create", "forget"]"#,
+        ] {
+            let planned = format!(r#", "change": {{"actions": {actions}}}"#);
+            let (_, resources) =
+                taken(&plan(&format!(r#""format_version": "{format}","#), &planned)).unwrap();
+            assert_eq!(resources.subjects.len(), 1, "{format} {actions}");
+        }
+    }
+}
+
+/// A policy asks for actions, so a change without any passes all of them; a later format may call them otherwise.
+#[test]
+fn a_plan_that_may_mean_something_else_is_an_error() {
+    let change = r#", "change": {"actions": ["create"]}"#;
+    for (format, expected) in [
+        ("", "x:1: the plan has no format_version"),
+        (
+            r#""format_version": "2.0","#,
+            "x:1: the plan has format_version \"2.0\": 0.x and 1.x are understood",
+        ),
+        (r#""format_version": "10.1","#, "x:1: the plan has format_version \"10.1\""),
+        (r#""format_version": 1.2,"#, "x:1: the plan has format_version 1.2"),
+        (r#""format_version": null,"#, "x:1: the plan has format_version null"),
+        (
+            r#""format_version": "1.2", "errored": true,"#,
+            "x:1: the plan is incomplete, Terraform has reported errors",
+        ),
+        (
+            r#""format_version": "1.2", "deferred_changes": [{}],"#,
+            "x:1: the plan is incomplete, Terraform has put off 1",
+        ),
+    ] {
+        let error = taken(&plan(format, change)).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    for (planned, expected) in [
+        ("", "x:1: a has no change"),
+        (r#", "change": {}"#, "x:1: a has no change.actions"),
+        (r#", "change": {"actions": []}"#, "x:1: a has no change.actions"),
+        (r#", "change": {"actions": "create"}"#, "x:1: a has no change.actions"),
+        (r#", "change": {"actions": ["Create"]}"#, "x:1: a has the action \"Create\" in change.actions"),
+        (r#", "change": {"actions": ["create", 1]}"#, "x:1: a has the action 1 in change.actions"),
+    ] {
+        let error = taken(&plan(r#""format_version": "1.2","#, planned)).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let values = r#"{"format_version": "1.2", "planned_values": {"root_module": {"resources": [{}]}}}"#;
+    let error = taken(&values.replacen('{', r#"{"terraform_version": "1", "#, 1)).unwrap_err();
+    assert!(error.starts_with("x:1: the plan has planned_values and no resource_changes"), "{error}");
 }
 
 #[test]

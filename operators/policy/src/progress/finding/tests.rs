@@ -49,6 +49,29 @@ fn conditions_are_judged_by_their_names() {
     }
 }
 
+/// As after a restore: the object begins at generation 1 again, and its status comes from the backup.
+#[test]
+fn a_status_of_a_generation_that_is_not_there_is_not_taken_for_one_of_this() {
+    let object =
+        |observed: i64| json!({"metadata": {"generation": 2}, "status": {"observedGeneration": observed}});
+    let expected = "Blocking generation 2 was not observed: the status is about generation 99";
+    assert_eq!(explained(object(99)), [expected]);
+    assert!(explained(object(2)).is_empty());
+}
+
+#[test]
+fn conditions_of_another_form_are_not_taken_for_none() {
+    let object = |conditions: Value| json!({"status": {"phase": "Running", "conditions": conditions}});
+    for conditions in [json!("none"), json!({"Ready": "False"}), json!(1)] {
+        let found = explained(object(conditions.clone()));
+        assert_eq!(
+            found,
+            [format!("Waiting status.conditions is not a list, and is not understood: {conditions}")]
+        );
+    }
+    assert!(explained(object(json!([]))).is_empty() && explained(object(json!(null))).is_empty());
+}
+
 #[test]
 fn an_object_in_deletion_names_who_holds_it() {
     let object = json!({
