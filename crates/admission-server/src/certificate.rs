@@ -207,6 +207,7 @@ pub(crate) fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "small numbers")]
 mod tests {
     use super::*;
     use crate::tls::{Tls, TlsOptions};
