@@ -74,7 +74,7 @@ impl ConstraintCrds {
                 return names;
             }
             CrdEvent::Changed(name, observed) => {
-                self.learn(&name, observed);
+                self.learn(&name, *observed);
                 return vec![name];
             }
             CrdEvent::Gone(name, uid) => {

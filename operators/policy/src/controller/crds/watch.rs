@@ -19,7 +19,7 @@ pub(in crate::controller) enum CrdEvent {
     /// All CRDs that exist: at the start, and after each interruption of the watch.
     Listed(Vec<(String, Observed)>),
     /// A CRD is new or has changed.
-    Changed(String, Observed),
+    Changed(String, Box<Observed>),
     /// A CRD, with this uid, is gone, or lost its label.
     Gone(String, String),
     /// The CRDs cannot be listed or watched; it is tried again.
@@ -39,7 +39,7 @@ impl CrdEvent {
             OwnEvent::Listed(crds) => Self::Listed(crds.iter().filter_map(|crd| observe(crd)).collect()),
             OwnEvent::Changed(crd) => {
                 let (name, observed) = observe(&crd)?;
-                Self::Changed(name, observed)
+                Self::Changed(name, Box::new(observed))
             }
             OwnEvent::Gone(crd) => Self::Gone(crd.name().to_owned(), crd.uid().to_owned()),
             OwnEvent::Failed(reason) => Self::Failed(reason),
