@@ -44,7 +44,7 @@ fn resource(constraint: &GroupVersionKind) -> ApiResource {
     ApiResource::from_gvk_with_plural(constraint, &constraint.kind.to_lowercase())
 }
 
-/// The constraint kinds that are watched in another version than [`CONSTRAINT_VERSION`]. The aggregator reads and writes their
+/// The constraint kinds that are watched in another version than `v1beta1`. The aggregator reads and writes their
 /// statuses in that version. Clones are the same set.
 #[derive(Clone, Debug, Default)]
 pub struct OtherVersions(Arc<RwLock<BTreeMap<String, GroupVersionKind>>>);
