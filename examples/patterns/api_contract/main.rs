@@ -88,7 +88,15 @@ impl Pattern for ApiContract {
         until(demo, "web", "Provisioned").await?;
         until(demo, "db", "Provisioned").await?;
 
-        swap_provider(demo).await
+        swap_provider(demo).await?;
+        // A core that was frozen says what it knew then, until it sees what has changed: the one that runs corrects it.
+        demo.thaw().await;
+        let ends =
+            [("db", "Provisioned"), ("huge", "TooLarge"), ("lab", "ContractBroken"), ("vast", "TooLarge")];
+        for (name, reason) in ends {
+            until(demo, name, reason).await?;
+        }
+        until(demo, "web", "Provisioned").await
     }
 }
 
