@@ -152,14 +152,23 @@ async fn away_and_back(write: u32) -> Option<String> {
     Some(stopped)
 }
 
+/// How many writes come before the deletion depends on the states in between that the core sees. So a round may pass the deletion
+/// by: its place has moved between two runs.
 #[tokio::test]
 async fn a_core_that_was_frozen_does_not_delete_what_a_machine_has_come_back_to() {
     let mut writes = Vec::new();
-    while let Some(write) = away_and_back(u32::try_from(writes.len()).unwrap() + 1).await {
-        writes.push(write);
+    for _round in 0..5 {
+        let mut place = 1;
+        while let Some(write) = away_and_back(place).await {
+            writes.push(write);
+            place += 1;
+        }
+        if writes.iter().any(|write| write.starts_with("DELETE")) {
+            println!("a core was frozen before {writes:#?}");
+            return;
+        }
     }
-    println!("a core was frozen before {writes:#?}");
-    assert!(writes.iter().any(|write| write.starts_with("DELETE")), "{writes:?}");
+    panic!("no round has frozen a core before a deletion: {writes:#?}");
 }
 
 /// The object is for one Machine: another that refers to it waits, and takes nothing with it when it goes.
