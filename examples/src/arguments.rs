@@ -46,6 +46,9 @@ pub struct Arguments {
     /// Stops right before the n-th write, until it gets SIGCONT.
     #[arg(long, value_name = "N")]
     pub freeze_before: Option<u64>,
+    /// Stops right before each DELETE, until it gets SIGCONT.
+    #[arg(long, conflicts_with = "freeze_before")]
+    pub freeze_before_delete: bool,
     /// The user to impersonate, which has the rights of the role and no others.
     #[arg(long, value_name = "USER", hide = true)]
     pub impersonate: Option<String>,

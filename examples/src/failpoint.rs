@@ -26,6 +26,8 @@ pub enum Fault {
     KillAfter(u64),
     /// Stops before this write is sent, until it gets SIGCONT.
     FreezeBefore(u64),
+    /// The same before each DELETE.
+    FreezeBeforeDelete,
 }
 
 /// A layer of a [`kube::Client`] that counts the requests which write.
@@ -57,7 +59,10 @@ impl Failpoint {
             return None;
         }
         let write = self.writes.fetch_add(1, Ordering::SeqCst).saturating_add(1);
-        self.fault.filter(|fault| [Fault::KillAfter(write), Fault::FreezeBefore(write)].contains(fault))
+        self.fault.filter(|fault| match fault {
+            Fault::KillAfter(place) | Fault::FreezeBefore(place) => *place == write,
+            Fault::FreezeBeforeDelete => *method == Method::DELETE,
+        })
     }
 }
 
@@ -87,7 +92,7 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let fault = self.failpoint.reached_by(request.method());
         let write = format!("{} {}", request.method(), request.uri().path());
-        if let Some(Fault::FreezeBefore(_)) = fault {
+        if let Some(Fault::FreezeBefore(_) | Fault::FreezeBeforeDelete) = fault {
             print(format_args!("  !! frozen before {write}"));
             // Returns when the process goes on.
             let _stopped = kill_process(getpid(), Signal::STOP);
@@ -112,11 +117,14 @@ mod tests {
 
     #[test]
     fn only_writes_count() {
-        for fault in [Fault::KillAfter(2), Fault::FreezeBefore(2)] {
+        let methods = [Method::GET, Method::POST, Method::GET, Method::PATCH, Method::DELETE];
+        for (fault, place) in
+            [(Fault::KillAfter(2), 3), (Fault::FreezeBefore(2), 3), (Fault::FreezeBeforeDelete, 4)]
+        {
             let failpoint = Failpoint::new(Some(fault));
-            let methods = [Method::GET, Method::POST, Method::GET, Method::PATCH, Method::DELETE];
-            let reached = methods.map(|method| failpoint.reached_by(&method));
-            assert_eq!(reached, [None, None, None, Some(fault), None]);
+            let reached = methods.iter().map(|method| failpoint.reached_by(method));
+            let expected = (0..methods.len()).map(|index| (index == place).then_some(fault));
+            assert!(reached.eq(expected), "{fault:?}");
         }
     }
 }

@@ -103,6 +103,7 @@ async fn control<P: Pattern>(arguments: &Arguments) -> Result<()> {
     let shutdown = CancellationToken::new();
     let fault = arguments.kill_after.map(Fault::KillAfter);
     let fault = fault.or(arguments.freeze_before.map(Fault::FreezeBefore));
+    let fault = fault.or(arguments.freeze_before_delete.then_some(Fault::FreezeBeforeDelete));
     let connect = |role: &str| {
         let cluster = Cluster::connect(config.clone(), &arguments.namespace, role, fault);
         cluster.map(|cluster| Cluster { shutdown: shutdown.clone(), ..cluster })

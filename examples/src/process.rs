@@ -158,6 +158,9 @@ impl Launch {
             Some(Fault::FreezeBefore(write)) => {
                 command.args(["--freeze-before", &write.to_string()]);
             }
+            Some(Fault::FreezeBeforeDelete) => {
+                command.arg("--freeze-before-delete");
+            }
             None => {}
         }
         command.arg("--").args(&self.options);
