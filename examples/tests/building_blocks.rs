@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
-use tokio::time::{interval, timeout};
+use tokio::time::timeout;
 
 /// Bodies of writes are logged, so that the fields that are written are compared with those that are declared.
 const WRITES_WITH_BODIES: &str = r#"{
@@ -27,8 +27,6 @@ const WRITES_WITH_BODIES: &str = r#"{
 }"#;
 /// Far more than any of them takes.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Until the last request that somebody has seen the effect of is made and logged.
-const SETTLED: Duration = Duration::from_secs(60);
 const GADGETS: &str = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gadgets.example.com}, \
     spec: {group: example.com, scope: Namespaced, names: {kind: Gadget, plural: gadgets}, versions: [{name: v1, served: true, \
     storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}";
@@ -79,24 +77,13 @@ async fn kubectl(arguments: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Nothing undeclared, nothing unused, nothing refused. The log has a request when it is answered: others may have seen before what
-/// it has changed.
+/// Nothing undeclared, nothing unused, nothing refused.
 async fn check_audit(declaration: &Declaration) {
     let user = username(declaration);
-    let found = async || {
-        let log = plane().await.audit_log().unwrap();
-        let report = check(declaration, of_user(&log, &user)).to_string();
-        if of_user(&log, &user).next().is_none() { "no request".to_owned() } else { report }
-    };
-    let mut looks = interval(Duration::from_millis(200));
-    let clean = async {
-        while !found().await.is_empty() {
-            looks.tick().await;
-        }
-    };
-    if timeout(SETTLED, clean).await.is_err() {
-        panic!("{}:\n{}", declaration.name(), found().await);
-    }
+    let compare = |log: &[Value]| check(declaration, of_user(log, &user));
+    let log = plane().await.audit_log_until(|log| compare(log).is_empty()).await.unwrap();
+    let report = compare(&log);
+    assert!(of_user(&log, &user).next().is_some() && report.is_empty(), "{}:\n{report}", declaration.name());
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use kube::{Client, Config};
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::sync::OnceCell;
-use tokio::time::{interval, timeout};
+use tokio::time::{Instant, interval, timeout};
 
 use crate::assets::Assets;
 use crate::certificate::{Authority, ServingCertificate};
@@ -27,6 +27,9 @@ const ATTEMPTS: usize = 3;
 
 /// Longer than the 10 s that the controller manager gives its controllers to finish.
 const TO_STOP: Duration = Duration::from_secs(30);
+
+/// Upper bound on the time from the effect of a request to its line in the audit log.
+const TO_LOG: Duration = Duration::from_secs(60);
 
 /// A real etcd, kube-apiserver and kube-controller-manager, which end when this value is dropped or this
 /// process ends, however it ends.
@@ -188,6 +191,24 @@ impl ControlPlane {
         let log = fs::read_to_string(&path).map_err(Error::io(format!("read {}", path.display())))?;
         // A line that is being written right now is not JSON yet.
         Ok(log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
+    /// As [`Self::audit_log`], once the log satisfies `is_complete`, or after a minute as it is then. A watch may deliver a change
+    /// before the API server logs the request that made it, so a test that reacts to the change waits for the log with this.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be read.
+    pub async fn audit_log_until(&self, is_complete: impl Fn(&[Value]) -> bool) -> Result<Vec<Value>, Error> {
+        let mut ticks = interval(Duration::from_millis(100));
+        let begun = Instant::now();
+        loop {
+            let log = self.audit_log()?;
+            if is_complete(&log) || begun.elapsed() > TO_LOG {
+                return Ok(log);
+            }
+            ticks.tick().await;
+        }
     }
 
     /// Where `component` writes its log.

@@ -4,46 +4,31 @@ use std::time::Duration;
 
 use control_plane::ControlPlane;
 use serde_json::{Value, json};
-use tokio::time::{interval, timeout};
+use tokio::time::timeout;
 
 use crate::scene::{LONG, condition, enforced};
 use crate::transports::{PLACES, Stage};
 
-/// Writes by the pods, wherever their reports are, and by the aggregator to the status of the constraint.
-fn writes(plane: &ControlPlane, stage: &Stage, constraint: &str) -> (usize, usize) {
-    let (reports, status) =
-        (format!("/namespaces/{}/pod", stage.scene.namespace), format!("/{constraint}/status?"));
-    let statuses = format!("/namespaces/{}/constraintpodstatuses/", stage.scene.namespace);
-    let log = plane.audit_log().unwrap();
-    let count = |is_counted: &dyn Fn(&str) -> bool| {
-        let uris = log.iter().filter(|event| event["verb"] == "patch");
-        uris.filter_map(|event| event["requestURI"].as_str()).filter(|uri| is_counted(uri)).count()
-    };
-    let by_aggregator =
-        |uri: &str| uri.contains(&status) && uri.contains("fieldManager=pod-status-aggregator");
-    let by_pod = |uri: &str| [&reports, &statuses, &status].iter().any(|part| uri.contains(*part));
-    (count(&|uri| by_pod(uri) && !by_aggregator(uri)), count(&by_aggregator))
-}
-
-/// As [`writes`], once there are more to the status than `before`. A watch shows a write before the writer has its answer, and
-/// the log has it with the answer.
+/// Writes by the pods, wherever their reports are, and by the aggregator to the status of the constraint, once the log has more of
+/// the latter than `before`.
 async fn writes_after(
     plane: &ControlPlane,
     stage: &Stage,
     constraint: &str,
     before: usize,
 ) -> (usize, usize) {
-    let mut ticks = interval(Duration::from_millis(50));
-    let logged = async {
-        loop {
-            ticks.tick().await;
-            let found = writes(plane, stage, constraint);
-            if found.1 > before {
-                return found;
-            }
-        }
+    let (reports, status) =
+        (format!("/namespaces/{}/pod", stage.scene.namespace), format!("/{constraint}/status?"));
+    let statuses = format!("/namespaces/{}/constraintpodstatuses/", stage.scene.namespace);
+    let count = |log: &[Value], is_counted: &dyn Fn(&str) -> bool| {
+        let uris = log.iter().filter(|event| event["verb"] == "patch");
+        uris.filter_map(|event| event["requestURI"].as_str()).filter(|uri| is_counted(uri)).count()
     };
-    timeout(LONG, logged).await.unwrap()
+    let by_aggregator =
+        |uri: &str| uri.contains(&status) && uri.contains("fieldManager=pod-status-aggregator");
+    let by_pod = |uri: &str| [&reports, &statuses, &status].iter().any(|part| uri.contains(*part));
+    let log = plane.audit_log_until(|log| count(log, &by_aggregator) > before).await.unwrap();
+    (count(&log, &|uri| by_pod(uri) && !by_aggregator(uri)), count(&log, &by_aggregator))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -115,4 +115,13 @@ async fn an_answered_request_is_in_the_audit_log() {
     assert_eq!(by_witness.len(), 1, "{events:#?}");
     assert_eq!(by_witness[0]["verb"], "create");
     assert_eq!(by_witness[0]["responseStatus"]["code"], 201);
+
+    let was_created = |log: &[serde_json::Value]| {
+        let created =
+            |event: &serde_json::Value| event["verb"] == "create" && event["objectRef"]["name"] == "later";
+        log.iter().any(created)
+    };
+    let later = config_map("later");
+    let (logged, _) = tokio::join!(plane.audit_log_until(was_created), create(&maps, &later));
+    assert!(was_created(&logged.unwrap()));
 }
