@@ -249,8 +249,11 @@ impl Demo {
         }
     }
 
-    /// Ends every role, and what it has started.
-    pub(crate) async fn end(mut self) {
+    /// Ends every role, and what it has started: first the controllers, which would write down that the plug-ins have ended.
+    pub(crate) async fn end(mut self, controllers: &[&str]) {
+        for running in controllers.iter().flat_map(|role| self.take(role)).collect::<Vec<_>>() {
+            running.detach().await;
+        }
         for (_, running) in std::mem::take(&mut self.running) {
             running.detach().await;
         }

@@ -87,7 +87,7 @@ async fn begin<P: Pattern>(arguments: &Arguments) -> Result<()> {
             told = told => told,
             () = interrupted => Err(anyhow!("the demo was interrupted")),
         };
-        demo.end().await;
+        demo.end(P::ROLES).await;
         return told;
     }
     control::<P>(arguments).await

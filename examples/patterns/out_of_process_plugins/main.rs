@@ -80,7 +80,11 @@ impl Pattern for OutOfProcessPlugins {
         until_placed(demo, "e", "us-1").await?;
 
         back_pressure(demo).await?;
-        a_plug_in_dies(demo).await
+        a_plug_in_dies(demo).await?;
+        // The process that was frozen may have been registered, and another takes its place now.
+        demo.thaw().await;
+        let discovered = |all: &[Extension]| all.iter().all(is_discovered);
+        demo.until_all("", "all be discovered", discovered).await.map(drop)
     }
 }
 
@@ -128,14 +132,17 @@ async fn start(demo: &mut Demo, process: &str, name: &str, versions: &[&str]) ->
     }
     let before = known.and_then(|known| known.spec.endpoint);
     demo.start_as(process, "plug-in", &[&[name], versions].concat());
-    let ready = |extension: &Extension| {
-        let status = extension.status.clone().unwrap_or_default();
-        let moved = extension.spec.endpoint.is_some() && extension.spec.endpoint != before;
-        moved
-            && status.endpoint == extension.spec.endpoint
-            && Condition::says(&status.conditions, "Ready", "Discovered", extension.metadata.generation)
+    let has_moved = |extension: &Extension| {
+        extension.spec.endpoint.is_some() && extension.spec.endpoint != before && is_discovered(extension)
     };
-    demo.until(name, "be discovered", ready).await.map(drop)
+    demo.until(name, "be discovered", has_moved).await.map(drop)
+}
+
+/// The controller calls the plug-in where it says it is.
+fn is_discovered(extension: &Extension) -> bool {
+    let status = extension.status.clone().unwrap_or_default();
+    let is_ready = Condition::says(&status.conditions, "Ready", "Discovered", extension.metadata.generation);
+    is_ready && status.endpoint == extension.spec.endpoint
 }
 
 /// What the administrator states about an Extension; where it is, the plug-in states itself.

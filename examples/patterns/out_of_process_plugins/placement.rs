@@ -83,7 +83,7 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
     let known = placement.endpoint(extension);
     let mut discovered = Ok(known.clone());
     let nowhere = extension.spec.endpoint.is_none();
-    if !known.as_ref().map_or(nowhere, |endpoint| endpoint.is_current(extension)) {
+    if !nowhere && !known.as_ref().is_some_and(|endpoint| endpoint.is_current(extension)) {
         let found = Endpoint::discover(extension, &placement.identity, Arc::clone(&placement.changed)).await;
         // Complete, or an Extension that is not listed yet would be taken for a deleted one.
         let live = placement.extensions.all().await?;
@@ -92,10 +92,10 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
     let before = extension.status.clone().unwrap_or_default();
     let failure = discovered.as_ref().err().map(|error| format!("{error:#}"));
     let endpoint = discovered.ok().flatten().or(known);
-    let (reason, message) = match (&failure, &endpoint) {
-        (Some(failure), _) => ("DiscoveryFailed", failure.as_str()),
-        (None, Some(_)) => ("Discovered", "it is called from now on"),
-        (None, None) => ("NoEndpoint", "the plug-in has not said where it is: is it running?"),
+    let (reason, message) = match &failure {
+        Some(failure) => ("DiscoveryFailed", failure.as_str()),
+        None if nowhere => ("NoEndpoint", "no plug-in has said where it is: is one running?"),
+        None => ("Discovered", "it is called from now on"),
     };
     let ready = (reason, message);
     let generation = extension.metadata.generation;
@@ -112,12 +112,13 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
     if after != before {
         let version = after.version.clone().unwrap_or_default();
         let busy = if after.saturated { ", saturated" } else { "" };
-        cluster.say(format!(
-            "Extension {}: {reason} {version}, circuit {}{busy}",
-            extension.name_any(),
-            after.circuit
-        ));
-        cluster.change_status(&cluster.api(), extension, after).await?;
+        let name = extension.name_any();
+        let text = format!("Extension {name}: {reason} {version}, circuit {}{busy}", after.circuit);
+        // A part of it is taken from the status that was read, which must be the last one. The watch brings that.
+        if !cluster.decide_status(&cluster.api(), extension, after).await? {
+            return Ok(Action::await_change());
+        }
+        cluster.say(text);
     }
     if let (Some(endpoint), Some(load)) = (endpoint, news) {
         endpoint.reported.written(load);

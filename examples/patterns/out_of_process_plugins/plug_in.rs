@@ -1,27 +1,28 @@
 //! A plug-in: serves the hook over mutual TLS, and tells its Extension where it is. It needs no rights but that.
 
+use std::pin::pin;
+
 use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
 use anyhow::{Context, Result, bail};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use controller_declaration::{Access, Declaration};
 use examples::Cluster;
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use http::{Request, Response, StatusCode};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
+use kube::runtime::WatchStreamExt;
 use kube::runtime::wait::await_condition;
+use kube::runtime::watcher::watch_object;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch::{self, Receiver, Sender};
 
 use crate::certificates;
 use crate::kinds::{self, Extension};
 
-/// A plug-in holds its answers while there is no ConfigMap of this name: a slow one, without a clock.
+/// The plug-in `gate` holds its answers until there is a ConfigMap of this name: a slow one, without a clock.
 pub(crate) const GATE: &str = "gate-is-open";
-
-/// Writes of others that may come between reading an Extension and registering in it.
-const ATTEMPTS: u32 = 20;
 
 pub(crate) fn declaration() -> Declaration {
     let endpoint = ["/spec/endpoint", "/spec/caBundle"];
@@ -33,15 +34,12 @@ pub(crate) fn declaration() -> Declaration {
 struct PlugIn {
     name: String,
     versions: Vec<String>,
-    cluster: Cluster,
+    gate: Receiver<bool>,
 }
 
 /// Runs the plug-in `name` with the hook `versions`, until it is asked to end; requests that have begun are answered.
 pub(crate) async fn run(cluster: Cluster, name: &str, versions: &[String]) -> Result<()> {
-    let authorities =
-        await_condition(cluster.api::<ConfigMap>(), certificates::AUTHORITY, |map: Option<&ConfigMap>| {
-            map.is_some()
-        });
+    let authorities = await_condition(cluster.api::<ConfigMap>(), certificates::AUTHORITY, exists);
     let authority = authorities.await?.and_then(|map| map.data?.remove("ca.crt")).context("no ca.crt")?;
     let certificate = ServingCertificate::generate(&["127.0.0.1".to_owned()])?;
     let mut options = TlsOptions::default();
@@ -50,60 +48,76 @@ pub(crate) async fn run(cluster: Cluster, name: &str, versions: &[String]) -> Re
     let tls = Tls::new(&certificate, options)?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let endpoint = format!("https://{}", listener.local_addr()?);
-    let plug_in = PlugIn { name: name.to_owned(), versions: versions.to_vec(), cluster: cluster.clone() };
+    let (open, gate) = watch::channel(name != "gate");
+    let plug_in = PlugIn { name: name.to_owned(), versions: versions.to_vec(), gate };
     let shutdown = Shutdown { drain: cluster.shutdown.clone(), ..Shutdown::default() };
     let serving = Server::new(listener, plug_in).with_tls(tls).run(shutdown);
     let bundle = BASE64_STANDARD.encode(&certificate.authority);
-    let registering = register(&cluster, name, json!({"spec": {"endpoint": endpoint, "caBundle": bundle}}));
-    futures::try_join!(registering, serving.map(Ok)).map(drop)
+    let registering = async {
+        keep_registered(&cluster, name, &endpoint, &bundle).await?;
+        withdraw(&cluster, name, &endpoint).await
+    };
+    futures::try_join!(registering, serving.map(Ok), open_gate(&cluster, open)).map(drop)
 }
 
-/// States where this plug-in is, in the Extension that the administrator has created. A process that was frozen meanwhile does not
-/// take the place of one that has registered since it looked, and does not bring back what the administrator has deleted.
-async fn register(cluster: &Cluster, name: &str, place: Value) -> Result<()> {
-    let Some(found) = after(cluster, name, None).await? else { return Ok(()) };
-    let mut now = found.clone();
-    // Others write too: the administrator, and the controller its status.
-    for _attempt in 0..ATTEMPTS {
-        if cluster.decide(&cluster.api(), &now, place.clone()).await? {
-            report_replacement(cluster, name, &place).await;
-            return Ok(());
+fn exists(map: Option<&ConfigMap>) -> bool {
+    map.is_some()
+}
+
+/// Lets the answers go when the ConfigMap is there.
+async fn open_gate(cluster: &Cluster, open: Sender<bool>) -> Result<()> {
+    if !*open.borrow() {
+        tokio::select! {
+            opened = await_condition(cluster.api::<ConfigMap>(), GATE, exists) => drop(opened?),
+            () = cluster.shutdown.cancelled() => {}
         }
-        let is_free = |it: &Extension| it.uid() == found.uid() && it.spec.endpoint == found.spec.endpoint;
-        let Some(latest) = after(cluster, name, Some(&now)).await?.filter(is_free) else {
-            cluster.say(format!(
-                "{name}: another process has registered, or none is wanted: this one is not asked"
-            ));
-            return Ok(());
+    }
+    open.send_replace(true);
+    Ok(())
+}
+
+/// States where this process is, in the Extension that the administrator has created: once when it starts, in place of the process
+/// that it finds registered, and whenever none is registered. So an upgrade takes over from the former release, and of two
+/// processes the other takes over from one that [withdraws](withdraw). Each write carries the version that was read: a process that was frozen
+/// before it does not take the place of one that has registered since, and does not bring back what the administrator has
+/// deleted.
+///
+/// Returns when the process is to end.
+async fn keep_registered(cluster: &Cluster, name: &str, endpoint: &str, bundle: &str) -> Result<()> {
+    let place = json!({"spec": {"endpoint": endpoint, "caBundle": bundle}});
+    let mut states = pin!(watch_object(cluster.api::<Extension>(), name).default_backoff());
+    let (mut predecessor, mut said) = (None, None);
+    loop {
+        let state = tokio::select! {
+            state = states.next() => state.context("the watch has ended")?,
+            () = cluster.shutdown.cancelled() => return Ok(()),
         };
-        now = latest;
-    }
-    bail!("Extension {name} changes all the time: its plug-in cannot register")
-}
-
-/// Says when the Extension no longer names this place. A watch that fails is no reason to stop serving.
-async fn report_replacement(cluster: &Cluster, name: &str, place: &Value) {
-    let endpoint = place.pointer("/spec/endpoint").and_then(Value::as_str).map(str::to_owned);
-    let is_replaced =
-        move |it: Option<&Extension>| it.and_then(|it| it.spec.endpoint.as_ref()) != endpoint.as_ref();
-    tokio::select! {
-        replaced = await_condition(cluster.api::<Extension>(), name, is_replaced) => {
-            if replaced.is_ok() {
-                cluster.say(format!("{name}: this process is not asked any more"));
-            }
+        // A watch that fails begins again, and a write that comes too late is followed by the state that it has missed.
+        let Ok(Some(extension)) = state else { continue };
+        let registered = extension.spec.endpoint.clone();
+        let predecessor = predecessor.get_or_insert_with(|| registered.clone());
+        if registered.is_none() || registered == *predecessor {
+            cluster.decide(&cluster.api(), &extension, place.clone()).await?;
+        } else if registered.as_deref() != Some(endpoint) && registered != said {
+            cluster.say(format!("{name}: another process is registered, this one is not asked"));
+            said = registered;
         }
-        () = cluster.shutdown.cancelled() => {}
     }
 }
 
-/// The Extension once it exists, or once it is another than it was; `None` if it is gone or the process is to end.
-async fn after(cluster: &Cluster, name: &str, before: Option<&Extension>) -> Result<Option<Extension>> {
-    let seen = before.and_then(ResourceExt::resource_version);
-    let has_changed = move |it: Option<&Extension>| it.and_then(ResourceExt::resource_version) != seen;
-    tokio::select! {
-        found = await_condition(cluster.api(), name, has_changed) => Ok(found?),
-        () = cluster.shutdown.cancelled() => Ok(None),
+/// Takes this process out of the Extension if it is registered there.
+async fn withdraw(cluster: &Cluster, name: &str, endpoint: &str) -> Result<()> {
+    // A watch of its own begins with a list, which has the last write of this process.
+    let mut states = pin!(watch_object(cluster.api::<Extension>(), name));
+    while let Some(state) = states.next().await {
+        let is_ours = |it: &Extension| it.spec.endpoint.as_deref() == Some(endpoint);
+        let Some(extension) = state?.filter(is_ours) else { return Ok(()) };
+        if cluster.decide(&cluster.api(), &extension, json!({"spec": {}})).await? {
+            cluster.say(format!("{name}: this process ends, another may register"));
+            return Ok(());
+        }
     }
+    bail!("the watch of Extension {name} has ended")
 }
 
 impl Routes for PlugIn {
@@ -136,10 +150,7 @@ impl PlugIn {
             return Ok(None);
         }
         let question: Value = serde_json::from_slice(request.into_body().read().await?.as_ref())?;
-        if self.name == "gate" {
-            let open = |map: Option<&ConfigMap>| map.is_some();
-            await_condition(self.cluster.api::<ConfigMap>(), GATE, open).await?;
-        }
+        self.gate.clone().wait_for(|open| *open).await?;
         Ok(Some(json!({"zones": rank(&self.name, &question)})))
     }
 }

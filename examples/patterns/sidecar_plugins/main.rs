@@ -22,7 +22,7 @@ use crate::placement::Machine;
 struct SidecarPlugins;
 
 impl Pattern for SidecarPlugins {
-    const ROLES: &'static [&'static str] = &["sidecar", "placement"];
+    const ROLES: &'static [&'static str] = &["placement", "sidecar"];
 
     fn definitions(_: &str) -> Result<Vec<CustomResourceDefinition>> {
         Ok(vec![Machine::crd()])

@@ -1,7 +1,14 @@
 //! Out-of-process plug-ins: registration, an upgrade under load, back pressure, and a plug-in that dies.
 
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+
 use crate::stage::{
-    Told, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, start, tell, tell_twice,
+    Told, command, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, start, tell,
+    tell_twice,
 };
 
 async fn check(told: &Told) {
@@ -62,6 +69,51 @@ async fn machines_wait_for_a_plug_in_that_must_not_be_left_out() {
     assert_eq!(kubectl(namespace, &reason, "").await, "WaitingForExtension");
     let _plug_in = start(pattern, &["plug-in", "--", "cheapest", "v2"], namespace).await;
     until("jsonpath={.status.zone}=us-1", machine).await;
+}
+
+/// As when an upgrade is taken back: the newer process is registered, and the older is when the newer ends.
+#[tokio::test]
+async fn a_plug_in_that_ends_leaves_its_place_to_another() {
+    let (namespace, pattern) = (&namespace().await, "out_of_process_plugins");
+    install(pattern, namespace).await;
+    let _placement = start(pattern, &["placement"], namespace).await;
+    let objects = include_str!("../../patterns/out_of_process_plugins/objects.yaml");
+    let (extension, _) = objects.split_once("---").unwrap();
+    kubectl(namespace, &["apply", "--server-side", "-f", "-"], extension).await;
+    let extension = "extensions.plugins.example.com/cheapest";
+    let until = async |what: &str| {
+        kubectl(namespace, &["wait", "--timeout=120s", &format!("--for={what}"), extension], "").await
+    };
+    let mut older = command(pattern, &["plug-in", "--", "cheapest", "v1"], namespace).await;
+    let mut older = older.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(older.stdout.take().unwrap()).lines();
+    until("condition=Ready").await;
+    let registered = ["get", extension, "-o", "jsonpath={.spec.endpoint}"];
+    let place_of_older = kubectl(namespace, &registered, "").await;
+
+    let newer = start(pattern, &["plug-in", "--", "cheapest", "v1", "v2"], namespace).await;
+    let replaced = lines.next_line().await.unwrap().unwrap();
+    assert!(
+        replaced.ends_with("cheapest: another process is registered, this one is not asked"),
+        "{replaced}"
+    );
+    until("jsonpath={.status.version}=v2").await;
+    retire(newer).await;
+    until("jsonpath={.status.version}=v1").await;
+    assert_eq!(kubectl(namespace, &registered, "").await, place_of_older);
+
+    retire(older).await;
+    until("condition=Ready=False").await;
+    assert_eq!(kubectl(namespace, &registered, "").await, "");
+    let reason = ["get", extension, "-o", "jsonpath={.status.conditions[0].reason}"];
+    assert_eq!(kubectl(namespace, &reason, "").await, "NoEndpoint");
+}
+
+/// Ends a process as a kubelet does.
+async fn retire(mut process: Child) {
+    let id = Pid::from_raw(i32::try_from(process.id().unwrap()).unwrap()).unwrap();
+    kill_process(id, Signal::TERM).unwrap();
+    assert!(process.wait().await.unwrap().success());
 }
 
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.

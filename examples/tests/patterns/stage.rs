@@ -65,10 +65,15 @@ pub(crate) async fn namespace() -> String {
 
 /// A role of a pattern in a process of its own, as in a cluster; it ends when this is dropped.
 pub(crate) async fn start(pattern: &str, role: &[&str], namespace: &str) -> Child {
+    command(pattern, role, namespace).await.spawn().unwrap()
+}
+
+/// What [`start`] starts.
+pub(crate) async fn command(pattern: &str, role: &[&str], namespace: &str) -> Command {
     let mut command = Command::new(program(pattern));
     command.args(["--namespace", namespace, "--role"]).args(role);
-    command.env("KUBECONFIG", plane().await.kubeconfig());
-    command.kill_on_drop(true).spawn().unwrap()
+    command.env("KUBECONFIG", plane().await.kubeconfig()).kill_on_drop(true);
+    command
 }
 
 /// Installs the definitions of a pattern.
