@@ -135,6 +135,7 @@ async fn odd_keys_and_numbers_are_written_as_they_are() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ducks_of_the_metadata_are_written_by_every_kind_of_patch() {
     use duck_types::ready::{Finalizers, Owner, Owners};
+    use k8s_openapi::api::core::v1::Namespace;
 
     #[derive(Debug, Default, PartialEq, Serialize, Deserialize, DuckType)]
     #[serde(transparent)]
@@ -146,6 +147,8 @@ async fn ducks_of_the_metadata_are_written_by_every_kind_of_patch() {
     let apply = Write::Apply { resource: &resource, manager: "m" };
     let (teams, owners) = (api::<Team>(&client, &namespace), api::<Owners>(&client, &namespace));
     let finalizers = api::<Finalizers>(&client, &namespace);
+    // An owner that exists: the garbage collector deletes what only absent ones own.
+    let exists = Api::<Namespace>::all(client.clone()).get(&namespace).await.unwrap();
     for write in [JSON, MERGE, LEAVES, apply] {
         let team = teams.get("pond").await.unwrap();
         let team = team.apply_or_default(&teams, write, |team| team.0 = Some("a".into())).await.unwrap();
@@ -155,14 +158,14 @@ async fn ducks_of_the_metadata_are_written_by_every_kind_of_patch() {
 
         let owner = Owner {
             api_version: "v1".into(),
-            kind: "Pod".into(),
-            name: "p".into(),
-            uid: "1".into(),
+            kind: "Namespace".into(),
+            name: namespace.clone(),
+            uid: exists.metadata.uid.clone().unwrap(),
             ..Owner::default()
         };
         let owned = owners.get("pond").await.unwrap();
         let owned = owned.apply_or_default(&owners, write, |owners| owners.set(owner)).await.unwrap();
-        assert_eq!(owned.view().unwrap().0[0].name, "p");
+        assert_eq!(owned.view().unwrap().0[0].name, namespace);
         owned.apply(&owners, write, |owners| owners.0.clear()).await.unwrap();
 
         let kept = finalizers.get("pond").await.unwrap();
