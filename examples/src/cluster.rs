@@ -136,7 +136,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the object is there and not being deleted. Asks the API server: a watch may be behind.
+    /// Returns true if the object is there and not being deleted. Asks the API server: a watch may be behind.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub trait Pattern {
     /// When the API server would refuse one.
     fn definitions(namespace: &str) -> Result<Vec<CustomResourceDefinition>>;
 
-    /// What each role does in the cluster. In a demo it has the rights that it declares, and no others.
+    /// Returns what each role does in the cluster. In a demo it has the rights that it declares, and no others.
     fn declarations(namespace: &str) -> Vec<Declaration>;
 
     /// Runs a controller until it is dropped.

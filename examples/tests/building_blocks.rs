@@ -60,7 +60,7 @@ async fn program(name: &str, declaration: &Declaration) -> (Command, TempDir) {
     (command, folder)
 }
 
-/// What it prints until it ends by itself.
+/// Runs a program and returns what it prints until it ends by itself.
 async fn printed(mut command: Command) -> String {
     let output = timeout(PATIENCE, command.output()).await.expect("it must end").unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

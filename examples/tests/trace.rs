@@ -206,7 +206,7 @@ mod collector {
     }
 
     impl Collector {
-        /// What has arrived; it ends the collector.
+        /// Ends the collector and returns what has arrived.
         pub(crate) fn received(self) -> Vec<u8> {
             self.task.abort();
             self.bytes.lock().unwrap().clone()

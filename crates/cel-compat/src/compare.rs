@@ -33,7 +33,8 @@ fn scalar_equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether two values are equal. Values of different types are not, but numbers are compared across their types.
+/// Returns true if two values are equal. Values of different types are not, but numbers are compared across their
+/// types.
 pub(crate) fn equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
     meter.step()?;
     match (a, b) {
@@ -60,7 +61,7 @@ pub(crate) fn equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, Eva
     }
 }
 
-/// Whether two values are equal, where what cannot be compared is not.
+/// Returns true if two values are equal, where what cannot be compared is not.
 pub(crate) fn is_same(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
     match equal(meter, a, b) {
         Err(EvalError::Failed(_)) => Ok(false),
@@ -68,7 +69,7 @@ pub(crate) fn is_same(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, E
     }
 }
 
-/// Whether two elements make their lists or maps different. What cannot be compared does not: cel-go's reading.
+/// Returns true if two elements make their lists or maps different. What cannot be compared does not: cel-go's reading.
 fn differ(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
     match equal(meter, a, b) {
         Err(EvalError::Failed(_)) => Ok(false),

@@ -215,7 +215,7 @@ impl Estimator<'_> {
         part.entry.or_else(|| self.local(part.name?)?.entry)
     }
 
-    /// What the schema says about the size of a value, when a path leads to it.
+    /// Returns what the schema says about the size of a value, when a path leads to it.
     ///
     /// The first step is taken for `self` whatever it is. So a name bound to the elements of a list literal, whose
     /// path is `@items` alone, has the declared size of `self`: cel-go's and Kubernetes' estimators disagree about

@@ -153,7 +153,7 @@ impl Declaration {
         &self.of
     }
 
-    /// How often a value of this type fits into one request at most.
+    /// Returns how often a value of this type fits into one request at most.
     #[must_use]
     pub fn max_cardinality(&self) -> u64 {
         LARGEST_REQUEST.checked_div(self.min_size.saturating_add(1)).unwrap_or(u64::MAX)
@@ -172,7 +172,7 @@ impl Declaration {
         }
     }
 
-    /// Whether the value is a map, whose keys are strings of a length that nobody declares.
+    /// Returns true if the value is a map, whose keys are strings of a length that nobody declares.
     pub(crate) const fn is_map(&self) -> bool {
         matches!(self.parts, Parts::Values(_))
     }
@@ -204,7 +204,7 @@ impl Declaration {
     }
 }
 
-/// How many values of this size, brackets aside, fit into a request.
+/// Returns how many values of this size, brackets aside, fit into a request.
 fn fitting(size: u64) -> u64 {
     LARGEST_REQUEST.saturating_sub(2).checked_div(size).unwrap_or(u64::MAX)
 }

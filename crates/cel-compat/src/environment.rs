@@ -139,13 +139,14 @@ impl Expression {
         &self.of
     }
 
-    /// What an evaluation costs at most, in the API server's units; estimated for the environment of a rule only.
+    /// Returns what an evaluation costs at most, in the API server's units; estimated for the environment of a rule
+    /// only.
     #[must_use]
     pub const fn max_cost(&self) -> Option<u64> {
         self.max_cost
     }
 
-    /// Whether the expression uses a name.
+    /// Returns true if the expression uses a name.
     #[must_use]
     pub fn uses(&self, name: &str) -> bool {
         self.names.contains(name)

@@ -241,7 +241,7 @@ fn as_bool(value: &Value) -> Result<bool, EvalError> {
     }
 }
 
-/// What `?element` contributes.
+/// Returns what `?element` contributes.
 fn present(is_optional: bool, value: Value) -> Result<Option<Value>, EvalError> {
     if !is_optional {
         return Ok(Some(value));

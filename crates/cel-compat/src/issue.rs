@@ -86,13 +86,13 @@ impl Issue {
 // === impl Issues ===
 
 impl Issues {
-    /// Why an expression does not compile.
+    /// Describes why an expression does not compile.
     pub(crate) fn new(source: &str, mut issues: Vec<Issue>) -> Self {
         issues.sort_by_key(|issue| (issue.is_placed, issue.at));
         Self { source: source.to_owned(), issues, of: None }
     }
 
-    /// Why an expression of type `of`, which compiles, cannot be made a program.
+    /// Describes why an expression of type `of`, which compiles, cannot be made a program.
     pub(crate) fn of_program(source: &str, issue: Issue, of: Type) -> Self {
         Self { source: source.to_owned(), issues: vec![issue], of: Some(of) }
     }
@@ -102,8 +102,8 @@ impl Issues {
         self.issues.iter()
     }
 
-    /// Whether the expression nests deeper than this implementation reads. The API server has other bounds, 250 steps of
-    /// its parser, so that it may accept the expression.
+    /// Returns true if the expression nests deeper than this implementation reads. The API server has other bounds, 250
+    /// steps of its parser, so that it may accept the expression.
     #[must_use]
     pub fn exceed_limit(&self) -> bool {
         self.issues.iter().any(|issue| issue.is_limit)

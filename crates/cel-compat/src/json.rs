@@ -15,7 +15,7 @@ impl Value {
         serde_json::from_str(text).ok().or_else(|| Self::from_unusual_text(text))
     }
 
-    /// What serde_json does not read, Go's decoder does: deep nesting, and half a surrogate pair.
+    /// Parses what Go's decoder reads and serde_json does not: deep nesting, and half a surrogate pair.
     fn from_unusual_text(text: &str) -> Option<Self> {
         go_compat::json::decode(text).ok()
     }

@@ -78,7 +78,7 @@ pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
     pattern::check(pattern)
 }
 
-/// What quantities and versions are compared by.
+/// Returns what quantities and versions are compared by.
 fn ordering(name: &str) -> Option<Native> {
     fn order(arguments: &[Value]) -> Result<Ordering, EvalError> {
         quantity::order(arguments).or_else(|| version::order(arguments)).ok_or_else(EvalError::no_overload)

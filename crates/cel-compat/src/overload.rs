@@ -31,7 +31,7 @@ pub(super) fn overloads(name: &str, on_target: bool) -> &'static [Overload] {
     TABLE.get(name).map_or(&[], |ways| if on_target { &ways.on_target } else { &ways.alone })
 }
 
-/// Whether a function of that name exists, however it is called.
+/// Returns true if a function of that name exists, however it is called.
 pub(super) fn is_known(name: &str) -> bool {
     TABLE.contains_key(name)
 }

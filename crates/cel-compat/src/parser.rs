@@ -221,7 +221,7 @@ impl Parser<'_> {
         Some(number)
     }
 
-    /// What follows an operand: selections, calls and indices.
+    /// Parses what follows an operand: selections, calls and indices.
     fn member(&mut self, mut operand: Expr) -> Result<Expr, Issue> {
         loop {
             let at = self.at();

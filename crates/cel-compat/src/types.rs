@@ -115,7 +115,7 @@ impl Type {
         }
     }
 
-    /// Whether a value has one part for size: all but strings, bytes, lists, maps and what is not known.
+    /// Returns true if a value has one part for size: all but strings, bytes, lists, maps and what is not known.
     pub(super) fn is_scalar(&self) -> bool {
         match self {
             Self::Bool | Self::Double | Self::Duration | Self::Int | Self::Timestamp | Self::Uint => true,
@@ -124,7 +124,7 @@ impl Type {
         }
     }
 
-    /// Whether an argument has the type that an overload asks for. Elements are not looked at, as in cel-go.
+    /// Returns true if an argument has the type that an overload asks for. Elements are not looked at, as in cel-go.
     pub(super) fn admits(&self, value: &Value) -> bool {
         match self {
             Self::Dyn | Self::Error | Self::Parameter(_) | Self::Open(_) => true,
@@ -145,7 +145,7 @@ impl Type {
         }
     }
 
-    /// Whether `null` may stand for it.
+    /// Returns true if `null` may stand for it.
     const fn is_nullable(&self) -> bool {
         matches!(
             self,
@@ -232,8 +232,8 @@ impl Mapping {
         }
     }
 
-    /// Whether values of types `given` may stand where `wanted` are expected, one by one. What that says about open
-    /// types is kept only when all fit.
+    /// Returns true if values of types `given` may stand where `wanted` are expected, one by one. What that says about
+    /// open types is kept only when all fit.
     pub(super) fn all_fit(&mut self, given: &[Type], wanted: &[Type]) -> bool {
         if given.len() != wanted.len() {
             return false;
@@ -312,7 +312,7 @@ impl Mapping {
     }
 }
 
-/// Whether `a` is the same as `b`, or says less.
+/// Returns true if `a` is the same as `b`, or says less.
 pub(super) fn is_as_general(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Open(_), _) => true,

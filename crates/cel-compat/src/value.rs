@@ -76,7 +76,7 @@ pub(crate) trait Declared: fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The name of the type.
     const NAME: &'static str;
 
-    /// Whether `==` has an error for the value on its right, although it has its type.
+    /// Returns true if `==` has an error for the value on its right, although it has its type.
     fn is_incomparable(&self) -> bool {
         false
     }
@@ -141,7 +141,7 @@ impl Map {
         self.0.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns true if there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -306,7 +306,7 @@ impl Value {
         }
     }
 
-    /// Whether a value is the zero of its type.
+    /// Returns true if a value is the zero of its type.
     pub(crate) fn is_zero(&self) -> bool {
         match self {
             Self::Null => true,

@@ -65,19 +65,19 @@ pub trait Program: fmt::Debug + Send + Sync {
     /// When the policy itself fails: a conflict, a message that is not text, an exhausted budget.
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError>;
 
-    /// What the program reads of the inventory, for which indexes are kept; `None` for a program that reads none of
-    /// it.
+    /// Returns what the program reads of the inventory, for which indexes are kept; `None` for a program that reads
+    /// none of it.
     fn reads(&self) -> Option<&Reads> {
         None
     }
 
-    /// What its answer about a case depends on in the inventory, where it compares objects there with its input: see
-    /// [`crate::inventory::Dependents`].
+    /// Returns what its answer about a case depends on in the inventory, where it compares objects there with its
+    /// input: see [`crate::inventory::Dependents`].
     fn dependency_keys(&self, _case: &Case<'_>) -> Vec<DependencyKey> {
         Vec::new()
     }
 
-    /// What is wrong with the source and did not keep it from being compiled; each says what is done instead.
+    /// Returns what is wrong with the source and did not keep it from being compiled; each says what is done instead.
     fn warnings(&self) -> &[CompileError] {
         &[]
     }

@@ -106,7 +106,7 @@ impl ExpansionTemplates {
         Self { templates, cyclic }
     }
 
-    /// Whether there is no template.
+    /// Returns true if there is no template.
     pub fn is_empty(&self) -> bool {
         self.templates.is_empty()
     }

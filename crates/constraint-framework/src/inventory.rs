@@ -102,7 +102,7 @@ impl Inventory {
         self.count
     }
 
-    /// Whether there are no objects.
+    /// Returns true if there are no objects.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0

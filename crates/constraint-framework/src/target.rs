@@ -34,7 +34,7 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// Every mistake in the block, with pointers from the constraint's root.
     fn matcher(&self, spec: Option<&Value>) -> Result<Box<dyn Matcher>, FieldErrors>;
 
-    /// Where an object lies in the inventory that referential policies read.
+    /// Returns where an object lies in the inventory that referential policies read.
     ///
     /// # Errors
     /// When the object does not say what it is.
@@ -43,10 +43,10 @@ pub trait Target: fmt::Debug + Send + Sync {
 
 /// A compiled `match` block.
 pub trait Matcher: fmt::Debug + Send + Sync {
-    /// Where the objects are that this can match, for the index.
+    /// Returns where the objects are that this can match, for the index.
     fn route(&self) -> Route;
 
-    /// Whether the review is one for this constraint.
+    /// Returns true if the review is one for this constraint.
     ///
     /// # Errors
     /// When it cannot be decided. The caller counts that as a violation under the constraint's own action, so

@@ -40,7 +40,7 @@ impl Declaration {
         &self.summary
     }
 
-    /// What it does, kind by kind, in the order in which it was stated.
+    /// Returns what it does, kind by kind, in the order in which it was stated.
     #[must_use]
     pub fn all(&self) -> &[Access] {
         &self.access

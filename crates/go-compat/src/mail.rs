@@ -31,7 +31,7 @@ impl Reader<'_> {
         first
     }
 
-    /// How many addresses there are: one, or those of a group.
+    /// Parses addresses and returns how many there are: one, or those of a group.
     fn address(&mut self, may_be_group: bool) -> Option<usize> {
         self.space();
         let start = self.rest;
@@ -145,7 +145,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// What follows `(`.
+    /// Parses what follows `(`.
     fn comment(&mut self) -> Option<()> {
         let mut depth = 1usize;
         while depth > 0 {

@@ -132,7 +132,7 @@ impl Cidr {
         self.contains_address(other.first) && self.contains_address(other.range().1)
     }
 
-    /// How many addresses there are; one less for all of IPv6.
+    /// Returns how many addresses there are; one less for all of IPv6.
     #[must_use]
     pub fn count(&self) -> u128 {
         let (first, last) = self.range();

@@ -63,7 +63,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// What a group is called in Rust, whose names are unique and begin with no digit.
+/// Returns what a group is called in Rust, whose names are unique and begin with no digit.
 fn group_name(name: &str, times: usize) -> String {
     format!("_{name}.{times}")
 }

@@ -254,7 +254,7 @@ fn refused(text: &str, reason: &str) -> String {
     format!("parse {}: {reason}", quote(text))
 }
 
-/// What neither begins with a slash nor has a scheme.
+/// Checks a reference that neither begins with a slash nor has a scheme.
 fn check_relative(rest: &str, is_request: bool) -> Result<(), String> {
     if is_request {
         return Err("invalid URI for request".to_owned());

@@ -135,7 +135,7 @@ impl Acknowledgements {
     }
 }
 
-/// Whether the run counts as one that serves without something.
+/// Returns true if the run counts as one that serves without something.
 fn is_incomplete_in(run: &Member, count: &Count) -> bool {
     count.members.iter().any(|member| member.incomplete && member.is_same_run(run))
 }

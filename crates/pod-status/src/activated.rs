@@ -27,7 +27,7 @@ pub(crate) struct Activated {
 const OVERDUE: &str = "DeadlineActivated";
 
 impl Activated {
-    /// What is stored about this very object.
+    /// Reads what is stored about this very object.
     pub(crate) fn read(status: &Value, uid: &str) -> Self {
         let stored = status.get("activation").filter(|stored| stored.get("uid") == Some(&json!(uid)));
         let Some(stored) = stored else { return Self::default() };
@@ -50,7 +50,7 @@ impl Activated {
         }
     }
 
-    /// How long `generation` has waited.
+    /// Returns how long `generation` has waited.
     pub(crate) fn waited(&self, generation: i64) -> Duration {
         let seconds = self.waiting.filter(|(waiting, _)| *waiting == generation);
         Duration::from_secs(seconds.map_or(0, |(_, seconds)| seconds))
@@ -72,7 +72,7 @@ impl Activated {
     }
 }
 
-/// Whether a generation may be activated: there are members, and each has ingested it or a newer one.
+/// Returns true if a generation may be activated: there are members, and each has ingested it or a newer one.
 pub fn may_activate(generation: i64, ingested: impl IntoIterator<Item = Option<i64>>) -> bool {
     let mut ingested = ingested.into_iter().peekable();
     ingested.peek().is_some() && ingested.all(|ingested| ingested.is_some_and(|known| known >= generation))
@@ -115,8 +115,8 @@ fn desired(shape: &Shape, parent: &Parent, votes: &[Vote<'_>]) -> Activated {
     Activated { waiting, is_held, is_unfenced, ..known }
 }
 
-/// What is to be written into the object with the activations of a strict rollout, if anything. `switching` is how long this
-/// process has known the stored activation, `lead` the longest of the pods.
+/// Returns what is to be written into the object with the activations of a strict rollout, if anything. `switching` is
+/// how long this process has known the stored activation, `lead` the longest of the pods.
 pub(crate) fn announce(
     shape: &Shape,
     parent: &Parent,

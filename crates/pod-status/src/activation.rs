@@ -70,7 +70,7 @@ impl Activation {
         Some(self.active).filter(|generation| *generation > 0)
     }
 
-    /// Whether the pod may serve, as far as this parent is concerned.
+    /// Returns true if the pod may serve, as far as this parent is concerned.
     pub fn may_serve(&self) -> bool {
         self.active >= self.bootstrap
     }

@@ -35,7 +35,8 @@ impl CatchUp {
         self.lists.begin(&wanted, now);
     }
 
-    /// Whether the store has everything that the run had stored when it was first asked about. It is listed, if that is not known.
+    /// Returns true if the store has everything that the run had stored when it was first asked about. It is listed, if
+    /// that is not known.
     pub(crate) fn is_done(
         &mut self,
         registration: &Registration,

@@ -123,7 +123,7 @@ impl Census {
         self.look_up(now).then(|| now.checked_add(PATIENCE).unwrap_or(now))
     }
 
-    /// Whether nothing is asked for.
+    /// Returns true if nothing is asked for.
     pub(crate) fn is_answered(&self) -> bool {
         self.lookups.is_idle()
     }

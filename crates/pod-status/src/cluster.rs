@@ -107,7 +107,7 @@ impl Cluster {
         futures::stream::select_all(streams).boxed()
     }
 
-    /// Whether entries are read that are stored beside the shards.
+    /// Returns true if entries are read that are stored beside the shards.
     pub(crate) fn has_single_entries(&self) -> bool {
         self.collections.len() > 1
     }
@@ -174,7 +174,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the pod with this uid has ceased to run anything.
+    /// Returns true if the pod with this uid has ceased to run anything.
     pub(crate) async fn is_pod_gone(&self, name: &str, uid: &str) -> kube::Result<bool> {
         pod::is_gone(&self.pods, name, uid, LONGEST_REQUEST).await
     }

@@ -155,7 +155,7 @@ fn late(generation: i64, ingested: &Answer, activated: &Activated) -> Option<Ans
     is_overdue.then(|| Answer::no("DeadlineActivated", message()))
 }
 
-/// Whether a pod reports that it does not enforce the generation, or none reports that it does. A pod that
+/// Returns true if a pod reports that it does not enforce the generation, or none reports that it does. A pod that
 /// has not reported at all is joining: it does not serve, unless it has given up something.
 fn is_contradicted(shape: &Shape, generation: i64, enforcing: &[&Vote<'_>]) -> bool {
     let agrees = |vote: &&&Vote<'_>| {
@@ -185,7 +185,7 @@ fn is_enforced(shape: &Shape, generation: i64, vote: &Vote<'_>) -> bool {
     }
 }
 
-/// Whether the member keeps the generation from being enforced, or ingested.
+/// Returns true if the member keeps the generation from being enforced, or ingested.
 pub(crate) fn is_late(shape: &Shape, generation: i64, vote: &Vote<'_>) -> bool {
     let enforces = !vote.member.operations.is_disjoint(&shape.enforcing);
     !vote.is_about(generation) || !vote.is_clean() || (enforces && !is_enforced(shape, generation, vote))

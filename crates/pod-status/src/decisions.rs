@@ -65,7 +65,8 @@ impl Decisions {
         }
     }
 
-    /// Whether the parent may be decided about, now or in its turn. If not, it will be: when it is settled, or has waited.
+    /// Returns true if the parent may be decided about, now or in its turn. If not, it will be: when it is settled, or
+    /// has waited.
     pub(crate) fn admits(&mut self, parent: &ParentRef, now: Instant) -> bool {
         if self.busy.contains(parent) {
             self.outdated.insert(parent.clone());

@@ -242,7 +242,7 @@ impl DesiredReports {
         }
     }
 
-    /// Whether the API server holds the registration of this run.
+    /// Returns true if the API server holds the registration of this run.
     pub(crate) fn is_registered(&self) -> bool {
         self.registered
     }

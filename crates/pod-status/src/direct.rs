@@ -209,7 +209,7 @@ impl DirectEntries {
     }
 }
 
-/// Whether the API server merges the entries, by what it says about their owners.
+/// Returns true if the API server merges the entries, by what it says about their owners.
 fn merges(object: &DynamicObject, pod: &str) -> bool {
     let key = format!("k:{}", json!({"id": pod}));
     let owns = |fields: &Value| {

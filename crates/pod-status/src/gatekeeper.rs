@@ -85,7 +85,7 @@ impl PodStatusKind {
         ApiResource::from_gvk_with_plural(&gvk, &format!("{}es", self.kind.to_lowercase()))
     }
 
-    /// Whether the kind holds reports about `parent`.
+    /// Returns true if the kind holds reports about `parent`.
     pub fn is_for(&self, parent: &ParentRef) -> bool {
         let (group, kind) = self.parent;
         group == parent.group && kind.is_none_or(|kind| kind == parent.kind)
@@ -168,7 +168,7 @@ impl PodStatusKind {
         (is_intact && count(status) == count(&wanted)).then_some(report)
     }
 
-    /// What Gatekeeper's own pod has reported. It does not register; its Pod tells whether it is there.
+    /// Reads what Gatekeeper's own pod has reported. It does not register; its Pod shows whether it is there.
     fn read_fields(&self, object: &DynamicObject, status: &Value) -> Option<PodReport> {
         let text = |field: &str| status.get(field).and_then(Value::as_str).map(str::to_owned);
         let label = |part: &str| object.labels().get(&format!("{LABELS}/{}-{part}", self.word)).cloned();

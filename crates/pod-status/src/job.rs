@@ -53,13 +53,13 @@ impl Held {
         self.since.checked_add(self.wake)
     }
 
-    /// How long `parent` has waited at this generation, if this is about it.
+    /// Returns how long `parent` has waited at this generation, if this is about it.
     pub(crate) fn waited(&self, parent: &Parent) -> Option<Duration> {
         let is_same = self.uid == parent.key.uid && self.generation == parent.generation;
         (is_same && !self.is_switching).then(|| self.since.elapsed())
     }
 
-    /// How long the activation of `parent` has been known, if this is about it.
+    /// Returns how long the activation of `parent` has been known, if this is about it.
     pub(crate) fn switching(&self, parent: &Parent) -> Option<Duration> {
         let generation = parent.announced.map(|announced| announced.generation);
         let is_same = self.uid == parent.key.uid && Some(self.generation) == generation;

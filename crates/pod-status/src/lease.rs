@@ -84,7 +84,7 @@ impl Claim {
         self.sixtieths(40)
     }
 
-    /// How long one answer is waited for.
+    /// Returns how long one answer is waited for.
     fn attempt(&self) -> Duration {
         self.sixtieths(16)
     }
@@ -352,7 +352,7 @@ impl Candidate {
     }
 }
 
-/// What the Lease says. One that does not say how long it lasts is taken to last as long as ours.
+/// Reads the Lease. One that does not state how long it lasts is taken to last as long as ours.
 fn record(lease: &Lease, default: Duration) -> Record {
     let spec = lease.spec.clone().unwrap_or_default();
     let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());

@@ -96,7 +96,7 @@ impl Membership {
         since.checked_add(ttl)?.checked_add(margin)
     }
 
-    /// Whether the run does not serve any more: it said so, or its time is over.
+    /// Returns true if the run does not serve any more: it said so, or its time is over.
     pub(crate) fn is_over(&self, run: &Member, now: Instant) -> bool {
         run.stopped || self.expiry(run).is_some_and(|expiry| expiry <= now)
     }

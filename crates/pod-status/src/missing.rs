@@ -19,7 +19,7 @@ pub enum MissingSemantics {
 }
 
 impl MissingSemantics {
-    /// Whether a pod may go on without such an object.
+    /// Returns true if a pod may go on without such an object.
     pub(crate) fn is_looser(self) -> bool {
         self == Self::Looser
     }

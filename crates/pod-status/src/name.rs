@@ -49,7 +49,7 @@ pub fn label_value(text: &str) -> String {
     if valid { text.to_owned() } else { hashed(text, &fingerprint(&[text]), LABEL_LIMIT) }
 }
 
-/// Whether a run of exactly three dashes occurs, the mark of a hashed name.
+/// Returns true if a run of exactly three dashes occurs, the mark of a hashed name.
 fn has_hash(name: &str) -> bool {
     name.split(|c| c != '-').any(|run| run.len() == HASHED.len())
 }
@@ -80,7 +80,7 @@ fn fingerprint(tokens: &[&str]) -> String {
     hash.finalize().iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether `token` is a DNS-1123 subdomain, so that doubling its dashes leaves it one.
+/// Returns true if `token` is a DNS-1123 subdomain, so that doubling its dashes leaves it one.
 fn is_clean(token: &str) -> bool {
     token.split('.').all(|part| {
         part.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())

@@ -106,7 +106,7 @@ impl Objects {
         self.ttl?.checked_div(3)
     }
 
-    /// How long an answer is waited for: a lost one must not cost the heartbeat.
+    /// Returns how long an answer is waited for: a lost one must not cost the heartbeat.
     fn deadline(&self) -> Duration {
         let share = self.ttl.and_then(|ttl| ttl.checked_div(4));
         share.map_or(LONGEST_REQUEST, |share| share.min(LONGEST_REQUEST))
@@ -269,7 +269,7 @@ impl Objects {
         number
     }
 
-    /// Whether the pod of this process is gone, so that the process is left over. Never so outside a pod.
+    /// Returns true if the pod of this process is gone, so that the process is left over. Never so outside a pod.
     pub(crate) async fn is_pod_gone(&self) -> kube::Result<bool> {
         match &self.identity.uid {
             Some(uid) => pod::is_gone(&self.pods, &self.identity.name, uid, self.deadline()).await,
@@ -295,7 +295,7 @@ impl Objects {
         &self.identity.incarnation
     }
 
-    /// Whether something is not as this run left it: an object, or a list that lacks one.
+    /// Returns true if something is not as this run left it: an object, or a list that lacks one.
     pub(crate) fn is_wrong(&mut self, event: &Followed) -> bool {
         match event {
             Followed::Begin => self.found = 0,
@@ -306,7 +306,7 @@ impl Objects {
         self.is_foreign(event)
     }
 
-    /// Whether an object that this run wrote is now as another client left it.
+    /// Returns true if an object that this run wrote is now as another client left it.
     fn is_foreign(&self, event: &Followed) -> bool {
         match event {
             Followed::Found(object) | Followed::Applied(object) => {
@@ -320,14 +320,15 @@ impl Objects {
         }
     }
 
-    /// Whether it is acknowledged in the registration of this run that no status claims of it what it has given up.
+    /// Returns true if it is acknowledged in the registration of this run that no status claims of it what it has given
+    /// up.
     pub(crate) fn is_acknowledged(&self, event: &Followed) -> bool {
         let (Followed::Found(object) | Followed::Applied(object)) = event else { return false };
         self.shard_of(object) == Some(REGISTRATION)
             && acknowledged(object) == Some(&self.identity.incarnation)
     }
 
-    /// Whether the object is a shard of this pod, by whichever run of it.
+    /// Returns true if the object is a shard of this pod, by whichever run of it.
     fn is_shard(&self, object: &DynamicObject) -> bool {
         self.shard_of(object).is_some_and(|shard| !self.places.contains_key(&shard))
     }
@@ -337,7 +338,7 @@ impl Objects {
         self.uids.keys().filter(|shard| !self.places.contains_key(shard)).count()
     }
 
-    /// Whether this run has written the object and holds it to exist.
+    /// Returns true if this run has written the object and holds it to exist.
     pub(crate) fn has_written(&self, shard: u32) -> bool {
         self.uids.contains_key(&shard)
     }

@@ -28,7 +28,7 @@ impl Debounce {
         self.last = Some(now);
     }
 
-    /// When to act on the changes so far. Nothing without changes.
+    /// Returns when to act on the changes so far. Nothing without changes.
     pub(crate) fn due(&self) -> Option<Instant> {
         let quiet = self.last?.checked_add(self.quiet)?;
         let limit = self.first?.checked_add(self.limit)?;
@@ -102,7 +102,7 @@ impl Retry {
         self.delays.next().unwrap_or(self.longest)
     }
 
-    /// How long to wait after `error`: never less than the server asks for, up to a minute.
+    /// Returns how long to wait after `error`: never less than the server asks for, up to a minute.
     pub(crate) fn after(&mut self, error: &kube::Error) -> Duration {
         let delay = self.next_delay();
         match error {

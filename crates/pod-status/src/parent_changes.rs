@@ -98,7 +98,7 @@ impl ParentChanges {
         (parents.changed.as_mut().map(std::mem::take).unwrap_or_default(), parents.listed.clone())
     }
 
-    /// Whether the host has announced every parent.
+    /// Returns true if the host has announced every parent.
     pub(crate) fn are_all_announced(&self) -> bool {
         self.parents().all_announced
     }

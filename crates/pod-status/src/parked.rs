@@ -46,7 +46,7 @@ impl<K: Ord + Clone> Parked<K> {
         self.queue.retain(|(_, key)| is_kept(key));
     }
 
-    /// Whether the thing is to be left alone until its time.
+    /// Returns true if the thing is to be left alone until its time.
     pub(crate) fn is_waiting(&self, key: &K, now: Instant) -> bool {
         self.retries.get(key).is_some_and(|(_, until)| *until > now)
     }

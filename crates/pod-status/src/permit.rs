@@ -38,7 +38,7 @@ pub enum Fenced {
 }
 
 impl Fenced {
-    /// Whether no renewal can end it: the process should end.
+    /// Returns true if no renewal can end it: the process should end.
     pub fn is_final(self) -> bool {
         matches!(self, Self::PodDeleted | Self::Duplicate | Self::Stopped)
     }
@@ -107,7 +107,7 @@ impl Permit {
         self.schedule.as_ref().is_none_or(Schedule::is_fresh)
     }
 
-    /// Whether the run may answer as an enforcing pod at this moment. Costs a lock and a look at the clock.
+    /// Checks that the run may answer as an enforcing pod at this moment. Costs a lock and a look at the clock.
     ///
     /// # Errors
     ///

@@ -10,9 +10,9 @@ use crate::pace::answered_within;
 /// Selects the pods that may run something. Finished ones linger as objects, an evicted one for days.
 pub(crate) const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
 
-/// Whether the pod with this uid has ceased to run anything: its object is gone, is another pod's, or is finished.
-/// A uid never comes back. The aggregator and the pod itself judge alike: otherwise one would create for ever what
-/// the other sweeps.
+/// Returns true if the pod with this uid has ceased to run anything: its object is gone, is another pod's, or is
+/// finished. A uid never comes back. The aggregator and the pod itself judge alike: otherwise one would create for ever
+/// what the other sweeps.
 pub(crate) async fn is_gone(pods: &Api<Pod>, name: &str, uid: &str, limit: Duration) -> kube::Result<bool> {
     let Some(pod) = answered_within(limit, pods.get_opt(name)).await? else {
         return Ok(true);

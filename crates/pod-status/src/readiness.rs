@@ -35,7 +35,7 @@ pub enum Readiness {
 }
 
 impl Readiness {
-    /// Whether the pod may serve.
+    /// Returns true if the pod may serve.
     pub fn is_ready(self) -> bool {
         self == Self::Ready
     }

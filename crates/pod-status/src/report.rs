@@ -135,7 +135,7 @@ impl Member {
         self
     }
 
-    /// Whether the two are the same run of the same process.
+    /// Returns true if the two are the same run of the same process.
     pub fn is_same_run(&self, other: &Self) -> bool {
         self.id == other.id && self.uid == other.uid && self.incarnation == other.incarnation
     }
@@ -209,7 +209,7 @@ impl Entry {
         (!self.detail.is_null()).then(|| T::deserialize(&self.detail)).transpose()
     }
 
-    /// What remains of an entry that the API server refuses even alone. It claims nothing any more.
+    /// Reduces an entry that the API server refuses even alone to one that claims nothing.
     pub(crate) fn smallest(&self) -> Self {
         let message = "the API server refuses the report of this pod as too large; shorten names and details";
         let error = PodError::new(TOO_LARGE, message);

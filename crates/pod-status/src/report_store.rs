@@ -98,7 +98,7 @@ impl ReportStore {
         self.dirty.extend(self.index.keys().cloned().chain(more));
     }
 
-    /// Whether any parent is to be looked at.
+    /// Returns true if any parent is to be looked at.
     pub(crate) fn is_dirty(&self) -> bool {
         !self.dirty.is_empty()
     }
@@ -119,14 +119,14 @@ impl ReportStore {
         self.objects.values().map(|object| &object.report.pod).collect()
     }
 
-    /// Whether the run has said in its registration that it lacks something.
+    /// Returns true if the run has said in its registration that it lacks something.
     pub(crate) fn says_incomplete(&self, run: &Member) -> bool {
         let registration =
             |object: &&Object| object.report.pod.incomplete && object.report.pod.is_same_run(run);
         self.objects.values().any(|object| registration(&object))
     }
 
-    /// Whether the run's entry is known as it was stored, or a later one in its place.
+    /// Returns true if the run's entry is known as it was stored, or a later one in its place.
     pub(crate) fn has_entry(&self, run: &Member, stored: &StoredEntry) -> bool {
         let object = self.objects.get(&stored.object).filter(|object| object.report.pod.is_same_run(run));
         let sequence = object.and_then(|object| object.report.entries.first()).map(|entry| entry.sequence);

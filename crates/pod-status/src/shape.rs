@@ -115,7 +115,8 @@ impl Shape {
         self
     }
 
-    /// Whether this generation of the object comes into force at once; see [`crate::Activation::staged_at_once`].
+    /// Returns true if this generation of the object comes into force at once; see
+    /// [`crate::Activation::staged_at_once`].
     pub fn is_at_once(&self, object: &DynamicObject) -> bool {
         let Some((pointer, value)) = self.at_once.as_ref().filter(|_| self.missing.is_looser()) else {
             return false;

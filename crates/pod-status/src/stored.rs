@@ -58,7 +58,7 @@ impl Stored {
         merged
     }
 
-    /// Whether applying `value` to a field of the status changes nothing.
+    /// Returns true if applying `value` to a field of the status changes nothing.
     pub(crate) fn has(&self, field: &str, value: &Value) -> bool {
         if field != "conditions" || !self.is_map {
             return self.status.get(field) == Some(value);

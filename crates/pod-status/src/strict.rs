@@ -183,7 +183,7 @@ impl Schedule {
         let _ = self.inner.reads.subscribe().changed().await;
     }
 
-    /// How long the answer of a read is waited for: one that is lost must not cost the fence.
+    /// Returns how long the answer of a read is waited for: one that is lost must not cost the fence.
     fn limit(&self) -> Duration {
         self.inner.fence.checked_div(4).unwrap_or_default()
     }

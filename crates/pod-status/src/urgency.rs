@@ -28,8 +28,9 @@ impl Claims {
         self.0.remove(parent);
     }
 
-    /// Whether a pod contradicts what the status claims, or may claim: it reports an error or an older generation, or serves
-    /// without the parent, or no pod reports it at all. A newer generation contradicts nothing: the claim names its own.
+    /// Returns true if a pod contradicts what the status claims, or may claim: it reports an error or an older
+    /// generation, or serves without the parent, or no pod reports it at all. A newer generation contradicts nothing:
+    /// the claim names its own.
     pub(crate) fn is_contradicted(&self, job: &Job) -> bool {
         let claimed = match self.0.get(&job.parent) {
             Some(None) => return false,

@@ -85,12 +85,12 @@ pub(crate) struct Vote<'a> {
 }
 
 impl Vote<'_> {
-    /// Whether the member has ingested the object, at whatever generation.
+    /// Returns true if the member has ingested the object, at whatever generation.
     pub(crate) fn is_clean(&self) -> bool {
         self.entry.is_some_and(|entry| entry.errors.is_empty())
     }
 
-    /// Whether the member has an outcome for this generation. An entry for a later generation than was read
+    /// Returns true if the member has an outcome for this generation. An entry for a later generation than was read
     /// cannot be judged; the parent will be read again.
     pub(crate) fn is_about(&self, generation: i64) -> bool {
         self.entry.is_some_and(|entry| entry.generation == generation)

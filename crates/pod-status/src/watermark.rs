@@ -23,7 +23,7 @@ impl HighWaterMarks {
         Self { kinds: Some(kinds) }
     }
 
-    /// Whether anything is known. Otherwise another process aggregates, or the term has just begun.
+    /// Returns true if anything is known. Otherwise another process aggregates, or the term has just begun.
     pub fn is_known(&self) -> bool {
         self.kinds.is_some()
     }
@@ -100,7 +100,7 @@ pub struct Waiting {
 }
 
 impl HighWaterMark {
-    /// Whether all parents that there are, are enforced everywhere.
+    /// Returns true if all parents that there are, are enforced everywhere.
     pub fn is_complete(&self) -> bool {
         self.is_listed && self.enforced == self.total
     }

@@ -16,7 +16,7 @@ enum Document {
 }
 
 impl Document {
-    /// Whether there is something under a path.
+    /// Returns true if there is something under a path.
     fn has(&self, path: &[String]) -> bool {
         let Some((name, rest)) = path.split_first() else { return true };
         match self {
@@ -78,7 +78,7 @@ impl Merged {
         Ok(())
     }
 
-    /// Whether there is something under a path.
+    /// Returns true if there is something under a path.
     pub(crate) fn has(&self, path: &[String]) -> bool {
         match path.split_first() {
             Some((name, rest)) => self.root.get(name).is_some_and(|document| document.has(rest)),

@@ -49,7 +49,7 @@ impl Ran<'_> {
         if self.test.skipped { name } else { format!("{name} ({})", duration::show(self.took)) }
     }
 
-    /// Why the test could not be judged.
+    /// Returns why the test could not be judged.
     pub(crate) fn error(&self) -> Option<CommandError> {
         let error = self.outcome.as_ref().err()?;
         Some(CommandError { place: Some(self.place()), ..CommandError::evaluation(error) })

@@ -104,7 +104,7 @@ fn first<const N: usize>(flags: [(bool, &'static str); N]) -> Option<&'static st
     flags.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
 }
 
-/// What to say of a refused flag.
+/// Returns the message about a refused flag.
 pub(crate) fn message(command: &str, flag: &str) -> String {
     format!("webtroller rego {command}: {flag} is not supported; ask `opa {command}`\n")
 }

@@ -32,7 +32,7 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// What became of a policy, and how long each step took.
+/// Returns what became of a policy, and how long each step took.
 fn run(text: &str) -> String {
     let begun = Instant::now();
     let module = match Module::parse("hostile.rego", text, RegoVersion::V0) {

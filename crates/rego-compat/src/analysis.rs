@@ -87,7 +87,7 @@ impl Analysis {
         scan.into_analysis(whole)
     }
 
-    /// Whether nothing is read and the answer is always the same, as far as the rules that were looked at go.
+    /// Returns true if nothing is read and the answer is always the same, as far as the rules that were looked at go.
     const fn is_closed(&self) -> bool {
         self.data_paths.is_empty() && self.input_paths.is_empty() && self.deterministic
     }
@@ -111,7 +111,7 @@ impl Analysis {
         &self.accesses
     }
 
-    /// Whether the same input and data always give the same answer: no clock, no randomness, no host function.
+    /// Returns true if the same input and data always give the same answer: no clock, no randomness, no host function.
     #[must_use]
     pub const fn is_deterministic(&self) -> bool {
         self.deterministic

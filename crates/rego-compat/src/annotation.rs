@@ -87,18 +87,18 @@ impl Annotations {
         }
     }
 
-    /// What is said about a rule itself, which its `else` branches have no part in.
+    /// Returns the annotations of a rule itself, which its `else` branches have no part in.
     fn own(&self, place: Place) -> Option<&Vec<Value>> {
         self.rules.get(&(place.module, place.rule)).filter(|_| !place.otherwise)
     }
 
-    /// What `rego.metadata.rule()` is in a rule.
+    /// Returns the value of `rego.metadata.rule()` in a rule.
     pub(crate) fn rule(&self, place: Place) -> Value {
         let nearest = self.own(place).and_then(|found| found.first());
         nearest.cloned().unwrap_or_else(Value::new_object)
     }
 
-    /// What `rego.metadata.chain()` is in a rule: from the rule out to the outermost package.
+    /// Returns the value of `rego.metadata.chain()` in a rule: from the rule out to the outermost package.
     pub(crate) fn chain(&self, written: &Module, place: Place) -> Value {
         let Some(head) = written.tree.rules.get(place.rule).map(|rule| &rule.head) else {
             return Value::new_array();
@@ -188,7 +188,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// What of a block is shown, empty fields left out.
+/// Returns the fields of a block that are shown, empty fields left out.
 fn shown(fields: &Value, scope: &str, entrypoint: bool) -> Value {
     let mut out = Object::new();
     let mut put = |name: &str, value: Value| drop(out.insert(Value::from(name), value));

@@ -37,7 +37,7 @@ impl Import {
         self.alias.as_ref().or_else(|| self.path.last())
     }
 
-    /// Whether the import stands for a document (`data…`, `input…`) rather than for the language.
+    /// Returns true if the import stands for a document (`data…`, `input…`) rather than for the language.
     pub(crate) fn is_document(&self) -> bool {
         self.path.first().is_some_and(|root| matches!(&**root, "data" | "input"))
     }
@@ -279,7 +279,7 @@ impl Term {
         Self { node, at }
     }
 
-    /// Whether it was written `_`.
+    /// Returns true if it was written `_`.
     pub(crate) fn is_wildcard(&self) -> bool {
         matches!(&self.node, Node::Var(name) if name.starts_with('$'))
     }
@@ -292,7 +292,7 @@ impl Term {
         }
     }
 
-    /// What the term is, in a message.
+    /// Names the kind of the term in a message.
     pub(crate) const fn describe(&self) -> &'static str {
         match &self.node {
             Node::Scalar(Value::Null) => "null",

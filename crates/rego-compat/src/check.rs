@@ -38,7 +38,8 @@ impl Module {
     }
 }
 
-/// Whether the module is written as its version of Rego asks: what OPA's parser looks at once it has read everything.
+/// Returns true if the module is written as its version of Rego asks: what OPA's parser looks at once it has read
+/// everything.
 pub(crate) fn is_well_written(module: &Module) -> bool {
     let mut diagnostics = Vec::new();
     keyword::check(module, &mut diagnostics);
@@ -46,7 +47,7 @@ pub(crate) fn is_well_written(module: &Module) -> bool {
     diagnostics.is_empty() && defaults.all(|rule| default_faults(rule).is_empty())
 }
 
-/// What only all modules together show.
+/// Checks what only all modules together show.
 pub(crate) fn program(book: &Rulebook, diagnostics: &mut Vec<Diagnostic>) -> Dependencies {
     let dependencies = Dependencies::of(book, diagnostics);
     let order = recursion::check(book, &dependencies, diagnostics);

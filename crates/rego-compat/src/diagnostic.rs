@@ -101,7 +101,7 @@ impl Diagnostics {
         self.0.iter()
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

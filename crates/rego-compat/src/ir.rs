@@ -246,7 +246,7 @@ impl Leaf {
 }
 
 impl Operand {
-    /// Whether evaluating the term takes more than looking at variables.
+    /// Returns true if evaluating the term takes more than looking at variables.
     pub(crate) fn needs_evaluation(&self) -> bool {
         match self {
             Self::Const(_) | Self::Var(_) => false,

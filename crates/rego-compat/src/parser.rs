@@ -118,7 +118,7 @@ impl Keywords {
         self.contains = true;
     }
 
-    /// Whether the word is a keyword now.
+    /// Returns true if the word is a keyword now.
     fn reserves(self, word: &str) -> bool {
         match word {
             "as" | "default" | "else" | "false" | "import" | "package" | "not" | "null" | "some" | "true"
@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
         self.token().kind
     }
 
-    /// Where the current token is.
+    /// Returns where the current token is.
     fn pos(&self) -> Pos {
         let within = |offset| u32::try_from(self.text.len()).unwrap_or(u32::MAX).min(offset);
         Pos(within(self.token().start), within(self.token().end))
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
         self.at = self.at.saturating_add(1);
     }
 
-    /// Whether the current token is this keyword, and the keyword exists now.
+    /// Returns true if the current token is this keyword, and the keyword exists now.
     fn is_keyword(&self, word: &str) -> bool {
         self.kind() == Kind::Ident && self.word() == word && self.keywords.reserves(word)
     }

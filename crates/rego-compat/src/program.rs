@@ -118,7 +118,7 @@ impl Program {
         (outcome, meter.spent())
     }
 
-    /// What the program reads.
+    /// Returns what the program reads.
     #[must_use]
     pub fn analysis(&self) -> &Analysis {
         &self.shared.analysis

@@ -246,7 +246,7 @@ impl<'a> Edits<'a> {
     }
 }
 
-/// What rules say, without their places and without how their keywords were written.
+/// Returns the text of rules, without their places and without how their keywords were written.
 fn shape(rules: &[Rule]) -> String {
     let mut rules = rules.to_vec();
     for rule in &mut rules {

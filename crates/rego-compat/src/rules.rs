@@ -131,12 +131,12 @@ impl Rules {
         self.bounds
     }
 
-    /// Whether `data.<root>` may be read.
+    /// Returns true if `data.<root>` may be read.
     pub(crate) fn allows_data_root(&self, root: &str) -> bool {
         self.data_roots.as_ref().is_none_or(|roots| roots.contains(root))
     }
 
-    /// Whether `data` may only be read through named roots.
+    /// Returns true if `data` may only be read through named roots.
     pub(crate) const fn restricts_data(&self) -> bool {
         self.data_roots.is_some()
     }
@@ -146,7 +146,7 @@ impl Rules {
         self.data_roots.iter().flatten().map(String::as_str)
     }
 
-    /// Whether a path may be imported.
+    /// Returns true if a path may be imported.
     pub(crate) fn allows_import<S: AsRef<str>>(&self, path: &[S]) -> bool {
         self.import_roots.as_ref().is_none_or(|roots| {
             roots

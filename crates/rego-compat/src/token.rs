@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether the token joins two terms, as `+` and `==` do.
+    /// Returns true if the token joins two terms, as `+` and `==` do.
     pub(crate) const fn is_infix(self) -> bool {
         use Kind::{
             And, Equal, Greater, GreaterEqual, Less, LessEqual, Minus, NotEqual, Or, Percent, Plus, Slash,
@@ -67,7 +67,7 @@ impl Kind {
         )
     }
 
-    /// How the token reads in a message.
+    /// Returns the text of the token in a message.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Ident => "name",

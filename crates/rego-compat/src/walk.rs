@@ -10,7 +10,7 @@ pub(crate) trait Visit {
     /// Called for every literal of every body.
     fn literal(&mut self, _: &Literal) {}
 
-    /// Whether to go on to the terms in a term.
+    /// Returns true if to go on to the terms in a term.
     fn enters(&mut self, _: &Term) -> bool {
         true
     }

@@ -193,7 +193,7 @@ fn judge(r: &mut Random, text: &str, version: RegoVersion) -> Outcome {
     (0..3).map(|_| evaluate(r, &program)).last().unwrap_or(Outcome::Refused)
 }
 
-/// What a program does not read, by its own account, does not matter to its answer.
+/// Asserts that what a program does not read, by its own account, does not change its answer.
 fn reads_only_what_it_says(r: &mut Random, program: &Program) {
     let document =
         |r: &mut Random| -> Json { serde_json::from_str(&generate::json(r, 4)).unwrap_or(Json::Null) };

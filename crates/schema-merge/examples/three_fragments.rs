@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What the platform and the author agree on.
+/// Creates the merger that the platform and the author agree on.
 fn merger() -> Merger {
     let kinds =
         json!({"type": "object", "properties": {"kinds": {"type": "array", "items": {"type": "string"}}}});

@@ -78,7 +78,7 @@ impl Rules {
     }
 }
 
-/// Whether rules can see a value of this schema; the server refuses rules about anything else.
+/// Returns true if rules can see a value of this schema; the server refuses rules about anything else.
 pub(crate) fn is_exposed(node: &Node<'_>) -> bool {
     node.flag(INT_OR_STRING)
         || match node.kind() {

@@ -73,7 +73,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// Whether the API server would refuse the schema for this.
+    /// Returns true if the API server would refuse the schema for this.
     #[must_use]
     pub fn is_error(&self) -> bool {
         matches!(self.severity, Severity::Decode | Severity::Error)

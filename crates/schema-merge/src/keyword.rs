@@ -82,7 +82,7 @@ pub(crate) const RULES: &str = "x-kubernetes-validations";
 /// Keywords that describe without deciding anything.
 pub(crate) const ANNOTATIONS: [&str; 4] = ["description", "example", "externalDocs", "title"];
 
-/// What `keyword` holds, or `None` for a keyword the API server does not know.
+/// Returns what `keyword` holds, or `None` for a keyword the API server does not know.
 pub(crate) fn holds(keyword: &str) -> Option<Holds> {
     KEYWORDS
         .binary_search_by_key(&keyword, |(name, _)| name)

@@ -7,7 +7,7 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
     must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// What is wrong with a DNS-1035 label.
+/// Returns what is wrong with a DNS-1035 label.
 pub(crate) fn dns1035(name: &str) -> Vec<String> {
     let mut errors = too_long(name, 63);
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !is_label(name) {
@@ -16,7 +16,7 @@ pub(crate) fn dns1035(name: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a DNS-1123 subdomain.
+/// Returns what is wrong with a DNS-1123 subdomain.
 pub(crate) fn subdomain(name: &str) -> Vec<String> {
     let mut errors = too_long(name, 253);
     if !name.split('.').all(is_label) {

@@ -32,13 +32,13 @@ impl Merged {
         self.schema
     }
 
-    /// What the schema was built from, in the order of origins.
+    /// Returns what the schema was built from, in the order of origins.
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
     }
 
-    /// Who contributed the place that `place` names; empty for what the merger itself added.
+    /// Returns who contributed the place that `place` names; empty for what the merger itself added.
     ///
     /// `place` is a JSON pointer into the schema (`/properties/spec`), a path as the API server prints it
     /// (`spec.validation.openAPIV3Schema.properties[spec].type`) or a whole error message that starts with one.

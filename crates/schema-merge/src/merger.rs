@@ -219,7 +219,7 @@ impl MetadataLimits {
     }
 }
 
-/// What the API server would refuse, or drop in silence.
+/// Returns what the API server would refuse, or drop in silence.
 fn refused(merged: &Merged) -> Vec<MergeError> {
     let error = |diagnostic: Diagnostic| {
         let origins = merged.blame(&diagnostic.path.pointer()).into_iter().map(str::to_owned).collect();
@@ -229,8 +229,8 @@ fn refused(merged: &Merged) -> Vec<MergeError> {
 }
 
 impl Merged {
-    /// What the API server accepts and users regret, about the schema as a whole and about each mount. Looked for at
-    /// each call.
+    /// Returns what the API server accepts and users regret, about the schema as a whole and about each mount. Looked
+    /// for at each call.
     #[must_use]
     pub fn lints(&self) -> Vec<Diagnostic> {
         let mut lints = check_structural(&self.schema, &options(self));
@@ -309,7 +309,7 @@ pub(crate) fn text<'a>(schema: &'a Map<String, Value>, keyword: &str) -> Option<
     schema.get(keyword).and_then(Value::as_str)
 }
 
-/// Whether a flag is set.
+/// Returns true if a flag is set.
 pub(crate) fn flag(schema: &Map<String, Value>, keyword: &str) -> bool {
     schema.get(keyword).and_then(Value::as_bool).unwrap_or(false)
 }

@@ -134,7 +134,7 @@ impl<'a> Node<'a> {
         members.chain(self.not.iter().map(|node| ("not", None, &**node)))
     }
 
-    /// Whether `keyword` has the zero value of its Go type, which is what the server compares with.
+    /// Returns true if `keyword` has the zero value of its Go type, which is what the server compares with.
     pub(crate) fn is_zero(&self, keyword: &str) -> bool {
         match self.get(keyword) {
             None => true,

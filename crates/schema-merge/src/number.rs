@@ -30,7 +30,7 @@ pub(crate) fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
-/// Whether two values are the same: numbers by value, lists in order, keys in any order.
+/// Returns true if two values are the same: numbers by value, lists in order, keys in any order.
 pub(crate) fn same(left: &Value, right: &Value) -> bool {
     order(left, right) == Ordering::Equal
 }

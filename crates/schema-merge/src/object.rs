@@ -37,7 +37,7 @@ pub struct ObjectVerdict {
 }
 
 impl ObjectVerdict {
-    /// Whether the server would accept the object, dropping unknown fields.
+    /// Returns true if the server would accept the object, dropping unknown fields.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.errors.is_empty()

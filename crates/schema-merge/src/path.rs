@@ -218,7 +218,7 @@ impl MountPath {
         text.strip_prefix('/')?.split('/').map(unescape).collect::<Option<Vec<_>>>().map(Self)
     }
 
-    /// Whether `other` is this place or lies below it.
+    /// Returns true if `other` is this place or lies below it.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)

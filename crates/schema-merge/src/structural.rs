@@ -136,7 +136,7 @@ pub(crate) fn check_refusals(schema: &Value, options: &Options) -> Vec<Diagnosti
     examine(schema, options, false)
 }
 
-/// Whether [`check_refusals`] has anything to say about a schema that decoded without a diagnostic.
+/// Returns true if [`check_refusals`] has anything to say about a schema that decoded without a diagnostic.
 pub(crate) fn is_refused(node: &Node<'_>, options: &Options) -> bool {
     let mut report = Report::based(&options.prefix, &options.base);
     refusals(node, options, &mut report);

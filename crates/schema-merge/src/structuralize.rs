@@ -158,7 +158,7 @@ pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Err
     Ok(Structuralized { schema, losses })
 }
 
-/// What the API server would say about the outcome, as the schema of a property.
+/// Returns what the API server would say about the outcome, as the schema of a property.
 fn refused(schema: &Value) -> Vec<StructuralizeError> {
     let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
     let options = Options::default().errors_only().limits(limits);
@@ -235,7 +235,7 @@ fn anything() -> Map<String, Value> {
     Map::from_iter([(crate::keyword::PRESERVE.to_owned(), json!(true))])
 }
 
-/// Whether a schema accepts null and nothing else.
+/// Returns true if a schema accepts null and nothing else.
 fn is_null(schema: &Value) -> bool {
     let null = Value::Null;
     let only = |keyword: &str| {

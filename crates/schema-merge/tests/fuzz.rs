@@ -234,7 +234,7 @@ fn merge(r: &mut Random, schema: &Value) {
     }
 }
 
-/// What comes out has no errors left, and coming out again changes nothing.
+/// Asserts that the outcome has no errors left, and that another pass changes nothing.
 fn made_structural(schema: &Value) -> bool {
     let Ok(done) = structuralize(schema, Style::default()) else {
         return false;

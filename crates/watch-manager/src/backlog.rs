@@ -266,7 +266,7 @@ impl Backlog {
         self.ended
     }
 
-    /// Whether the reader has worked through the snapshot of the kind.
+    /// Returns true if the reader has worked through the snapshot of the kind.
     pub(crate) fn is_consumed(&self, gvk: &GroupVersionKind) -> bool {
         self.is_synced(gvk) && self.kind(gvk).is_some_and(|kind| kind.snapshot == Snapshot::Consumed)
     }

@@ -29,7 +29,7 @@ impl Backoff {
         base.saturating_add(base.mul_f64(self.fraction()))
     }
 
-    /// Whether no attempt has failed since the last success.
+    /// Returns true if no attempt has failed since the last success.
     pub(crate) fn is_fresh(&self) -> bool {
         self.failures == 0
     }

@@ -117,7 +117,7 @@ impl WatchId {
 // === impl Step ===
 
 impl Step {
-    /// Whether it reports that objects exist, or do not.
+    /// Returns true if it reports that objects exist, or do not.
     pub(crate) fn reports_objects(&self) -> bool {
         matches!(self, Self::Listed(_) | Self::ListDone | Self::Applied(_) | Self::Deleted(_))
             || self.is_unreadable()
@@ -176,7 +176,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether a snapshot is not queued completely: send [`Command::Replay`].
+    /// Returns true if a snapshot is not queued completely: send [`Command::Replay`].
     pub(crate) fn is_replaying(&self) -> bool {
         !self.replays.is_empty()
     }

@@ -171,13 +171,13 @@ impl Scope {
         parts
     }
 
-    /// Whether it is not limited to certain namespaces.
+    /// Returns true if it is not limited to certain namespaces.
     pub(crate) fn is_all(&self) -> bool {
         self.namespaces.is_none()
     }
 
-    /// Whether this scope depends on the watch of `part`. Where namespaces are `apart`, each has a watch beside that of
-    /// all.
+    /// Returns true if this scope depends on the watch of `part`. Where namespaces are `apart`, each has a watch beside
+    /// that of all.
     pub(crate) fn uses(&self, part: &Part, apart: bool) -> bool {
         match (&self.namespaces, part) {
             (None, _) => true,
@@ -219,7 +219,7 @@ impl Selection {
 // === impl Filter ===
 
 impl Filter {
-    /// Whether an object is in the scope. Reads the labels in its text.
+    /// Returns true if an object is in the scope. Reads the labels in its text.
     pub(crate) fn accepts(&self, object: &WatchedObject) -> bool {
         self.accepts_namespace(object) && (self.labels.is_empty() || object.satisfies(&self.labels))
     }

@@ -175,12 +175,12 @@ impl WatchedObject {
         (self.generation != 0).then_some(self.generation)
     }
 
-    /// Whether `metadata.deletionTimestamp` is set: the object waits for its finalizers.
+    /// Returns true if `metadata.deletionTimestamp` is set: the object waits for its finalizers.
     pub fn is_deleting(&self) -> bool {
         self.deleting
     }
 
-    /// Whether only the metadata was asked for.
+    /// Returns true if only the metadata was asked for.
     pub(crate) fn is_partial(&self) -> bool {
         self.partial
     }
@@ -191,7 +191,7 @@ impl WatchedObject {
         labels.into_iter().flat_map(Fields::strings).collect()
     }
 
-    /// Whether the labels satisfy all requirements.
+    /// Returns true if the labels satisfy all requirements.
     pub(crate) fn satisfies(&self, requirements: &[Expression]) -> bool {
         labels::satisfy(self.text(self.places.labels).unwrap_or_default(), requirements)
     }
@@ -224,7 +224,7 @@ impl WatchedObject {
         })
     }
 
-    /// Whether both are the same version of an object, read in the same API version.
+    /// Returns true if both are the same version of an object, read in the same API version.
     pub(crate) fn is_same_version(&self, other: &Self) -> bool {
         !self.resource_version().is_empty()
             && self.resource_version() == other.resource_version()

@@ -20,7 +20,7 @@ use crate::interest::Selection;
 /// The manager's view of an API server. Three verbs and no policy: an implementation answers each call
 /// once and does not retry.
 pub trait Source: Send + Sync + 'static {
-    /// How the kind is served now. An empty version stands for the version that the server prefers.
+    /// Resolves how the kind is served now. An empty version stands for the version that the server prefers.
     ///
     /// With [`Freshness::Recent`] an answer may be up to a second old; with [`Freshness::Now`] it must come from a
     /// request that was sent after the call: the kind has just been found to be gone, or to be defined.
@@ -149,7 +149,7 @@ pub enum SourceError {
 // === impl SourceError ===
 
 impl SourceError {
-    /// What an HTTP status means. `retry_after` counts for 429 only.
+    /// Classifies an HTTP status. `retry_after` counts for 429 only.
     pub fn of_status(code: u16, message: &str, retry_after: Duration) -> Self {
         let text = || format!("{message} (HTTP {code})");
         match code {

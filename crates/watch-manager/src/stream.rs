@@ -103,7 +103,7 @@ impl<S: Stream<Item = WatchEvent>> WatchEventStreamExt for S {}
 // === impl Epochs ===
 
 impl Epochs {
-    /// Whether the event is the first of a new stay of a kind that had one before.
+    /// Returns true if the event is the first of a new stay of a kind that had one before.
     fn restarts(&mut self, event: &WatchEvent) -> bool {
         let former = self.0.insert(Arc::clone(&event.gvk), event.epoch);
         former.is_some_and(|epoch| epoch != event.epoch)

@@ -103,7 +103,7 @@ impl Watcher {
         }
     }
 
-    /// What is asked and followed now is void too.
+    /// Starts over: what is asked and followed now is void too.
     fn start_over(&mut self) {
         self.machine.start_over();
         (self.asking, self.events) = (None, None);

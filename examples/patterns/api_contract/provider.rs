@@ -86,7 +86,7 @@ impl Cloud {
         format!("{}.example.com/instance", self.name)
     }
 
-    /// What the provider does, in every release.
+    /// Returns what the provider does, in every release.
     pub(crate) fn declaration(self, namespace: &str) -> Declaration {
         let summary =
             format!("Makes an instance for each {}, and keeps the contract in its fields.", self.kind);

@@ -36,7 +36,7 @@ pub(crate) struct Registry(BTreeMap<String, Result<Box<dyn Strategy>, String>>);
 // === impl Registry ===
 
 impl Registry {
-    /// What is compiled in, and every program in the folder; a program cannot take the name of a builtin.
+    /// Loads what is compiled in, and every program in the folder; a program cannot take the name of a builtin.
     pub(crate) async fn load(folder: &Path) -> std::io::Result<Self> {
         let mut known: BTreeMap<_, Result<Box<dyn Strategy>, _>> = BTreeMap::new();
         for (name, found) in executable::discover(folder).await? {

@@ -145,7 +145,7 @@ fn is_discovered(extension: &Extension) -> bool {
     is_ready && status.endpoint == extension.spec.endpoint
 }
 
-/// What the administrator states about an Extension; where it is, the plug-in states itself.
+/// Writes what the administrator states about an Extension; its address is stated by the plug-in itself.
 async fn policy(demo: &Demo, name: &str, spec: Value) -> Result<()> {
     demo.cluster().say(format!("Extension {name}: {spec}"));
     demo.cluster().apply::<Extension>(name, json!({"spec": spec})).await.map(drop)

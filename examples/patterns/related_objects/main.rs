@@ -119,7 +119,7 @@ async fn apply(demo: &Demo, name: &str, image: &str) -> Result<()> {
     demo.cluster().apply::<Fleet>(name, json!({"spec": spec})).instrument(change).await.map(drop)
 }
 
-/// What `kubectl rollout undo --to-revision` does: copies the template of an old revision into the Fleet.
+/// Does what `kubectl rollout undo --to-revision` does: copies the template of an old revision into the Fleet.
 async fn roll_back(demo: &Demo, name: &str, revision: &str) -> Result<()> {
     let sets = demo.cluster().api::<MachineSet>();
     let sets = bounded(sets.list(&ListParams::default().labels(&labelled(name)))).await?;

@@ -68,7 +68,7 @@ pub(crate) async fn start(pattern: &str, role: &[&str], namespace: &str) -> Chil
     command(pattern, role, namespace).await.spawn().unwrap()
 }
 
-/// What [`start`] starts.
+/// Builds the command that [`start`] starts.
 pub(crate) async fn command(pattern: &str, role: &[&str], namespace: &str) -> Command {
     let mut command = Command::new(program(pattern));
     command.args(["--namespace", namespace, "--role"]).args(role);

@@ -22,7 +22,7 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Whether the API server refused the content of the request, so that the same request cannot succeed later.
+/// Returns true if the API server refused the content of the request, so that the same request cannot succeed later.
 ///
 /// Everything else may pass: a restarted API server answers 403 to service accounts until its RBAC cache is filled,
 /// 404 while a CRD is not served yet, and 5xx or 429 under load.

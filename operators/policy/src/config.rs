@@ -43,8 +43,8 @@ struct Entry {
 }
 
 impl ExcludedNamespaces {
-    /// Whether `process` leaves out a Namespace and what is in it. No Namespace is empty, and cluster-scoped objects are
-    /// never left out.
+    /// Returns true if `process` leaves out a Namespace and what is in it. No Namespace is empty, and cluster-scoped
+    /// objects are never left out.
     pub fn contains(&self, process: Process, namespace: &str) -> bool {
         let concerns =
             |entry: &&Entry| entry.processes.iter().any(|named| named == "*" || named == process.name());

@@ -120,7 +120,7 @@ impl Recorder {
         Self { queue, finder, place, namespace }
     }
 
-    /// Whether Events are made at all.
+    /// Returns true if Events are made at all.
     pub fn is_on(&self) -> bool {
         self.place != EventPlace::Nowhere
     }

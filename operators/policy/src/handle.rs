@@ -42,7 +42,7 @@ impl PolicyPublisher {
 }
 
 impl PolicyHandle {
-    /// What is in force. Keep it for the whole of one review.
+    /// Returns what is in force. Keep it for the whole of one review.
     pub fn current(&self) -> InForce {
         self.0.borrow().clone()
     }

@@ -181,7 +181,7 @@ pub async fn check<E>(
 }
 
 impl Report {
-    /// What is to be said without judging any object.
+    /// Lists what can be reported without judging any object.
     fn of(holdings: Holdings, args: &CheckArgs, flags: ReadFlags<'_>) -> (Self, Policies, Vec<Entry>) {
         let Holdings { entries, problems } = holdings;
         let mut report = Self { problems, ..Self::default() };

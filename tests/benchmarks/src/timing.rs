@@ -37,7 +37,7 @@ pub fn interleaved(pace: Pace, contenders: &mut [Turn<'_>]) -> Result<Vec<f64>> 
     Ok(times)
 }
 
-/// How many pieces of work fill a turn. Trying also warms caches, pools and the garbage collector's heap.
+/// Returns how many pieces of work fill a turn. Trying also warms caches, pools and the garbage collector's heap.
 fn calibrated(pace: Pace, contender: &mut Turn<'_>) -> Result<u32> {
     let wanted = pace.turn.as_nanos() as f64;
     let mut count = 1;

@@ -43,7 +43,7 @@ impl Verdict {
         if part("code").starts_with("rego_") { Self::Refused(text) } else { Self::Failed(text) }
     }
 
-    /// Whether two sides that say what is at odds do so in the same words; none where one of them does not.
+    /// Returns true if both sides name the difference in the same words; `None` where one of them does not name it.
     #[must_use]
     pub fn tells_alike(&self, other: &Self) -> Option<bool> {
         match (self, other) {
@@ -54,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// Whether two sides agree: on the value, or that there is none, or that and at which stage it failed.
+    /// Returns true if two sides agree: on the value, or that there is none, or that and at which stage it failed.
     /// Texts may differ: see [`Self::tells_alike`].
     #[must_use]
     pub fn agrees(&self, other: &Self) -> bool {

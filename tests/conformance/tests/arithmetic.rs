@@ -111,7 +111,7 @@ fn expression(random: &mut Random, depth: usize) -> String {
     }
 }
 
-/// What a policy may do with a number.
+/// Returns what a policy may do with a number.
 fn question(random: &mut Random) -> String {
     let (a, b) = (expression(random, 2), expression(random, 2));
     match random.below(10) {

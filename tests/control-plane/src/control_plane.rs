@@ -178,7 +178,7 @@ impl ControlPlane {
         self.authority.serving()
     }
 
-    /// What the API server has logged about requests so far, oldest first, as `audit.k8s.io/v1` events.
+    /// Returns what the API server has logged about requests so far, oldest first, as `audit.k8s.io/v1` events.
     ///
     /// A request whose answer has arrived in full is in here with stage `ResponseComplete`, because the API
     /// server writes the line before it ends the answer; a watch is here with `ResponseStarted` while open.
@@ -211,7 +211,7 @@ impl ControlPlane {
         }
     }
 
-    /// Where `component` writes its log.
+    /// Returns where `component` writes its log.
     #[must_use]
     pub fn log(&self, component: Component) -> PathBuf {
         self.launch.log(component)

@@ -133,7 +133,7 @@ impl std::fmt::Debug for Error {
 }
 
 impl Error {
-    /// Whether another attempt on fresh ports can succeed: a component that ended by itself most often
+    /// Returns true if another attempt on fresh ports can succeed: a component that ended by itself most often
     /// lost its port to another process between the choice and the bind.
     #[must_use]
     pub fn is_retryable(&self) -> bool {

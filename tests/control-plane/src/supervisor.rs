@@ -71,7 +71,7 @@ impl Supervised {
         waitid(WaitId::Pid(self.pid), stopped_or_ended).map(drop).map_err(std::io::Error::from)
     }
 
-    /// How the program ended, if it has.
+    /// Returns how the program ended, if it has.
     pub(crate) fn try_wait(&mut self) -> std::io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }

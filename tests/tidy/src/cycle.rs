@@ -113,7 +113,8 @@ impl Package {
         }
     }
 
-    /// Whether a path brings an item or a module of that name into scope: `crate::driver::Budget`, not `Budget::new`.
+    /// Returns true if a path brings an item or a module of that name into scope: `crate::driver::Budget`, not
+    /// `Budget::new`.
     fn shows(&self, path: &[String], name: &str) -> bool {
         let Some((last, before)) = path.split_last() else { return false };
         last == name && self.files.contains_key(before)

@@ -13,7 +13,7 @@ const REGO_CLI: [&str; 2] = ["go-compat", "rego-compat"];
 const SCHEMA: [&str; 2] = ["cel-compat", "go-compat"];
 const DUCK: [&str; 1] = ["duck-types-derive"];
 
-/// Which packages of ours a package may use, or `None` when it may use all.
+/// Returns which packages of ours a package may use, or `None` when it may use all.
 fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
     match package_folder {
         "crates/constraint-framework" => Some(&FRAMEWORK),
@@ -29,8 +29,8 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
 /// What tests may use besides: the API server, and Go programs that judge.
 const HARNESS: [&str; 2] = ["control-plane", "go-program"];
 
-/// Whether the package in a folder may depend on a package of ours. Tests may use the harness, and a package may name
-/// itself, to switch its own test features on.
+/// Returns true if the package in a folder may depend on a package of ours. Tests may use the harness, and a package
+/// may name itself, to switch its own test features on.
 pub(crate) fn may_use(folder: &str, package: &str, used: &str, is_test: bool) -> bool {
     let Some(doors) = open_to(folder) else { return true };
     // The examples of a derive macro need the crate it is for.

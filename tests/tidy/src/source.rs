@@ -70,7 +70,7 @@ impl Source {
         self.tokens.clone()
     }
 
-    /// Whether a line belongs to a test.
+    /// Returns true if a line belongs to a test.
     pub(crate) fn is_test(&self, line: usize) -> bool {
         self.all_test || self.test_lines.iter().any(|lines| lines.contains(&line))
     }
@@ -86,7 +86,7 @@ impl Source {
         self.test_modules.iter().map(move |module| format!("{folder}/{module}"))
     }
 
-    /// Where the modules that this file declares live.
+    /// Returns where the modules that this file declares live.
     pub(crate) fn module_folder(&self) -> String {
         let (folder, file) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
         match file {
@@ -102,7 +102,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Whether all of a file is a test, by where it is: `tests/` and `benches/` of a package, and `tests.rs` or
+/// Returns true if all of a file is a test, by where it is: `tests/` and `benches/` of a package, and `tests.rs` or
 /// `tests/` inside `src/`. The packages under the workspace's own `tests/` are ordinary packages.
 fn is_test_path(path: &str) -> bool {
     let mut parts: Vec<_> = path.split('/').collect();

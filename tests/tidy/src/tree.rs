@@ -11,7 +11,7 @@ const CLUSTER: [&str; 4] = ["kube-client", "kube-runtime", "hyper", "tokio"];
 pub(crate) const WITHOUT_A_CLUSTER: [&str; 5] =
     ["constraint-framework", "controller-declaration", "duck-types", "rego-compat", "schema-merge"];
 
-/// What `tree`, the output of `cargo tree --prefix none` for a crate, holds and must not.
+/// Reports what `tree`, the output of `cargo tree --prefix none` for a crate, holds and must not.
 #[must_use]
 pub fn dependency_trees(package: &str, tree: &str) -> Vec<Finding> {
     let path = format!("crates/{package}/Cargo.toml");

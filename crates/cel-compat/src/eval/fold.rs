@@ -171,8 +171,8 @@ fn insert(map: &mut BTreeMap<Key, Value>, name: Key, value: Value) -> Result<(),
     Ok(())
 }
 
-/// What a macro binds, round by round. The keys of a map come in their order, so that a message made of them is the
-/// same in every process; in cel-go they come in any order.
+/// Lists what a macro binds, round by round. The keys of a map come in their order, so that a message made of them is
+/// the same in every process; in cel-go they come in any order.
 fn rounds(range: &Value, is_pair: bool) -> Result<Vec<Round>, EvalError> {
     match range {
         Value::List(list) if is_pair => Ok((0_i64..)

@@ -89,7 +89,8 @@ pub(in super::super) fn verbs(template: &str) -> Result<Vec<char>, String> {
     Ok(verbs)
 }
 
-/// Whether a verb takes values of a type, as far as the type is known. What is inside a list or a map is not looked at.
+/// Checks that a verb takes values of a type, as far as the type is known. What is inside a list or a map is not looked
+/// at.
 ///
 /// # Errors
 /// The verb's rule, as it is told when the value is formatted.
@@ -107,7 +108,7 @@ pub(in super::super) fn admits(verb: char, of: &Type, printed: &str) -> Result<(
     if is_admitted { Ok(()) } else { Err(told(clause(verb), printed)) }
 }
 
-/// What a verb tells about a value that it does not take.
+/// Returns what a verb tells about a value that it does not take.
 const fn clause(verb: char) -> &'static str {
     match verb {
         's' => {

@@ -92,7 +92,7 @@ fn index_of(meter: &mut Meter, arguments: &[Value], is_last: bool) -> Result<Val
     }
 }
 
-/// Where a text stands in another, from `offset` on or, for the last one, up to it; in characters.
+/// Returns where a text stands in another, from `offset` on or, for the last one, up to it; in characters.
 fn text_index(
     meter: &mut Meter,
     this: &str,

@@ -177,8 +177,8 @@ fn matches(pattern: &str, most: usize, subject: &str) -> Result<bool, EvalError>
     Ok(subject.len() <= most && pattern::is_match(pattern, subject)?)
 }
 
-/// What is left of a prefix when its trailing dash is given a letter. Kubernetes cuts off one character more than the
-/// dash, and so do we.
+/// Returns what is left of a prefix when its trailing dash is given a letter. Kubernetes cuts off one character more
+/// than the dash, and so do we.
 fn masked(subject: &str) -> String {
     match subject.strip_suffix('-') {
         Some(rest) if !rest.is_empty() => {

@@ -28,7 +28,7 @@ const NANO: i32 = -9;
 impl Declared for Quantity {
     const NAME: &'static str = "kubernetes.Quantity";
 
-    /// What `add` or `sub` gave is.
+    /// Returns true for the result of `add` or `sub`.
     fn is_incomparable(&self) -> bool {
         self.is_result
     }

@@ -45,7 +45,7 @@ pub(crate) fn bound(name: &Expr) -> String {
     if let ExprKind::Name(name) = &name.kind { name.clone() } else { String::new() }
 }
 
-/// What is wrong with the form of a call that is a macro.
+/// Returns what is wrong with the form of a call that is a macro.
 pub(super) fn issue(call: &Call) -> Option<Issue> {
     let arguments = call.arguments.as_slice();
     match (&call.target, call.function.as_str(), arguments) {
@@ -66,7 +66,7 @@ pub(super) fn issue(call: &Call) -> Option<Issue> {
     }
 }
 
-/// What is wrong with the names that a macro binds.
+/// Returns what is wrong with the names that a macro binds.
 fn bindings(function: &str, names: &[Expr]) -> Option<Issue> {
     let mut bound = Vec::new();
     for name in names {

@@ -93,7 +93,7 @@ impl Parser<'_> {
         Issue::new(self.at(), format!("Syntax error: mismatched input '{}' expecting {wanted}", self.shown()))
     }
 
-    /// Whether an operand begins at a token.
+    /// Returns true if an operand begins at a token.
     pub(super) fn begins_operand(&self, position: usize) -> bool {
         match self.lexemes.get(position).map(|lexeme| &lexeme.token) {
             Some(Token::Sign(sign)) => matches!(*sign, "[" | "{" | "(" | "." | "-" | "!"),

@@ -44,8 +44,8 @@ impl Answer {
         }
     }
 
-    /// Whether this answer of ours is that of Kubernetes: the same value of the same type, an error of the same type,
-    /// or a refusal.
+    /// Returns true if this answer of ours is that of Kubernetes: the same value of the same type, an error of the same
+    /// type, or a refusal.
     #[must_use]
     pub fn agrees(&self, theirs: &Self) -> bool {
         match (theirs, self) {

@@ -250,7 +250,7 @@ impl TargetSpec {
 // === impl Operations ===
 
 impl Operations {
-    /// Whether an operation is among them.
+    /// Returns true if an operation is among them.
     pub fn include(&self, operation: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|wanted| wanted == "*" || wanted == operation)
     }

@@ -157,8 +157,8 @@ impl Compiler {
         Some(Validation { condition: condition?, message: validation.message.clone(), message_expression })
     }
 
-    /// What computes a message. Kubernetes' validator, and with it Gatekeeper, passes over one that does not compile
-    /// and says `message`: what is violated does not depend on it.
+    /// Compiles the expression of a message. Kubernetes' validator, and with it Gatekeeper, passes over one that does
+    /// not compile and says `message`: what is violated does not depend on it.
     fn message(&mut self, place: &str, text: &str) -> Option<Expression> {
         if text.trim().is_empty() {
             return None;

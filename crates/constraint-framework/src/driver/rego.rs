@@ -34,7 +34,7 @@ struct RegoProgram {
 }
 
 impl PrintingRegoDriver {
-    /// What policies print goes to `listener`.
+    /// Creates a driver whose policies print to `listener`.
     pub fn new(listener: Arc<dyn Listener>) -> Self {
         Self(listener)
     }
@@ -111,7 +111,7 @@ fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyT
     })
 }
 
-/// What a policy sees as `input`.
+/// Returns what a policy sees as `input`.
 pub(super) fn input(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
     Ok(RegoValue::from(BTreeMap::from([
         (RegoValue::from("review"), case.review.rego()?.clone()),
@@ -137,7 +137,7 @@ fn compile(
     Ok(Arc::new(RegoProgram { compiled, reads, listener }))
 }
 
-/// What Gatekeeper lets a template refer to: libraries, and the inventory.
+/// Returns what Gatekeeper lets a template refer to: libraries, and the inventory.
 fn template_rules() -> Rules {
     Rules::default().with_data_roots(["inventory", "lib"]).with_import_roots(["data.lib", "future"])
 }

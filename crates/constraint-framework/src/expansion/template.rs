@@ -72,7 +72,7 @@ struct Spec {
 }
 
 impl ApplyTo {
-    /// Whether a kind is one of these.
+    /// Returns true if a kind is one of these.
     pub fn matches(&self, group: &str, version: &str, kind: &str) -> bool {
         let lists = |list: &[String], word: &str| list.iter().any(|listed| listed == word);
         lists(&self.groups, group) && lists(&self.versions, version) && lists(&self.kinds, kind)
@@ -133,7 +133,7 @@ impl ExpansionTemplate {
         })
     }
 
-    /// Whether objects of a kind are generators.
+    /// Returns true if objects of a kind are generators.
     pub fn applies_to(&self, group: &str, version: &str, kind: &str) -> bool {
         self.apply_to.iter().any(|entry| entry.matches(group, version, kind))
     }

@@ -41,7 +41,7 @@ impl Default for Dependents {
 }
 
 impl Dependents {
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Keyed(keys) if keys.is_empty())
     }
@@ -57,7 +57,7 @@ impl Dependents {
 }
 
 impl Inventory {
-    /// What a reader's answers may differ in between `older` and this inventory.
+    /// Returns what a reader's answers may differ in between `older` and this inventory.
     pub(crate) fn dependents(&self, older: &Self, reads: &Reads) -> Dependents {
         let mut found = Dependents::default();
         for difference in self.differences(older) {
@@ -104,7 +104,7 @@ fn joined(position: usize, read: &JoinedRead, difference: &Difference) -> Depend
 }
 
 impl Reads {
-    /// Whether there is a read whose changes concern every input.
+    /// Returns true if there is a read whose changes concern every input.
     pub(crate) fn has_whole(&self) -> bool {
         let unpicked = |read: &JoinedRead| read.joins.is_empty();
         !self.whole().is_empty() || !self.narrowed.is_empty() || self.joined.iter().any(unpicked)

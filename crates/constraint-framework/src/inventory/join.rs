@@ -29,7 +29,7 @@ pub(super) struct JoinIndex {
 }
 
 impl JoinKey {
-    /// Whether an object at that place is read.
+    /// Returns true if an object at that place is read.
     pub(super) fn covers(&self, path: &[Arc<str>]) -> bool {
         covers(&self.path, path)
     }

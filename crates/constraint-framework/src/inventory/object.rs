@@ -32,7 +32,7 @@ impl Stored {
         self.value.get_or_init(|| self.parse())
     }
 
-    /// Whether there is no value: the text nests too deep, or has a number out of bounds.
+    /// Returns true if there is no value: the text nests too deep, or has a number out of bounds.
     pub(super) fn is_unreadable(&self) -> bool {
         is_suspect(&self.text) && RegoValue::from_json_str(&self.text).is_err()
     }
@@ -53,8 +53,8 @@ const SHALLOW: usize = 100;
 /// Digits that every reader reads.
 const SHORT: usize = 100;
 
-/// Whether JSON text may be more than can be read: it nests, or has digits in a row or an exponent, beyond what objects
-/// have. Tells almost all objects from the few that are worth parsing to know.
+/// Returns true if JSON text may be more than can be read: it nests, or has digits in a row or an exponent, beyond what
+/// objects have. Tells almost all objects from the few that are worth parsing to know.
 fn is_suspect(text: &str) -> bool {
     let (mut depth, mut digits) = (0_usize, 0_usize);
     let mut exponent = false;

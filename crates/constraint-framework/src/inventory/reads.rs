@@ -27,7 +27,7 @@ pub(super) struct JoinedRead {
 }
 
 impl Reads {
-    /// What a program reads; `None` when that is nothing.
+    /// Returns what a program reads; `None` when that is nothing.
     #[must_use]
     pub fn of(program: &Program) -> Option<Self> {
         let accesses: Vec<_> = program.analysis().accesses().iter().filter_map(below_root).collect();
@@ -49,7 +49,7 @@ impl Reads {
         Some(reads)
     }
 
-    /// Whether some of what is read is found by index, and none of it by looking at everything.
+    /// Returns true if some of what is read is found by index, and none of it by looking at everything.
     #[must_use]
     pub fn is_indexed(&self) -> bool {
         self.whole.is_empty()
@@ -61,7 +61,7 @@ impl Reads {
         self.whole.iter().chain(&self.narrowed).chain(joined).map(Vec::as_slice)
     }
 
-    /// What the program reads whatever its input is.
+    /// Returns what the program reads whatever its input is.
     pub(super) const fn whole(&self) -> &Arc<[Vec<Segment>]> {
         &self.whole
     }
@@ -100,7 +100,7 @@ fn below_root(access: &Access) -> Option<(&[Segment], &Access)> {
     }
 }
 
-/// Whether a path without input reaches everything that another one does.
+/// Returns true if a path without input reaches everything that another one does.
 fn includes(whole: &[Segment], other: &[Segment]) -> bool {
     whole.len() <= other.len() && whole.iter().zip(other).all(|(a, b)| matches!(a, Segment::Any) || a == b)
 }

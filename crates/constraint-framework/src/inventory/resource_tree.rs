@@ -162,7 +162,7 @@ impl ResourceTree {
     }
 }
 
-/// Whether a path without input can lead to an object, or through it.
+/// Returns true if a path without input can lead to an object, or through it.
 pub(super) fn covers(path: &[Segment], object: &[Arc<str>]) -> bool {
     path.iter().zip(object).all(|(segment, at)| match segment {
         Segment::Key(name) => **name == **at,

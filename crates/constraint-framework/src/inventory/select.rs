@@ -28,7 +28,7 @@ pub(super) fn select(inventory: &Inventory, reads: &Reads, input: &RegoValue) ->
     parts.over(whole(inventory, reads).as_ref())
 }
 
-/// Whether the object at a place is one of those that a reader's answer on this input can depend on.
+/// Returns true if the object at a place is one of those that a reader's answer on this input can depend on.
 pub(super) fn reaches(reads: &Reads, input: &RegoValue, place: &Path) -> bool {
     let narrowed = reads.narrowed.iter().map(Vec::as_slice);
     let joined = reads.joined.iter().map(|read| read.path.as_slice());
@@ -102,7 +102,7 @@ fn reach(path: &[Segment], input: &RegoValue) -> Vec<Reach> {
 }
 
 impl Reach {
-    /// What a segment can take, whatever the input is.
+    /// Returns what a segment can take, whatever the input is.
     pub(super) fn widest(segment: &Segment) -> Self {
         match segment {
             Segment::Key(name) => Self::Keys(vec![name.clone()]),

@@ -21,7 +21,7 @@ impl View {
         Self { paths, tree: Arc::default() }
     }
 
-    /// Whether this is what a reader needs.
+    /// Returns true if this is what a reader needs.
     pub(super) fn serves(&self, reads: &Reads) -> bool {
         self.paths == *reads.whole()
     }
@@ -33,14 +33,14 @@ impl View {
         }
     }
 
-    /// What lies at the paths, built on the first call after a change. Levels that did not change are shared with
-    /// what was built before.
+    /// Returns what lies at the paths, built on the first call after a change. Levels that did not change are shared
+    /// with what was built before.
     pub(super) fn tree(&self, root: &ResourceTree) -> RegoValue {
         self.tree.get_or_init(|| build(&self.paths, root)).clone()
     }
 }
 
-/// What lies at the paths.
+/// Returns what lies at the paths.
 pub(super) fn build(paths: &[Vec<Segment>], root: &ResourceTree) -> RegoValue {
     let mut parts = Parts::default();
     for path in paths {

@@ -121,7 +121,7 @@ impl CompiledTemplate {
         }))
     }
 
-    /// Whether its code is in CEL.
+    /// Returns true if its code is in CEL.
     pub fn is_in_cel(&self) -> bool {
         self.0.programs.deciding.0 == CelDriver.engine()
     }
@@ -155,7 +155,7 @@ impl CompiledTemplate {
         read(crds, &parts)
     }
 
-    /// What is wrong with its code and does not keep it from deciding.
+    /// Returns what is wrong with its code and does not keep it from deciding.
     pub fn warnings(&self) -> impl Iterator<Item = &CompileError> {
         self.programs().flat_map(|(_, program)| program.warnings())
     }
@@ -164,7 +164,7 @@ impl CompiledTemplate {
         self.0.programs.deciding.1.as_ref()
     }
 
-    /// What its code reads of the inventory.
+    /// Returns what its code reads of the inventory.
     pub(super) fn reads(&self) -> impl Iterator<Item = &Reads> {
         self.programs().filter_map(|(_, program)| program.reads())
     }
@@ -175,7 +175,7 @@ impl CompiledTemplate {
         programs.map(|(engine, program)| (engine.as_str(), program.as_ref()))
     }
 
-    /// Whether the review is one of this template's target.
+    /// Returns true if the review is one of this template's target.
     pub(super) fn is_about(&self, review: &Review) -> bool {
         review.target().is_empty() || review.target() == self.target()
     }
@@ -228,7 +228,7 @@ impl CompiledTemplate {
     }
 }
 
-/// What constraints of all templates of a target have in common: their actions and what they match.
+/// Returns what constraints of all templates of a target have in common: their actions and what they match.
 ///
 /// # Errors
 /// Everything that is wrong with either.
@@ -254,7 +254,7 @@ const TARGET_FAILED: &str = "the target failed on it: report it with the constra
 // === impl CompiledConstraint ===
 
 impl CompiledConstraint {
-    /// Where the objects are that this can match: everywhere, if the target fails to say.
+    /// Returns where the objects are that this can match: everywhere, if the target fails to say.
     pub(super) fn route(&self) -> Route {
         contained(|| self.matcher.route()).unwrap_or_else(Route::everywhere)
     }

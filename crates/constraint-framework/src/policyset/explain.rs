@@ -44,7 +44,7 @@ const CRITERIA: [&str; 8] = [
 ];
 
 impl Explanation {
-    /// Whether every criterion of `spec.match` is fulfilled.
+    /// Returns true if every criterion of `spec.match` is fulfilled.
     pub fn matches(&self) -> bool {
         self.matching.iter().all(|step| step.outcome == Ok(true))
     }

@@ -46,23 +46,23 @@ impl ConstraintInForce {
         self.0.enforcement.at(point)
     }
 
-    /// Whether both judge alike: neither constraint nor template has changed.
+    /// Returns true if both judge alike: neither constraint nor template has changed.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether an enforcement point evaluates the constraint.
+    /// Returns true if an enforcement point evaluates the constraint.
     pub fn applies(&self, point: EnforcementPoint) -> bool {
         self.0.enforcement.applies(point)
     }
 
-    /// Whether the policy reads the inventory.
+    /// Returns true if the policy reads the inventory.
     pub fn reads_inventory(&self) -> bool {
         self.0.template.reads().next().is_some()
     }
 
-    /// Whether a change of the inventory can concern the verdict on every object ([`Dependents::All`]), because the policy
-    /// reads parts of it that nothing in its input picks out.
+    /// Returns true if a change of the inventory can concern the verdict on every object ([`Dependents::All`]), because
+    /// the policy reads parts of it that nothing in its input picks out.
     pub fn reads_whole_kinds(&self) -> bool {
         self.0.template.reads().any(Reads::has_whole)
     }
@@ -103,7 +103,7 @@ impl PolicySet {
         found
     }
 
-    /// What a constraint's verdict on a review depends on in the inventory, to be compared with
+    /// Returns what a constraint's verdict on a review depends on in the inventory, to be compared with
     /// [`Dependents::Keyed`].
     pub fn dependency_keys(&self, constraint: &ConstraintInForce, review: &Review) -> Vec<DependencyKey> {
         let inner = &constraint.0;

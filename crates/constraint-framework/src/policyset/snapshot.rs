@@ -63,7 +63,7 @@ impl PolicySet {
         self.in_force.constraints.len()
     }
 
-    /// Whether nothing is in force.
+    /// Returns true if nothing is in force.
     pub fn is_empty(&self) -> bool {
         self.in_force.constraints.is_empty()
     }
@@ -194,7 +194,7 @@ impl PolicySet {
         answer.unwrap_or_else(|error| vec![failed(&error)])
     }
 
-    /// What one program of a constraint finds.
+    /// Evaluates one program of a constraint.
     pub(super) fn ask(
         &self,
         constraint: &CompiledConstraint,

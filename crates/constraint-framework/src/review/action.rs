@@ -62,7 +62,7 @@ impl Enforcement {
         }
     }
 
-    /// Whether the constraint is evaluated at `point`.
+    /// Returns true if the constraint is evaluated at `point`.
     pub fn applies(&self, point: EnforcementPoint) -> bool {
         match self {
             Self::Everywhere(_) => true,
@@ -70,7 +70,7 @@ impl Enforcement {
         }
     }
 
-    /// What to do at `point`; empty when the constraint is not evaluated there.
+    /// Returns what to do at `point`; empty when the constraint is not evaluated there.
     pub fn at(&self, point: EnforcementPoint) -> Vec<Action> {
         match self {
             Self::Everywhere(action) => vec![*action],

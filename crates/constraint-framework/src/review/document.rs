@@ -143,7 +143,7 @@ impl Document {
         labels.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// Whether this is a core `Namespace` object.
+    /// Returns true if this is a core `Namespace` object.
     pub fn is_namespace(&self) -> bool {
         self.kind() == "Namespace" && self.group().is_empty()
     }

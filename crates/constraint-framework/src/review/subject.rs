@@ -79,7 +79,7 @@ impl ReviewBuilder {
         self
     }
 
-    /// Where the object came from; leave it out where the enforcement point cannot know.
+    /// Sets where the object came from; leave it out where the enforcement point cannot know.
     pub fn source(mut self, source: impl Into<Option<ReviewSource>>) -> Self {
         self.0.source = source.into();
         self
@@ -137,7 +137,7 @@ impl Review {
         &self.content.operation
     }
 
-    /// Where the object came from; `None` when the enforcement point cannot know.
+    /// Returns where the object came from; `None` when the enforcement point cannot know.
     pub fn source(&self) -> Option<ReviewSource> {
         self.content.source
     }
@@ -184,7 +184,7 @@ impl Review {
         }
     }
 
-    /// What CEL sees of the request and the namespace, built on the first call.
+    /// Returns what CEL sees of the request and the namespace, built on the first call.
     pub(crate) fn cel(&self) -> &CelViews {
         let content = &self.content;
         let view =

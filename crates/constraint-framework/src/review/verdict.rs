@@ -26,7 +26,7 @@ impl Verdict {
         &self.violations
     }
 
-    /// Whether the request must be refused.
+    /// Returns true if the request must be refused.
     pub fn is_denied(&self) -> bool {
         self.with(Action::Deny).next().is_some()
     }

@@ -140,7 +140,7 @@ impl ConstraintCrds {
         Self { frame: merger.frame(MountPath::of(PARAMETERS)) }
     }
 
-    /// Whether there is a CRD of these parts.
+    /// Checks that there is a CRD of these parts.
     ///
     /// # Errors
     /// Everything that is wrong with the names and the schemas: first the names, then the schemas by place.
@@ -159,7 +159,7 @@ impl ConstraintCrds {
         settled(name_errors(parts), schema).map(|schema| crd(parts, schema))
     }
 
-    /// What an API server that has the CRD of these parts makes of a constraint.
+    /// Validates a constraint as an API server that has the CRD of these parts does.
     #[must_use]
     pub fn validate(&self, parts: &CrdParts<'_>, constraint: &Value) -> ObjectVerdict {
         self.frame.validate_object(fragment(parts).as_ref(), constraint)
@@ -198,14 +198,14 @@ fn name_errors(parts: &CrdParts<'_>) -> Vec<CrdError> {
     errors
 }
 
-/// Whether the characters are those of a DNS-1035 label, whatever its length.
+/// Returns true if the characters are those of a DNS-1035 label, whatever its length.
 fn is_label(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-/// What the template says about `spec.parameters`, if anything.
+/// Returns what the template says about `spec.parameters`, if anything.
 fn fragment(parts: &CrdParts<'_>) -> Option<Fragment> {
     let origin = format!("template {}", parts.template_name);
     let fragment = Fragment::new(origin, MountPath::of(PARAMETERS), parameters(parts)?);

@@ -25,7 +25,7 @@ impl Glob {
         }
     }
 
-    /// Whether the text is as the pattern says.
+    /// Returns true if the text is as the pattern says.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         match self {
@@ -36,7 +36,7 @@ impl Glob {
         }
     }
 
-    /// Whether a name that the API server will generate from `generate_name` must match. Only what is certain
+    /// Returns true if a name that the API server will generate from `generate_name` must match. Only what is certain
     /// before the random suffix exists counts: a prefix, or a part that is already there.
     #[must_use]
     pub fn matches_generate_name(&self, generate_name: &str) -> bool {

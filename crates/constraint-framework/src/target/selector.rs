@@ -82,7 +82,7 @@ impl Expression {
     }
 }
 
-/// What Kubernetes would refuse as a label's key, and as values of it.
+/// Reports what Kubernetes would refuse as a label's key, and as values of it.
 fn check_label(key: &str, values: &[String], at_key: &str, at_values: &str) -> Vec<FieldError> {
     let bad_key = (!is_label_key(key)).then(|| {
         let rule =

@@ -371,7 +371,7 @@ fn the_workloads_are_pod_specable() {
     assert_eq!(verify_type::<ConfigMap, _>(&sample, &json!({"metadata": {}})), Ok(vec!["/spec".to_owned()]));
 }
 
-/// What the edit leaves at `/spec/duck`.
+/// Returns what the edit leaves at `/spec/duck`.
 #[track_caller]
 fn left<T: DuckType + Serialize + PartialEq>(before: Value, change: impl FnOnce(&mut T)) -> Value {
     let object = bare(json!({"spec": {"duck": before}}));

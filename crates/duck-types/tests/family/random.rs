@@ -61,8 +61,8 @@ impl Random {
         }
     }
 
-    /// What another author may make of the same duck: unknown fields, another order, repeated elements, explicit
-    /// nulls, members left out, names by alias. The result need not be readable.
+    /// Changes a value as another author may write the same duck: unknown fields, another order, repeated elements,
+    /// explicit nulls, members left out, names by alias. The result need not be readable.
     pub fn disturb(&mut self, value: &mut Value, aliases: &[(&str, &str)]) {
         match value {
             Value::Object(fields) => {

@@ -40,7 +40,7 @@ fn signed(negative: bool, number: &str, spec: Spec, out: &mut String) {
     }
 }
 
-/// What `#` asks for: a decimal point always, and under `%g` the trailing zeros.
+/// Applies what `#` asks for: a decimal point always, and under `%g` the trailing zeros.
 fn with_point(number: &str, layout: char, precision: Option<usize>) -> String {
     let tail_at = number.find(|c| match c {
         'p' | 'P' => true,

@@ -42,7 +42,7 @@ impl Base {
         }
     }
 
-    /// What `#` puts in front; an octal number gets a zero only if it does not start with one.
+    /// Returns what `#` puts in front; an octal number gets a zero only if it does not start with one.
     fn sharp_prefix(self, digits: &str) -> &'static str {
         match self {
             Self::Binary => "0b",

@@ -37,7 +37,8 @@ pub fn block(json: &str) -> Result<String, YamlError> {
     String::from_utf8(out).map_err(|error| YamlError::Syntax(error.to_string()))
 }
 
-/// What YAML takes for ends of lines, or for a byte order mark, and JSON does not. In JSON they stand only in texts.
+/// Escapes what YAML takes for ends of lines or for a byte order mark and JSON does not. In JSON they stand only in
+/// texts.
 fn escape_breaks(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {

@@ -39,7 +39,7 @@ pub(super) fn parse(layout: &str, text: &str) -> Result<Time, String> {
     found.instant().ok_or_else(|| format!("parsing time \"{text}\": out of range"))
 }
 
-/// What follows a plain text. Any spaces stand for any others, and for none at the end.
+/// Returns what follows a plain text. Any spaces stand for any others, and for none at the end.
 fn skip<'t>(mut text: &'t str, mut prefix: &str) -> Option<&'t str> {
     while let Some(first) = prefix.chars().next() {
         if first == ' ' {

@@ -34,7 +34,7 @@ impl Zone {
         }
     }
 
-    /// How many seconds the clocks are ahead of UTC at a time in seconds since 1970.
+    /// Returns how many seconds the clocks are ahead of UTC at a time in seconds since 1970.
     #[must_use]
     pub fn offset_at(self, seconds: i64) -> i64 {
         let Some(zone) = self.0 else { return 0 };
@@ -78,7 +78,7 @@ fn instant(zone: Tz, seconds: i64) -> DateTime<Utc> {
     at(seconds.saturating_sub(shift))
 }
 
-/// Whether the clocks are not put forward and back in the last year.
+/// Returns true if the clocks are not put forward and back in the last year.
 fn is_steady(zone: Tz) -> bool {
     let first = first_day(LAST_YEAR);
     let offset = |week: i64| {

@@ -127,7 +127,7 @@ fn composed(text: &str, options: &Options) -> Result<Vec<Node>, Error> {
     }
 }
 
-/// How many of so many values may come from aliases: nearly all of them in a short text, a tenth in a long one.
+/// Returns how many of so many values may come from aliases: nearly all of them in a short text, a tenth in a long one.
 fn allowed(values: usize) -> usize {
     const SHORT: usize = 400_000;
     const LONG: usize = 4_000_000;
@@ -262,7 +262,7 @@ impl Items {
     }
 }
 
-/// What is wrong and where; where the construct begins that it is in, only if that is another line.
+/// Describes what is wrong and where; where the construct begins that it is in, only if that is another line.
 fn syntax(error: &libyaml_safer::Error) -> Error {
     let Some(at) = error.problem_mark() else { return Error::Syntax(error.to_string()) };
     let context = error.context().map(|context| format!(" {context}")).unwrap_or_default();

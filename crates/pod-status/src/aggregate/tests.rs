@@ -83,7 +83,7 @@ impl Input {
         }
     }
 
-    /// What each member has said last about this very object.
+    /// Returns what each member has reported last about this very object.
     fn newest(&self, member: &Member) -> Option<&Entry> {
         self.reported
             .iter()

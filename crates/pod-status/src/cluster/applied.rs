@@ -74,7 +74,7 @@ impl Cluster {
         }
     }
 
-    /// Whether every run that is registered now was known when the runs were counted.
+    /// Returns true if every run that is registered now was known when the runs were counted.
     pub(super) async fn is_complete(&self, count: &Count) -> kube::Result<bool> {
         let registered = self.registrations().await?;
         let known: Vec<&Member> = count.members.iter().chain(&count.excluded).chain(&count.gone).collect();

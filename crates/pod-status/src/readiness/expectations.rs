@@ -346,7 +346,7 @@ impl Expectations {
         seal.into_iter().chain(sources.flat_map(|source| self.missing_in(source)))
     }
 
-    /// Whether the object that the source belongs to, and those above it, are expected.
+    /// Returns true if the object that the source belongs to, and those above it, are expected.
     fn is_relevant(&self, source: &Source) -> bool {
         source.owner.as_ref().is_none_or(|(id, object)| {
             self.sources.get(id).is_some_and(|owner| owner.expects(object) && self.is_relevant(owner))

@@ -24,7 +24,7 @@ fn parent(name: &str) -> ParentRef {
     ParentRef::new("g", KIND, name)
 }
 
-/// What is published.
+/// Returns what is published.
 fn published(standings: &mut Standings) -> HighWaterMarks {
     let sender = watch::Sender::default();
     standings.publish(&sender);

@@ -254,7 +254,7 @@ impl State {
         }
     }
 
-    /// What an aggregator that has seen the stored activation for `age` ticks would write.
+    /// Returns what an aggregator that has seen the stored activation for `age` ticks would write.
     fn plans(&self, age: i64, rules: &Rules) -> Vec<Announced> {
         let members = self.members(rules);
         let all = |is: &dyn Fn(&(i64, i64)) -> bool| !members.is_empty() && members.iter().all(is);

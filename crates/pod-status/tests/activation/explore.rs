@@ -16,7 +16,7 @@ pub trait World: Clone + Eq + Hash {
     fn violation(&self, rules: &Self::Rules) -> Option<Self::Property>;
     /// Everything is done.
     fn is_goal(&self) -> bool;
-    /// Whether a pod serves that can still follow.
+    /// Returns true if a pod serves that can still follow.
     fn is_alive(&self) -> bool;
 }
 

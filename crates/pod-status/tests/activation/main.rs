@@ -169,7 +169,7 @@ fn forgetting_a_partitioned_pod_without_a_fence_is_caught() {
     is_caught("a partitioned pod is dropped", variant, &[Property::A, Property::B]);
 }
 
-/// What can happen next, as the checker sees it; a step that changes nothing is not one.
+/// Returns what can happen next, as the checker sees it; a step that changes nothing is not one.
 fn reduced_steps(state: &State, variant: Variant) -> HashSet<State> {
     let reduced = state.clone().reduced(variant);
     let mut next: HashSet<State> =

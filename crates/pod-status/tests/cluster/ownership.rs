@@ -103,7 +103,7 @@ fn status_writes(plane: &ControlPlane, policy: &str) -> Vec<i64> {
     writes.filter_map(|event| event["responseStatus"]["code"].as_i64()).collect()
 }
 
-/// Whether a request writes the status of that policy.
+/// Returns true if a request writes the status of that policy.
 fn writes_status(request: &http::Request<Body>, policy: &str) -> bool {
     request.method() == "PATCH" && request.uri().path().ends_with(&format!("/policies/{policy}/status"))
 }

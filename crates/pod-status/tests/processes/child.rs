@@ -68,7 +68,7 @@ impl Webhook {
         line
     }
 
-    /// What is in force, by uid; nothing while that is undecided.
+    /// Returns what is in force, by uid; nothing while that is undecided.
     fn policies(&self) -> Option<BTreeMap<String, i64>> {
         if self.schedule.is_none() {
             return Some(self.in_force.lock().unwrap().clone());

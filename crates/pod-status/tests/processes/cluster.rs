@@ -123,7 +123,7 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// What it did so far.
+    /// Returns what it did so far.
     pub fn log(&self) -> Log {
         Log::read(&self.id, &self.log)
     }

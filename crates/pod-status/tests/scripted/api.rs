@@ -41,7 +41,7 @@ pub struct Seen {
 }
 
 impl Watch {
-    /// Whether the client still listens.
+    /// Returns true if the client still listens.
     fn send(&self, path: &str, object: &Value, event: &[u8]) -> bool {
         let matches = path.starts_with(&self.path) && is_selected(&self.query, object);
         !matches || self.events.unbounded_send(event.to_owned()).is_ok()
@@ -427,7 +427,7 @@ impl State {
     }
 }
 
-/// Whether the label selector of the query selects the object.
+/// Returns true if the label selector of the query selects the object.
 fn is_selected(query: &str, object: &Value) -> bool {
     let Some((_, selector)) = query.split_once("labelSelector=") else { return true };
     let selector = selector.split('&').next().unwrap().replace("%2F", "/").replace("%3D", "=");

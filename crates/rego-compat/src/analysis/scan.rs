@@ -286,7 +286,8 @@ impl<'a> Scan<'a> {
             .collect()
     }
 
-    /// Whether rules make what the path leads to. Where the path may lead to rules and data alike, both are read.
+    /// Returns true if rules make what the path leads to. Where the path may lead to rules and data alike, both are
+    /// read.
     fn is_virtual(&mut self, path: &[Operand]) -> bool {
         let mut node = &self.book.tree;
         for part in path {
@@ -305,7 +306,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// What is left of an access where nothing is known of the input.
+/// Widens an access to what is known where nothing is known of the input.
 fn forget_input(access: &mut Access) {
     access.joins.clear();
     for segment in &mut access.path {
@@ -323,7 +324,8 @@ fn joined(base: &[Segment], path: Vec<Segment>) -> Option<Vec<Segment>> {
     fits.then(|| base.iter().cloned().chain(path).collect())
 }
 
-/// Whether a path with all paths inside it is short: two of them in each of a chain of variables double each time.
+/// Returns true if a path with all paths inside it is short: two of them in each of a chain of variables double each
+/// time.
 fn is_short(path: &[Segment]) -> bool {
     fn count(path: &[Segment], left: &mut usize) -> bool {
         path.iter().all(|segment| {

@@ -63,7 +63,7 @@ fn parsed(text: &str) -> Result<Number, Fault> {
     Number::in_document(text).ok_or_else(|| "invalid number: number too big".to_owned())
 }
 
-/// Whether every underscore stands between digits, or behind a base's prefix.
+/// Returns true if every underscore stands between digits, or behind a base's prefix.
 fn separates_digits(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let hexadecimal = unsigned.starts_with("0x") || unsigned.starts_with("0X");

@@ -80,7 +80,7 @@ fn compiled(pattern: &str, separators: String, meter: &Meter) -> Result<Option<P
     Ok(Some(fresh))
 }
 
-/// How deep braces are inside one another.
+/// Counts how deep braces nest.
 fn levels(pattern: &str) -> usize {
     let (mut level, mut deepest) = (0usize, 0usize);
     for byte in pattern.bytes() {

@@ -55,7 +55,7 @@ pub(super) fn subset(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     meter.afford(whole.saturating_mul(part) / 4)
 }
 
-/// What has been united is copied for each further object.
+/// Charges for what has been united, which is copied for each further object.
 pub(super) fn union_n(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
     meter.afford(weight.saturating_mul(count(args.first())))

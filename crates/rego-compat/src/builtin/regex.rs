@@ -93,7 +93,7 @@ pub(super) fn split(args: &[&Value], meter: &Meter) -> Answer {
     answer(parts)
 }
 
-/// How many matches are wanted: all, where the number is negative.
+/// Returns how many matches are wanted: all, where the number is negative.
 fn limit(args: &[&Value]) -> Option<usize> {
     match args.get(2) {
         Some(Value::Number(number)) => {

@@ -49,7 +49,7 @@ pub(super) fn parse(args: &[&Value], meter: &Meter) -> Answer {
     }
 }
 
-/// Whether there is a number such as `.5`, which OPA reads, but cannot write as JSON.
+/// Returns true if there is a number such as `.5`, which OPA reads, but cannot write as JSON.
 fn has_bare_fraction(text: &str) -> bool {
     let tokens = lex(text).unwrap_or_default();
     let follows = |pair: &[Token]| matches!(pair, [dot, digits] if dot.kind == Kind::Dot && digits.kind == Kind::Number);

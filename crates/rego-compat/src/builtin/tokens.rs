@@ -53,7 +53,7 @@ impl<'a> Token<'a> {
         from_base64url(self.signature)
     }
 
-    /// What the signature is of.
+    /// Returns the bytes that are signed.
     fn signed(&self) -> Vec<u8> {
         format!("{}.{}", self.header, self.payload).into_bytes()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::ast::{HeadValue, Node, Rule, Term};
 
-/// What is wrong with a default, in OPA's words.
+/// Returns the errors of a default, in OPA's words.
 pub(crate) fn default_faults(rule: &Rule) -> Vec<String> {
     let mut faults = Vec::new();
     if let HeadValue::Single(value) = &rule.head.value
@@ -25,7 +25,7 @@ pub(crate) fn default_faults(rule: &Rule) -> Vec<String> {
     faults
 }
 
-/// What keeps a default's value from being constant. Comprehensions stand for themselves.
+/// Returns what keeps a default's value from being constant. Comprehensions stand for themselves.
 fn variable_part(term: &Term) -> Option<&'static str> {
     match &term.node {
         Node::Scalar(_) | Node::Comprehension(_) => None,

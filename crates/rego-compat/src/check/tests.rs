@@ -2,7 +2,7 @@
 
 use crate::{Diagnostics, Module, RegoVersion, Rules, compile};
 
-/// What the check of a single module has against a rule.
+/// Returns the errors of the check of a single module about a rule.
 pub(super) fn refusals(rule: &str, version: RegoVersion) -> Vec<String> {
     let module = Module::parse("t.rego", &format!("package t\n{rule}"), version).unwrap();
     messages(module.check(&Rules::default()).err())

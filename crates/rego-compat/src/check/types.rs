@@ -126,7 +126,7 @@ impl Type {
     }
 }
 
-/// Whether some part of the type is unknown.
+/// Returns true if some part of the type is unknown.
 pub(super) fn is_nil(of: Option<&Type>) -> bool {
     let Some(of) = of else { return true };
     match of {
@@ -240,7 +240,7 @@ fn contains(of: &Type, part: &Type) -> bool {
     }
 }
 
-/// Whether some value can be of both types.
+/// Returns true if some value can be of both types.
 pub(super) fn unifies(a: Option<&Type>, b: Option<&Type>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
     match (a, b) {
@@ -283,7 +283,7 @@ fn any_unifies(of: &[Type], other: &Type) -> bool {
         && (of.is_empty() || of.iter().any(|of| unifies(Some(of), Some(other))))
 }
 
-/// Whether each known element has a counterpart.
+/// Returns true if each known element has a counterpart.
 fn covers(known: &[Option<Type>], first: &[Option<Type>], rest: Option<&Type>) -> bool {
     known.iter().enumerate().all(|(at, item)| unifies(item.as_ref(), Type::element(first, rest, at).as_ref()))
 }

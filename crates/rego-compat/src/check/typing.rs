@@ -62,7 +62,7 @@ fn merge(a: Option<Type>, b: Option<Type>) -> Option<Type> {
     }
 }
 
-/// What is called, as the author of a policy knows it.
+/// Names the callee, as the author of a policy knows it.
 fn name(book: &Rulebook, callee: Callee) -> String {
     match callee {
         Callee::Builtin(builtin) => builtin.name.to_owned(),
@@ -132,7 +132,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a function may be replaced by another: they have to take the same arguments.
+    /// Returns true if a function may be replaced by another: they have to take the same arguments.
     fn stands_in(&self, target: Callee, stand_in: Callee) -> bool {
         let (Some(wanted), Some(given)) = (self.arguments(target), self.arguments(stand_in)) else {
             return true;

@@ -91,7 +91,7 @@ impl Lowering<'_> {
         path
     }
 
-    /// Where a path starts: names of rules and imports stand for paths below `data` and `input`.
+    /// Returns where a path starts: names of rules and imports stand for paths below `data` and `input`.
     fn head<'t>(&'t self, name: &'t Name) -> Vec<Form<'t>> {
         match self.globals.get(name) {
             Some(path) if self.declared(name).is_none() => {
@@ -214,7 +214,7 @@ impl Form<'_> {
 mod tests {
     use crate::{Module, RegoVersion, Rules, compile};
 
-    /// Whether a function compiles that passes its argument on as a string and, in this statement, to others.
+    /// Returns true if a function compiles that passes its argument on as a string and, in this statement, to others.
     fn compiles(statement: &str) -> bool {
         let text = format!("package t\nf(a, b) = 1 {{ b }}\ng(x) := startswith(\"a\", x) {{ {statement} }}");
         let module = Module::parse("t.rego", &text, RegoVersion::V0).unwrap();

@@ -183,7 +183,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Where OPA says that the body of a branch without body is: at its value, its name, or the word `default`.
+/// Returns where OPA says that the body of a branch without body is: at its value, its name, or the word `default`.
 fn written_value(value: &Value<'_>, written: &Written) -> Option<Pos> {
     match (value, &written.head.value) {
         (Value::Else(_), _) => None,

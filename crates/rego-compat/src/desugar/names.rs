@@ -200,7 +200,7 @@ pub(super) fn packages(modules: &[Module]) -> BTreeMap<Vec<Name>, BTreeSet<Name>
     packages
 }
 
-/// What the names of a module stand for: its package's rules and its imports.
+/// Resolves what the names of a module stand for: its package's rules and its imports.
 pub(super) fn globals(
     module: &Module,
     packages: &BTreeMap<Vec<Name>, BTreeSet<Name>>,

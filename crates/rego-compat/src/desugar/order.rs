@@ -147,7 +147,7 @@ fn wait(statement: Statement, vars: SlotSet, body_vars: &SlotSet, given: &SlotSe
     Waiting { statement, vars, closed }
 }
 
-/// What the statement makes safe, if everything it reads already is.
+/// Returns what the statement makes safe, if everything it reads already is.
 fn ready(item: &Waiting, safe: &SlotSet) -> Option<SlotSet> {
     let made = outputs(&item.statement, safe);
     if !item.closed.is_empty() && item.closed == made {

@@ -143,7 +143,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether the body may hold in several ways, as far as its text shows.
+/// Returns true if the body may hold in several ways, as far as its text shows.
 fn iterates(body: &Body, globals: &BTreeMap<Name, Vec<Name>>) -> bool {
     let mut search = Search { globals, found: false };
     body.iter().for_each(|literal| walk_literal(literal, &mut search));

@@ -105,7 +105,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Whether the rule is larger than it may be. It is refused, so the rest of it is not looked at.
+    /// Returns true if the rule is larger than it may be. It is refused, so the rest of it is not looked at.
     pub(super) const fn is_full(&self) -> bool {
         self.terms > self.rules.bounds().terms
     }

@@ -183,7 +183,7 @@ impl Lowering<'_> {
         Statement { negated: false, action, with: Vec::new(), at }
     }
 
-    /// What a rule's annotations say, where a function is called that tells it. Nothing is left to call.
+    /// Returns what a rule's annotations say, where a function is called that tells it. Nothing is left to call.
     fn described(&self, callee: Callee) -> Option<Value> {
         let place = self.place?;
         match callee {
@@ -218,7 +218,7 @@ impl Lowering<'_> {
         self.report(at, Code::Type, message, "");
     }
 
-    /// What the operator of a call names; unknown names are reported.
+    /// Resolves the operator of a call; unknown names are reported.
     fn callee(&mut self, operator: &[Name], at: Pos) -> Callee {
         let path = self.operator_path(operator);
         let Some(path) = path else {

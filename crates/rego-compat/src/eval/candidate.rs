@@ -54,7 +54,7 @@ impl Tried<'_> {
         }
     }
 
-    /// Whether a branch of this definition is tried.
+    /// Returns true if a branch of this definition is tried.
     pub(super) fn passes(&self, branch: usize) -> bool {
         self.branches.is_none_or(|tried| tried.get(branch).copied().unwrap_or(true))
     }
@@ -95,7 +95,7 @@ impl EvalContext<'_> {
         Ok(conditions.alternatives.is_empty())
     }
 
-    /// Whether a key may be in a collection; what is neither an object nor a set is not looked at.
+    /// Returns true if a key may be in a collection; what is neither an object nor a set is not looked at.
     fn may_hold(&self, collection: &Value, key: &Value) -> Result<bool, EvalError> {
         self.pay_element(key)?;
         Ok(match collection {
@@ -105,7 +105,7 @@ impl EvalContext<'_> {
         })
     }
 
-    /// Whether all checks of one way to the branch hold.
+    /// Returns true if all checks of one way to the branch hold.
     fn agrees(&self, group: &Group, way: &[Check], args: &[Value]) -> Result<bool, EvalError> {
         for check in way {
             let Some(value) = self.at(group, check.place, args)? else { return Ok(false) };
@@ -183,7 +183,7 @@ impl EvalContext<'_> {
     }
 }
 
-/// Whether elements are the ones that are known, one for one.
+/// Returns true if elements are the ones that are known, one for one.
 fn fits<'v>(parts: &[Option<Value>], mut elements: impl ExactSizeIterator<Item = &'v Value>) -> bool {
     parts.len() == elements.len()
         && parts.iter().all(|part| {
@@ -192,8 +192,8 @@ fn fits<'v>(parts: &[Option<Value>], mut elements: impl ExactSizeIterator<Item =
         })
 }
 
-/// Whether an argument is a scalar other than the one a definition is for: functions that tell cases apart by a name
-/// have many definitions, and most of them are passed over here.
+/// Returns true if an argument is a scalar other than the one a definition is for: functions that tell cases apart by a
+/// name have many definitions, and most of them are passed over here.
 pub(super) fn is_excluded(rule: &Rule, args: &[Value]) -> bool {
     rule.args.iter().zip(args).any(|(pattern, arg)| match pattern {
         Pattern::Equal(Expr::Const(Value::Array(_) | Value::Set(_) | Value::Object(_))) => false,

@@ -27,7 +27,7 @@ pub(super) fn conflict(spot: Option<&Spot>, message: impl Into<String>) -> EvalE
     EvalError::Conflict { file, line, column, message: message.into() }
 }
 
-/// What OPA says of two values of one rule or function.
+/// Returns OPA's message about two values of one rule or function.
 pub(super) fn conflict_of(group: &Group) -> String {
     let path = reference(group.path.iter().map(|name| Value::from(&**name)));
     if matches!(group.kind, Kind::Function { .. }) {
@@ -57,7 +57,7 @@ fn is_name(text: &str) -> bool {
     text.starts_with(letter) && text.chars().all(|c| letter(c) || c.is_ascii_digit())
 }
 
-/// Whether every key of an object is written out, so that each is a document of its own to OPA.
+/// Returns true if every key of an object is written out, so that each is a document of its own to OPA.
 fn is_fixed(group: &Group) -> bool {
     let mut keys = group.rules.iter().flat_map(|rule| &rule.branches).flat_map(|branch| &branch.keys);
     keys.all(|key| matches!(key, Expr::Const(_)))

@@ -52,7 +52,7 @@ impl EvalContext<'_> {
         Ok(document)
     }
 
-    /// What is under one key of a package, without looking at the others.
+    /// Evaluates what is under one key of a package, without looking at the others.
     pub(super) fn package_child(&self, id: usize, key: &Value) -> Result<Option<Inner>, EvalError> {
         let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let replaced = self.replaced.iter().any(|path| node.path.starts_with(path));
@@ -99,7 +99,7 @@ impl EvalContext<'_> {
         path.iter().try_fold(&self.data, |value, name| lookup::get(value, &Value::from(&**name))).cloned()
     }
 
-    /// Whether `with` put something at, above or below a path.
+    /// Returns true if `with` put something at, above or below a path.
     pub(super) fn is_replaced(&self, path: &[Name]) -> bool {
         self.replaced.iter().any(|replaced| path.starts_with(replaced) || replaced.starts_with(path))
     }

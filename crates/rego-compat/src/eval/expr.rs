@@ -80,7 +80,7 @@ impl EvalContext<'_> {
         }
     }
 
-    /// How keys are looked up below a document: plain data is OPA's store, unless `with` put something there.
+    /// Returns how keys are looked up below a document: plain data is OPA's store, unless `with` put something there.
     pub(super) fn look(&self, base: &Expr) -> Look {
         self.look_in(matches!(base, Expr::Data))
     }

@@ -12,7 +12,7 @@ use super::{EvalContext, Frame};
 type Place<'a> = Option<Option<&'a Value>>;
 
 impl EvalContext<'_> {
-    /// Where the value of an expression is.
+    /// Returns where the value of an expression is.
     pub(super) fn place<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Place<'a> {
         match expr {
             Expr::Const(value) => Some(Some(value)),
@@ -47,7 +47,7 @@ const fn defined(value: &Value) -> Option<&Value> {
     }
 }
 
-/// Whether looking for the key is not worth counting.
+/// Returns true if looking for the key is not worth counting.
 const fn is_cheap(key: &Value) -> bool {
     matches!(key, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_))
 }

@@ -248,7 +248,7 @@ impl EvalContext<'_> {
     }
 }
 
-/// Whether a path leads into what another path leads to.
+/// Returns true if a path leads into what another path leads to.
 fn is_inside(path: &[Value], other: &[Value]) -> bool {
     path.len() > other.len() && path.starts_with(other)
 }

@@ -82,7 +82,7 @@ impl EvalContext<'_> {
         self.matches(pattern, &value, frame)
     }
 
-    /// Whether a value fits a pattern; the pattern's variables then have their values.
+    /// Returns true if a value fits a pattern; the pattern's variables then have their values.
     pub(super) fn matches(
         &self,
         pattern: &Pattern,
@@ -145,7 +145,7 @@ impl EvalContext<'_> {
         Ok(true)
     }
 
-    /// Whether the steps hold in any way at all.
+    /// Returns true if the steps hold in any way at all.
     pub(super) fn any(&self, steps: &[Step], frame: &mut Frame) -> Result<bool, EvalError> {
         self.found(steps, Search::First, frame)
     }

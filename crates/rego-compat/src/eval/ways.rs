@@ -27,7 +27,7 @@ impl Ways {
         }
     }
 
-    /// What all of them came to.
+    /// Returns `outcome`, or the error that ended the search.
     pub(super) fn end<T>(self, outcome: T) -> Result<T, EvalError> {
         if self.waiting { Err(EvalError::Pending) } else { Ok(outcome) }
     }

@@ -33,7 +33,7 @@ impl Parser<'_> {
         Ok(tree)
     }
 
-    /// Whether a keyword starts a statement, and not a reference such as `import.x`.
+    /// Returns true if a keyword starts a statement, and not a reference such as `import.x`.
     fn is_statement(&self, word: &str) -> bool {
         self.is_keyword(word)
             && (self.ahead(1).spaced || !matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack))

@@ -82,7 +82,7 @@ impl Parser<'_> {
         Ok(inner.node)
     }
 
-    /// What may follow a term without white space: `.name`, `[…]`, `(…)`.
+    /// Parses what may follow a term without white space: `.name`, `[…]`, `(…)`.
     pub(super) fn reference(&mut self, head: Term) -> Parsed<Term> {
         self.reference_from(head, false)
     }

@@ -46,7 +46,8 @@ impl Binder<'_> {
         slot
     }
 
-    /// Whether the operand has one value at most, given what is bound. Comprehensions are steps, not expressions.
+    /// Returns true if the operand has one value at most, given what is bound. Comprehensions are steps, not
+    /// expressions.
     pub(super) fn is_closed(&self, operand: &Operand) -> bool {
         match operand {
             Operand::Const(_) => true,

@@ -128,7 +128,7 @@ fn plan_group(
     }
 }
 
-/// Whether every definition gives the same constant.
+/// Returns true if every definition gives the same constant.
 fn is_settled(rules: &[Rule]) -> bool {
     let mut values = rules.iter().flat_map(|rule| &rule.branches).map(|branch| match &branch.value {
         Expr::Const(value) => Some(value),

@@ -137,7 +137,7 @@ impl Finder {
     }
 }
 
-/// Whether computing the expression takes more than looking up its value.
+/// Returns true if computing the expression takes more than looking up its value.
 fn is_work(expr: &Expr) -> bool {
     match expr {
         Expr::Get(get) => get.path.len() > 1,

@@ -34,7 +34,7 @@ pub(super) fn mark(plan: &mut Plan, everything: bool) {
     }
 }
 
-/// Whether two definitions, or two ways for one to hold, can give a rule or function different values.
+/// Returns true if two definitions, or two ways for one to hold, can give a rule or function different values.
 pub(crate) fn can_conflict(group: &Group) -> bool {
     let mut branches = group.rules.iter().flat_map(|rule| &rule.branches);
     match group.kind {
@@ -44,7 +44,7 @@ pub(crate) fn can_conflict(group: &Group) -> bool {
     }
 }
 
-/// Whether steps can hold in more than one way.
+/// Returns true if steps can hold in more than one way.
 pub(super) fn holds_often(steps: &[Step]) -> bool {
     steps.iter().any(|step| matches!(step, Step::Each(_) | Step::Walk(..) | Step::With(..)))
 }

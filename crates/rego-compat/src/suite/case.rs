@@ -77,7 +77,7 @@ fn raise_names(branch: &mut Definition) {
     }
 }
 
-/// What came of a test with cases: those in its value, and those announced that are not.
+/// Returns the outcome of a test with cases: those in its value, and those announced that are not.
 pub(super) fn outcome(value: &Value, announced: &[Vec<Value>]) -> Outcome {
     let mut cases = of_value(value);
     for names in announced {

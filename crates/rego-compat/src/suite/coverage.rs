@@ -104,7 +104,7 @@ impl Places {
     }
 }
 
-/// Where OPA says the body is of a rule that has none.
+/// Returns where OPA says the body is of a rule that has none.
 fn body_of_value(rule: &Rule) -> Option<Pos> {
     match &rule.head.value {
         HeadValue::Single(term) => Some(term.at),

@@ -51,7 +51,7 @@ impl Number {
         if text.contains(['e', 'E']) { Self::parse(text) } else { Some(Self::spelled(text)) }
     }
 
-    /// How much work it is to compute with, in digits; none for small numbers.
+    /// Returns how much work it is to compute with, in digits; none for small numbers.
     pub(crate) fn weight(&self) -> usize {
         let Repr::Text(text) = &self.0 else { return 0 };
         let exponent = text.split_once(['e', 'E']).and_then(|(_, exponent)| exponent.parse::<i64>().ok());
@@ -133,7 +133,7 @@ impl Number {
         }
     }
 
-    /// Whether it is spelled as JSON has it.
+    /// Returns true if it is spelled as JSON has it.
     pub(crate) fn is_json(&self) -> bool {
         self.small().is_some() || go_compat::json::is_number(&self.text())
     }
@@ -149,7 +149,7 @@ impl Number {
         }
     }
 
-    /// Whether it is spelled with a point or an exponent.
+    /// Returns true if it is spelled with a point or an exponent.
     pub(crate) fn is_spelled_as_float(&self) -> bool {
         match &self.0 {
             Repr::Small(_) => false,
@@ -201,7 +201,7 @@ macro_rules! from_wide {
 
 from_wide!(u64, usize, i128, u128);
 
-/// Whether OPA computes with a number (`ast.NumberChecked` and the parser's check).
+/// Returns true if OPA computes with a number (`ast.NumberChecked` and the parser's check).
 fn is_in_range(spelling: &Spelling, text: &str) -> bool {
     let size = spelling.exponent.unsigned_abs().saturating_add(text.len() as u64);
     if size < 25_000 {

@@ -30,7 +30,7 @@ impl Object {
         self.pairs.len()
     }
 
-    /// Whether there are no pairs.
+    /// Returns true if there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -48,7 +48,7 @@ impl Object {
         self.pairs.entry(key).map(|(key, _)| key)
     }
 
-    /// Whether there is a value under a key.
+    /// Returns true if there is a value under a key.
     #[must_use]
     pub fn contains_key(&self, key: &Value) -> bool {
         self.get(key).is_some()

@@ -25,13 +25,13 @@ impl Set {
         self.items.len()
     }
 
-    /// Whether there are no elements.
+    /// Returns true if there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a value is an element.
+    /// Returns true if a value is an element.
     #[must_use]
     pub fn contains(&self, value: &Value) -> bool {
         self.get(value).is_some()
@@ -64,25 +64,25 @@ impl Set {
         self.items.iter().map(|(item, ())| item)
     }
 
-    /// What is in both.
+    /// Returns the set of what is in both.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         self.iter().filter(|item| other.contains(item)).cloned().collect()
     }
 
-    /// What is in either.
+    /// Returns the set of what is in either.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         self.iter().chain(other.iter()).cloned().collect()
     }
 
-    /// What is in this one only.
+    /// Returns the set of what is in this one only.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.iter().filter(|item| !other.contains(item)).cloned().collect()
     }
 
-    /// Whether all elements are in the other too.
+    /// Returns true if all elements are in the other too.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
         self.len() <= other.len() && self.iter().all(|item| other.contains(item))

@@ -276,7 +276,7 @@ fn long() -> Vec<Hostile> {
     ]
 }
 
-/// What makes a compiler think.
+/// Returns templates that are expensive to compile.
 fn tangled() -> Vec<Hostile> {
     use Fate::{Answered, Ends};
     let reversed = |count: usize| {

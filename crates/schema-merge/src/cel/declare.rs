@@ -90,7 +90,7 @@ fn metadata() -> Declaration {
     Declaration::object([("generateName", text(), false), ("name", text(), false)])
 }
 
-/// Whether a resource declares itself what every resource has.
+/// Returns true if a resource declares itself what every resource has.
 fn declares_metadata(node: &Node<'_>) -> bool {
     let is = |node: &Node<'_>, name: &str, kind: &str| {
         node.properties.get(name).is_some_and(|property| property.kind() == kind)

@@ -202,7 +202,7 @@ impl Run<'_> {
         Evaluation::new(self.environment, self.values, &Budget::default()).evaluate(expression)
     }
 
-    /// What a `messageExpression` says; `None` where the server takes the message instead.
+    /// Evaluates a `messageExpression`; `None` where the server takes the message instead.
     fn message(&mut self, expression: &Expression) -> Option<String> {
         match self.evaluate(expression) {
             Ok(CelValue::String(text)) => {

@@ -28,7 +28,7 @@ fn lost_type(from: &Node<'_>, to: &Node<'_>) -> Option<String> {
     from.iter().find(|kind| !fits(kind)).map(|kind| (*kind).to_owned())
 }
 
-/// Whether a schema counts or matches fields, so that one more of them makes a difference.
+/// Returns true if a schema counts or matches fields, so that one more of them makes a difference.
 pub(super) fn is_delicate(node: &Node<'_>) -> bool {
     node.junctors().next().is_some()
         || ["maxProperties", RULES].iter().any(|keyword| node.get(keyword).is_some())
@@ -39,7 +39,7 @@ pub(super) fn is_delicate(node: &Node<'_>) -> bool {
 }
 
 impl Compare {
-    /// What stored objects feel.
+    /// Compares what matters to stored objects.
     pub(super) fn stored(&mut self, old: &Node<'_>, new: &Node<'_>, at: &mut SchemaPath) {
         if let Some(lost) = lost_type(old, new) {
             let now = types(new).unwrap_or_default().join(" or ");
@@ -177,7 +177,7 @@ impl Compare {
         }
     }
 
-    /// What happens to fields without a declaration of their own.
+    /// Compares what happens to fields without a declaration of their own.
     fn rest(&mut self, old: &Node<'_>, new: &Node<'_>, at: &mut SchemaPath) {
         let keeps = new.flag(PRESERVE) && new.additional_properties.is_none();
         match (&old.additional_properties, &new.additional_properties) {
@@ -213,7 +213,7 @@ impl Compare {
         }
     }
 
-    /// What old code feels that reads new objects. Fields it does not know it ignores.
+    /// Compares what matters to old code that reads new objects. Fields it does not know it ignores.
     pub(super) fn clients(&mut self, old: &Node<'_>, new: &Node<'_>, at: &mut SchemaPath) {
         if let Some(lost) = lost_type(new, old) {
             return self.push(at, "type", Impact::Breaking, format!("{lost} is possible now, and was not"));
@@ -255,7 +255,7 @@ impl Compare {
     }
 }
 
-/// Whether nothing can be dropped from inside a value.
+/// Returns true if nothing can be dropped from inside a value.
 fn is_scalar(node: &Node<'_>) -> bool {
     types(node).is_some_and(|types| !types.contains(&"object") && !types.contains(&"array"))
 }

@@ -19,7 +19,7 @@ pub(super) fn list(spec: &Map<String, Value>) -> &[Value] {
     spec.get("versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Whether all versions have one schema in common, which the server then keeps once.
+/// Returns true if all versions have one schema in common, which the server then keeps once.
 pub(super) fn same_schema(versions: &[Value]) -> bool {
     let mut schemas = versions.iter().map(schema_of);
     let Some(first) = schemas.next().flatten() else {

@@ -63,7 +63,7 @@ impl Merger {
 }
 
 impl Frame {
-    /// Whether [`Frame::build`] gives a schema.
+    /// Checks that [`Frame::build`] gives a schema.
     ///
     /// # Errors
     /// Those of [`Merger::build`] with this fragment mounted.
@@ -117,7 +117,7 @@ impl Frame {
         fragment.cloned().into_iter().fold(self.merger.clone(), Merger::mount).build()
     }
 
-    /// What is around the fragment, if it is known to fit.
+    /// Returns what is around the fragment, if it is known to fit.
     fn fitting(&self, fragment: Option<&Fragment>) -> Option<&Around> {
         let around = self.around.as_ref()?;
         let Some(fragment) = fragment else { return Some(around) };
@@ -128,7 +128,7 @@ impl Frame {
         fits.then_some(around)
     }
 
-    /// Whether the fragment goes into the open place on the terms of the stand-in.
+    /// Returns true if the fragment goes into the open place on the terms of the stand-in.
     fn is_plain(&self, fragment: &Fragment) -> bool {
         let policy = fragment.policy;
         fragment.at == self.at
@@ -154,7 +154,7 @@ impl Around {
         Some(Self { open: open.schema, closed: closed.schema, parents, options })
     }
 
-    /// Whether nothing at all is to be said about `schema` in the open place.
+    /// Returns true if nothing at all is to be said about `schema` in the open place.
     fn is_sound(&self, at: &MountPath, schema: &Value) -> bool {
         let (node, diagnostics) = crate::decode::decode(schema, "", "");
         let below = |node, (parent, name)| {
@@ -205,7 +205,7 @@ fn place<'s>(schema: &'s mut Value, at: &MountPath) -> Option<&'s mut Value> {
     at.names().iter().try_fold(schema, |schema, name| schema.get_mut("properties")?.get_mut(name))
 }
 
-/// Whether `keyword` stands anywhere in `value`.
+/// Returns true if `keyword` stands anywhere in `value`.
 fn mentions(value: &Value, keyword: &str) -> bool {
     match value {
         Value::Array(list) => list.iter().any(|value| mentions(value, keyword)),

@@ -304,7 +304,7 @@ fn require_mounts(node: &Node<'_>, joined: &mut Map<String, Value>) {
     joined.insert("required".to_owned(), required.into_iter().collect());
 }
 
-/// What a node is, when it cannot have further properties.
+/// Names what a node is, when it cannot have further properties.
 fn not_a_parent(schema: &Map<String, Value>) -> Option<String> {
     if flag(schema, INT_OR_STRING) {
         return Some("integer or string".to_owned());

@@ -38,7 +38,7 @@ const UNVERSIONED: [&str; 24] = [
 /// Since 1.34.
 const NAMES: [&str; 2] = ["k8slongname", "k8sshortname"];
 
-/// Whether the server looks at this format for values of this type.
+/// Returns true if the server looks at this format for values of this type.
 pub(crate) fn is_supported(kind: &str, format: &str) -> bool {
     match kind {
         "" | "string" => {
@@ -51,7 +51,7 @@ pub(crate) fn is_supported(kind: &str, format: &str) -> bool {
     }
 }
 
-/// Whether `text` has the format; `None` when the server does not know it.
+/// Returns true if `text` has the format; `None` when the server does not know it.
 pub(super) fn matches(format: &str, text: &str) -> Option<bool> {
     Some(match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.chars().all(|c| c.is_ascii_hexdigit()),
@@ -197,7 +197,7 @@ fn is_date_time(text: &str) -> bool {
         && field(6, 8) <= "59"
 }
 
-/// What Go parses, or at least one number with a unit in the manner of Scala (`3 days`).
+/// Returns true for what Go parses, or at least one number with a unit in the manner of Scala (`3 days`).
 fn is_duration(text: &str) -> bool {
     const LONG: [&str; 8] = ["nano", "micro", "milli", "sec", "min", "hour", "day", "week"];
     const SHORT: [&str; 11] = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"];

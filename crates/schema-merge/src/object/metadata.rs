@@ -9,7 +9,7 @@ use crate::label;
 use crate::node::Node;
 use crate::structural::go_quoted;
 
-/// What is wrong with the resources embedded in `value`, which is one itself if `resource` says so.
+/// Returns what is wrong with the resources embedded in `value`, which is one itself if `resource` says so.
 ///
 /// As on the server, metadata that cannot be decoded keeps everything else from being looked at.
 pub(crate) fn embedded(node: &Node<'_>, value: &Value, resource: bool) -> Vec<Violation> {
@@ -24,7 +24,7 @@ pub(crate) fn embedded(node: &Node<'_>, value: &Value, resource: bool) -> Vec<Vi
     violations
 }
 
-/// What is wrong with the kind, the apiVersion and the metadata of one resource.
+/// Returns what is wrong with the kind, the apiVersion and the metadata of one resource.
 pub(crate) fn resource(map: &Map<String, Value>) -> Vec<Violation> {
     let mut violations = decode(map, "");
     violations.truncate(1);
@@ -99,7 +99,7 @@ fn resource_meta(map: &Map<String, Value>, path: &str, violations: &mut Vec<Viol
 const TEXTS: [&str; 6] = ["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"];
 const TEXT_MAPS: [&str; 2] = ["labels", "annotations"];
 
-/// What keeps apiVersion, kind and metadata from being decoded.
+/// Returns what keeps apiVersion, kind and metadata from being decoded.
 fn decode(map: &Map<String, Value>, path: &str) -> Vec<Violation> {
     let mut violations = Vec::new();
     for name in ["apiVersion", "kind"] {

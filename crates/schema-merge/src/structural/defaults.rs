@@ -116,7 +116,7 @@ impl Walk<'_> {
     }
 }
 
-/// What is wrong with a resource that has this default at this place, in the words of the server.
+/// Returns what is wrong with a resource that has this default at this place, in the words of the server.
 fn implausible(default: &Value, meta: &Meta<'_>) -> Option<String> {
     let surrounding = meta.iter().rev().fold(default.clone(), |inner, step| match step {
         Some(name) => Value::Object(Map::from_iter([((*name).to_owned(), inner)])),

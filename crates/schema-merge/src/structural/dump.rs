@@ -139,7 +139,7 @@ pub(super) fn go_rule(rule: &Value) -> String {
     )
 }
 
-/// What `items` decoded to, as the server dumps it.
+/// Prints what `items` decoded to, as the server dumps it.
 pub(super) fn go_items(items: &Items<'_>) -> String {
     let (one, many) = match items {
         Items::Schema(item) => (go_schema(item), "null".to_owned()),

@@ -2,7 +2,7 @@
 
 use crate::node::{Additional, Node};
 
-/// Whether `path` leads to a declared field below `node`.
+/// Returns true if `path` leads to a declared field below `node`.
 pub(super) fn is_valid(path: &str, node: &Node<'_>) -> bool {
     walk(path, node).is_some()
 }

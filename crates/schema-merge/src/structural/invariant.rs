@@ -131,7 +131,7 @@ fn metadata(node: &Node<'_>, embedded: bool, level: Level, at: &SchemaPath, repo
     }
 }
 
-/// Whether the node says no more than a type, a default (refused elsewhere) and something about the two names.
+/// Returns true if the node says no more than a type, a default (refused elsewhere) and something about the two names.
 fn restricts_names_only(node: &Node<'_>) -> bool {
     let names = node.properties.keys().all(|name| matches!(*name, "name" | "generateName"));
     let silent = |keyword: &&String| {
@@ -142,7 +142,7 @@ fn restricts_names_only(node: &Node<'_>) -> bool {
     names && node.raw.keys().all(|keyword| silent(&keyword))
 }
 
-/// Whether the keyword survives into what the server compares; unknown ones were dropped before.
+/// Returns true if the keyword survives into what the server compares; unknown ones were dropped before.
 fn is_compared(keyword: &str) -> bool {
     let extension =
         [EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE, RULES].contains(&keyword);

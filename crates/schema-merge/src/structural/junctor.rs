@@ -20,7 +20,7 @@ pub(super) fn check(node: &Node<'_>, at: &mut SchemaPath, report: &mut Report) {
     validations(node, is_int_or_string(node), first_of_all, at, report);
 }
 
-/// Whether `anyOf` is exactly "an integer, or a string", in this order.
+/// Returns true if `anyOf` is exactly "an integer, or a string", in this order.
 pub(crate) fn is_int_or_string(node: &Node<'_>) -> bool {
     let only = |member: &Node<'_>, kind: &str| {
         member.kind() == kind && member.raw.keys().all(|keyword| keyword == "type" || member.is_zero(keyword))

@@ -183,7 +183,7 @@ fn required(node: &Node<'_>, place: Place, at: &SchemaPath, report: &mut Report)
     }
 }
 
-/// What `spec` requires has no force while `spec` itself may be left out.
+/// Warns that what `spec` requires has no force while `spec` itself may be left out.
 fn vacuous_spec(node: &Node<'_>, report: &mut Report) {
     let Some(spec) = node.properties.get("spec") else {
         return;

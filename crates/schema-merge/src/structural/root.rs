@@ -94,7 +94,7 @@ pub(super) fn check(node: &Node<'_>, status_subresource: bool, report: &mut Repo
     }
 }
 
-/// Whether the field differs from Go's zero value. An empty list or map is not nil, so it does.
+/// Returns true if the field differs from Go's zero value. An empty list or map is not nil, so it does.
 fn is_set(node: &Node<'_>, keyword: &str) -> bool {
     match node.get(keyword) {
         None => false,

@@ -69,7 +69,7 @@ fn form(node: &Node<'_>, rule: &Value, convertible: bool, at: &SchemaPath, repor
     }
 }
 
-/// What the server says about expressions once it compiles them.
+/// Reports what the server says about expressions once it compiles them.
 ///
 /// Called only for nodes of which nothing, and nothing below, was refused: the server has no types otherwise.
 pub(super) fn expressions(

@@ -185,7 +185,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// What is left to say about a node once everything in it is done.
+    /// Adds what is left to say about a node once everything in it is done.
     pub(super) fn settle(&mut self, node: &mut Map<String, Value>, at: &SchemaPath) {
         self.without_null(node, at);
         if node.contains_key("type") || flag(node, INT_OR_STRING) || flag(node, PRESERVE) {
@@ -278,7 +278,7 @@ pub(super) fn kind_of(node: &Map<String, Value>) -> &str {
     text(node, "type").unwrap_or("anything")
 }
 
-/// Whether any of the schemas is only null, and the ones that are not.
+/// Returns whether any of the schemas is only null, and the ones that are not.
 pub(super) fn split_null(members: &[Value]) -> (bool, Vec<(usize, &Value)>) {
     let rest: Vec<_> = members.iter().enumerate().filter(|(_, member)| !is_null(member)).collect();
     (rest.len() < members.len(), rest)

@@ -204,7 +204,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// Whether a junctor may hold the schema, once descriptions are gone.
+/// Returns true if a junctor may hold the schema, once descriptions are gone.
 fn is_validation(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return false };
     let mut described = map.clone();

@@ -106,7 +106,7 @@ pub(super) fn hoist(
     Ok(losses)
 }
 
-/// What a variant requires beyond the declarations it shares with the others.
+/// Returns what a variant requires beyond the declarations it shares with the others.
 fn clause(variant: &Map<String, Value>, declared: &Map<String, Value>) -> Map<String, Value> {
     let mut clause = bare(variant);
     let own = variant.get("properties").and_then(Value::as_object);
@@ -138,12 +138,12 @@ fn join_enums(known: &mut Value, other: &Value) -> Option<()> {
     }
 }
 
-/// Whether two schemas differ in descriptions at most.
+/// Returns true if two schemas differ in descriptions at most.
 fn same_shape(left: &Value, right: &Value) -> bool {
     same_but(left, right, "")
 }
 
-/// Whether two schemas differ in descriptions and in this keyword of the outermost schema at most.
+/// Returns true if two schemas differ in descriptions and in this keyword of the outermost schema at most.
 fn same_but(left: &Value, right: &Value, ignored: &str) -> bool {
     let (Value::Object(left), Value::Object(right)) = (left, right) else {
         return left == right;

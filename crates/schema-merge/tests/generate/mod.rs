@@ -403,7 +403,7 @@ pub(crate) fn mistaken(r: &mut Random) -> Value {
     schema
 }
 
-/// How many schemas there are in this one.
+/// Counts the schemas in this one.
 pub(crate) fn nodes(schema: &Value) -> usize {
     walk(&mut schema.clone(), &mut |_| {})
 }

@@ -45,7 +45,7 @@ pub(crate) enum Wanted {
 // === impl Replaced ===
 
 impl Replaced {
-    /// Whether nothing changed.
+    /// Returns true if nothing changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.rescoped.is_empty()
     }

@@ -246,8 +246,8 @@ impl Kind {
     }
 }
 
-/// Whether namespaces have watches beside that of all. Those request what suffices for the registrars that named them, so
-/// no watch covers everything.
+/// Returns true if namespaces have watches beside that of all. Those request what suffices for the registrars that
+/// named them, so no watch covers everything.
 fn are_apart(watches: &BTreeMap<Part, Watch>) -> bool {
     watches.len() > 1 && watches.contains_key(&None)
 }
@@ -259,7 +259,7 @@ fn is_complete(watches: &BTreeMap<Part, Watch>) -> bool {
 // === impl Subscriber ===
 
 impl Subscriber {
-    /// Whether every watch that serves the scope is complete.
+    /// Returns true if every watch that serves the scope is complete.
     fn is_covered(&self, watches: &BTreeMap<Part, Watch>) -> bool {
         !(self.scope.is_all() && are_apart(watches))
             && watches.iter().all(|(part, watch)| watch.complete || !self.uses(part, watches))
@@ -280,14 +280,14 @@ impl Subscriber {
         GvkStatus::worst(mine.map(|(_, watch)| status(watch)))
     }
 
-    /// Whether the registrar is given the object. One that wants complete objects is not given metadata alone, which
-    /// others may have asked for before.
+    /// Returns true if the registrar is given the object. One that wants complete objects is not given metadata alone,
+    /// which others may have asked for before.
     fn accepts(&self, object: &WatchedObject) -> bool {
         (self.scope.accepts_metadata() || !object.is_partial())
             && self.filter.as_ref().is_none_or(|filter| filter.accepts(object))
     }
 
-    /// Whether the object comes with a later portion of the snapshot.
+    /// Returns true if the object comes with a later portion of the snapshot.
     fn is_to_be_given(&self, id: ObjectId) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.contains(&id))
     }
@@ -329,7 +329,7 @@ impl Subscriber {
 // === impl Change ===
 
 impl Change {
-    /// Whether an object is concerned of which only the metadata is or was known.
+    /// Returns true if an object is concerned of which only the metadata is or was known.
     fn is_partial(&self) -> bool {
         match self {
             Self::Added { object, .. } => object.is_partial(),

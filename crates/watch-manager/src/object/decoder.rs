@@ -37,7 +37,7 @@ impl Decoder {
         Self { partial, ..self }
     }
 
-    /// Whether the version is left to the server.
+    /// Returns true if the version is left to the server.
     pub(crate) fn follows_preferred(&self) -> bool {
         self.asked.version.is_empty()
     }

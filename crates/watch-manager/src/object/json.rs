@@ -50,7 +50,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-/// Whether the JSON text of a key means `name`. A key may be written with escapes.
+/// Returns true if the JSON text of a key means `name`. A key may be written with escapes.
 pub(super) fn is_key(key: &RawValue, name: &str) -> bool {
     string(key).is_some_and(|key| key == name)
 }

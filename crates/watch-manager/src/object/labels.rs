@@ -12,7 +12,7 @@ use super::json::Fields;
 /// Labels without escapes, as they lie in the text.
 struct Plain<'a>(Vec<(&'a str, &'a str)>);
 
-/// Whether the labels of this JSON text satisfy all requirements.
+/// Returns true if the labels of this JSON text satisfy all requirements.
 pub(super) fn satisfy(text: &str, requirements: &[Expression]) -> bool {
     match serde_json::from_str::<Plain<'_>>(text) {
         Ok(Plain(labels)) => requirements.iter().all(|it| is_met(it, last(&labels, expected_key(it)))),

@@ -34,7 +34,7 @@ type Answer = Result<Arc<Discovery>, Arc<Error>>;
 // === impl DiscoveryCache ===
 
 impl DiscoveryCache {
-    /// How the server serves a kind; an empty version stands for the one that it prefers.
+    /// Asks how the server serves a kind; an empty version stands for the one that it prefers.
     pub(super) async fn find(
         &self,
         client: &Client,
@@ -80,8 +80,8 @@ impl DiscoveryCache {
 // === impl Sent ===
 
 impl Sent {
-    /// Whether it may be shared. A request that hangs is not waited for by those who come later, and after one that failed
-    /// the next asks again.
+    /// Returns true if it may be shared. A request that hangs is not waited for by those who come later, and after one
+    /// that failed the next asks again.
     fn is_recent(&self) -> bool {
         self.at.elapsed() < RECENT && !matches!(self.answer.peek(), Some(Err(_)))
     }

@@ -108,12 +108,12 @@ impl StoreHandle {
         (store.len(), store.objects().map(|object| object.json().len()).sum())
     }
 
-    /// Whether there is no object.
+    /// Returns true if there is no object.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the objects are those of a complete list and no list is under way.
+    /// Returns true if the objects are those of a complete list and no list is under way.
     pub fn is_synced(&self) -> bool {
         self.read().synced
     }
@@ -140,8 +140,8 @@ impl StoreHandle {
         }
     }
 
-    /// Whether the last registrar has left the kind, or the driver has ended. A later registrar's objects are in another store: ask
-    /// the manager again.
+    /// Returns true if the last registrar has left the kind, or the driver has ended. A later registrar's objects are
+    /// in another store: ask the manager again.
     pub fn is_closed(&self) -> bool {
         self.read().is_closed()
     }

@@ -84,7 +84,7 @@ impl Fault {
         }
     }
 
-    /// Whether the watch opens and misbehaves then.
+    /// Returns true if the watch opens and misbehaves then.
     pub(super) fn opens(self) -> bool {
         use Fault::{Bookmarks, ClosedAfter, ClosedAtOnce, Duplicates, ExpiredAtOnce, Reordered, Silent};
         matches!(

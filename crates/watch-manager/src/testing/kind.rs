@@ -144,12 +144,12 @@ impl Kind {
 // === impl Kind: read ===
 
 impl Kind {
-    /// Whether requests for `resource` reach this kind.
+    /// Returns true if requests for `resource` reach this kind.
     pub(super) fn is_at(&self, resource: &ApiResource) -> bool {
         self.resource.plural == resource.plural && self.versions.contains(&resource.version)
     }
 
-    /// How `gvk` is served; `None` if its version is not.
+    /// Returns how `gvk` is served; `None` if its version is not.
     pub(super) fn served(&self, gvk: &GroupVersionKind) -> Option<Served> {
         let version = match gvk.version.as_str() {
             "" => self.versions.first()?,

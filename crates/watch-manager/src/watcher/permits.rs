@@ -211,7 +211,7 @@ impl State {
         self.usual = sent.elapsed().max(usual);
     }
 
-    /// How long a request that is sent now keeps its place.
+    /// Returns how long a request that is sent now keeps its place.
     fn hold(&self) -> Duration {
         match self.answered {
             Some((at, _)) if at.elapsed() < HOLD => self.usual.saturating_mul(USUAL).clamp(LEAST_HOLD, HOLD),
@@ -219,7 +219,7 @@ impl State {
         }
     }
 
-    /// Whether others wait, and one that was sent later than this was answered.
+    /// Returns true if others wait, and one that was sent later than this was answered.
     fn is_in_the_way(&self, sent: Instant) -> bool {
         !self.waiting.is_empty() && self.answered.is_some_and(|(_, answered)| answered > sent)
     }

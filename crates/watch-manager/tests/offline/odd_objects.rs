@@ -108,7 +108,7 @@ impl Source for Odd {
     }
 }
 
-/// What the registrar is told of objects within this time.
+/// Collects what the registrar is told of objects within this time.
 async fn told(registrar: &mut Registrar, time: Duration) -> Vec<String> {
     let mut said = during(registrar, time).await;
     said.retain(|line| line.starts_with("apply") || line.starts_with("delete"));

@@ -517,7 +517,7 @@ impl Reader {
         }
     }
 
-    /// Who is ready stays so, whatever the other asks for, as long as the server does not fail.
+    /// Asserts that who is ready stays so, whatever the other asks for, as long as the server does not fail.
     fn check_readiness(&mut self, troubled: bool) {
         let ready = self.interest.is_some() && is_ready(&self.registrar);
         let status = self.registrar.status(&gvk("Thing"));

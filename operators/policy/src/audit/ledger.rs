@@ -370,7 +370,7 @@ impl Ledger {
     }
 }
 
-/// What has come and what has gone, each as often as it has.
+/// Returns what has come and what has gone, each as often as it has.
 fn news(id: &ConstraintRef, place: &Arc<Place>, before: &[Held], after: &[Held]) -> Vec<News> {
     let missing = |from: &[Held], other: &[Held], is_new| {
         let mut left = other.to_vec();

@@ -87,7 +87,7 @@ fn verdict(report: &Report) -> (&'static str, &'static str, String) {
     ("True", "FollowsChanges", format!("the objects of {kinds} are judged when they change{inventory}"))
 }
 
-/// Whether a stored status says the same already.
+/// Returns true if a stored status says the same already.
 pub(super) fn is_stored(status: &Value, report: &Report) -> bool {
     let stored = |(name, value): (&String, &Value)| status.get(name) == Some(value);
     let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();

@@ -152,7 +152,7 @@ impl Cluster {
         ended.unwrap_or_else(|_| slow())
     }
 
-    /// Whether an installed template can be removed: `false` where there is none.
+    /// Returns true if an installed template can be removed: `false` where there is none.
     pub(super) async fn removable(&self, policy: &str) -> Result<bool, Failure> {
         Ok(managed(&self.templates(), "ConstraintTemplate", policy).await?.is_some())
     }

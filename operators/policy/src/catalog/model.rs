@@ -99,7 +99,7 @@ impl Catalog {
         Ok(all.filter(|name| seen.insert(*name)).collect())
     }
 
-    /// What keeps a document from being a catalogue at all.
+    /// Lists what keeps a document from being a catalogue at all.
     pub(super) fn head_errors(&self) -> Vec<String> {
         let mut errors = Vec::new();
         if self.api_version.is_empty() {

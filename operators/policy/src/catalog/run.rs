@@ -163,7 +163,7 @@ pub(super) async fn list(args: &ListArgs, client: kube::Client) -> Report {
     }
 }
 
-/// What is to be upgraded, and what is not: each policy is in one list.
+/// Sorts policies into those to be upgraded and those not: each policy is in one list.
 fn sorted(
     args: &UpgradeArgs,
     library: &Library,

@@ -293,7 +293,7 @@ impl Draft {
     }
 }
 
-/// What keeps a manifest from being in force: an error for each field.
+/// Lists what keeps a manifest from being in force: an error for each field.
 fn refused(error: &IngestError, manifest: &Manifest) -> Vec<ManifestError> {
     match error {
         IngestError::Invalid(errors) | IngestError::Crd(errors) => {

@@ -117,7 +117,7 @@ fn run(
     written.map_err(|message| vec![message])
 }
 
-/// Whether an object is a template, a constraint or one of Kubernetes' own policies.
+/// Returns true if an object is a template, a constraint or one of Kubernetes' own policies.
 pub(super) fn is_policy(object: &Value) -> bool {
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);

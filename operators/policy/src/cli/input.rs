@@ -57,8 +57,8 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// What was named, or is in a named folder, and has no part in the outcome. `all` adds the files of folders that no
-    /// manifest is expected in.
+    /// Returns what was named, or is in a named folder, and has no part in the outcome. `all` adds the files of folders
+    /// that no manifest is expected in.
     pub(super) fn warnings(&self, all: bool) -> Vec<Warning> {
         let skipped = self.skipped.iter().filter(|entry| all || entry.reason.is_surprising());
         let skipped = skipped.map(|entry| format!("skipped {entry}"));
@@ -151,7 +151,7 @@ mod tests {
         gather(&args, StandardInput { reader: &mut input.as_bytes(), is_terminal: false })
     }
 
-    /// What `warn` prints, with `x` for the folder.
+    /// Returns what `warn` prints, with `x` for the folder.
     fn said(gathered: &Gathered, folder: &Path) -> String {
         let mut text = Vec::new();
         gathered.warn("test", &mut text);

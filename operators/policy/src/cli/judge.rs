@@ -105,7 +105,7 @@ impl PlacedViolation<'_> {
         Some(actions)
     }
 
-    /// Whether the command fails because of it.
+    /// Returns true if the command fails because of it.
     pub(super) fn denies(&self) -> bool {
         self.gravity == Gravity::Deny
     }
@@ -172,7 +172,7 @@ pub(super) fn namespace_called(name: &str, policies: &PolicySet) -> Option<Docum
     policies.inventory(&AdmissionTarget).get(&path)
 }
 
-/// What the command line makes of a review.
+/// Reviews as the command line does.
 pub(super) fn verdict(review: &Review, policies: &PolicySet) -> Verdict {
     policies.review(review, EnforcementPoint::GATOR, &unhurried())
 }
@@ -261,7 +261,8 @@ pub(super) fn judge<'a>(
     found.into_iter().map(|(_, violation)| violation).collect()
 }
 
-/// How many constraints match none of the objects. `None` where there are too many objects to look at all of them again.
+/// Returns how many constraints match none of the objects. `None` where there are too many objects to look at all of
+/// them again.
 ///
 /// Those that are violated are not asked. Bindings of Kubernetes' own policies count as matching.
 pub(super) fn idle(assembly: &Assembly, violations: &[PlacedViolation<'_>]) -> Option<usize> {

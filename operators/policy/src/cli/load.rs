@@ -75,7 +75,7 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// Whether a manifest may have been missed. Other files beside manifests are usual.
+    /// Returns true if a manifest may have been missed. Other files beside manifests are usual.
     pub const fn is_surprising(self) -> bool {
         !matches!(self, Self::Extension)
     }
@@ -128,7 +128,7 @@ impl Loaded {
         problems
     }
 
-    /// Why a path that could be read gave nothing.
+    /// Returns why a path that could be read gave nothing.
     pub(super) fn emptiness(&self, path: &Path) -> String {
         const SHOWN: usize = 3;
         let mut text = format!("{} holds no object", path.display());
@@ -262,7 +262,7 @@ fn typed(mut item: Value, kind: &str, api_version: &Value) -> Value {
     item
 }
 
-/// Whether a file of a folder or an archive holds manifests.
+/// Returns true if a file of a folder or an archive holds manifests.
 pub(super) fn is_manifest(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     matches!(extension, "yaml" | "yml" | "json")

@@ -52,7 +52,7 @@ pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 }
 
 impl Place {
-    /// Where a manifest begins.
+    /// Returns where a manifest begins.
     pub(super) fn of(manifest: &Manifest) -> Self {
         Self { file: manifest.path.clone(), line: manifest.line, column: 0 }
     }

@@ -26,7 +26,7 @@ const MAX_NAME: usize = 63;
 const LOCATION: &str = "/spec/location";
 const ASSIGN: &str = "/spec/parameters/assign";
 
-/// Whether an object is a mutator.
+/// Returns true if an object is a mutator.
 pub(super) fn is_mutator(object: &Value) -> bool {
     let (group, _) = text(object, "/apiVersion").rsplit_once('/').unwrap_or_default();
     group == GROUP && KINDS.iter().any(|(kind, _)| *kind == text(object, "/kind"))

@@ -61,7 +61,7 @@ pub(super) struct ReadPolicies {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Whether an object is an admission policy or a binding: no policy judges those.
+/// Returns true if an object is an admission policy or a binding: no policy judges those.
 pub(super) fn is_native(object: &Value) -> bool {
     let (group, _) = text(object, "/apiVersion").rsplit_once('/').unwrap_or_default();
     is_native_kind(group, text(object, "/kind"))
@@ -159,7 +159,7 @@ fn of_kind<'a>(manifests: &[&'a Manifest], kind: &str) -> Vec<&'a Manifest> {
     manifests.iter().filter(is_one).copied().collect()
 }
 
-/// What is wrong with the fields of a ValidatingAdmissionPolicyBinding.
+/// Returns what is wrong with the fields of a ValidatingAdmissionPolicyBinding.
 fn of_binding(binding: &Manifest) -> Vec<FieldError> {
     shape::of_binding(&binding.object, &["validationActions"])
 }

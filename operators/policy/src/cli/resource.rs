@@ -44,7 +44,8 @@ pub(super) fn compiler() -> Compiler {
     )
 }
 
-/// Whether a document is an asset. One with the fields of another export is, too: it is refused, and not judged as an object.
+/// Returns true if a document is an asset. One with the fields of another export is, too: it is refused, and not judged
+/// as an object.
 pub(super) fn is_asset(document: &Value) -> bool {
     let has = |field: &str| document.get(field).is_some();
     (has("asset_type") || has("assetType")) && !has("apiVersion")

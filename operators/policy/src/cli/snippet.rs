@@ -174,8 +174,8 @@ fn source(name: &str, template: &Value) -> Option<String> {
     }
 }
 
-/// Where a line and column of a source are in the file that holds it: lines of a block are indented, and one that is
-/// written in a line stands somewhere in it. Quoted and folded texts are not found.
+/// Returns where a line and column of a source are in the file that holds it: lines of a block are indented, and one
+/// that is written in a line stands somewhere in it. Quoted and folded texts are not found.
 fn find(file: &str, from: u64, source: &str, line: u64, column: u64) -> Option<(u64, u64)> {
     let lines: Vec<&str> = file.lines().collect();
     let wanted: Vec<&str> = source.lines().collect();
@@ -214,7 +214,7 @@ fn nth(text: &str, line: u64) -> Option<&str> {
     text.lines().nth(to_usize(line).saturating_sub(1))
 }
 
-/// What a text that is no YAML probably is.
+/// Returns what a text that is no YAML probably is.
 pub(super) fn hint(text: &str, path: &Path) -> &'static str {
     let is_chart = path.components().any(|part| part.as_os_str() == "templates");
     if text.contains("{{") && (text.contains("}}") || is_chart) {

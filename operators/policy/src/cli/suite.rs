@@ -72,13 +72,13 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(reader: 
 }
 
 impl Suite {
-    /// Whether a manifest is a suite.
+    /// Returns true if a manifest is a suite.
     pub(super) fn is(value: &Value) -> bool {
         let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
         text("kind") == "Suite" && text("apiVersion").starts_with(GROUP)
     }
 
-    /// Whether a text that is no YAML was meant to hold a suite. Nobody should believe that it passed.
+    /// Returns true if a text that is no YAML was meant to hold a suite. Nobody should believe that it passed.
     pub(super) fn was_meant(text: &str) -> bool {
         let group = |line: &str| {
             line.strip_prefix("apiVersion:")
@@ -103,7 +103,7 @@ impl Suite {
 }
 
 impl Assertion {
-    /// Whether the verdict is as expected.
+    /// Checks that the verdict is as expected.
     ///
     /// # Errors
     /// What was expected and what came instead, or why the assertion makes no sense.

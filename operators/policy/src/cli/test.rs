@@ -228,7 +228,7 @@ fn write_report(
     out.flush()
 }
 
-/// What the user should know before the violations: what was not read, what has no effect, what is not matched.
+/// Returns what the user should know before the violations: what was not read, what has no effect, what is not matched.
 fn warnings(args: &TestArgs, gathered: &Gathered, assembly: &Assembly) -> Vec<Warning> {
     let none = assembly.constraints.is_empty();
     let none = none.then(|| Warning::general(Topic::NoConstraint, "there is no constraint among the inputs"));

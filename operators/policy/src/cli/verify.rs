@@ -106,7 +106,7 @@ impl RunOptions<'_> {
         compiler.with_print_listener(&listener)
     }
 
-    /// What was printed since the last time.
+    /// Returns what was printed since the last time.
     fn printed(&self) -> String {
         self.prints.as_ref().map(|prints| prints.take()).unwrap_or_default()
     }

@@ -208,7 +208,7 @@ impl Ingest {
         }
     }
 
-    /// Whether what waits to be published has waited for too long, because events keep coming.
+    /// Returns true if what waits to be published has waited for too long, because events keep coming.
     fn is_overdue(&mut self) -> bool {
         let since = *self.due_since.get_or_insert_with(Instant::now);
         self.outcomes.len() >= OUTCOMES || since.elapsed() >= PUBLISH_DELAY
@@ -245,7 +245,7 @@ impl Ingest {
         }
     }
 
-    /// Why requests are not judged although policies are in force; `None` when they are.
+    /// Returns why requests are not judged although policies are in force; `None` when they are.
     fn not_judged(&self) -> Option<String> {
         let suspension = self.suspensions.text.as_ref().map(ToString::to_string);
         suspension.or_else(|| self.registration.borrow().clone())

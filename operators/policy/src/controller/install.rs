@@ -60,7 +60,7 @@ pub(super) struct OwnCrd {
     pub(super) settled: Option<(String, i64)>,
 }
 
-/// What changes with each change of an object that is not one of its status.
+/// Returns what changes with each change of an object that is not one of its status.
 pub(super) fn version(object: &DynamicObject) -> (String, i64) {
     (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default())
 }

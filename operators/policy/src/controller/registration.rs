@@ -221,8 +221,8 @@ impl Keeper {
         configuration
     }
 
-    /// What pods have registered lacks this pod's authority, which is planned to be added. A pod that is not ready waits for
-    /// that.
+    /// Returns true if what pods have registered lacks this pod's authority, which is then planned to be added. A pod
+    /// that is not ready waits for that.
     fn is_untrusted(&mut self) -> bool {
         let is_waiting = !*self.ready.borrow() && !*self.registration.trusted.borrow();
         let heard =

@@ -119,7 +119,7 @@ impl Webhook {
         }
     }
 
-    /// Whether the Config leaves out the Namespace that the object is in, or is.
+    /// Returns true if the Config leaves out the Namespace that the object is in, or is.
     fn is_left_out(&self, request: &AdmissionRequest) -> bool {
         let namespace = if is_namespace(request) { &request.name } else { &request.namespace };
         self.policies.current().excluded.contains(Process::Webhook, namespace)
@@ -225,7 +225,7 @@ fn count(response: &AdmissionResponse, dry_run: bool, took: Duration) {
         .record(took);
 }
 
-/// What would be refused is admitted, and says so.
+/// Admits what would be refused, with a warning that says so.
 fn suspended(verdict: &Verdict, suspension: &str) -> AdmissionResponse {
     let denied = verdict.denial();
     let denials = denied.lines().map(|line| format!("not enforced: {line}"));

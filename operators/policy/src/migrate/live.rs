@@ -67,7 +67,7 @@ fn listable(discovery: &Discovery) -> Vec<ApiResource> {
     listed.map(|(kind, _)| kind).filter(|kind| first(kind)).collect()
 }
 
-/// What is read whole: Gatekeeper's kinds, Namespaces, and where its webhook and its containers are.
+/// Returns true for what is read whole: Gatekeeper's kinds, Namespaces, and where its webhook and its containers are.
 fn is_of_interest(kind: &ApiResource) -> bool {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace") | ("apps", "Deployment") => true,

@@ -43,7 +43,7 @@ pub(super) fn look(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, findin
     }
 }
 
-/// Whether an object is a part of Gatekeeper, or is about it.
+/// Returns true if an object is a part of Gatekeeper, or is about it.
 pub(super) fn is_gatekeepers(entry: &Entry) -> bool {
     let group = entry.group();
     match entry.text("/kind") {
@@ -101,7 +101,7 @@ fn enforcing_webhook(configuration: &Value) -> Option<&Value> {
     named(WEBHOOK).filter(|_| named(OWN_WEBHOOK).is_none())
 }
 
-/// What has been set by hand, or by a value of the chart, and is a setting here too or does not exist.
+/// Reports what has been set by hand, or by a value of the chart, and is a setting here too or does not exist.
 fn webhook(entry: &Entry, findings: &mut Vec<Finding>) {
     let Some(webhook) = enforcing_webhook(&entry.object) else { return };
     let mut find = |message: String| findings.push(finding(Rule::WebhookSettings, entry, message));
@@ -131,7 +131,7 @@ fn webhook(entry: &Entry, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether Namespaces are selected by more than the labels that everybody's are selected by.
+/// Returns true if Namespaces are selected by more than the labels that everybody's are selected by.
 fn selects_otherwise(selector: &Value) -> bool {
     let expressions = selector.get("matchExpressions").and_then(Value::as_array);
     let mut keys = expressions.into_iter().flatten().map(|expression| expression.get("key"));

@@ -140,7 +140,7 @@ impl Judge {
     }
 }
 
-/// What of a violation Gatekeeper has otherwise.
+/// Returns what Gatekeeper has otherwise in a violation.
 fn about(violation: &Violation, failures: &Failures, entry: &Entry) -> Option<(Rule, String)> {
     let message = &violation.message;
     match failures.0.get(&violation.constraint) {
@@ -170,7 +170,7 @@ fn long_numbers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| digits.len() >= LONG)
 }
 
-/// Whether a number is a value in an object.
+/// Returns true if a number is a value in an object.
 fn has_number(value: &Value, digits: &str) -> bool {
     match value {
         Value::Number(number) => number.to_string() == digits,
@@ -222,7 +222,7 @@ mod tests {
         [entry(template), entry(constraint)]
     }
 
-    /// What is found about one constraint with this rule when it judges these objects.
+    /// Returns what is found about one constraint with this rule when it judges these objects.
     fn found(rule: &str, matched: Value, objects: &[Value]) -> Vec<Rule> {
         let mut report = Report::default();
         let policies = Policies::of(&policy("Kind", rule, matched), &mut report.findings);

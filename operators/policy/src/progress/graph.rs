@@ -211,7 +211,8 @@ impl Walk {
         .boxed()
     }
 
-    /// What the object refers to first, then what it owns or contains, then what owns it: the order in which causes are looked for.
+    /// Adds what the object refers to first, then what it owns or contains, then what owns it: the order in which
+    /// causes are looked for.
     async fn add_children(&mut self, node: &mut Node, kind: &Kind, object: &Value, depth: usize) {
         if node.relation != Relation::OwnedBy {
             let named = if node.is_well() { Vec::new() } else { by_name(object) };

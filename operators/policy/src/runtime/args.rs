@@ -189,7 +189,7 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Where Events of the webhook's violations go.
+    /// Returns where Events of the webhook's violations go.
     pub(super) fn admission_events(&self) -> EventPlace {
         EventPlace::of_flags(self.emit_admission_events, self.admission_events_involved_namespace)
     }

@@ -55,7 +55,7 @@ pub enum Operation {
 }
 
 impl AuditArgs {
-    /// Whether this process may audit.
+    /// Returns true if this process may audit.
     pub(super) fn is_operation(&self) -> bool {
         self.operation.is_empty() || self.operation.contains(&Operation::Audit)
     }
@@ -72,7 +72,7 @@ impl AuditArgs {
         }
     }
 
-    /// Where Events of violations go.
+    /// Returns where Events of violations go.
     pub(super) fn events(&self) -> EventPlace {
         EventPlace::of_flags(self.emit_audit_events, self.audit_events_involved_namespace)
     }

@@ -226,7 +226,7 @@ impl Cluster {
         }
     }
 
-    /// What is kept of the webhook's verdicts. Events are stored from now on.
+    /// Returns what is kept of the webhook's verdicts. Events are stored from now on.
     fn records(&self, args: &ServeArgs) -> Records {
         let storing = store_events(self.client.clone(), self.events.clone());
         self.supervisor.background("events", storing);

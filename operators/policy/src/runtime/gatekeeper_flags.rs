@@ -206,8 +206,8 @@ fn known(arg: &OsString) -> Option<(&'static Flag, Option<String>)> {
     FLAGS.iter().find(|flag| flag.name == name).map(|flag| (flag, value))
 }
 
-/// Whether the value may be the next argument: not for switches, as in Go. A flag without effect is a switch if its name
-/// says so.
+/// Returns true if the value may be the next argument: not for switches, as in Go. A flag without effect is a switch if
+/// its name says so.
 fn takes_next(flag: &Flag) -> bool {
     const SWITCHES: [&str; 11] = [
         "enable-",
@@ -291,7 +291,7 @@ fn backend(name: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// What is about mutation alone is left out.
+/// Maps an operation; leaves out what is about mutation alone.
 fn operation(names: &str) -> Result<Vec<String>, String> {
     const OURS: [&str; 4] = ["audit", "generate", "status", "webhook"];
     const MUTATION_OPERATIONS: [&str; 3] = ["mutation-controller", "mutation-status", "mutation-webhook"];

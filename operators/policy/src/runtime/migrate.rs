@@ -16,7 +16,7 @@ pub(super) async fn check(args: &CheckArgs) -> Result<ExitCode, RunError> {
     crate::migrate::check(args, cluster::connect, &flags, &mut out, &mut err).await.map(ExitCode::from)
 }
 
-/// What `serve` makes of the arguments of a Gatekeeper container.
+/// Returns what `serve` makes of the arguments of a Gatekeeper container.
 fn flags(args: &[String]) -> FlagReport {
     let all = ["webtroller", "serve"].into_iter().chain(args.iter().map(String::as_str)).map(OsString::from);
     match translate(all) {

@@ -83,7 +83,7 @@ const CHANGES: [(&str, &str); 37] = [
     ("operator: Exists", "operater: Exists"),
 ];
 
-/// What `webtroller test` makes of manifests: exit code, standard output and standard error.
+/// Runs `webtroller test` on manifests: exit code, standard output and standard error.
 async fn tested(manifests: &str) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file: &Path = &folder.path().join("a.yaml");
@@ -258,7 +258,7 @@ fn key(object: &Value) -> String {
     format!("case {} {} {}/{}", at("labels/case"), text(object, "/kind"), at("namespace"), at("name"))
 }
 
-/// What the API server denies, with its messages.
+/// Returns what the API server denies, with its messages.
 async fn denied_by_server(client: &Client, names: &[String; 2]) -> BTreeMap<String, String> {
     let mut denied = BTreeMap::new();
     for case in 0..CASES.len() {

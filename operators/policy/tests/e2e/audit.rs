@@ -320,7 +320,7 @@ async fn ten_thousand_violating_objects_are_counted_exactly() {
     operator.stop().await;
 }
 
-/// Whether a request reads config maps; a watch, or a list.
+/// Returns true if a request reads config maps; a watch, or a list.
 fn reads_maps(path: &str, watch: bool) -> bool {
     path.starts_with("/api/v1/configmaps?") && path.contains("watch=true") == watch
 }

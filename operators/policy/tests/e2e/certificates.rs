@@ -18,7 +18,7 @@ use crate::operator::{Operator, PATIENCE, webtroller};
 const AHEAD: [i64; 3] = [0, 12 * 60 * 60, -12 * 60 * 60];
 const SECRET: &str = "gatekeeper-webhook-server-cert";
 
-/// What an API server trusts the webhook by at this moment.
+/// Returns what an API server trusts the webhook by at this moment.
 async fn registered(client: &kube::Client) -> Option<ServingCertificate> {
     let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let configuration = api.get("gatekeeper-validating-webhook-configuration").await.ok()?;

@@ -230,13 +230,13 @@ fn gauge<'a>(metrics: &'a str, name: &str) -> Option<&'a str> {
     metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
 }
 
-/// Whether an event of the audit log is of an operator.
+/// Returns true if an event of the audit log is of an operator.
 pub(crate) fn is_operator(event: &Value) -> bool {
     let agent = event["userAgent"].as_str().unwrap_or_default();
     !["kubectl", "kube-controller-manager", "kube-apiserver"].iter().any(|other| agent.starts_with(other))
 }
 
-/// How many writes of the operators there were to objects of `resource`, by name.
+/// Counts the writes of the operators to objects of `resource`, by name.
 fn writes(cluster: &Cluster, resource: &str) -> std::collections::BTreeMap<String, usize> {
     let mut counts = std::collections::BTreeMap::new();
     for event in cluster.plane.audit_log().unwrap() {

@@ -101,7 +101,7 @@ async fn reports_hold_all_violations_and_follow_them() {
     operator.stop().await;
 }
 
-/// How often reports were written or deleted.
+/// Counts how often reports were written or deleted.
 fn reports_written(cluster: &Cluster) -> usize {
     let log = cluster.plane.audit_log().unwrap().into_iter();
     let is_write = |event: &Value| {
@@ -121,7 +121,7 @@ pub(crate) async fn stored(cluster: &Cluster) -> Vec<Value> {
     results
 }
 
-/// What the audit of the command line would write.
+/// Returns what the audit of the command line would write.
 pub(crate) async fn on_the_command_line(cluster: &Cluster) -> Vec<Value> {
     let mut audit = webtroller();
     audit.args(["audit", "--output=openreports"]).env("KUBECONFIG", cluster.plane.kubeconfig());

@@ -42,7 +42,7 @@ impl Cluster {
             .collect()
     }
 
-    /// What the statuses say. Nothing for a constraint that was not audited at its present generation.
+    /// Returns what the statuses say. Nothing for a constraint that was not audited at its present generation.
     pub(crate) async fn statuses(&self) -> Violations {
         let list = self.kubectl(&["get", "constraints", "-o", "json"]).await;
         let list: Value = serde_json::from_str(&list.stdout).unwrap_or_default();

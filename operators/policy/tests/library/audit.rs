@@ -96,8 +96,8 @@ pub(crate) fn pod(number: usize) -> Value {
     })
 }
 
-/// What Gatekeeper wrote, once every constraint was audited twice after `since`: the first run may have begun before.
-/// Returns with it what the process cost in between: one run, and a second of waiting at most.
+/// Returns what Gatekeeper wrote, once every constraint was audited twice after `since`: the first run may have begun
+/// before. Returns with it what the process cost in between: one run, and a second of waiting at most.
 async fn audited(cluster: &Cluster, constraints: usize, process: u32) -> (Violations, Cost, Lists) {
     let (mut first, mut before, mut lists) = (None, Cost::default(), Lists::default());
     let reading = async {

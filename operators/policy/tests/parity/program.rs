@@ -80,7 +80,7 @@ pub(crate) fn violations(ran: &Ran) -> Vec<String> {
     lines
 }
 
-/// What differs between two runs of `test -o json`.
+/// Returns what differs between two runs of `test -o json`.
 pub(crate) fn difference([theirs, own]: &[Ran; 2]) -> Option<String> {
     let [wanted, found] = [violations(theirs), violations(own)];
     if theirs.code == own.code && wanted == found {

@@ -19,7 +19,7 @@ fn schema() -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// What is wrong with a log under the schema.
+/// Returns what is wrong with a log under the schema.
 fn errors(log: &Value, schema: &Value) -> Vec<Term> {
     let module = Module::parse("sarif", POLICY, RegoVersion::V1).unwrap();
     let program = compile(&[module], "data.sarif.errors", &Rules::default()).unwrap();

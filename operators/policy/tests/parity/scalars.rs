@@ -212,7 +212,7 @@ const EXTRA: &[&str] = &[
     "{a: 123456789.123456789}",
 ];
 
-/// What our reader makes of a text: its first document, or an error.
+/// Reads a text with our reader: its first document, or an error.
 fn read(text: &str) -> Result<Value, String> {
     let documents = go_compat::sigs_yaml::documents(text).map_err(|error| error.to_string())?;
     Ok(documents.into_iter().next().map_or(Value::Null, |document| document.value))

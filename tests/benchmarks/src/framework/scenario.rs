@@ -50,7 +50,7 @@ pub struct Scenario {
 }
 
 impl Policies {
-    /// How many of what a scenario is about: whatever there is most of.
+    /// Returns how many of what a scenario is about: whatever there is most of.
     pub fn items(&self, measure: Measure) -> usize {
         match measure {
             Measure::Review => 1,

@@ -45,7 +45,7 @@ impl Loaded {
         repeat(count, || Ok(self.program.evaluate(&self.input, &self.data, &budget)?))
     }
 
-    /// What an evaluation answers; `None` for undefined.
+    /// Returns what an evaluation answers; `None` for undefined.
     ///
     /// # Errors
     /// As [`Self::run`].

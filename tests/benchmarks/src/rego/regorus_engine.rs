@@ -75,7 +75,7 @@ impl Interpreter {
         repeat(count, || self.policy.eval_with_input(self.input.clone()))
     }
 
-    /// What an evaluation answers; `None` for undefined.
+    /// Returns what an evaluation answers; `None` for undefined.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -117,7 +117,7 @@ impl Machine {
         repeat(count, || self.once())
     }
 
-    /// What an evaluation answers; `None` for undefined.
+    /// Returns what an evaluation answers; `None` for undefined.
     ///
     /// # Errors
     /// As [`Self::run`].

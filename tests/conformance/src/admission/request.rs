@@ -37,7 +37,7 @@ fn relabelled(first: &Json, random: &mut Random) -> Json {
     second
 }
 
-/// What a CONNECT carries instead of an object.
+/// Returns what a CONNECT carries instead of an object.
 fn options() -> Json {
     json!({"apiVersion": "v1", "kind": "PodExecOptions", "stdin": true, "command": ["sh"]})
 }

@@ -25,7 +25,7 @@ impl Processes {
         Self::open(COMPONENTS.map(|component| plane.process_id(component).unwrap()))
     }
 
-    /// Whether all of them end within `limit`.
+    /// Returns true if all of them end within `limit`.
     fn end_within(&self, limit: Duration) -> bool {
         let limit = Timespec::try_from(limit).unwrap();
         self.0

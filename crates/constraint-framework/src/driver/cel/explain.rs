@@ -14,7 +14,7 @@ use super::subject::Subject;
 const ROOTS: [&str; 5] = ["object", "oldObject", "request", "namespaceObject", "variables"];
 
 impl CelProgram {
-    /// What becomes of each condition and each validation. A validation that is false is a violation.
+    /// Evaluates each condition and each validation. A validation that is false is a violation.
     pub(super) fn traces(&self, case: &Case<'_>, budget: &Budget) -> Vec<BodyTrace> {
         let unreadable = Cell::new(false);
         let bare = Subject::without_namespace(*case, &unreadable);

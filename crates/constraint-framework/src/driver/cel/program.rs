@@ -98,7 +98,7 @@ impl CelProgram {
         failures.into_iter().map(finding).collect()
     }
 
-    /// Whether all conditions hold. One that does not wins over others that fail.
+    /// Returns true if all conditions hold. One that does not wins over others that fail.
     fn conditions_hold(&self, evaluation: &mut Evaluation<'_>) -> Result<bool, CelError> {
         let mut errors = Vec::new();
         for condition in &self.conditions {
@@ -126,7 +126,8 @@ fn failed(condition: &Condition, error: &str) -> String {
     format!("expression '{}' resulted in error: {error}", condition.text)
 }
 
-/// What the template says about a violation: the message it computes, else the one it states, else the expression.
+/// Returns what the template says about a violation: the message it computes, else the one it states, else the
+/// expression.
 fn message(evaluation: &mut Evaluation<'_>, validation: &Validation) -> Result<String, CelError> {
     if let Some(expression) = &validation.message_expression {
         match evaluation.evaluate(expression) {

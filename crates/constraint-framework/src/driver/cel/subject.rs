@@ -18,12 +18,12 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// What validations and messages see.
+    /// Returns what validations and messages see.
     pub(super) const fn with_namespace(case: Case<'a>, unreadable: &'a Cell<bool>) -> Self {
         Self { case, unreadable, has_namespace: true }
     }
 
-    /// What match conditions see.
+    /// Returns what match conditions see.
     pub(super) const fn without_namespace(case: Case<'a>, unreadable: &'a Cell<bool>) -> Self {
         Self { case, unreadable, has_namespace: false }
     }

@@ -81,7 +81,7 @@ impl Question<'_> {
         steps
     }
 
-    /// Whether expressions hold together. Those that read a variable which a later one binds are taken to hold, until
+    /// Evaluates expressions together. Those that read a variable which a later one binds are taken to hold, until
     /// that one is there.
     fn ask(&self, text: &str, bindings: &mut Vec<(String, String)>) -> ExpressionOutcome {
         let Ok(query) = Query::compile(self.modules, text, &self.scope, &Rules::default()) else {

@@ -17,7 +17,7 @@ pub(super) fn module(package: &[String]) -> Result<Module, Diagnostics> {
     Module::parse(NAME, &source, RegoVersion::V0)
 }
 
-/// Whether a finding is one in the hook.
+/// Returns true if a finding is one in the hook.
 pub(super) fn is_of(finding: &Diagnostic) -> bool {
     finding.file == NAME
 }

@@ -41,7 +41,7 @@ proptest! {
     }
 }
 
-/// How many of these constraints are looked at for a Pod `web` with the label `app: web` in `shop`.
+/// Asserts how many of these constraints are looked at for a Pod `web` with the label `app: web` in `shop`.
 #[track_caller]
 fn check(blocks: &[Value], expected: &[usize]) {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata":

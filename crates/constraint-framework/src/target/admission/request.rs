@@ -72,8 +72,8 @@ struct User {
 }
 
 impl AdmissionRequest {
-    /// What policies see beside the objects and the operation. A Namespace is in no namespace, whatever the request
-    /// says, see <https://github.com/open-policy-agent/gatekeeper/issues/792>.
+    /// Returns what policies see beside the objects and the operation. A Namespace is in no namespace, whatever the
+    /// request says, see <https://github.com/open-policy-agent/gatekeeper/issues/792>.
     pub(super) fn into_attributes(mut self) -> Map<String, Value> {
         if self.kind.kind == "Namespace" && self.kind.group.is_empty() {
             self.namespace.clear();

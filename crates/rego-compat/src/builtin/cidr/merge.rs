@@ -35,7 +35,7 @@ pub(super) fn merged(networks: Vec<Cidr>) -> Vec<Cidr> {
         .collect()
 }
 
-/// Whether the range before a later one reaches up to it. The address before the first of all is itself.
+/// Returns true if the range before a later one reaches up to it. The address before the first of all is itself.
 fn touches(earlier: &Range, later: &Range) -> bool {
     let first_of_all = later.first == 0 || (is_v4(later.first) && later.first & 0xffff_ffff == 0);
     let before = if first_of_all { later.first } else { later.first.saturating_sub(1) };

@@ -109,7 +109,7 @@ fn now() -> i128 {
     i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
 }
 
-/// Whether there is a chain, and the chain from the leaf on.
+/// Returns whether there is a chain, and the chain from the leaf on.
 fn verified(certificates: Option<&[Certificate]>, options: &Options, with_uri_texts: bool) -> Value {
     let enough = certificates.filter(|certificates| certificates.len() > 1);
     match enough.and_then(|certificates| verify::chain(certificates, options)) {

@@ -65,7 +65,7 @@ impl Translator<'_> {
         Some(())
     }
 
-    /// What follows `[`: two characters with a minus between them, or any number of characters.
+    /// Parses what follows `[`: two characters with a minus between them, or any number of characters.
     fn class(&mut self) -> Option<()> {
         self.out.push('[');
         if self.take('!') {

@@ -166,7 +166,7 @@ impl Type {
         &kind.name
     }
 
-    /// Whether a variable of this type may stand where another is expected.
+    /// Returns true if a variable of this type may stand where another is expected.
     pub(super) fn fits(&self, other: &Self, other_required: bool) -> bool {
         if self.name != other.name {
             return false;

@@ -77,7 +77,7 @@ impl<'m> Parser<'m> {
         if self.skip(sign) { Ok(()) } else { Err(Halt::Invalid) }
     }
 
-    /// Whether the next token says something: a text may stand where a word should.
+    /// Returns true if the next token says something: a text may stand where a word should.
     fn says(&mut self, word: &str) -> bool {
         matches!(self.peek(), Some(Token::Name(text) | Token::Text(text) | Token::Block(text)) if text == word)
     }

@@ -18,7 +18,7 @@ use super::ast::{
 };
 use super::schema::Schema;
 
-/// Whether a query is valid.
+/// Validates a query.
 pub(super) fn query(document: &QueryDocument, schema: &Schema, meter: &Meter) -> Result<(), Halt> {
     let mut walker = Walker::new(document, schema, meter);
     for operation in &document.operations {

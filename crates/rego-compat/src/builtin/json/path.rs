@@ -103,7 +103,7 @@ fn filtered(value: &Value, tree: &Value) -> Value {
     }
 }
 
-/// What is left of a value; nothing where a path ends.
+/// Returns what is left of a value; nothing where a path ends.
 fn removed(value: &Value, tree: Option<&Value>) -> Option<Value> {
     let unwanted = match tree {
         Some(Value::Object(unwanted)) => unwanted,

@@ -39,7 +39,7 @@ impl Decimal {
         self.exponent >= 0 || self.is_multiple_of(&Self { mantissa: 1.into(), exponent: 0 })
     }
 
-    /// Whether this is a whole number of times another, which is not zero.
+    /// Returns true if this is a whole number of times another, which is not zero.
     pub(super) fn is_multiple_of(&self, other: &Self) -> bool {
         let (mine, theirs) = self.aligned(other);
         let quotient = num_traits::CheckedDiv::checked_div(&mine, &theirs).unwrap_or_default();

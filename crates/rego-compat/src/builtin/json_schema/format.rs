@@ -18,7 +18,7 @@ const TIMES: [&str; 2] = ["15:04:05", "15:04:05Z07:00"];
 /// The longest name of a host.
 const LONGEST_HOSTNAME: usize = 255;
 
-/// Whether a string has a format.
+/// Returns true if a string has a format.
 pub(super) fn fits(format: &str, text: &str) -> bool {
     match format {
         "date" => has_layout(&DATES, text),

@@ -14,7 +14,7 @@ use super::diagnostic::{Diagnostic, Place, Report};
 use super::node::{Dependency, Node, NodeId, Schema};
 
 impl Schema {
-    /// What is wrong with a document.
+    /// Validates a document.
     pub(super) fn validate(&self, document: &Value, meter: &Meter) -> Result<Vec<Diagnostic>, Stop> {
         let validator = Validator { schema: self, meter };
         Ok(validator.alone(self.root, document, &Place::ROOT)?.diagnostics)

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::value::Value;
 
-/// How two written terms compare.
+/// Compares two written terms.
 pub(super) fn terms(a: &Value, b: &Value) -> Ordering {
     let (kind, value) = (field(a, "type"), field(a, "value"));
     let (other_kind, other) = (field(b, "type"), field(b, "value"));

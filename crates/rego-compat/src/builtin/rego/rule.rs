@@ -112,7 +112,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether there is no variable in a term.
+/// Returns true if there is no variable in a term.
 fn is_ground(term: &Term) -> bool {
     match &term.node {
         Node::Scalar(_) => true,

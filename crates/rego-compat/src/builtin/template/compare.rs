@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::Halt;
 use super::item::Item;
 
-/// Whether the first argument equals one of the others.
+/// Returns true if the first argument equals one of the others.
 pub(super) fn equals_any(items: &[Item<'_>]) -> Result<bool, Halt> {
     let (first, others) = items.split_first().ok_or(Halt::Fault)?;
     if others.is_empty() {

@@ -9,7 +9,8 @@ use super::item::Item;
 use super::node::{Constant, Pipe, Word};
 
 impl<'v> State<'v> {
-    /// What the last command gives; variables that are declared stay until the end of their list.
+    /// Evaluates a pipeline to the value of its last command; variables that are declared stay until the end of their
+    /// list.
     pub(super) fn pipe(&mut self, dot: &Item<'v>, pipe: &'v Pipe<'v>) -> Result<Item<'v>, Halt> {
         self.meter.check_stack()?;
         let mut value = None;

@@ -9,7 +9,7 @@ use super::Halt;
 use super::item::Item;
 use super::node::{Control, MAIN, Node, Pipe, Templates};
 
-/// What the outermost template makes of the data.
+/// Executes the outermost template on the data.
 pub(super) fn execute<'v>(
     templates: &'v Templates<'v>,
     data: &'v Value,

@@ -65,7 +65,7 @@ pub(super) fn find(name: &str) -> Option<Function> {
 }
 
 impl Function {
-    /// Whether an argument must be a plain string.
+    /// Returns true if an argument must be a plain string.
     pub(super) fn wants_text(&self, position: usize) -> bool {
         position == 0 && matches!(self.kind, Kind::Printf)
     }

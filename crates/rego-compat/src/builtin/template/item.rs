@@ -63,7 +63,7 @@ impl<'v> Item<'v> {
         }
     }
 
-    /// What a pipeline makes of it.
+    /// Converts an item as the end of a pipeline does.
     pub(super) fn settled(self) -> Self {
         if matches!(self, Self::Nil) { Self::Invalid } else { self }
     }

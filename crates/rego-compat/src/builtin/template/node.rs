@@ -64,7 +64,7 @@ pub(super) enum Constant {
     Overflow,
 }
 
-/// Whether there is nothing but space.
+/// Returns true if there is nothing but space.
 pub(super) fn is_empty(nodes: &[Node<'_>]) -> bool {
     nodes.iter().all(|node| matches!(node, Node::Text(text) if text.trim().is_empty()))
 }

@@ -239,7 +239,7 @@ impl<'t> Parser<'_, 't> {
         Ok(Control { pipe, list, otherwise })
     }
 
-    /// What follows `else`, which may be another condition of the same kind.
+    /// Parses what follows `else`, which may be another condition of the same kind.
     fn otherwise(&mut self, kind: Kind) -> Result<Vec<Node<'t>>, Halt> {
         if kind == Kind::If && self.peek() == Some(Token::Word("if")) {
             self.next();

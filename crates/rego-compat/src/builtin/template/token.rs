@@ -105,7 +105,7 @@ impl<'t> Lexer<'t> {
         Some(())
     }
 
-    /// Whether the action ends here.
+    /// Reads the end of the action, if it ends here.
     fn right_delimiter(&mut self) -> Option<bool> {
         let rest = match after_right_trim(self.rest) {
             Some(rest) => rest.trim_start_matches(SPACES),
@@ -174,7 +174,7 @@ impl<'t> Lexer<'t> {
         Some(())
     }
 
-    /// What goes as far as letters and digits do, and must end as a word does.
+    /// Reads what goes as far as letters and digits do, and must end as a word does.
     fn named(&mut self, name: &'t str, token: impl FnOnce(&'t str) -> Token<'t>) -> Option<()> {
         let rest = name.trim_start_matches(is_word);
         let ends = match rest.chars().next() {
@@ -232,7 +232,7 @@ impl<'t> Lexer<'t> {
         rest.is_some()
     }
 
-    /// What looks like a number; whether it is one is found out later.
+    /// Reads what looks like a number; whether it is one is found out later.
     fn digits(&mut self) -> Option<()> {
         self.accept("+-");
         let mut digits = "0123456789_";

@@ -56,7 +56,7 @@ impl Algorithm {
         Some(Self { family, hash })
     }
 
-    /// Whether a signature is a shared secret's.
+    /// Returns true if a signature is a shared secret's.
     pub(super) fn secret_verifies(self, secret: &str, signed: &[u8], signature: &[u8]) -> bool {
         let authenticate = match self.hash {
             Hash::Sha256 => crypto::authenticate::<Hmac<Sha256>>,

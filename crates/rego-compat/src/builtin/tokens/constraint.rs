@@ -109,7 +109,7 @@ fn claimed_time(payload: &Value, name: &str) -> Result<Option<f64>, Fault> {
     }
 }
 
-/// Whether a key of a set verifies: the one with the header's identifier, or else any of a fitting algorithm.
+/// Returns true if a key of a set verifies: the one with the header's identifier, or else any of a fitting algorithm.
 pub(super) fn any_verifies(
     keys: &[Key],
     header: &Header,

@@ -135,7 +135,7 @@ fn padded(bytes: &[u8], width: usize) -> Vec<u8> {
 }
 
 impl Key {
-    /// Whether a signature is this key's under an algorithm; a key of another kind never made one.
+    /// Returns true if a signature is this key's under an algorithm; a key of another kind never made one.
     pub(super) fn verifies(&self, algorithm: Algorithm, signed: &[u8], signature: &[u8]) -> bool {
         let Algorithm { family, hash } = algorithm;
         match (&self.material, family) {

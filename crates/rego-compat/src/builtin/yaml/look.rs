@@ -92,7 +92,7 @@ impl Look {
     }
 }
 
-/// Whether a plain word would be read as the text it is, by this reader and by older ones.
+/// Returns true if a plain word would be read as the text it is, by this reader and by older ones.
 fn stays_text(text: &str) -> bool {
     old_bool(text).is_none()
         && !is_sexagesimal(text)

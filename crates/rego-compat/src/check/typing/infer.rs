@@ -37,7 +37,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether two terms can be equal; gives types to variables on either side.
+    /// Returns true if two terms can be equal; gives types to variables on either side.
     pub(super) fn unify_both(
         &mut self,
         a: &Operand,
@@ -87,7 +87,7 @@ impl Checker<'_> {
         any && self.unify_one(variable, made.as_ref(), false)
     }
 
-    /// Whether a term can be of a type; `union` widens what variables may be instead of checking it.
+    /// Returns true if a term can be of a type; `union` widens what variables may be instead of checking it.
     pub(super) fn unify_one(&mut self, operand: &Operand, of: Option<&Type>, union: bool) -> bool {
         match operand {
             Operand::Var(slot) => {
@@ -173,7 +173,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a constant is of a type. Each element of a set has to be, not just some.
+/// Returns true if a constant is of a type. Each element of a set has to be, not just some.
 fn unify_value(value: &Value, of: Option<&Type>) -> bool {
     match (value, of) {
         (Value::Set(items), Some(Type::Set(Some(of)))) => {

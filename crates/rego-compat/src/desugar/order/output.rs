@@ -170,7 +170,7 @@ fn unify(a: &Operand, b: &Operand, safe: &SlotSet, unified: &mut SlotSet) {
     }
 }
 
-/// Whether two keys are one constant or one variable.
+/// Returns true if two keys are one constant or one variable.
 pub(crate) fn same_key(a: &Operand, b: &Operand) -> bool {
     match (a, b) {
         (Operand::Const(a), Operand::Const(b)) => a == b,

@@ -138,7 +138,7 @@ impl Levels {
         (!open).then_some(conditions)
     }
 
-    /// What is asked of one way, place by place.
+    /// Returns what is asked of one way, place by place.
     fn checks(&self, way: &[Need]) -> Vec<Check> {
         let mut checks = Vec::new();
         let mut left = way.iter().filter(|need| self.levels.contains(&need.place)).count();
@@ -175,7 +175,7 @@ const fn is_composite(want: &Want) -> bool {
     matches!(want, Want::Array(_) | Want::Parts(..) | Want::Anything)
 }
 
-/// Where both ends of a text are asked, only the one whose shortest text is longer is.
+/// Keeps only one check where both ends of a text are checked: the one whose shortest text is longer.
 fn one_end(wants: Vec<Want>) -> Vec<Want> {
     let shortest = |texts: &dyn Fn(&Want) -> Option<usize>| wants.iter().filter_map(texts).min();
     let prefix = shortest(&|want| if let Want::Prefix(text) = want { Some(text.len()) } else { None });

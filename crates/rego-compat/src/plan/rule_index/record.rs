@@ -10,7 +10,7 @@ use crate::value::Value;
 use super::level::{Alternation, Need, Needs, Statistics, Table, is_affix};
 use super::{Place, PlaceRoot, Want};
 
-/// What a definition needs; nothing where it prints, which must not be passed over.
+/// Returns what a definition needs; nothing where it prints, which must not be passed over.
 pub(super) fn needs(book: &Rulebook, rule: &Rule, branch: &Definition, table: &mut Table) -> Needs {
     if branch.body.iter().any(tells) {
         return Needs::default();
@@ -115,7 +115,7 @@ impl Recorder<'_> {
         self.is_plain(&place).then_some(place)
     }
 
-    /// Whether no rule has a say in the value of a place, and it is no argument.
+    /// Returns true if no rule has a say in the value of a place, and it is no argument.
     pub(super) fn is_plain(&self, place: &Place) -> bool {
         match place.root {
             PlaceRoot::Input => true,

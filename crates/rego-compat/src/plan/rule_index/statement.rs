@@ -37,7 +37,7 @@ impl Recorder<'_> {
         true
     }
 
-    /// What `a = b` says of `a`.
+    /// Records what `a = b` requires of `a`.
     fn side(&mut self, a: &Operand, b: &Operand) -> bool {
         match a {
             Operand::Var(slot) => {
@@ -126,7 +126,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// What an element of a collection that is written out may be; nothing for other collections.
+    /// Returns what an element of a collection that is written out may be; nothing for other collections.
     fn elements(&self, collection: &Operand) -> Vec<Want> {
         match (self.constant(collection), collection) {
             (Some(Value::Array(items)), _) => items.iter().map(want_of).collect(),
@@ -195,7 +195,7 @@ const fn slot_of(operand: &Operand) -> Option<Slot> {
     }
 }
 
-/// What the value on the other side of an equation has to be; `None` where OPA does not look.
+/// Returns what the value on the other side of an equation has to be; `None` where OPA does not look.
 fn want(operand: &Operand) -> Option<Want> {
     match operand {
         Operand::Var(slot) => Some(Want::Open(Some(*slot))),

@@ -56,7 +56,7 @@ pub(crate) fn over(a: &Number, b: &Number) -> Option<Number> {
     Some(Float::of(a)?.over(&divisor).to_number())
 }
 
-/// What is left of a division of whole numbers, with the sign of the dividend.
+/// Returns the remainder of a division of whole numbers, with the sign of the dividend.
 pub(crate) fn remainder(a: &Number, b: &Number) -> Option<Number> {
     if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64()) {
         return if b == -1 { Some(0.into()) } else { a.checked_rem(b).map(Number::from) };

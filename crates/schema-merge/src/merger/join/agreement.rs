@@ -15,7 +15,7 @@ use crate::keyword::{ANNOTATIONS, INT_OR_STRING, LIST_MAP_KEYS, PRESERVE, RULES}
 use crate::number;
 use crate::path::SchemaPath;
 
-/// Whether the description says what the node is.
+/// Returns true if the description says what the node is.
 pub(super) fn shapes(schema: &Map<String, Value>) -> bool {
     schema.contains_key("type") || flag(schema, PRESERVE) || flag(schema, INT_OR_STRING)
 }

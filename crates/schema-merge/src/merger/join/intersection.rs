@@ -34,7 +34,7 @@ const BOUNDS: [(&str, &str); 4] = [
 const CLAUSES: [&str; 5] = ["anyOf", "oneOf", "not", "pattern", "multipleOf"];
 const REST: [&str; 6] = ["allOf", "enum", "required", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum"];
 
-/// Whether this file joins `keyword`.
+/// Returns true if this file joins `keyword`.
 pub(super) fn owns(keyword: &str) -> bool {
     BOUNDS.iter().any(|(low, high)| *low == keyword || *high == keyword)
         || CLAUSES.contains(&keyword)

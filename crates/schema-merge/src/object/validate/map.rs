@@ -28,7 +28,7 @@ pub(super) fn check(
     outcome
 }
 
-/// What is not declared by name. Where the schema says nothing about it, it is not even looked at.
+/// Validates what is not declared by name. Where the schema says nothing about it, it is not even looked at.
 fn others(
     validator: &mut Validator,
     node: &Node<'_>,

@@ -107,7 +107,7 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// Whether the number fits; adds a violation when it does not.
+    /// Returns true if the number fits; adds a violation when it does not.
     fn check(&self, value: f64, integer: Option<i64>, what: &str, path: &str, outcome: &mut Outcome) -> bool {
         let whole = integer.is_some() || (value.fract() == 0.0 && value.abs() < 9.3e18);
         let fits = match (self.kind, self.format) {
@@ -129,7 +129,7 @@ impl<'a> Range<'a> {
     }
 }
 
-/// Whether a double stands for an integer, to the precision the server asks for.
+/// Returns true if a double stands for an integer, to the precision the server asks for.
 pub(super) fn is_integer(value: f64) -> bool {
     if !value.is_finite() || value.abs() > MAX_EXACT {
         return false;

@@ -18,7 +18,7 @@ pub(super) fn namespace_of(name: &str) -> &'static str {
     if name == "a" { "left" } else { "right" }
 }
 
-/// Whether a watch of `part` sees the object.
+/// Returns true if a watch of `part` sees the object.
 pub(super) fn sees(part: &Part, name: &str) -> bool {
     part.as_deref().is_none_or(|namespace| namespace == namespace_of(name))
 }
@@ -119,7 +119,7 @@ impl Server {
         self.compact();
     }
 
-    /// Whether compaction would change anything.
+    /// Returns true if compaction would change anything.
     pub(super) fn has_history(&self) -> bool {
         !self.log.is_empty() || !self.snapshots.is_empty()
     }

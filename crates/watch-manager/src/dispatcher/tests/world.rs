@@ -303,7 +303,7 @@ impl World {
         text
     }
 
-    /// What an action is in a world of the first kind alone; `None` if it concerns the other.
+    /// Returns what an action is in a world of the first kind alone; `None` if it concerns the other.
     pub(super) fn without_others(&self, action: &Action) -> Option<Action> {
         let is_first = match *action {
             Action::Make(_) | Action::Drop(_) | Action::Grant(_) => true,
@@ -701,7 +701,7 @@ impl World {
         }
     }
 
-    /// Whether the registrar is ready for the first kind.
+    /// Returns true if the registrar is ready for the first kind.
     pub(super) fn is_ready(&self, r: usize) -> bool {
         self.readers[r].as_ref().is_some_and(|reader| reader.views.get(&0).is_some_and(|view| view.was_ready))
     }
@@ -765,7 +765,7 @@ impl Drop for Trail<'_> {
 }
 
 impl World {
-    /// What holds in every state.
+    /// Asserts what holds in every state.
     pub(super) fn check(&self, converged: &mut HashSet<u64>) {
         let _trail = Trail(&self.trail);
         for reader in self.readers.iter().flatten() {

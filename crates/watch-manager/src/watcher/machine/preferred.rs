@@ -58,7 +58,7 @@ impl Looks {
 // === impl Machine ===
 
 impl Machine {
-    /// When to look beside the open watch.
+    /// Returns when to look beside the open watch.
     pub(crate) fn look_at(&self, now: Instant) -> Option<Instant> {
         let paced = now.checked_add(self.requests.delay(now)).unwrap_or(now);
         self.looks.next.map(|at| at.max(paced))

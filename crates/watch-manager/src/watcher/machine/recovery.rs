@@ -34,7 +34,7 @@ impl Recovery {
 // === impl Machine ===
 
 impl Machine {
-    /// Whether a failing watch has become ready since the last call.
+    /// Returns true if a failing watch has become ready since the last call.
     pub(crate) fn take_recovered(&mut self) -> bool {
         std::mem::take(&mut self.recovery.news)
     }

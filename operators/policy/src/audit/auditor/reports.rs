@@ -117,7 +117,7 @@ impl Reports {
         }
     }
 
-    /// When the next report is due.
+    /// Returns when the next report is due.
     pub(super) fn due(&self) -> Option<Instant> {
         let writer = self.0.as_ref().filter(|writer| writer.may_write() && writer.work.len() < WRITES)?;
         writer.due.iter().filter(|(namespace, _)| !writer.busy.contains(*namespace)).map(|(_, at)| *at).min()
@@ -151,7 +151,7 @@ impl Writer {
         }
     }
 
-    /// Whether what is stored is known, and what should be.
+    /// Returns true if what is stored is known, and what should be.
     fn may_write(&self) -> bool {
         self.is_open && self.is_complete && self.open_at.is_none()
     }

@@ -67,14 +67,14 @@ impl Statuses {
         }
     }
 
-    /// What is known about the constraint, or what its status says, may have changed.
+    /// Notes that what is known about the constraint, or its status, may have changed.
     pub(super) fn changed(&mut self, id: ConstraintRef, now: Instant) {
         let apart = self.written.get(&id).and_then(|last| last.at.checked_add(last.wait.max(APART)));
         let gathered = now.checked_add(GATHER).unwrap_or(now);
         self.due.entry(id).or_insert_with(|| apart.map_or(gathered, |apart| apart.max(gathered)));
     }
 
-    /// When the next status is due.
+    /// Returns when the next status is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due.values().min().copied().filter(|_| self.writes.len() < WRITES)
     }

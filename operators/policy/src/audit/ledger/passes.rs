@@ -47,7 +47,8 @@ impl Ledger {
         }
     }
 
-    /// Whether the constraints are known, and every one is judged completely, as far as its kinds can be listed.
+    /// Returns true if the constraints are known, and every one is judged completely, as far as its kinds can be
+    /// listed.
     pub(in crate::audit) fn is_settled(&self) -> bool {
         let waits = |kind: &Kind| self.kinds.get(kind).is_some_and(|book| book.trouble.is_none());
         self.epoch != Epoch::default()
@@ -59,7 +60,7 @@ impl Ledger {
         self.kinds.values_mut().for_each(|book| book.verify = true);
     }
 
-    /// Whether a verification is due or under way.
+    /// Returns true if a verification is due or under way.
     pub(in crate::audit) fn is_verifying(&self) -> bool {
         self.kinds.values().any(|book| book.verify)
     }

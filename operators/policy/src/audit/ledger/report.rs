@@ -83,7 +83,7 @@ impl Ledger {
         self.messages_of(book, place).map(|message| finding(&book.definition, place, message)).collect()
     }
 
-    /// What an object violates of a constraint.
+    /// Returns what an object violates of a constraint.
     fn messages_of<'a>(
         &'a self,
         book: &'a ConstraintBook,

@@ -45,7 +45,7 @@ impl Ledger {
         due
     }
 
-    /// Whether there is anything to take, at this call or the next.
+    /// Returns true if there is anything to take, at this call or the next.
     #[cfg(test)]
     pub(super) fn has_suspects(&self) -> bool {
         !self.suspects.new.is_empty() || !self.suspects.old.is_empty()

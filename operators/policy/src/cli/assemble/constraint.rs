@@ -34,7 +34,7 @@ impl LoadedConstraint {
         &self.action
     }
 
-    /// Whether it matters to it which namespace an object lies in.
+    /// Returns true if it matters to it which namespace an object lies in.
     pub(in crate::cli) fn looks_at_namespaces(&self) -> bool {
         let block = self.manifest.pointer("/spec/match").and_then(Value::as_object);
         let fields = ["namespaces", "excludedNamespaces", "namespaceSelector", "scope"];

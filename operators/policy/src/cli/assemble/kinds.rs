@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("test.gatekeeper.sh", &["Suite"]),
 ];
 
-/// Whether an object of that group is part of the policies, and not one that they are about.
+/// Returns true if an object of that group is part of the policies, and not one that they are about.
 pub(super) fn is_of_gatekeeper(group: &str) -> bool {
     GROUPS.iter().any(|(known, _)| *known == group)
 }

@@ -30,7 +30,7 @@ pub(in crate::cli) struct Subject {
 }
 
 impl Subject {
-    /// Whether it is an object, and not a policy of any kind.
+    /// Returns true if it is an object, and not a policy of any kind.
     pub(in crate::cli) fn is_no_policy(&self) -> bool {
         let group = self.object.group();
         group != CONSTRAINTS_GROUP

@@ -95,7 +95,7 @@ pub(in crate::cli) fn thousands(number: usize) -> String {
     text
 }
 
-/// What can be said about manifests without judging anything.
+/// Returns what can be said about manifests without judging anything.
 pub(super) fn of(manifests: &[Manifest]) -> Vec<Warning> {
     let keys = manifests.iter().filter_map(|manifest| {
         let duplicate = manifest.duplicate.as_ref()?;

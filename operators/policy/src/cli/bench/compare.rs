@@ -51,7 +51,7 @@ pub(super) enum Verdict {
 }
 
 impl Comparison {
-    /// Whether any row is.
+    /// Returns true if any row is.
     pub(super) fn is_slower(&self) -> bool {
         self.rows.iter().any(|row| matches!(row.change, Change::Times { verdict: Verdict::Slower, .. }))
     }

@@ -40,7 +40,7 @@ pub(super) struct Record {
     pub(super) constraints: BTreeMap<String, Latency>,
 }
 
-/// What versions before `--concurrency` measured with.
+/// Returns what versions before `--concurrency` measured with.
 const fn one() -> u64 {
     1
 }

@@ -33,7 +33,7 @@ pub(in crate::cli) fn one(explained: &Explained<'_>) -> String {
     format!("{name} ({}) and {id}:\n{}", subject.place, inner(explanation))
 }
 
-/// What matched, and the policy body by body.
+/// Prints what matched, and the policy body by body.
 pub(in crate::cli) fn inner(explanation: &Explanation) -> String {
     let mut text = String::new();
     if explanation.matching.is_empty() {

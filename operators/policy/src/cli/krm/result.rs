@@ -45,7 +45,7 @@ impl FunctionResult {
         Self { severity, message, ..Self::about(violation.subject.object.json().unwrap_or(&Value::Null)) }
     }
 
-    /// What keeps an item from being used.
+    /// Describes what keeps an item from being used.
     pub(super) fn problem(problem: &ManifestError, package: &[Manifest]) -> Self {
         match super::item_of(problem, package) {
             Some(item) => Self { message: problem.message.clone(), ..Self::about(item) },
@@ -118,7 +118,7 @@ impl FunctionResult {
     }
 }
 
-/// What the orchestrator noted about an item.
+/// Returns what the orchestrator noted about an item.
 fn annotation<'a>(item: &'a Value, name: &str) -> Option<&'a str> {
     let annotations = item.pointer("/metadata/annotations")?;
     ANNOTATIONS.iter().find_map(|prefix| annotations.get(format!("{prefix}{name}"))?.as_str())

@@ -79,7 +79,7 @@ fn replace(manifests: &mut Vec<Manifest>, path: &Path, new: Vec<Manifest>) {
     manifests.splice(position..position, new);
 }
 
-/// Whether a manifest is a template with code in Rego before 1.0.
+/// Returns true if a manifest is a template with code in Rego before 1.0.
 fn is_old(object: &Value) -> bool {
     rego_of(object).is_some_and(|(source, _)| source.version != "v1")
 }

@@ -33,7 +33,7 @@ pub(super) const RULES: &[(&str, &str)] = &[
 /// Functions whose value depends on more than their arguments.
 const UNSTEADY: [&str; 4] = ["time.now_ns", "rand.intn", "uuid.rfc4122", "http.send"];
 
-/// What there is to say about a manifest.
+/// Lists the lints of a manifest.
 pub(super) fn of(manifest: &Manifest) -> Vec<Lint> {
     let group = text(&manifest.object, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
     match group {
@@ -67,7 +67,7 @@ fn of_constraint(manifest: &Manifest) -> Vec<Lint> {
     lints
 }
 
-/// What is a version or a resource in an entry of `spec.match.kinds`, where groups and kinds are meant.
+/// Returns what is a version or a resource in an entry of `spec.match.kinds`, where groups and kinds are meant.
 fn mistaken(entry: &Value) -> Vec<String> {
     let words = |field: &str| {
         entry.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
@@ -186,7 +186,7 @@ fn placed(manifest: &Manifest, place: &str, rule: &'static str, message: String)
     Lint { place: place.unwrap_or_else(|| lint.place.clone()), ..lint }
 }
 
-/// Whether the policy reads objects of the inventory that no equation selects; `None` where it reads none.
+/// Returns true if the policy reads objects of the inventory that no equation selects; `None` where it reads none.
 fn is_unindexed(rego: &RegoSource) -> Option<bool> {
     let version = if rego.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
     let mut modules = vec![Module::parse("template", &rego.rego, version).ok()?];

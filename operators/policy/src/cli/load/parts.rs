@@ -40,7 +40,7 @@ fn parts(text: &str, length: usize) -> Vec<Part<'_>> {
     found
 }
 
-/// Where the first part ends, if there is another one.
+/// Returns where the first part ends, if there is another one.
 fn cut(text: &str, length: usize) -> Option<usize> {
     // The bytes of the mark are no part of longer characters.
     let bytes = text.as_bytes().get(length..)?;

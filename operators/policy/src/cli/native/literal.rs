@@ -110,7 +110,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether an expression refers to a variable, by a name that does not follow a dot. One that a macro declares counts as well.
+/// Returns true if an expression refers to a variable, by a name that does not follow a dot. One that a macro declares
+/// counts as well.
 pub(super) fn refers_to(expression: &str, variable: &str) -> bool {
     let mut reader = Writer { rest: expression, ..Writer::default() };
     let mut follows_dot = false;

@@ -82,8 +82,8 @@ impl MatchResources {
         })
     }
 
-    /// Whether a request is one for this. A namespace selector matches where the Namespace is not known: a policy must not
-    /// pass because something was missing.
+    /// Returns true if a request is one for this. A namespace selector matches where the Namespace is not known: a
+    /// policy must not pass because something was missing.
     pub(super) fn matches(&self, review: &Review, plurals: &Plurals) -> bool {
         let Some(object) = review.object() else { return false };
         let listed = |rules: &[Rule]| {

@@ -70,7 +70,7 @@ pub(super) fn of_binding(binding: &Value, own: &[&str]) -> Vec<FieldError> {
     mistakes.0
 }
 
-/// Whether a field is there and not null.
+/// Returns true if a field is there and not null.
 fn is_set(object: &Value, pointer: &str) -> bool {
     object.pointer(pointer).is_some_and(|value| !value.is_null())
 }

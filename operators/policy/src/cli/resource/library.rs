@@ -95,7 +95,8 @@ fn take_severity(constraint: &mut Value) -> Result<Option<String>, String> {
     }
 }
 
-/// Whether a template is for one of the two targets: as the key of a mapping in the older form, by name in the newer one.
+/// Returns true if a template is for one of the two targets: as the key of a mapping in the older form, by name in the
+/// newer one.
 fn is_for_resources(template: &Value) -> bool {
     let known = [ASSETS, RESOURCE_CHANGES];
     match template.pointer("/spec/targets") {

@@ -225,7 +225,7 @@ fn name(sources: &mut [Source]) {
     }
 }
 
-/// Where in its file something stands: which item of a list, and in which document if there are several.
+/// Returns where in its file something stands: which item of a list, and in which document if there are several.
 fn place(item: Option<usize>, document: Option<u64>) -> String {
     match (item, document) {
         (Some(item), Some(line)) => format!("items[{item}] of the document at line {line}"),

@@ -193,7 +193,7 @@ impl Policy {
         Ok(judged)
     }
 
-    /// How the constraint judged the object, and then what it generates.
+    /// Describes how the constraint judged the object, and then what it generates.
     fn trace(&self, compiler: &Compiler, ready: &Ready) -> Vec<String> {
         let manifest =
             Manifest { path: self.path.clone(), line: 1, object: self.template.clone(), duplicate: None };
@@ -266,7 +266,7 @@ impl Ready {
         Verdict::new(violations)
     }
 
-    /// What the engines of a template do not agree on.
+    /// Returns what the engines of a template do not agree on.
     fn disagreements(&self) -> Vec<String> {
         let reviews = std::iter::once(&self.review).chain(self.implied.iter().map(|(_, review)| review));
         let found = reviews

@@ -83,7 +83,7 @@ fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// What cannot be read as YAML and was meant to be a suite is one, so that it fails.
+/// Returns true for a suite, and for what cannot be read as YAML and was meant to be one, so that it fails.
 fn is_suite(path: &Path, bytes: &[u8]) -> bool {
     match load_reader(path, &mut &*bytes) {
         Ok(manifests) => manifests.iter().any(|manifest| Suite::is(&manifest.object)),

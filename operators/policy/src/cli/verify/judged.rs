@@ -15,7 +15,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// What the assertions of a case say about a verdict.
+    /// Compares a verdict with the assertions of a case.
     pub(super) fn of(case: &Case, verdict: &Verdict) -> Result<Self, String> {
         if case.assertions.is_empty() {
             return Err("invalid Case: assertions must be non-empty".to_owned());

@@ -18,7 +18,7 @@ pub(super) struct NativeTest {
     manifests: Vec<Manifest>,
 }
 
-/// Whether a template is one of Kubernetes' own policies.
+/// Returns true if a template is one of Kubernetes' own policies.
 pub(super) fn is_policy(template: &Value) -> bool {
     template.get("kind").and_then(Value::as_str) == Some(KIND)
 }

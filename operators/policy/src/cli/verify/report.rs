@@ -106,7 +106,7 @@ impl SuiteReport {
         self.error = Some(reason);
     }
 
-    /// Whether any case was judged.
+    /// Returns true if any case was judged.
     pub(super) fn ran(&self) -> bool {
         let [passed, failed, _] = self.counts();
         passed.saturating_add(failed) > 0

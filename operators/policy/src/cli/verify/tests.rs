@@ -103,7 +103,7 @@ fn output_of(
     (passed, String::from_utf8(out).unwrap())
 }
 
-/// What is said when nothing can be run.
+/// Returns the message when nothing can be run.
 fn refusal(path: PathBuf) -> Option<String> {
     let args = args(vec![path]);
     run(&args, &mut Vec::new(), &mut Vec::new()).err()

@@ -56,8 +56,8 @@ impl Desired {
         Self { generation, ..self.clone() }
     }
 
-    /// Whether `seen` is this CRD. `accepted` is a pair of fingerprints: of a CRD that was sent, and of what the API
-    /// server made of it.
+    /// Returns true if `seen` is this CRD. `accepted` is a pair of fingerprints: of a CRD that was sent, and of what
+    /// the API server made of it.
     pub(super) fn matches(&self, seen: &Observed, accepted: Option<&(String, String)>) -> bool {
         let live = self.live(seen, accepted);
         live.owner == super::decision::Owner::Mine
@@ -65,7 +65,7 @@ impl Desired {
             && (live.matches || live.revision > REVISION)
     }
 
-    /// What the decision about a write needs to know of the CRD that exists.
+    /// Returns what the decision about a write needs to know of the CRD that exists.
     pub(super) fn live(&self, seen: &Observed, accepted: Option<&(String, String)>) -> Live {
         use super::decision::Owner as Whose;
         let was_accepted =

@@ -107,7 +107,7 @@ impl World {
         self.crd = Some(Crd { uid, version, owner: write.owner, schema: write.schema, in_use });
     }
 
-    /// What the user and the collector may do next.
+    /// Returns what the user and the collector may do next.
     fn outside(&self) -> Vec<World> {
         let mut next = Vec::new();
         if self.step + 1 < SCRIPT.len() {
@@ -145,7 +145,7 @@ impl World {
         self.late.iter().flat_map(arrive).collect()
     }
 
-    /// What one pod may do next.
+    /// Returns what one pod may do next.
     fn pod(&self, index: usize, rules: Rules) -> Vec<World> {
         let mut next = Vec::new();
         let pod = &self.pods[index];
@@ -195,7 +195,7 @@ impl World {
         self.outside().into_iter().chain(self.late_writes(rules)).chain(pods).collect()
     }
 
-    /// What must hold in every state and in every step, or the promise that is broken.
+    /// Checks what must hold in every state and in every step; returns the promise that is broken.
     fn broken(&self, next: &World) -> Option<&'static str> {
         let is_as_asked =
             |world: &World| world.crd.as_ref().map(|crd| (crd.owner, crd.schema)) == world.template();

@@ -63,7 +63,7 @@ impl Observed {
         }
     }
 
-    /// Whether a newer release than this one wrote the CRD.
+    /// Returns true if a newer release than this one wrote the CRD.
     pub(in crate::controller) fn is_of_newer_release(&self) -> bool {
         self.revision > REVISION
     }

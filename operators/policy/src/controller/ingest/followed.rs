@@ -167,7 +167,7 @@ impl Ingest {
         }
     }
 
-    /// Whether an event is of the version in which its kind is watched. Others are of a watch that has ended.
+    /// Returns true if an event is of the version in which its kind is watched. Others are of a watch that has ended.
     pub(super) fn is_followed(&self, gvk: &GroupVersionKind) -> bool {
         self.followed.is_watched(gvk)
     }

@@ -83,12 +83,12 @@ impl Synced {
         }
     }
 
-    /// Whether all SyncSets and Configs are known.
+    /// Returns true if all SyncSets and Configs are known.
     pub(super) fn is_listed(&self) -> bool {
         self.pending_lists.is_empty()
     }
 
-    /// Why objects of a kind are not all there; one version of the kind is enough where the policy takes any.
+    /// Returns why objects of a kind are not all there; one version of the kind is enough where the policy takes any.
     fn lacks(&self, read: &KindRead) -> Option<String> {
         let is_meant = |(group, version, kind): &GvkKey| {
             let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
@@ -185,7 +185,7 @@ impl Ingest {
         })
     }
 
-    /// Why the inventory lacks objects that the constraints of a kind refer to; `None` when it lacks none.
+    /// Returns why the inventory lacks objects that the constraints of a kind refer to; `None` when it lacks none.
     ///
     /// A kind that the API server does not serve has no objects, so that none are missing.
     pub(super) fn unsynced(&self, constraint_kind: &str) -> Option<String> {
@@ -195,7 +195,7 @@ impl Ingest {
         Some(format!("its template refers to {missing}"))
     }
 
-    /// What is synced has changed: constraints that refer to it are reported anew.
+    /// Reports constraints that refer to the inventory anew after what is synced has changed.
     fn report_referential(&mut self) {
         for kind in self.constraints.kinds() {
             if self.policies.inventory_paths(&kind).next().is_some() {

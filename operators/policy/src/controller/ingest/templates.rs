@@ -217,7 +217,8 @@ impl Ingest {
         }
     }
 
-    /// Why the constraints of a kind are not enforced by the present version of their template, if it is broken.
+    /// Returns why the constraints of a kind are not enforced by the present version of their template, if it is
+    /// broken.
     pub(super) fn outdated(&self, constraint_kind: &str) -> Option<String> {
         let known = self.templates.known.get(&constraint_kind.to_lowercase())?;
         (known.failed == Some(Failure::Permanent)).then(|| {
@@ -227,7 +228,7 @@ impl Ingest {
     }
 }
 
-/// Who an object is, for reports and readiness.
+/// Returns the identity of an object for reports and readiness.
 pub(super) fn parent_key(object: &WatchedObject) -> ParentKey {
     let gvk = object.gvk();
     let mut reference = ParentRef::new(&gvk.group, &gvk.kind, object.name());

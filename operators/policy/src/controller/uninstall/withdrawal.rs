@@ -63,8 +63,8 @@ enum Removal {
     Whole,
 }
 
-/// What has to be sent for an object. Where nobody else has written into its status that goes as a whole: an apply that
-/// removes every field leaves `null`, which schemas refuse.
+/// Returns what has to be sent for an object. Where no other client has written into its status, that goes as a whole:
+/// an apply that removes every field leaves `null`, which schemas refuse.
 fn removals(object: &DynamicObject) -> Vec<Removal> {
     let writes_status = |entry: &&ManagedFieldsEntry| {
         entry.fields_v1.as_ref().is_some_and(|fields| fields.0.get("f:status").is_some())

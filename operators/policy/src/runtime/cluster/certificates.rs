@@ -77,7 +77,7 @@ impl Cluster {
     }
 }
 
-/// What clients must speak and show.
+/// Returns what clients must speak and show.
 pub(super) async fn tls_options(args: &CertificateArgs) -> Result<TlsOptions, RunError> {
     let mut options = TlsOptions::default();
     options.min_version = args.tls_min_version.into();

@@ -206,7 +206,7 @@ mod tests {
         said
     }
 
-    /// How often the server is heard of in this time, in which nothing else is said.
+    /// Counts how often the server is heard of in this time, in which nothing else is reported.
     async fn heard(steps: &mut BoxStream<'static, Followed>, seconds: u64) -> usize {
         let mut count = 0;
         let counted = async {

@@ -49,7 +49,7 @@ impl Curve {
         }
     }
 
-    /// Whether bytes are an uncompressed point on the curve.
+    /// Returns true if bytes are an uncompressed point on the curve.
     pub(super) fn has(self, point: &[u8]) -> bool {
         if point.first() != Some(&4) {
             return false;
@@ -78,7 +78,7 @@ impl Curve {
         })
     }
 
-    /// Whether a signature in DER is a point's, of a digest.
+    /// Returns true if a signature in DER is a point's, of a digest.
     pub(super) fn verifies(self, point: &[u8], digest: &[u8], signature: &[u8]) -> bool {
         // Shorter digests are numbers like any other.
         let zeros = std::iter::repeat_n(0, self.width().saturating_sub(digest.len()));

@@ -190,7 +190,7 @@ impl Bits<'_> {
         out
     }
 
-    /// Whether a bit is set, counted from the front.
+    /// Returns true if a bit is set, counted from the front.
     pub(super) fn at(&self, index: usize) -> bool {
         let byte = self.bytes.get(index / 8).copied().unwrap_or(0);
         byte & 0x80u8.wrapping_shr((index % 8) as u32) != 0

@@ -252,7 +252,7 @@ fn policies(mut value: Reader<'_>) -> Result<Vec<Vec<u8>>, Fault> {
     Ok(found)
 }
 
-/// Whether bytes are numbers of an identifier, however large, in their shortest form.
+/// Returns true if bytes are numbers of an identifier, however large, in their shortest form.
 fn is_identifier(bytes: &[u8]) -> bool {
     let starts = bytes.iter().enumerate().filter(|(index, _)| {
         index.checked_sub(1).and_then(|before| bytes.get(before)).is_none_or(|before| before & 0x80 == 0)

@@ -8,7 +8,7 @@ pub(super) fn address(bytes: &[u8]) -> Option<IpAddr> {
     four.or_else(|| <[u8; 16]>::try_from(bytes).map(|six| Ipv6Addr::from(six).to_canonical()).ok())
 }
 
-/// Whether a certificate's name, which may begin with an asterisk, stands for a host.
+/// Returns true if a certificate's name, which may begin with an asterisk, stands for a host.
 pub(super) fn matches(pattern: &str, host: &str) -> bool {
     if !is_host(host.strip_suffix('.').unwrap_or(host), false) || !is_host(pattern, true) {
         return !matches!(pattern, "" | ".") && pattern.eq_ignore_ascii_case(host);
@@ -30,7 +30,7 @@ fn is_host(text: &str, is_pattern: bool) -> bool {
     text != "*" && text.split('.').enumerate().all(label)
 }
 
-/// Whether bytes are the name of a host or, with a point in front, of a domain.
+/// Returns true if bytes are the name of a host or, with a point in front, of a domain.
 pub(super) fn is_domain(name: &[u8], constraint: bool) -> bool {
     if name.is_empty() {
         return true;

@@ -81,7 +81,7 @@ pub(super) fn attribute(mut pair: Reader<'_>, values: Values) -> Result<(Vec<u32
     Ok((kind, value))
 }
 
-/// What Go makes of an element that may be anything.
+/// Decodes an element of any type as Go does.
 fn any(tag: u8, content: &[u8], raw: &[u8]) -> Result<Value, Fault> {
     Ok(match tag {
         der::INTEGER => Value::Number(Number::from(Reader(raw).small(der::INTEGER)?)),

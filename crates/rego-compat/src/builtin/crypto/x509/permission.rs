@@ -7,7 +7,7 @@ use super::constraint::{Constraints, Subtrees};
 use super::host::is_domain;
 use super::mailbox::Mailbox;
 
-/// Whether each certificate's names satisfy the constraints of all above it.
+/// Returns true if each certificate's names satisfy the constraints of all above it.
 pub(super) fn is_permitted(chain: &[&Certificate]) -> bool {
     chain.iter().enumerate().all(|(place, certificate)| {
         let above = chain.iter().skip(place.saturating_add(1)).map(|certificate| &certificate.extensions);
@@ -83,7 +83,7 @@ fn domain_of(host: &[u8]) -> Option<String> {
     usable.then(|| name.to_owned())
 }
 
-/// Whether a name is in one of the domains.
+/// Returns true if a name is in one of the domains.
 fn covers(domains: &[String], name: &str, permitted: bool) -> bool {
     let parent = |name: &str| name.find('.').and_then(|dot| name.get(dot..)).map(str::to_lowercase);
     domains.iter().any(|domain| {

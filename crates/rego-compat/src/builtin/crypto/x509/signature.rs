@@ -72,7 +72,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether a signature is a key's, of what was signed.
+    /// Returns true if a signature is a key's, of what was signed.
     pub(super) fn verifies(self, key: &PublicKey, signed: &[u8], signature: &[u8]) -> bool {
         match (self, key) {
             (Self::Rsa(hash), PublicKey::Rsa { modulus, exponent }) => {

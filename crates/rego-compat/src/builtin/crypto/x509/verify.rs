@@ -140,7 +140,7 @@ fn is_valid(certificate: &Certificate, chain: &[&Certificate], between: bool, op
         && short
 }
 
-/// Whether a certificate is for a host, by name or by address.
+/// Returns true if a certificate is for a host, by name or by address.
 fn is_named(certificate: &Certificate, wanted: &str) -> bool {
     let names = &certificate.extensions.alternatives;
     let bare =
@@ -153,7 +153,7 @@ fn is_named(certificate: &Certificate, wanted: &str) -> bool {
     names.hosts.iter().any(|pattern| host::matches(pattern, wanted))
 }
 
-/// Whether one of the usages is allowed by all certificates that restrict them.
+/// Returns true if one of the usages is allowed by all certificates that restrict them.
 fn is_allowed(chain: &[&Certificate], usages: &[i64]) -> bool {
     if usages.contains(&0) {
         return true;

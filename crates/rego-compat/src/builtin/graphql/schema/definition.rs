@@ -39,7 +39,7 @@ impl Schema {
         self.check_directives(&definition.directives, kind, None, false, meter)
     }
 
-    /// What a type of a kind must have.
+    /// Checks that a type has what its kind must have.
     fn check_kind(&self, definition: &Definition, meter: &Meter) -> Result<(), Halt> {
         let kinds_fit = |fits: fn(&Definition) -> bool| {
             let kind = |field: &FieldDefinition| self.definition_of(field.kind.as_deref()).is_none_or(fits);
@@ -91,7 +91,7 @@ impl Schema {
         require(interface.interfaces.iter().all(|outer| definition.interfaces.contains(outer)))
     }
 
-    /// Whether a field of one type may stand for a field of another.
+    /// Returns true if a field of one type may stand for a field of another.
     fn is_covariant(&self, required: Option<&Type>, actual: Option<&Type>) -> bool {
         let (Some(mut required), Some(mut actual)) = (required, actual) else { return false };
         loop {

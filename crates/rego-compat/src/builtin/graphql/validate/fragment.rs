@@ -47,7 +47,7 @@ impl<'a> Walker<'a> {
         require(self.fragments_seen.insert(&fragment.name))
     }
 
-    /// Whether an object of one type may be one of the other.
+    /// Checks that an object of one type may be one of the other.
     fn check_possible(&self, parent: Option<&Definition>, condition: &str) -> Result<(), Halt> {
         let Some(parent) = parent.filter(|parent| parent.is_composite()) else { return Ok(()) };
         let Some(definition) =

@@ -21,7 +21,7 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// Whether there is a default other than `null`.
+/// Returns true if there is a default other than `null`.
 pub(super) fn is_some(default: Option<&Literal>) -> bool {
     default.is_some_and(|default| default.kind != kind::NULL)
 }
@@ -110,7 +110,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Whether all numbers within are in the range of 64 bits.
+    /// Returns true if all numbers within are in the range of 64 bits.
     fn has_value(&self, value: &Literal) -> Result<bool, Halt> {
         self.meter.spend(1)?;
         self.meter.check_stack()?;

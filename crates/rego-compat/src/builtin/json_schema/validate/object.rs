@@ -71,7 +71,7 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// Whether a name fits one of the patterns, whose schemas are asked.
+    /// Returns true if a name fits one of the patterns, whose schemas are asked.
     fn patterns(
         &self,
         rules: &Object,

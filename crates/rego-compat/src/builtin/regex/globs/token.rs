@@ -34,7 +34,7 @@ impl Token {
         Self { ranges, kind, repeat: Repeat::Once }
     }
 
-    /// Whether a character fits both. A dot fits any class, even an empty one.
+    /// Returns true if a character fits both. A dot fits any class, even an empty one.
     pub(super) fn meets(&self, other: &Self) -> bool {
         if self.kind == Kind::Dot || other.kind == Kind::Dot {
             return true;
@@ -110,7 +110,7 @@ impl Reader<'_> {
         Some(token)
     }
 
-    /// What follows `[`.
+    /// Parses what follows `[`.
     fn class(&mut self) -> Option<Token> {
         let (mut ranges, mut previous) = (Vec::new(), None);
         loop {

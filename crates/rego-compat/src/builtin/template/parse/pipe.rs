@@ -72,7 +72,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// Whether a command may begin here.
+    /// Returns true if a command may begin here.
     fn is_operand(&self) -> bool {
         match self.peek() {
             Some(Token::Word(word)) => !is_keyword(word),

@@ -72,7 +72,7 @@ impl World {
         Ok(Served::new(ApiResource::from_gvk_with_plural(&gvk, "as"), true))
     }
 
-    /// Whether the version that is asked for can be listed and watched.
+    /// Checks that the version that is asked for can be listed and watched.
     fn serves(&self) -> Result<(), SourceError> {
         if self.broken && self.version == "v1" { Err(rejected()) } else { Ok(()) }
     }

@@ -186,7 +186,7 @@ fn set_version(lines: &mut Vec<String>, key: usize, column: usize) {
     }
 }
 
-/// Whether a line ends in the `|` of a block scalar, behind the key or, without one, as an item of a list.
+/// Returns true if a line ends in the `|` of a block scalar, behind the key or, without one, as an item of a list.
 fn is_header(line: &str, key: &str) -> bool {
     let line = line.split(" #").next().unwrap_or_default().trim_end();
     let inner = line.trim_start_matches([' ', '-']);
