@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an enforcement point answers.
+/// The answer of an enforcement point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     Admitted,

@@ -93,7 +93,7 @@ impl Declared {
     }
 }
 
-/// Which controller is killed or frozen, and at which of its writes.
+/// The controller that is killed or frozen, and at which of its writes.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The role.

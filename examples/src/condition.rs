@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What is stated.
+    /// The type of the condition.
     pub r#type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
@@ -18,7 +18,7 @@ pub struct Condition {
     pub message: String,
     /// The generation that the statement is about.
     pub observed_generation: i64,
-    /// When the status changed.
+    /// The time when the status changed.
     pub last_transition_time: String,
 }
 

@@ -26,7 +26,7 @@ use crate::{Cluster, trace};
 
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What `kube` wants of an error, around what the demos have.
+/// The error that `kube` wants, around the one the demos have.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}: {cause}", cause = cause(error))]
 struct Failed {

@@ -27,7 +27,7 @@ use crate::{Arguments, Cluster, Place};
 /// Far more than any step takes; a demo that waits for longer has failed.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// What a story is told with.
+/// The tools that a story is told with.
 pub struct Demo {
     cluster: Cluster,
     kubeconfig: Option<PathBuf>,

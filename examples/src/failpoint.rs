@@ -19,7 +19,7 @@ use crate::output::{print, print_error};
 /// The exit code of a process that reached its failpoint.
 pub const EXIT_CODE: i32 = 86;
 
-/// Where a process fails. Writes are counted from 1.
+/// The place where a process fails. Writes are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     /// Ends when the answer to this write has arrived.

@@ -18,10 +18,10 @@ use crate::{failpoint, rights};
 /// Time to end with the demo.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// How often a frozen process is told to go on until it has ended.
+/// The interval at which a frozen process is continued until it has ended.
 const GO_ON: Duration = Duration::from_millis(100);
 
-/// How a role is started: this program, with other arguments.
+/// The command that starts a role: this program, with other arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) role: String,
@@ -38,7 +38,7 @@ pub(crate) struct Running {
     task: JoinHandle<()>,
 }
 
-/// How a process is ended.
+/// The way a process is ended.
 #[derive(Clone, Copy, Debug)]
 enum End {
     /// As by a crash.

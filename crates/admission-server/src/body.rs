@@ -11,7 +11,7 @@ use crate::connections::Exchange;
 use crate::in_flight::Reservation;
 use crate::limits::Limits;
 
-/// How much of a body that is refused is read over HTTP/1.1 before its client is cut off: a client that is cut off while
+/// The bytes of a refused body that are read over HTTP/1.1 before its client is cut off: a client that is cut off while
 /// it writes would see a broken connection instead of the answer. HTTP/2 ends the one stream.
 const DISCARDED_BYTES: usize = 64 << 20;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What clients may occupy, and for how long. The defaults suit a webhook that a handful of API servers call.
+/// The bounds on what clients occupy, and for how long. The defaults suit a webhook that a handful of API servers call.
 ///
 /// Memory that clients can make a server hold is at most `connections × connection_window`, plus `bytes_in_flight`,
 /// plus 64 KiB for each of `requests`.

@@ -69,7 +69,7 @@ pub struct User {
     pub uid: String,
     /// Groups.
     pub groups: Vec<String>,
-    /// What the authenticator adds.
+    /// Attributes that the authenticator adds.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 

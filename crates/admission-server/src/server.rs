@@ -136,7 +136,7 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 struct Shared {
     tls: Option<Tls>,
     routes: Arc<dyn Routes>,

@@ -98,7 +98,7 @@ struct Checker<'a> {
     /// The types of the elements of each list literal, and of the keys and of the values of each map literal: they
     /// must be the same. True for a list.
     literals: Vec<(Vec<(usize, Type)>, bool)>,
-    /// How many calls around the place checked take lists of mixed elements.
+    /// The number of calls around the place checked that take lists of mixed elements.
     lenient: usize,
     /// The type of each part, by its address, as far as somebody asks later.
     typed: HashMap<usize, Type>,

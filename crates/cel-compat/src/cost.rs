@@ -61,7 +61,7 @@ struct Estimator<'a> {
     locals: Vec<(String, Local)>,
 }
 
-/// What is known about a name that a macro binds.
+/// The facts known about a name that a macro binds.
 #[derive(Clone, Debug, Default)]
 struct Local {
     path: Path,
@@ -69,7 +69,7 @@ struct Local {
     entry: Option<Entry>,
 }
 
-/// What is known about a part of an expression.
+/// The facts known about a part of an expression.
 #[derive(Debug)]
 struct Part<'e> {
     cost: u64,

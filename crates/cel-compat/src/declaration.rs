@@ -34,7 +34,7 @@ pub struct Declaration {
     parts: Parts,
 }
 
-/// What is declared of the parts of a value.
+/// The declared parts of a value.
 #[derive(Clone, Debug)]
 enum Parts {
     None,

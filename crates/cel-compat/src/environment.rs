@@ -15,7 +15,7 @@ pub struct Environment {
     given: Vec<Given>,
     variables: Vec<Variable>,
     absent: Vec<(String, String)>,
-    /// What `self` is, when costs are estimated.
+    /// The declaration of `self`, when costs are estimated.
     root: Option<Declaration>,
 }
 
@@ -24,7 +24,7 @@ pub struct Environment {
 struct Given {
     name: String,
     of: Type,
-    /// Whether it is written below `variables`.
+    /// True if it is written below `variables`.
     is_variable: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Variable {
 pub struct Expression {
     pub(crate) node: Node,
     pub(crate) of: Type,
-    /// How deep it nests, the variables it uses included: what bounds the stack and the nesting of values.
+    /// The depth of its nesting, the variables it uses included: it bounds the stack and the nesting of values.
     pub(crate) height: usize,
     /// See [`Expression::max_cost`].
     pub(crate) max_cost: Option<u64>,

@@ -35,7 +35,7 @@ impl Bindings for BTreeMap<String, Value> {
 pub struct Evaluation<'a> {
     environment: &'a Environment,
     bindings: &'a dyn Bindings,
-    /// What the variables are, as far as somebody asked.
+    /// The values of the variables, as far as they were requested.
     known: Vec<Option<Result<Value, String>>>,
     locals: Vec<Value>,
     meter: Meter,

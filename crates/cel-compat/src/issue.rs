@@ -15,7 +15,7 @@ const LONGEST_LINE: usize = 16_384;
 pub struct Issue {
     /// Offset in the source, in bytes; 0 for an issue with the expression as a whole.
     pub at: usize,
-    /// What is wrong, in cel-go's words where it has some.
+    /// The error, in cel-go's words where it has some.
     pub message: String,
     /// False for an issue with the expression as a whole.
     is_placed: bool,

@@ -64,14 +64,14 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) struct Fold {
     pub(super) range: Node,
-    /// Where the first variable is bound; the second, if any, follows.
+    /// The slot of the first variable; the second, if any, follows.
     pub(super) slot: usize,
     /// Two variables: index and element, or key and value.
     pub(super) is_pair: bool,
     pub(super) shape: Shape,
 }
 
-/// What a macro makes of the elements.
+/// The value that a macro makes of the elements.
 #[derive(Debug)]
 pub(super) enum Shape {
     All(Node),

@@ -72,7 +72,7 @@ struct Parser<'s> {
     lexemes: Vec<Lexeme>,
     next: usize,
     depth: usize,
-    /// What is not allowed, but lets the rest be parsed.
+    /// Errors that let the rest be parsed.
     issues: Vec<Issue>,
 }
 

@@ -185,11 +185,11 @@ impl fmt::Display for Type {
     }
 }
 
-/// What is known about open types (cel-go's `mapping`).
+/// The solutions of open types (cel-go's `mapping`).
 #[derive(Debug, Default)]
 pub(super) struct Mapping {
     known: Vec<Option<Type>>,
-    /// What was known before each change, so that a failed attempt can be taken back.
+    /// The state before each change, so that a failed attempt can be taken back.
     before: Vec<(usize, Option<Type>)>,
 }
 

@@ -71,7 +71,7 @@ pub struct Map(Arc<Vec<(Key, Value)>>);
 #[derive(Clone)]
 pub struct OpaqueValue(Arc<dyn Opaque>);
 
-/// What a type of the library must tell about its values.
+/// The operations of a type of the library.
 pub(crate) trait Declared: fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The name of the type.
     const NAME: &'static str;

@@ -83,7 +83,7 @@ pub trait Program: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a program is asked to judge.
+/// The input of one evaluation of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
     /// The thing judged.
@@ -100,7 +100,7 @@ pub struct Case<'a> {
 pub struct CompileError {
     /// A short word for programs, such as `rego_parse_error`.
     pub code: String,
-    /// What is wrong and how to mend it.
+    /// The error and how to fix it.
     pub message: String,
     /// File, line and column, as far as they are known.
     pub location: String,
@@ -119,7 +119,7 @@ impl From<Unreadable> for EvalError {
     }
 }
 
-/// Why a program could not answer.
+/// The reason why a program could not answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvalError {

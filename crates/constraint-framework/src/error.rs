@@ -3,7 +3,7 @@
 use crate::api::{FieldError, FieldErrors};
 use crate::driver::CompileError;
 
-/// Why something was not ingested. What was in force before stays in force.
+/// The reason why something was not ingested. What was in force before stays in force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IngestError {

@@ -53,7 +53,7 @@ const MAX_DEPTH: usize = 30;
 /// The most resultants of one object. Templates that fan out at every level would otherwise grow exponentially.
 const MAX_RESULTANTS: usize = 1000;
 
-/// Why an object could not be expanded.
+/// The reason why an object could not be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpansionError {
@@ -76,7 +76,7 @@ pub enum ExpansionError {
         field: String,
         /// The generator's name.
         object: String,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
     /// More than 30 generators in a row.

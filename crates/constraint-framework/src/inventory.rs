@@ -33,7 +33,7 @@ use self::view::View;
 pub use dependents::{DependencyKey, Dependents};
 pub use reads::Reads;
 
-/// Where an object lies: `namespace`, its namespace, its group and version, its kind, its name.
+/// The place of an object: `namespace`, its namespace, its group and version, its kind, its name.
 type Path = Arc<[Arc<str>]>;
 
 /// An immutable snapshot of the objects. Cloning shares it.

@@ -54,14 +54,14 @@ pub trait Matcher: fmt::Debug + Send + Sync {
     fn matches(&self, review: &Review) -> Result<bool, MatchError>;
 }
 
-/// Where a constraint's objects are: for any object elsewhere, [`Matcher::matches`] is false, and no error.
+/// The places of a constraint's objects: for any object elsewhere, [`Matcher::matches`] is false, and no error.
 ///
 /// An index may ask a matcher about an object that is elsewhere all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Pairs of group and kind, one of which the object has.
     pub kinds: Vec<KindFilter>,
-    /// What else holds for the object.
+    /// The further conditions on the object.
     pub narrow: Narrow,
 }
 
@@ -98,7 +98,7 @@ pub struct KindFilter {
     pub kind: Option<String>,
 }
 
-/// Why a match could not be decided. The texts are Gatekeeper's.
+/// The reason why a match could not be decided. The texts are Gatekeeper's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatchError {

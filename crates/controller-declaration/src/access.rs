@@ -11,7 +11,7 @@ use crate::{Call, field};
 pub struct Access {
     pub(crate) group: String,
     pub(crate) resource: String,
-    /// Which objects of the kind, by name; all without it.
+    /// The name of the objects of the kind; all without it.
     pub(crate) named: Option<String>,
     pub(crate) everywhere: bool,
     pub(crate) wakes: bool,

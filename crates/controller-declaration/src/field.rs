@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// What says which object is meant, and what only the API server sets though an update sends it back: no fields that someone owns.
+/// The fields that identify an object, and those that only the API server sets though an update sends them back: no
+/// field manager owns them.
 const OF_NOBODY: [&str; 10] = [
     "/apiVersion",
     "/kind",

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::path::pointer;
 
-/// What a patch tests besides the uid.
+/// The facts that a patch tests besides the uid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tested {
     /// The resourceVersion and the old value of each leaf: any other write makes the edit stale.

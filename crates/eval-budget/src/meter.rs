@@ -17,7 +17,7 @@ const LONG_WORK: u64 = 1 << 16;
 /// Time of one step where work is estimated beforehand; the estimates are of this order, and rather too high.
 const STEP_NANOS: u64 = 10;
 
-/// What is left of a [`Budget`] while an evaluation runs.
+/// The rest of a [`Budget`] while an evaluation runs.
 ///
 /// Steps are counted exactly; the clock is read every so many steps, because reading it costs more than a step. A
 /// limit is therefore noticed up to that many steps late:
@@ -35,7 +35,7 @@ pub struct Meter {
     interval: u64,
     bytes: Cell<u64>,
     calls: Cell<u32>,
-    /// Where the stack was when the evaluation began.
+    /// The stack's address when the evaluation began.
     stack_base: Cell<usize>,
     budget: Budget,
     started: Instant,

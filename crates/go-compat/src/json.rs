@@ -9,13 +9,13 @@ const MAX_DEPTH: u32 = 512;
 /// The reason of an [`Error`] for a string that nests deeper than 512 levels.
 pub const TOO_DEEP: &str = "too many levels";
 
-/// Why a string is not a JSON document.
+/// The reason why a string is not a JSON document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// What is wrong.
+    /// The error.
     pub reason: &'static str,
-    /// Where, in bytes from the start.
+    /// The offset in bytes from the start.
     pub at: usize,
 }
 

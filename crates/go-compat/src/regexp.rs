@@ -34,7 +34,7 @@ const MOST_BYTES: usize = 10 << 20;
 pub struct Pattern {
     /// The engine's form.
     pub regex: Rc<Regex>,
-    /// How many states it has, roughly; a search takes at most that many steps for each character.
+    /// The number of its states, roughly; a search takes at most that many steps for each character.
     pub states: u64,
 }
 
@@ -42,7 +42,7 @@ thread_local! {
     static RECENT: RefCell<HashMap<Box<str>, Pattern>> = RefCell::new(HashMap::new());
 }
 
-/// Why there is no compiled form of a pattern.
+/// The reason why a pattern has no compiled form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

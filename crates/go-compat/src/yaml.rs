@@ -21,7 +21,7 @@ pub enum Version {
     V3,
 }
 
-/// How documents are composed.
+/// The options of composing documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The library's version.
@@ -30,7 +30,7 @@ pub struct Options {
     pub max_depth: usize,
 }
 
-/// Why a string has no documents.
+/// The reason why a string has no documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

@@ -13,7 +13,7 @@ use crate::keyed_requests::KeyedRequests;
 use crate::registration::Registration;
 use crate::report_store::{ReportStore, StoredEntry};
 
-/// What the runs had stored that wait for an acknowledgement.
+/// The reports that the runs had stored that wait for an acknowledgement.
 pub(crate) struct CatchUp {
     cluster: Arc<Cluster>,
     /// By the uid of the registration and the incarnation.

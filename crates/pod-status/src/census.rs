@@ -31,7 +31,7 @@ pub(crate) struct Census {
     candidates: Vec<Member>,
     /// The last count.
     count: Arc<Count>,
-    /// Whether the pod with a uid is gone.
+    /// Look-ups by uid: true if the pod is gone.
     lookups: KeyedRequests<String, bool>,
     /// The uids of pods that are gone. That is final.
     gone: BTreeSet<String>,

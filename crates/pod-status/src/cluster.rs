@@ -48,7 +48,7 @@ pub(crate) enum Written {
     Stale,
 }
 
-/// What is to be done about a parent whose status is right.
+/// The work left for a parent whose status is right.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Next {
     pub(crate) held: Option<Held>,

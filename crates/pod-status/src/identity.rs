@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::error::Error;
 
-/// How long after its last heartbeat a process without a pod counts as gone.
+/// The time after its last heartbeat after which a process without a pod counts as gone.
 const DETACHED_TTL: Duration = Duration::from_secs(60);
 
 /// One run of one reporting process.

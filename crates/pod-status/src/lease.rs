@@ -43,7 +43,7 @@ pub struct Claim {
     pub name: String,
     /// The claimant; different in every run of every process.
     pub holder: String,
-    /// How long the record must stand still before another process takes over. At least 3 seconds.
+    /// The time for which the record must stand still before another process takes over. At least 3 seconds.
     pub duration: Duration,
 }
 
@@ -133,7 +133,7 @@ where
     candidate.release().await;
 }
 
-/// What a candidate sees of the Lease.
+/// The Lease as a candidate sees it.
 #[derive(Clone, Debug, PartialEq)]
 struct Record {
     holder: Option<String>,

@@ -46,9 +46,9 @@ impl Debounce {
 #[derive(Debug)]
 pub(crate) struct Bucket {
     interval: Duration,
-    /// How far the schedule may lag behind the clock, which is what the burst amounts to.
+    /// The lag of the schedule behind the clock that the burst allows.
     slack: Duration,
-    /// When the next token of an unlimited burst would be due.
+    /// The time when the next token of an unlimited burst would be due.
     next: Instant,
 }
 

@@ -151,7 +151,7 @@ pub struct Entry {
     pub parent: ParentKey,
     /// The generation of the parent that was ingested, or failed to be.
     pub generation: i64,
-    /// Why it could not be ingested; empty when it was.
+    /// The errors that kept it from being ingested; empty when it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<PodError>,
     /// The generation that is in force, where the rollout is coordinated and it differs from the ingested one.
@@ -228,12 +228,13 @@ pub struct PodError {
     /// A short name for the kind of error, such as `ingest_error`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub code: String,
-    /// What is wrong, and what to do.
+    /// The error, and what to do.
     pub message: String,
     /// A JSON pointer into the parent, or a source position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// Whether the pod tries again by itself. Not a field of `byPod`: it decides the reason of the conditions.
+    /// The class, which states if the pod tries again by itself. Not a field of `byPod`: it decides the reason of the
+    /// conditions.
     #[serde(default, skip_serializing_if = "Failure::is_permanent")]
     pub class: Failure,
 }

@@ -44,7 +44,7 @@ impl Rollout {
     }
 }
 
-/// What becomes of a generation that some pod does not ingest, after a time by the aggregators' own clocks.
+/// The treatment of a generation that some pod does not ingest, after a time by the aggregators' own clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Deadline {

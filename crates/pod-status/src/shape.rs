@@ -30,13 +30,13 @@ pub struct Shape {
     pub enforced_field: Option<String>,
     /// Most entries of `byPod`. With more pods, those that fail or are behind come first. Default 20.
     pub by_pod_limit: usize,
-    /// Whether pods enforce a generation at once, or when all have ingested it.
+    /// The rollout: pods enforce a generation at once, or when all have ingested it.
     pub rollout: Rollout,
     /// The effect of a parent that a pod has not ingested on its decisions. Default unknown.
     pub missing: MissingSemantics,
     /// Generations that do not wait in a coordinated rollout: those whose object has this value at this JSON pointer.
     pub at_once: Option<(String, Value)>,
-    /// Whether the pods apply their entries of `byPod` themselves, see [`crate::ReporterConfig::direct`].
+    /// True if the pods apply their entries of `byPod` themselves, see [`crate::ReporterConfig::direct`].
     pub direct: bool,
 }
 

@@ -20,7 +20,7 @@ pub struct Parent {
     pub key: ParentKey,
     /// `metadata.generation`
     pub generation: i64,
-    /// How long this generation has been waiting to be activated, by the aggregators' own clocks.
+    /// The time for which this generation has been waiting to be activated, by the aggregators' own clocks.
     pub waited: Duration,
     /// This generation is activated at once, see [`Shape::at_once`].
     pub at_once: bool,

@@ -39,7 +39,7 @@ struct Server {
     /// The policies as they are answered, so that what is measured is not this server.
     policies: Mutex<BTreeMap<String, Bytes>>,
     lease: Mutex<Option<Value>>,
-    /// How often policies were read and written.
+    /// The number of reads and writes of policies.
     requests: watch::Sender<(usize, usize)>,
 }
 

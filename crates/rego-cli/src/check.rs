@@ -10,7 +10,7 @@ use crate::source::{Selection, Sources};
 use crate::unsupported::{Unsupported, message};
 use crate::{Language, Streams, rules};
 
-/// What to check.
+/// The command `check`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,7 +36,7 @@ pub struct CheckArgs {
     unsupported: Unsupported,
 }
 
-/// How errors are printed.
+/// The format of printed errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ErrorFormat {
     /// One error a line.

@@ -13,12 +13,12 @@ pub(crate) struct CommandError {
     /// OPA's code; files that cannot be loaded have none.
     pub(crate) code: Option<&'static str>,
     pub(crate) message: String,
-    /// How to mend it, for people.
+    /// The advice on how to fix it.
     pub(crate) help: String,
     pub(crate) place: Option<Place>,
 }
 
-/// Where in which file. The file of a query is nameless.
+/// A position in a file. The file of a query is nameless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) file: String,

@@ -10,7 +10,7 @@ use crate::{Streams, json};
 
 type Files = BTreeMap<String, FileCoverage>;
 
-/// What is asked of the coverage.
+/// The coverage that is required.
 pub(crate) struct Demand {
     /// The least percentage of covered lines.
     pub(crate) threshold: f64,

@@ -12,7 +12,7 @@ use crate::source::{Selection, Sources, first_document, reason};
 use crate::unsupported::{Unsupported, UnsupportedByEval, message};
 use crate::{Language, Streams, budget, duration, json, rules, table};
 
-/// What to evaluate.
+/// The command `eval`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -67,7 +67,7 @@ pub struct EvalArgs {
     unsupported_here: UnsupportedByEval,
 }
 
-/// How a result is printed.
+/// The format of a printed result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Everything, as JSON.
@@ -85,7 +85,7 @@ pub enum Format {
     Discard,
 }
 
-/// What kept the query from being evaluated.
+/// The reason why the query was not evaluated.
 enum Failure {
     /// Told in the format that was asked for.
     Problems(Vec<CommandError>),

@@ -63,7 +63,7 @@ pub struct RegoArgs {
     pub command: RegoCommand,
 }
 
-/// What to do with Rego.
+/// The commands for Rego.
 #[derive(Clone, Debug, Subcommand)]
 pub enum RegoCommand {
     /// Evaluate a query and print the result.
@@ -92,7 +92,7 @@ impl Language {
     }
 }
 
-/// Where a command reads and writes.
+/// The streams that a command reads and writes.
 struct Streams<'a> {
     input: &'a mut (dyn Read + Send),
     out: &'a mut (dyn Write + Send),

@@ -42,13 +42,13 @@ impl Document {
     }
 }
 
-/// What the files loaded so far make of `data`.
+/// The `data` made of the files loaded so far.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     root: BTreeMap<String, Document>,
 }
 
-/// Why a document cannot be part of `data`.
+/// The reason why a document cannot be part of `data`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// It is no JSON.

@@ -56,7 +56,7 @@ impl Ran<'_> {
     }
 }
 
-/// How many tests, and cases of tests, ended how.
+/// The numbers of tests, and cases of tests, by outcome.
 #[derive(Default)]
 struct Tally {
     pass: usize,

@@ -23,7 +23,7 @@ pub(crate) struct Sources {
     errors: Vec<CommandError>,
 }
 
-/// Which files count.
+/// The files that count.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// Names of files and folders to leave out.

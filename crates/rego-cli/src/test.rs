@@ -19,7 +19,7 @@ use crate::{Language, Streams, budget, duration, rules};
 /// Time for one test, unless `--timeout` says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What to test.
+/// The command `test`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -75,7 +75,7 @@ pub struct TestArgs {
     unsupported_here: UnsupportedByTest,
 }
 
-/// How the outcome is printed.
+/// The format of the printed outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -193,7 +193,7 @@ impl Ready {
     }
 }
 
-/// What a test printed.
+/// The output of a test.
 #[derive(Default)]
 struct Printed(RefCell<String>);
 

@@ -12,7 +12,7 @@ use crate::ir::{GroupId, Rulebook};
 
 pub use path::values_at;
 
-/// Which documents a program reads and whether its answer depends on anything else.
+/// The documents that a program reads, and whether its answer depends on anything else.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
     pub(crate) data_paths: Vec<Vec<String>>,
@@ -37,7 +37,7 @@ pub enum Segment {
 pub struct Access {
     /// The path read, without `data`: `inventory`, `namespace`, any, any, `Ingress`, any.
     pub path: Vec<Segment>,
-    /// What has to be equal for the values there to matter; empty where nothing has to.
+    /// The equations that must hold for the values there to matter; empty where nothing has to.
     pub joins: Vec<Join>,
 }
 
@@ -52,9 +52,9 @@ pub struct Access {
 /// program's accesses at once, keeping what any of them needs, and may do so only where each access has a join.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Join {
-    /// What is compared; its path begins below the access: `spec`, `rules`, any, `host`.
+    /// The term that is compared; its path begins below the access: `spec`, `rules`, any, `host`.
     pub data: Term,
-    /// What it is compared with; its path begins below `input`.
+    /// The term that it is compared with; its path begins below `input`.
     pub input: Term,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Annotations {
     trees: BTreeMap<Vec<Value>, Value>,
 }
 
-/// Which rule asks.
+/// The rule that asks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) module: usize,
@@ -39,7 +39,7 @@ struct Block {
     fields: Value,
 }
 
-/// What a block stands in front of.
+/// The statement that a block stands in front of.
 #[derive(Clone, Copy)]
 enum Statement {
     Package,

@@ -51,7 +51,7 @@ pub(crate) struct Rule {
     pub(crate) body: Body,
     pub(crate) otherwise: Vec<Else>,
     pub(crate) at: Pos,
-    /// Which of `if`, `contains` and a braced body were written; Rego v1 asks for them.
+    /// The presence of `if`, `contains` and a braced body; Rego v1 asks for them.
     pub(crate) written: Written,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Written {
     pub(crate) body: bool,
 }
 
-/// What stands before the body.
+/// The part of a rule before the body.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     /// Name of the rule, then the rest of its reference.
@@ -71,12 +71,12 @@ pub(crate) struct Head {
     /// Arguments; `None` for anything that is not a function.
     pub(crate) args: Option<Vec<Term>>,
     pub(crate) value: HeadValue,
-    /// Whether the value stands behind `:=`, and not behind `=`.
+    /// True if the value stands behind `:=`, and not behind `=`.
     pub(crate) assigned: bool,
     pub(crate) at: Pos,
 }
 
-/// What a rule produces.
+/// The value that a rule produces.
 #[derive(Clone, Debug)]
 pub(crate) enum HeadValue {
     /// Nothing written: `true`.
@@ -122,7 +122,7 @@ pub(crate) struct Literal {
     pub(crate) at: Pos,
 }
 
-/// What a statement says.
+/// The kinds of statements.
 #[derive(Clone, Debug)]
 pub(crate) enum LiteralKind {
     /// Any term, calls and infix operators included.
@@ -175,7 +175,7 @@ pub(crate) struct Term {
     pub(crate) at: Pos,
 }
 
-/// What a term is.
+/// The kinds of terms.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     /// `null`, a boolean, a number or a string.
@@ -232,7 +232,7 @@ pub(crate) struct Comprehension {
     pub(crate) body: Body,
 }
 
-/// What a comprehension collects.
+/// The collection that a comprehension makes.
 #[derive(Clone, Debug)]
 pub(crate) enum ComprehensionKind {
     Array(Term),

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Where a piece of source text is: the byte offsets of its start and end, turned into line and column only when
+/// The place of a piece of source text: the byte offsets of its start and end, turned into line and column only when
 /// somebody asks. Diagnostics show the start; the end is what coverage needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pos(pub(crate) u32, pub(crate) u32);
@@ -63,9 +63,9 @@ pub struct Diagnostic {
     pub column: u32,
     /// Family of the diagnostic.
     pub code: Code,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// How to mend it; empty where the message says it all.
+    /// The advice on how to fix it; empty where the message is enough.
     pub help: String,
 }
 
@@ -151,7 +151,7 @@ impl std::error::Error for Diagnostics {}
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
-    /// Where the lines begin, once somebody asked.
+    /// The offsets of the lines, computed on first use.
     lines: OnceLock<Vec<usize>>,
 }
 

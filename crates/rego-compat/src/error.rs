@@ -30,7 +30,7 @@ pub enum EvalError {
     External {
         /// Name of the function.
         function: String,
-        /// What the host said.
+        /// The message of the host.
         message: String,
     },
     /// A host function has no answer yet. [`crate::Externals::call`] says so to be asked again: the evaluation goes on

@@ -31,7 +31,7 @@ use crate::plan::{Plan, missing};
 pub(crate) use context::EvalContext;
 pub(crate) use witness::Witness;
 
-/// Whether more ways for a body to hold are wanted.
+/// Continue or end: states if more solutions of a body are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Continue,
@@ -41,7 +41,7 @@ pub(crate) enum Flow {
 /// The variables of one definition.
 pub(crate) type Frame = [Value];
 
-/// What is called for each way a body holds.
+/// The continuation called for each solution of a body.
 pub(crate) type Next<'k> = &'k mut dyn FnMut(&mut Frame) -> Result<Flow, EvalError>;
 
 /// Answers the plan's query.

@@ -37,7 +37,7 @@ pub(crate) struct Reference {
     pub(crate) at: Pos,
 }
 
-/// Where a reference starts.
+/// The start of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     Input,
@@ -51,11 +51,11 @@ pub(crate) struct Collect {
     pub(crate) kind: CollectKind,
     pub(crate) body: Vec<Statement>,
     pub(crate) at: Pos,
-    /// Where its element, or key, is written.
+    /// The place of its element, or key.
     pub(crate) head: Pos,
 }
 
-/// What a comprehension collects.
+/// The collection that a comprehension makes.
 #[derive(Clone, Debug)]
 pub(crate) enum CollectKind {
     Array(Operand),
@@ -72,7 +72,7 @@ pub(crate) struct Statement {
     pub(crate) at: Pos,
 }
 
-/// What a statement does.
+/// The kinds of planned statements.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Defined and not `false`.
@@ -111,7 +111,7 @@ pub(crate) struct Branch {
     pub(crate) explicit: bool,
 }
 
-/// What a call calls.
+/// The target of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Callee {
     Builtin(&'static Builtin),
@@ -123,7 +123,7 @@ pub(crate) enum Callee {
     Unknown,
 }
 
-/// What tells somebody about a run, and always holds. Its argument is an array.
+/// A hook that notifies a listener about a run, and always holds. Its argument is an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
     /// `print(…)`; each element is a set, empty where the argument is undefined.
@@ -141,7 +141,7 @@ pub(crate) struct Override {
     pub(crate) function: Option<Callee>,
 }
 
-/// What `with` replaces.
+/// The target of `with`.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     Input(Vec<Value>),
@@ -195,7 +195,7 @@ impl Group {
     }
 }
 
-/// What a rule makes.
+/// The document that a rule makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Complete,
@@ -226,11 +226,11 @@ pub(crate) struct Definition {
     pub(crate) leaf: Leaf,
     pub(crate) body: Vec<Statement>,
     pub(crate) at: Pos,
-    /// Where the value of a definition without body is written.
+    /// The place of the value of a definition without body.
     pub(crate) bodiless: Option<Pos>,
 }
 
-/// What a definition gives.
+/// The value that a definition gives.
 #[derive(Clone, Debug)]
 pub(crate) enum Leaf {
     Value(Operand),

@@ -6,7 +6,7 @@
 use crate::diagnostic::Pos;
 use crate::token::{Kind, Token};
 
-/// What the lexer cannot read.
+/// The error of text that the lexer cannot read.
 #[derive(Debug)]
 pub(crate) struct LexError {
     pub(crate) at: Pos,

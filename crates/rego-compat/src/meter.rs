@@ -16,7 +16,7 @@ const MAX_NESTING: u32 = 512;
 /// Values built around others before their depth is looked at: no policy that is not after it gets this far.
 const FREE_WRAPPINGS: u32 = 64;
 
-/// What is left of a budget.
+/// The rest of a budget.
 #[derive(Debug)]
 pub(crate) struct Meter {
     core: eval_budget::Meter,

@@ -23,7 +23,7 @@ use crate::token::{Kind, Token};
 
 pub(crate) use query::parse_query;
 
-/// Which language a module is written in. `import rego.v1` makes a v0 module a v1 module.
+/// The version of the language that a module is written in. `import rego.v1` makes a v0 module a v1 module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RegoVersion {
     /// Before OPA 1.0: `if` and `contains` optional, `re_match`, `any`, `all` … exist. What Gatekeeper templates are

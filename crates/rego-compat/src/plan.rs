@@ -35,9 +35,9 @@ pub(crate) struct Plan {
     pub(crate) query: Option<Expr>,
     /// Names of the host's functions.
     pub(crate) externals: Vec<String>,
-    /// How many values a run keeps for [`Invariant`]s.
+    /// The number of values that a run keeps for [`Invariant`]s.
     pub(crate) invariants: usize,
-    /// What [`Step::Mark`] names.
+    /// The marks that [`Step::Mark`] names.
     pub(crate) marks: Vec<Mark>,
 }
 
@@ -93,9 +93,9 @@ pub(crate) struct Branch {
     pub(crate) value: Expr,
     /// The value goes into a set.
     pub(crate) element: bool,
-    /// What has to hold for the branch to be tried.
+    /// The conditions under which the branch is tried.
     pub(crate) conditions: Option<Conditions>,
-    /// Where the definition is, if its value can be at odds with another.
+    /// The place of the definition, if its value can conflict with another.
     pub(crate) spot: Option<Box<Spot>>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) enum Step {
     Mark(usize),
 }
 
-/// How many ways for a block to hold are looked for, where one is enough to know.
+/// The number of solutions of a block that are searched for, where one is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
     First,
@@ -172,11 +172,11 @@ pub(crate) struct Collect {
     pub(crate) target: Pattern,
     /// Under which its value is kept, if it has one value only for one state of the documents.
     pub(crate) invariant: Option<usize>,
-    /// Where the key of an object is written, if it can have two values.
+    /// The place of the key of an object, if it can have two values.
     pub(crate) spot: Option<Box<Spot>>,
 }
 
-/// What a comprehension collects.
+/// The collection that a comprehension makes.
 #[derive(Debug)]
 pub(crate) enum CollectKind {
     Array(Expr),
@@ -200,7 +200,7 @@ pub(crate) struct Override {
     pub(crate) value: Replacement,
 }
 
-/// What `with` replaces.
+/// The target of `with`.
 #[derive(Debug)]
 pub(crate) enum Target {
     Input(Vec<Value>),
@@ -208,14 +208,14 @@ pub(crate) enum Target {
     Call(Callee),
 }
 
-/// What `with` puts there.
+/// The replacement that `with` puts there.
 #[derive(Clone, Debug)]
 pub(crate) enum Replacement {
     Value(Expr),
     Call(Callee),
 }
 
-/// What a call calls.
+/// The target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Callee {
     Builtin(&'static Builtin),
@@ -274,7 +274,7 @@ pub(crate) struct Call {
     pub(crate) args: Vec<Expr>,
 }
 
-/// What a value is matched with.
+/// The pattern that a value is matched with.
 #[derive(Debug)]
 pub(crate) enum Pattern {
     Any,

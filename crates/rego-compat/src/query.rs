@@ -20,12 +20,12 @@ use crate::plan::{self, Plan, Queried};
 use crate::rules::Rules;
 use eval_budget::Budget;
 
-/// What the names in a query mean.
+/// The meaning of the names in a query.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// The package whose rules the query sees by their bare names, as `a.b`.
     pub package: Option<String>,
-    /// What the query imports, as written behind `import`: `data.lib`, `input.user as u`, `rego.v1`.
+    /// The imports of the query, as written behind `import`: `data.lib`, `input.user as u`, `rego.v1`.
     pub imports: Vec<String>,
     /// The language of the query.
     pub version: RegoVersion,

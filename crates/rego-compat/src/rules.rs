@@ -33,7 +33,7 @@ impl Default for Bounds {
     }
 }
 
-/// What a module may contain. Build with `Rules::default()` and the setters.
+/// The restrictions on the contents of a module. Build with `Rules::default()` and the setters.
 ///
 /// ```
 /// use rego_compat::{Module, RegoVersion, Rules};

@@ -71,7 +71,7 @@ pub struct Test {
     keyed: bool,
 }
 
-/// What came of a test.
+/// The outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The rule is `true`, or all its cases are.

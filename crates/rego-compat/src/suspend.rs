@@ -21,15 +21,15 @@ use eval_budget::{Budget, Limit};
 pub struct Request {
     /// Name of the function, as given to [`crate::Rules::with_external_functions`].
     pub function: String,
-    /// What it was called with.
+    /// The argument of the call.
     pub argument: Value,
 }
 
-/// What the host says to a request: the function's value, `None` where it is undefined, or why the call failed. A failed
+/// The host's answer to a request: the function's value, `None` where it is undefined, or why the call failed. A failed
 /// call fails the evaluation, if the evaluation comes to it.
 pub type Response = Result<Option<Value>, String>;
 
-/// How far an evaluation came.
+/// The progress of an evaluation.
 #[derive(Clone, Debug)]
 #[must_use]
 pub enum Progress {
@@ -45,7 +45,7 @@ pub struct Suspended {
     program: Program,
     input: Value,
     data: Value,
-    /// What is left of it.
+    /// The rest of the budget.
     budget: Budget,
     answers: BTreeMap<Request, Response>,
     requests: Vec<Request>,

@@ -1,6 +1,6 @@
 //! Tokens of Rego and where they stand. The lexer makes them, the parser reads them.
 
-/// What a token is. Keywords are identifiers: which of them are reserved depends on version and imports,
+/// The kinds of tokens. Keywords are identifiers: which of them are reserved depends on version and imports,
 /// so the parser decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

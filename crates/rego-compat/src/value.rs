@@ -43,16 +43,16 @@ pub enum Value {
     Undefined,
 }
 
-/// Why something is not the value it was taken for.
+/// The reason why something is not the value it was taken for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
     /// The text is no JSON document.
     #[error("no JSON: {reason} at byte {at}")]
     Json {
-        /// What is wrong.
+        /// The error.
         reason: &'static str,
-        /// How far into the text.
+        /// The offset in the text.
         at: usize,
     },
     /// The text is no number, or one too large or too small to compute with.

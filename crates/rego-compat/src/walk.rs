@@ -2,7 +2,7 @@
 
 use crate::ast::{Body, ComprehensionKind, HeadValue, Literal, LiteralKind, Node, Rule, TemplatePart, Term};
 
-/// What is told of each term, outer before inner.
+/// A visitor of terms, outer before inner.
 pub(crate) trait Visit {
     /// Called for every term.
     fn term(&mut self, term: &Term);

@@ -79,7 +79,7 @@ fn what_failed_once_does_not_fail_again() {
     }
 }
 
-/// How far a case came.
+/// The progress of a case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Unreadable,

@@ -3,18 +3,18 @@
 use schema_merge::{Diagnostic, Fragment, Merger, MountPath, Style, check_crd, structuralize};
 use serde_json::{Value, json};
 
-/// What a user of the resource writes.
+/// The resource as its user writes it.
 #[derive(schemars::JsonSchema)]
 #[allow(dead_code, reason = "only the schema of the type is of interest here")]
 struct Backup {
     /// A cron expression.
     schedule: String,
-    /// How many to keep.
+    /// The number to keep.
     keep: Option<u8>,
     target: Target,
 }
 
-/// Where backups go.
+/// The destination of backups.
 #[derive(schemars::JsonSchema)]
 #[allow(dead_code, reason = "only the schema of the type is of interest here")]
 #[serde(tag = "type")]

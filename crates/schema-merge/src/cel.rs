@@ -17,20 +17,20 @@ use crate::node::Node;
 use crate::path::SchemaPath;
 use crate::structural::Report;
 
-/// What compiling one rule comes to.
+/// The outcome of compiling one rule.
 #[derive(Debug, Default)]
 pub(crate) struct Compiled {
-    /// Why the server would not compile the rule.
+    /// The reason why the server would not compile the rule.
     pub(crate) error: Option<String>,
-    /// Why the server would not compile its `messageExpression`.
+    /// The reason why the server would not compile its `messageExpression`.
     pub(crate) message_error: Option<String>,
-    /// What one evaluation of the rule costs at most.
+    /// The cost of one evaluation of the rule at most.
     pub(crate) cost: u64,
     /// The same for its `messageExpression`; `None` if it has none.
     pub(crate) message_cost: Option<u64>,
-    /// How often it is evaluated at most for one request, where the schema sets no bound.
+    /// The number of evaluations for one request at most, where the schema sets no bound.
     pub(crate) max_cardinality: u64,
-    /// Whether the rule uses `oldSelf`; `None` where only the server can tell.
+    /// True if the rule uses `oldSelf`; `None` where only the server can tell.
     pub(crate) uses_old_self: Option<bool>,
 }
 

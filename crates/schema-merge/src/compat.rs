@@ -19,7 +19,7 @@ use crate::diagnostic::Severity;
 use crate::limit::Limits;
 use crate::path::SchemaPath;
 
-/// Who suffers from a change.
+/// The parties that a change affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Direction {
@@ -29,7 +29,7 @@ pub enum Direction {
     Clients,
 }
 
-/// How certain it is that somebody suffers.
+/// The certainty that a change affects somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Impact {
@@ -47,15 +47,15 @@ pub enum Impact {
 pub struct Change {
     /// A JSON pointer to the schemas in the documents that were compared; empty when they are the documents.
     pub base: String,
-    /// Where in the schema: in the new one, or in the old one for what is gone.
+    /// The place in the schema: in the new one, or in the old one for what is gone.
     pub path: SchemaPath,
     /// A stable word for the rule that is broken.
     pub rule: &'static str,
-    /// Who suffers.
+    /// The affected parties.
     pub direction: Direction,
-    /// How certain that is.
+    /// The certainty.
     pub impact: Impact,
-    /// What changed.
+    /// The change.
     pub detail: String,
 }
 
@@ -129,12 +129,12 @@ fn based(old: &Value, new: &Value, base: &str) -> Vec<Change> {
     compare.changes
 }
 
-/// What the comparison has found so far.
+/// The state of a comparison.
 struct Compare {
     base: String,
     direction: Direction,
     changes: Vec<Change>,
-    /// Whether the new schema counts or matches fields anywhere, so that a filled-in default may be one too many.
+    /// True if the new schema counts or matches fields anywhere, so that a filled-in default may be one too many.
     delicate: bool,
 }
 

@@ -54,19 +54,19 @@ pub enum DiagnosticKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The kind, as the server names kinds.
     pub kind: DiagnosticKind,
     /// A stable word for the rule, for programs.
     pub rule: &'static str,
-    /// Where in the schema.
+    /// The place in the schema.
     pub path: SchemaPath,
     /// The offending value as the server prints it.
     pub value: Option<String>,
-    /// What is wrong, in words.
+    /// The description of the error.
     pub detail: String,
-    /// What the server puts before the path.
+    /// The text that the server puts before the path.
     pub prefix: Arc<str>,
     /// A JSON pointer to the schema in the document it came from; empty when it is the document.
     pub base: Arc<str>,

@@ -34,15 +34,15 @@ pub enum MergeError {
     TooLarge {
         /// Whose fragment.
         origin: String,
-        /// Where it is mounted.
+        /// The place where it is mounted.
         at: MountPath,
-        /// Which bound was crossed.
+        /// The bound that was crossed.
         detail: String,
     },
     /// A fragment, or a node that several fragments describe, is not a JSON object.
     #[error("{at}: {origin}: a schema is a JSON object, found {found}")]
     NotASchema {
-        /// Where in the merged schema.
+        /// The place in the merged schema.
         at: SchemaPath,
         /// Whose fragment.
         origin: String,
@@ -54,7 +54,7 @@ pub enum MergeError {
         "{at}: {origin}: the mounted schema must have type object, has {found}; allow any type in the mount policy if a {found} is meant"
     )]
     NotAnObject {
-        /// Where in the merged schema.
+        /// The place in the merged schema.
         at: SchemaPath,
         /// Whose fragment.
         origin: String,
@@ -64,7 +64,7 @@ pub enum MergeError {
     /// A fragment touches a property that belongs to the API machinery or to the host.
     #[error("{at}: {origin}: {property:?} is reserved; the host must grant it to this origin first")]
     Reserved {
-        /// Where in the merged schema.
+        /// The place in the merged schema.
         at: SchemaPath,
         /// Whose fragment.
         origin: String,
@@ -74,7 +74,7 @@ pub enum MergeError {
     /// A fragment adds a property below a parent that the host has sealed.
     #[error("{at}: {origin}: {parent:?} is sealed and {property:?} is not among its listed children", parent = .parent.to_string())]
     Sealed {
-        /// Where in the merged schema.
+        /// The place in the merged schema.
         at: SchemaPath,
         /// Whose fragment.
         origin: String,
@@ -86,13 +86,13 @@ pub enum MergeError {
     /// Somebody contributes at or below an exclusive mount of somebody else.
     #[error("{at}: {intruder} contributes here, but {holder} is mounted exclusively at {held:?}; mount both shared or move one", held = .held.to_string())]
     Exclusive {
-        /// Where in the merged schema.
+        /// The place in the merged schema.
         at: SchemaPath,
-        /// Who holds the place.
+        /// The contributor that holds the place.
         holder: String,
         /// The exclusive mount.
         held: MountPath,
-        /// Who else contributes.
+        /// The other contributor.
         intruder: String,
     },
     /// Two fragments say different things about the same keyword of the same node.
@@ -112,7 +112,7 @@ pub enum MergeError {
     Unsatisfiable {
         /// The node in the merged schema.
         at: SchemaPath,
-        /// Which keywords contradict each other.
+        /// The keywords that contradict each other.
         detail: String,
         /// Everybody who contributed to the node.
         origins: Vec<String>,
@@ -126,9 +126,9 @@ pub enum MergeError {
         at: SchemaPath,
         /// Whose mount needs an object here.
         origin: String,
-        /// Who declared something else.
+        /// The contributor that declared something else.
         parent: String,
-        /// What was declared.
+        /// The declaration.
         found: String,
     },
     /// The default that the mount policy asks for is not acceptable.
@@ -138,13 +138,13 @@ pub enum MergeError {
         at: SchemaPath,
         /// Whose fragment.
         origin: String,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
     /// The merged schema would be refused, or silently changed, by the API server.
     #[error("{diagnostic} (from {})", .origins.join(", "))]
     NotStructural {
-        /// What the server would say.
+        /// The server's diagnostic.
         diagnostic: Box<Diagnostic>,
         /// The fragments the place belongs to.
         origins: Vec<String>,

@@ -9,7 +9,7 @@ use crate::path::MountPath;
 /// One party's part of a schema: where it comes from, where it goes, and on what terms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fragment {
-    /// Who contributed it, as people know them: `template k8srequiredlabels`, `target admission`.
+    /// The contributor, as people know it: `template k8srequiredlabels`, `target admission`.
     pub origin: String,
     /// The property this schema describes.
     pub at: MountPath,
@@ -23,9 +23,9 @@ pub struct Fragment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct MountPolicy {
-    /// Whether anybody else may contribute at or below the mount point.
+    /// The rule for other contributions at or below the mount point.
     pub sharing: Sharing,
-    /// Which of the parents become required.
+    /// The parents that become required.
     pub required: RequiredPropagation,
     /// The default of the mounted property.
     pub default: MountDefault,
@@ -36,7 +36,7 @@ pub struct MountPolicy {
     pub any_type: bool,
 }
 
-/// Whether anybody else may contribute at or below a mount point.
+/// The rule for other contributions at or below a mount point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Sharing {
@@ -49,7 +49,7 @@ pub enum Sharing {
     SharedIntersect,
 }
 
-/// Which properties on the way to a mount become required.
+/// The properties on the way to a mount that become required.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum RequiredPropagation {

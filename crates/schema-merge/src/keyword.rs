@@ -2,7 +2,7 @@
 //!
 //! One table, so that decoding, merging and comparing agree on what a keyword is.
 
-/// What the API server decodes a keyword into.
+/// The type that the API server decodes a keyword into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
     Text,

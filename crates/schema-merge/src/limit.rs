@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-/// How deep and how large a schema or an object may be.
+/// The bounds on depth and size of a schema or an object.
 ///
 /// The API server bounds a request at 3 MiB and has no bound on depth of its own; the defaults accept anything
 /// a person or a generator writes.

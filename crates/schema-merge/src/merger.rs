@@ -46,7 +46,7 @@ pub struct Merger {
     pub(crate) terms: Terms,
 }
 
-/// What the host decides, as opposed to the contributors.
+/// The decisions of the host, as opposed to the contributors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) grants: BTreeSet<(String, String)>,

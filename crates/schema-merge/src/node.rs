@@ -20,7 +20,7 @@ pub(crate) struct Node<'a> {
     pub(crate) any_of: Vec<Node<'a>>,
     pub(crate) one_of: Vec<Node<'a>>,
     pub(crate) not: Option<Box<Node<'a>>>,
-    /// What the server decodes only to refuse it.
+    /// The keywords that the server decodes only to refuse them.
     pub(crate) refused: Option<Box<Refused<'a>>>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Refused<'a> {
     pub(crate) dependencies: BTreeMap<&'a str, Node<'a>>,
 }
 
-/// What `items` decodes to.
+/// The decoded form of `items`.
 #[derive(Debug)]
 pub(crate) enum Items<'a> {
     /// One schema for all items.
@@ -42,7 +42,7 @@ pub(crate) enum Items<'a> {
     Nothing,
 }
 
-/// What `additionalProperties` decodes to.
+/// The decoded form of `additionalProperties`.
 #[derive(Debug)]
 pub(crate) enum Additional<'a> {
     Bool(bool),

@@ -24,11 +24,11 @@ use crate::limit::Limits;
 use crate::node::Node;
 use crate::path::SchemaPath;
 
-/// What the API server makes of an object of a custom resource.
+/// The API server's verdict on an object of a custom resource.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ObjectVerdict {
-    /// Why it would be refused. The paths are those of the object, as the server prints them.
+    /// The errors for which it would be refused. The paths are those of the object, as the server prints them.
     pub errors: Vec<Diagnostic>,
     /// The fields the schema does not know, sorted: refused under strict field validation, dropped otherwise.
     pub unknown_fields: Vec<String>,

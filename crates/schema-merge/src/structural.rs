@@ -41,21 +41,21 @@ const SAME_SCHEMA: &str = "spec.validation.openAPIV3Schema";
 /// The prefix of unknown fields, which the server prints as they were written.
 const FIRST_VERSION: &str = "spec.versions[0].schema.openAPIV3Schema";
 
-/// What [`check_structural`] needs to know besides the schema.
+/// The options of [`check_structural`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whether the status subresource is enabled, which forbids many keywords at the root.
+    /// True if the status subresource is enabled, which forbids many keywords at the root.
     pub status_subresource: bool,
-    /// What the server puts before the path of an error.
+    /// The text that the server puts before the path of an error.
     pub prefix: String,
-    /// What the server puts before the path of an unknown field.
+    /// The text that the server puts before the path of an unknown field.
     pub version_prefix: String,
     /// A JSON pointer to the schema, which diagnostics put before their own.
     pub base: String,
-    /// Whether to report what the server accepts in silence.
+    /// True to report what the server accepts in silence.
     pub lints: bool,
-    /// How deep and how large the schema may be.
+    /// The bounds on depth and size of the schema.
     pub limits: Limits,
 }
 

@@ -18,9 +18,9 @@ use crate::limit::Limits;
 use crate::path::{SchemaPath, Step};
 use crate::structural::{Options, check_structural};
 
-/// How much a schema may grow by inlining.
+/// The bound on the growth of a schema by inlining.
 const MAX_NODES: usize = 100_000;
-/// How many steps deep it may get by inlining; references that lead to references count as well.
+/// The bound on its depth by inlining; references that lead to references count as well.
 const MAX_DEPTH: usize = 512;
 
 /// A structural schema, and what got lost on the way.
@@ -29,7 +29,7 @@ const MAX_DEPTH: usize = 512;
 pub struct Structuralized {
     /// The structural schema.
     pub schema: Value,
-    /// What the schema accepts or says differently now, by place in the input.
+    /// The differences in what the schema accepts or states now, by place in the input.
     pub losses: Vec<Loss>,
 }
 
@@ -37,9 +37,9 @@ pub struct Structuralized {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// Where in the input, with references followed.
+    /// The place in the input, with references followed.
     pub path: SchemaPath,
-    /// What changed.
+    /// The change.
     pub detail: String,
 }
 
@@ -48,13 +48,13 @@ pub struct Loss {
 #[error("{path}: {reason}")]
 #[non_exhaustive]
 pub struct StructuralizeError {
-    /// Where in the input, with references followed.
+    /// The place in the input, with references followed.
     pub path: SchemaPath,
-    /// What is in the way.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What is in the way of a structural schema.
+/// The reason why there is no structural schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -87,12 +87,12 @@ pub enum Reason {
     /// Too much of everything.
     #[error("{0}")]
     TooLarge(String),
-    /// What the API server would still refuse.
+    /// An error that the API server would still report.
     #[error("{0}")]
     Refused(String),
 }
 
-/// How to structuralize what can be done in more than one way.
+/// The choices of structuralizing where there is more than one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Style {

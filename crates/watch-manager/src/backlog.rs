@@ -63,7 +63,7 @@ struct KindQueue {
     status: GvkStatus,
     /// The status that the reader was given last.
     reported: GvkStatus,
-    /// Whether the end of the snapshot was queued.
+    /// True once the end of the snapshot was queued.
     synced: bool,
     /// Sequence numbers of the queued items.
     objects: Index,
@@ -100,7 +100,7 @@ enum Content {
     Object {
         slot: usize,
         id: ObjectId,
-        /// Whether the reader was given the object.
+        /// True if the reader was given the object.
         held: bool,
         gone: bool,
         object: Arc<WatchedObject>,

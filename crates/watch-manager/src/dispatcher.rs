@@ -39,7 +39,7 @@ pub(crate) struct Dispatcher {
     queues: HashMap<RegistrarId, Arc<EventQueue>>,
     stores: Arc<Stores>,
     counter: u64,
-    /// Whether a kind without registrars waits for a [`Command::Expire`].
+    /// True if a kind without registrars waits for a [`Command::Expire`].
     linger: bool,
     /// Objects that a registrar is given at once.
     portion: usize,

@@ -44,7 +44,7 @@ pub(crate) struct Run {
 struct Running {
     stop: AbortHandle,
     calls: Arc<Calls>,
-    /// When it started; `None` after the first complete list.
+    /// The start; `None` after the first complete list.
     begun: Option<Instant>,
 }
 

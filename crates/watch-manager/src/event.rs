@@ -97,12 +97,13 @@ pub enum GvkStatus {
 pub struct KindStatus {
     /// The state.
     pub status: GvkStatus,
-    /// When the kind entered this state. A new error message is not a new state.
+    /// The time when the kind entered this state. A new error message is not a new state.
     pub since: Instant,
     /// Failed attempts since the watch was last ready or asked for.
     pub attempts: u32,
-    /// When the server last sent anything for the kind: a page of a list, an event or a bookmark. `None` if it never
-    /// did. A [`Ready`](GvkStatus::Ready) kind is at most `Config::idle_timeout` and one request deadline behind it.
+    /// The time when the server last sent anything for the kind: a page of a list, an event or a bookmark. `None` if it
+    /// never did. A [`Ready`](GvkStatus::Ready) kind is at most `Config::idle_timeout` and one request deadline behind
+    /// it.
     pub last_contact: Option<Instant>,
 }
 

@@ -47,7 +47,7 @@ pub struct WatchedObject {
     partial: bool,
 }
 
-/// Where parts of an object lie in its text; empty if they are missing.
+/// The places of parts of an object in its text; empty if they are missing.
 #[derive(Debug, Clone, Copy, Default)]
 struct Places {
     metadata: (u32, u32),

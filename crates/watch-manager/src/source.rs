@@ -42,7 +42,7 @@ pub trait Source: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>>;
 }
 
-/// How recent an answer to discovery must be.
+/// The required age of an answer to discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Freshness {
@@ -52,13 +52,13 @@ pub enum Freshness {
     Now,
 }
 
-/// How a kind is served.
+/// The version, scope and verbs with which a kind is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Served {
     /// Its plural, group and version.
     pub resource: ApiResource,
-    /// Whether its objects are in namespaces.
+    /// True if its objects are in namespaces.
     pub namespaced: bool,
     /// The verb that the server lacks, of those that a watch needs.
     pub missing: Option<Verb>,
@@ -82,7 +82,7 @@ pub struct Target {
 pub struct Page {
     /// At most so many objects; `None` for all at once.
     pub limit: Option<u32>,
-    /// Where the page before ended.
+    /// The token of the end of the previous page.
     pub continue_token: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct Listed {
     pub items: Vec<Box<RawValue>>,
     /// The state of the server that the whole list shows.
     pub resource_version: String,
-    /// Where the next page begins; `None` on the last.
+    /// The token of the next page; `None` on the last.
     pub continue_token: Option<String>,
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn undecodable(gvk: &GroupVersionKind) {
     metrics::counter!("watch_manager_undecodable_total", labels(gvk)).increment(1);
 }
 
-/// How an open watch ended.
+/// The end of an open watch.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "read with the feature `metrics`"))]
 pub(crate) enum End<'a> {

@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 pub(crate) struct Calls {
     /// The kind may be served now.
     pub(crate) hint: Notify,
-    /// What it covers has grown: list again.
+    /// Notified when what it covers has grown: list again.
     pub(crate) start_over: Notify,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Watcher {
     /// The discovery beside the open watch.
     looking: Option<BoxFuture<'static, Asked>>,
     events: Option<SourceEvents>,
-    /// When the open watch counts as dead, unless a message comes.
+    /// The time when the open watch counts as dead, unless a message comes.
     silent_at: Instant,
     /// The last request was not answered in time.
     timed_out: bool,

@@ -34,7 +34,7 @@ const MARKER: &str = "o-last";
 /// More than any step takes on a busy machine: reaching it is a failure.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether gadgets are in namespaces now.
+/// True while gadgets are in namespaces.
 static NAMESPACED: AtomicBool = AtomicBool::new(false);
 
 /// Kind to key to uid and version.

@@ -15,7 +15,7 @@ pub(super) const NAME: &str = "clusterpolicy.kyverno.example";
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClusterPolicyTarget;
 
-/// What a rule is about, without what it excludes.
+/// The objects that a rule selects, without those it excludes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Selection {

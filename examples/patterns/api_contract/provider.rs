@@ -45,7 +45,7 @@ pub(crate) enum Release {
     V2,
 }
 
-/// What an object of either kind asks for, and the instance that it has.
+/// The request of an object of either kind, and the instance that it has.
 #[derive(Deserialize, DuckType)]
 #[duck(paths("/spec/cores", "/spec/providerID"))]
 struct Asked {

@@ -62,8 +62,8 @@ pub(crate) struct Load {
     pub(crate) saturated: bool,
 }
 
-/// What this process has last written about its calls. Another process of the controller has calls of its own: two that corrected
-/// each other would not come to an end.
+/// The load that this process has last written about its calls. Another process of the controller has calls of its own:
+/// two that corrected each other would not come to an end.
 #[derive(Debug, Default)]
 pub(crate) struct Reported(Mutex<Option<Load>>);
 

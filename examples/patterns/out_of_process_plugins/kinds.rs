@@ -57,7 +57,7 @@ fn ten() -> u64 {
     10
 }
 
-/// What a Machine does without an answer.
+/// The action of a Machine without an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub(crate) enum FailurePolicy {
     /// It waits.

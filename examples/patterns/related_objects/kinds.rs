@@ -25,9 +25,9 @@ pub(crate) const REVISION: &str = "related-objects.example.com/revision";
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FleetSpec {
     pub(crate) replicas: u32,
-    /// How many of the replicas a rollout may take away at a time.
+    /// The number of replicas that a rollout may take away at a time.
     pub(crate) max_unavailable: u32,
-    /// How many MachineSets without Machines are kept for a rollback.
+    /// The number of MachineSets without Machines that are kept for a rollback.
     pub(crate) history_limit: usize,
     pub(crate) template: Template,
 }

@@ -45,7 +45,7 @@ const HOLD: usize = 16 * 1024 * 1024;
 /// Lists of the first pass that are fetched at the same time.
 const LISTS: usize = 4;
 
-/// How to audit.
+/// The options of an audit.
 #[derive(Clone, Debug)]
 pub struct AuditOptions {
     /// Time between two comparisons of everything known with the cluster; `None` for none.
@@ -60,7 +60,7 @@ pub struct AuditOptions {
     pub threads: usize,
 }
 
-/// What the audit works with.
+/// The services that the audit works with.
 pub struct AuditContext {
     /// Lists, and writes statuses.
     pub client: kube::Client,
@@ -74,7 +74,7 @@ pub struct AuditContext {
     pub identity: PodIdentity,
     /// Takes violations that come or go.
     pub events: Recorder,
-    /// How to audit.
+    /// The options of the audit.
     pub options: AuditOptions,
 }
 

@@ -54,7 +54,7 @@ pub struct PolicyArgs {
     pub command: PolicyCommand,
 }
 
-/// What to do with policies.
+/// The commands for policies.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum PolicyCommand {
     /// Search the policies of a catalogue by name and description.
@@ -71,7 +71,7 @@ pub enum PolicyCommand {
     GenerateCatalog(GenerateArgs),
 }
 
-/// Where the catalogue is.
+/// The address of the catalogue.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CatalogArgs {
     /// A catalogue with the files it names: a catalog.yaml, a folder that holds one, an OCI image as REGISTRY/NAME:TAG, or a
@@ -80,7 +80,7 @@ pub struct CatalogArgs {
     pub catalog: String,
 }
 
-/// What to search for.
+/// The command `search`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -107,7 +107,7 @@ pub struct SearchArgs {
     pub output: Format,
 }
 
-/// How to list.
+/// The command `list`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -119,7 +119,7 @@ pub struct ListArgs {
     pub output: Format,
 }
 
-/// What to install.
+/// The command `install`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -152,7 +152,7 @@ pub struct InstallArgs {
     pub output: Format,
 }
 
-/// What to upgrade.
+/// The command `upgrade`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -188,7 +188,7 @@ pub struct UpgradeArgs {
     pub output: Format,
 }
 
-/// What to remove.
+/// The command `remove`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -212,7 +212,7 @@ pub struct UninstallArgs {
     pub output: Format,
 }
 
-/// What to write a catalogue of.
+/// The command that writes a catalogue.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -246,7 +246,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "a duration such as 90s or 2m".to_owned())
 }
 
-/// What a violation of a constraint does.
+/// The effect of a violation of a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Enforcement {
     /// It is refused.
@@ -257,7 +257,7 @@ pub enum Enforcement {
     Dryrun,
 }
 
-/// How it is printed.
+/// The format of printed output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -308,7 +308,7 @@ pub async fn policy<E>(
     })
 }
 
-/// What a command came to.
+/// The outcome of a command.
 #[derive(Debug, Default)]
 struct Report {
     code: u8,

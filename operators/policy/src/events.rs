@@ -16,7 +16,7 @@ use constraint_framework::api::{CONSTRAINTS_GROUP, ConstraintRef};
 pub use queue::EventQueue;
 pub use store::store_events;
 
-/// Where Events go.
+/// The place that Events go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventPlace {
     /// Nowhere: none are made.
@@ -81,7 +81,7 @@ pub struct Subject<'a> {
     pub stored: Option<(&'a str, &'a str)>,
 }
 
-/// What an Event says.
+/// The contents of an Event.
 #[derive(Clone, Debug)]
 pub struct Notice<'a> {
     /// The Event's reason, such as `FailedAdmission`.

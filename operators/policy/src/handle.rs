@@ -9,14 +9,14 @@ use tokio::sync::watch;
 
 use crate::config::ExcludedNamespaces;
 
-/// What enforcement points go by, as of one moment. Cheap to clone.
+/// The policies that enforcement points use, as of one moment. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct InForce {
     /// The policies.
     pub policies: Arc<PolicySet>,
     /// The Namespaces that the Config leaves out.
     pub excluded: Arc<ExcludedNamespaces>,
-    /// Why nothing is enforced at the moment; `None` when everything is.
+    /// The reason why nothing is enforced at the moment; `None` when everything is.
     pub suspension: Option<Arc<str>>,
 }
 

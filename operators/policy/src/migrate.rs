@@ -51,7 +51,7 @@ pub enum MigrateCommand {
     Check(CheckArgs),
 }
 
-/// What to check.
+/// The command `check`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
@@ -69,7 +69,7 @@ pub struct CheckArgs {
     pub namespace: String,
 }
 
-/// How findings are printed.
+/// The format of printed findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -79,7 +79,7 @@ pub enum Format {
     Json,
 }
 
-/// What becomes of the arguments of a Gatekeeper container.
+/// The treatment of the arguments of a Gatekeeper container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlagReport {
     /// The flags that are refused, with the reasons.
@@ -98,16 +98,16 @@ struct Entry {
     place: Option<String>,
 }
 
-/// What a cluster or a dump holds.
+/// The contents of a cluster or a dump.
 #[derive(Debug, Default)]
 struct Holdings {
     /// Everything of Gatekeeper, the Namespaces, and in a dump all objects.
     entries: Vec<Entry>,
-    /// What could not be read.
+    /// The errors of what could not be read.
     problems: Vec<String>,
 }
 
-/// What is reported.
+/// The contents of a report.
 #[derive(Debug, Default)]
 struct Report {
     /// The number of objects by kind.

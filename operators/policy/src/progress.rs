@@ -61,7 +61,7 @@ pub struct ProgressArgs {
     pub output: Format,
 }
 
-/// How the tree is printed.
+/// The format of the printed tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -71,10 +71,10 @@ pub enum Format {
     Json,
 }
 
-/// What is printed.
+/// The printed report.
 struct Report {
     tree: Node,
-    /// What could not be read.
+    /// The errors of what could not be read.
     problems: Vec<String>,
 }
 

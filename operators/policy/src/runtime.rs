@@ -35,7 +35,7 @@ use crate::progress::ProgressArgs;
 /// Every request has been answered when the process ends; threads beyond that have nobody to answer.
 const LAST_THREADS: Duration = Duration::from_secs(1);
 
-/// What kept the process from doing its work.
+/// The reason why the process did not do its work.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -49,7 +49,7 @@ pub enum RunError {
     Listen {
         /// The port.
         port: u16,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The folder of policies cannot be watched.
@@ -57,7 +57,7 @@ pub enum RunError {
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: notify::Error,
     },
     /// There is no kubeconfig, and this is no pod.
@@ -106,7 +106,7 @@ pub enum RunError {
     ForeignSecret {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
     /// The files named by --cert-dir cannot be used.

@@ -26,7 +26,7 @@ pub struct Found {
     pub action: String,
 }
 
-/// What timed passes over all requests of a scenario gave.
+/// The results of timed passes over all requests of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Passes {
     /// The time of each pass, in nanoseconds.
@@ -35,12 +35,12 @@ pub struct Passes {
     pub found: Vec<Vec<Found>>,
 }
 
-/// What taking in the policies cost.
+/// The cost of ingesting the policies.
 #[derive(Clone, Copy, Debug)]
 pub struct Ingest {
     /// Wall time, in nanoseconds.
     pub nanoseconds: f64,
-    /// What stays on the heap, in bytes.
+    /// The bytes that stay on the heap.
     pub bytes: f64,
 }
 

@@ -9,7 +9,7 @@ use anyhow::Result;
 /// Something that does the same work a number of times and says how long that took, in nanoseconds.
 pub type Turn<'a> = &'a mut dyn FnMut(u32) -> Result<u64>;
 
-/// How long and how often.
+/// The length and number of repetitions.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Rounds in which every contender has one turn.

@@ -17,7 +17,7 @@ pub use block::match_block;
 pub use object::{namespace, object};
 pub use request::request;
 
-/// What one Gatekeeper pod holds: templates, constraints and an inventory, as manifests.
+/// The contents of one Gatekeeper pod: templates, constraints and an inventory, as manifests.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     /// ConstraintTemplates.
@@ -35,9 +35,9 @@ pub struct Review {
     pub subject: Subject,
     /// The Namespace object that comes with it.
     pub namespace: Option<Json>,
-    /// Where the object came from; empty when nobody says.
+    /// The origin of the object; empty when it is not stated.
     pub source: &'static str,
-    /// Who asks.
+    /// The enforcement point.
     pub point: &'static str,
 }
 
@@ -72,7 +72,7 @@ pub fn asked(review: &Json) -> Json {
     asked
 }
 
-/// What is judged.
+/// The subject of the judgement.
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// An AdmissionRequest as an API server sends it.

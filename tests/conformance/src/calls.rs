@@ -12,7 +12,7 @@ use crate::argument::realistic;
 use crate::random::Random;
 use crate::{Error, Judge, operand, tagged};
 
-/// What has no value to compare: operators, relations, the network, and the engine's own.
+/// Functions that have no value to compare: operators, relations, the network, and the engine's own.
 const NOT_ASKED: &[&str] = &[
     "internal.",
     "rego.",

@@ -20,7 +20,7 @@ use crate::random::Random;
 pub struct Generated {
     /// The module.
     pub sources: Sources,
-    /// What to evaluate.
+    /// The query to evaluate.
     pub query: &'static str,
     /// The inputs to evaluate it on.
     pub inputs: Vec<Json>,
@@ -40,7 +40,7 @@ pub fn generate(seed: u64, inputs: usize) -> Generated {
     }
 }
 
-/// What is known about the value of an expression.
+/// The kind of value that an expression is known to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     #[default]

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value as Json;
 
-/// Why there is no answer from a judge.
+/// The reason why a judge gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,9 +25,9 @@ pub enum Error {
     /// A file or pipe could not be used.
     #[error("cannot {what}")]
     Io {
-        /// What was attempted.
+        /// The attempted operation.
         what: String,
-        /// Why it failed.
+        /// The reason why it failed.
         #[source]
         source: std::io::Error,
     },

@@ -9,7 +9,7 @@ use crate::Verdict;
 pub struct Sources {
     /// Name and text of every module.
     pub modules: Vec<(String, String)>,
-    /// Whether the modules are Rego v0.
+    /// True if the modules are Rego v0.
     pub v0: bool,
 }
 

@@ -22,7 +22,7 @@ use crate::ready::Probe;
 use crate::supervisor::{Janitor, Supervised, append};
 use crate::{Component, Error, Options, build};
 
-/// How often a start is tried when a port was lost to another process.
+/// The number of attempts to start when a port was lost to another process.
 const ATTEMPTS: usize = 3;
 
 /// Longer than the 10 s that the controller manager gives its controllers to finish.

@@ -29,7 +29,7 @@ pub enum Error {
          (GOPROXY), or set KUBEBUILDER_ASSETS to skip it\n{output}"
     )]
     GoBuild {
-        /// How `go` ended.
+        /// The exit status of `go`.
         status: ExitStatus,
         /// The last lines `go` printed.
         output: String,
@@ -50,7 +50,7 @@ pub enum Error {
     /// A file or a process could not be created, read or signalled.
     #[error("could not {doing}")]
     Io {
-        /// What was attempted, with the path.
+        /// The attempted operation, with the path.
         doing: String,
         /// The operating system's answer.
         source: std::io::Error,
@@ -72,7 +72,7 @@ pub enum Error {
     /// The API server or the client library refused.
     #[error("could not {doing}")]
     Kube {
-        /// What was attempted.
+        /// The attempted operation.
         doing: String,
         /// The client's answer.
         source: kube::Error,
@@ -85,9 +85,9 @@ pub enum Error {
     /// A component ended by itself.
     #[error("{component} ended by itself ({status}); the end of its log:\n{log}")]
     Exited {
-        /// Which one.
+        /// The component or path.
         component: Component,
-        /// How it ended.
+        /// The exit status.
         status: ExitStatus,
         /// The end of its log.
         log: String,
@@ -96,18 +96,18 @@ pub enum Error {
     /// A component was stopped or killed before.
     #[error("{component} does not run: call `restart` first")]
     NotRunning {
-        /// Which one.
+        /// The component or path.
         component: Component,
     },
 
     /// A component is alive and does not say that it is ready.
     #[error("{component} is not ready after {after:?}: {answer}; the end of its log:\n{log}")]
     NotReady {
-        /// Which one.
+        /// The component or path.
         component: Component,
-        /// How long it was given.
+        /// The time it was given.
         after: Duration,
-        /// What its readiness endpoint said last.
+        /// The last answer of its readiness endpoint.
         answer: String,
         /// The end of its log.
         log: String,
@@ -118,9 +118,9 @@ pub enum Error {
         "namespace {name} has no default service account after {after:?}: is the controller manager running?"
     )]
     NamespaceUnusable {
-        /// Which one.
+        /// The component or path.
         name: String,
-        /// How long it was given.
+        /// The time it was given.
         after: Duration,
     },
 }

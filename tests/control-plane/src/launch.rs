@@ -10,7 +10,7 @@ use crate::assets::Assets;
 use crate::certificate::{Authority, Identity, TokenKeys};
 use crate::{Component, Error, Options, port};
 
-/// How to start each component, and where everything is.
+/// The commands that start each component, and where everything is.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) folder: PathBuf,
@@ -28,7 +28,7 @@ struct Endpoint {
     flags: Vec<String>,
 }
 
-/// What the flags of all components are made from.
+/// The values that the flags of all components are made from.
 struct Prepared<'a> {
     folder: &'a Path,
     authority: PathBuf,

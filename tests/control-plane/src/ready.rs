@@ -18,7 +18,7 @@ const BETWEEN_PROBES: Duration = Duration::from_millis(25);
 /// A paused component accepts connections and never answers.
 const PER_PROBE: Duration = Duration::from_secs(2);
 
-/// Where to ask, and what to show when there is no answer.
+/// The address to ask, and what to show when there is no answer.
 pub(crate) struct Probe<'a> {
     pub(crate) component: Component,
     pub(crate) config: Config,

@@ -182,7 +182,7 @@ async fn placement_and_cost_are_judged_as_the_server_judges_them() {
     assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n\n"));
 }
 
-/// How many rules got which verdict, and those that differ.
+/// The number of rules by verdict, and those that differ.
 #[derive(Default)]
 struct Tally {
     accepted: usize,

@@ -43,7 +43,7 @@ pub fn file_cycles(sources: &[&Source]) -> Vec<Finding> {
 
 /// The modules of a package, and what each of them uses.
 struct Package {
-    /// Where each module is.
+    /// The path of each module.
     files: BTreeMap<Path, String>,
     /// The items that each module defines itself.
     defined: BTreeMap<Path, BTreeSet<String>>,

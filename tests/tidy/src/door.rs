@@ -26,7 +26,7 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// What tests may use besides: the API server, and Go programs that judge.
+/// The packages that tests may use besides: the API server, and Go programs that judge.
 const HARNESS: [&str; 2] = ["control-plane", "go-program"];
 
 /// Returns true if the package in a folder may depend on a package of ours. Tests may use the harness, and a package

@@ -9,7 +9,7 @@ pub enum Error {
     /// A file or folder cannot be read.
     #[error("could not read {}", path.display())]
     Read {
-        /// Which one.
+        /// The component or path.
         path: PathBuf,
         /// The operating system's answer.
         source: std::io::Error,
@@ -18,7 +18,7 @@ pub enum Error {
     /// A Rust file is not Rust.
     #[error("{path} is not valid Rust")]
     Parse {
-        /// Which one.
+        /// The component or path.
         path: String,
         /// The parser's answer.
         source: syn::Error,
@@ -29,7 +29,7 @@ pub enum Error {
     Cargo {
         /// The sub-command.
         command: String,
-        /// What it printed.
+        /// The output.
         answer: String,
     },
 

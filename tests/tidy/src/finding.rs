@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What can be wrong. The kebab-case name is what `exceptions.txt` uses.
+/// The rules. The kebab-case name is what `exceptions.txt` uses.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Rule {
@@ -97,7 +97,7 @@ pub struct Finding {
     pub line: usize,
     /// The rule.
     pub rule: Rule,
-    /// What is wrong, and what to do.
+    /// The error, and what to do.
     pub message: String,
 }
 

@@ -24,7 +24,7 @@ pub struct Metadata {
 pub struct Package {
     /// Its name.
     pub name: String,
-    /// Where its `Cargo.toml` is.
+    /// The path of its `Cargo.toml`.
     pub manifest_path: PathBuf,
     /// The oldest Rust it promises to build with.
     pub rust_version: Option<String>,

@@ -58,7 +58,7 @@ const OPERATOR: Doors = &[
     ),
 ];
 
-/// What reaches a cluster: `cli` must do without.
+/// The items of kube that reach a cluster: `cli` must do without.
 const CLUSTER: [&str; 5] = ["Api", "Client", "Config", "client", "runtime"];
 
 fn doors(folder: &str) -> Option<Doors> {

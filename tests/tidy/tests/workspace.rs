@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use tidy::{Finding, Rule, Workspace};
 
-/// What is kept of a reading: syntax trees cannot leave their thread.
+/// The findings that are kept of a reading: syntax trees cannot leave their thread.
 struct Judged {
     packages: BTreeSet<String>,
     paths: BTreeSet<String>,

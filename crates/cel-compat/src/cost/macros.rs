@@ -22,7 +22,7 @@ use super::{Estimator, LIST, Local, MAP, Part, call};
 /// The name of the list that `sortBy` binds; no expression can use it.
 const SORTED: &str = "@__sortBy_input__";
 
-/// What one step of a loop comes to.
+/// The cost and the value of one step of a loop.
 struct Loop {
     /// The cost of what the result begins with.
     begin: u64,

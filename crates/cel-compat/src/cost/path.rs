@@ -24,7 +24,7 @@ pub(super) struct Path {
 #[derive(Debug)]
 struct Memory {
     steps: Vec<Rc<str>>,
-    /// How many steps fit before Go takes more memory.
+    /// The number of steps that fit before Go takes more memory.
     room: usize,
 }
 

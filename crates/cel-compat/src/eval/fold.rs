@@ -10,7 +10,7 @@ use super::super::error::EvalError;
 use super::super::node::{Fold, Node, Shape};
 use super::{Evaluation, as_bool};
 
-/// What a macro binds in one round.
+/// The bindings of a macro in one round.
 type Round = (Value, Option<Value>);
 
 impl Evaluation<'_> {

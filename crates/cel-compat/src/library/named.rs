@@ -16,7 +16,7 @@ use super::{Native, pattern, time, url};
 struct Format {
     name: &'static str,
     rule: Rule,
-    /// What a text that misses it is told.
+    /// The message about a text that misses it.
     message: &'static str,
     /// Examples that such a message gives; none for formats without a pattern to show.
     examples: &'static [&'static str],

@@ -18,8 +18,8 @@ pub(super) struct Quantity {
     scale: i32,
     /// Read on Kubernetes' fast path, which keeps 64-bit integers.
     is_small: bool,
-    /// What `add` and `sub` give. Kubernetes' library keeps it behind a pointer, which is not the type that its `==`
-    /// wants on the right.
+    /// True for the results of `add` and `sub`. Kubernetes' library keeps it behind a pointer, which is not the type
+    /// that its `==` wants on the right.
     is_result: bool,
 }
 
@@ -111,7 +111,7 @@ struct Parts<'a> {
     suffix: &'a str,
 }
 
-/// What a suffix stands for.
+/// The unit that a suffix stands for.
 enum Unit {
     Decimal(i32),
     Binary(u32),

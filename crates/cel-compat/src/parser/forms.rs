@@ -4,7 +4,7 @@
 use crate::issue::Issue;
 use crate::syntax::{Call, Expr, ExprKind};
 
-/// How a macro treats its body.
+/// The way a macro treats its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     All,

@@ -8,7 +8,7 @@ use crate::token::{Lexeme, Token};
 
 use super::Parser;
 
-/// What an operand begins with, in the words of ANTLR, which cel-go's parser is made with.
+/// The tokens an operand begins with, in the words of ANTLR, which cel-go's parser is made with.
 pub(super) const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
                        BYTES, IDENTIFIER}";
 /// The same behind the bracket of a call, a list, a map or an index.

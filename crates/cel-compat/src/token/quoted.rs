@@ -8,14 +8,14 @@ use super::{Issue, Lexer};
 
 const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
 
-/// What the prefix of a literal says.
+/// The shape of a literal that its prefix states.
 struct Shape {
     quote: &'static str,
     raw: bool,
     bytes: bool,
 }
 
-/// What stands where a string or bytes literal may begin.
+/// The token where a string or bytes literal may begin.
 pub(super) enum Scan {
     /// Something else.
     Nothing,
@@ -93,10 +93,10 @@ fn shape(lexer: &mut Lexer<'_>) -> Option<Shape> {
     }
 }
 
-/// What has been read of a literal.
+/// The part of a literal that has been read.
 struct Content {
     read: Read,
-    /// What is wrong with an escape that has the right form.
+    /// The error of an escape that has the right form.
     issue: Option<&'static str>,
 }
 

@@ -15,7 +15,7 @@ pub fn object() -> Json {
     })
 }
 
-/// What came of an expression; values and errors with the expression's type.
+/// The outcome of an expression; values and errors with the expression's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {

@@ -41,10 +41,10 @@ pub struct Constraint {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConstraintSpec {
-    /// Which reviews the constraint sees; the shape is the target's.
+    /// The reviews that the constraint sees; the shape is the target's.
     #[serde(rename = "match")]
     pub match_spec: Option<Value>,
-    /// What the template sees as `input.parameters`.
+    /// The value that the template sees as `input.parameters`.
     pub parameters: Option<Value>,
     /// `deny` (default), `warn`, `dryrun` or `scoped`.
     pub enforcement_action: Option<String>,

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct FieldError {
     /// JSON pointer (RFC 6901) from the root of the manifest.
     pub pointer: String,
-    /// What is wrong there and what would be right.
+    /// The error and how to fix it.
     pub message: String,
 }
 

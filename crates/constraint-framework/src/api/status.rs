@@ -10,31 +10,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConstraintTemplateStatus {
-    /// Whether its constraint CRD was ever created.
+    /// True once its constraint CRD was created.
     pub created: bool,
-    /// What each pod says.
+    /// The report of each pod.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_pod: Vec<TemplatePodStatus>,
 }
 
-/// What one pod says about a template.
+/// The report of one pod about a template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TemplatePodStatus {
     /// The pod.
     pub id: String,
-    /// Which template of that name is meant.
+    /// The uid of the template of that name.
     #[serde(rename = "templateUID", skip_serializing_if = "String::is_empty")]
     pub template_uid: String,
-    /// What the pod does: `webhook`, `audit` and the like.
+    /// The operations of the pod: `webhook`, `audit` and the like.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<String>,
     /// The revision of the spec that this is about.
     pub observed_generation: i64,
-    /// What keeps that revision out of force.
+    /// The errors that keep that revision out of force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<StatusError>,
-    /// What is wrong with it and does not keep it out of force. Not written by Gatekeeper.
+    /// Warnings, which do not keep it out of force. Not written by Gatekeeper.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<StatusError>,
 }
@@ -43,13 +43,13 @@ pub struct TemplatePodStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConstraintStatus {
-    /// What each pod says.
+    /// The report of each pod.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_pod: Vec<ConstraintPodStatus>,
-    /// When the last audit began, as RFC 3339 has it.
+    /// The start of the last audit, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_timestamp: Option<String>,
-    /// How many violations the last audit found; more than `violations` lists, where those are cut off.
+    /// The number of violations that the last audit found; more than `violations` lists, where those are cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_violations: Option<u64>,
     /// The first violations of the last audit.
@@ -57,26 +57,26 @@ pub struct ConstraintStatus {
     pub violations: Vec<StatusViolation>,
 }
 
-/// What one pod says about a constraint.
+/// The report of one pod about a constraint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConstraintPodStatus {
     /// The pod.
     pub id: String,
-    /// Which constraint of that name is meant.
+    /// The uid of the constraint of that name.
     #[serde(rename = "constraintUID", skip_serializing_if = "String::is_empty")]
     pub constraint_uid: String,
-    /// What the pod does.
+    /// The operations of the pod.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<String>,
-    /// Whether the pod enforces it.
+    /// True if the pod enforces it.
     pub enforced: bool,
     /// The revision of the spec that this is about.
     pub observed_generation: i64,
-    /// What keeps that revision out of force.
+    /// The errors that keep that revision out of force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<StatusError>,
-    /// How far enforcement points outside the pod are, such as `vap.k8s.io`.
+    /// The state at enforcement points outside the pod, such as `vap.k8s.io`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enforcement_points_status: Vec<EnforcementPointStatus>,
 }
@@ -87,14 +87,14 @@ pub struct ConstraintPodStatus {
 pub struct StatusError {
     /// A short word for programs.
     pub code: String,
-    /// What is wrong and how to mend it.
+    /// The error and how to fix it.
     pub message: String,
-    /// Where, as far as that is known.
+    /// The place, as far as it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
 }
 
-/// How far one enforcement point is with a constraint.
+/// The state of a constraint at one enforcement point.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnforcementPointStatus {
@@ -102,7 +102,7 @@ pub struct EnforcementPointStatus {
     pub enforcement_point: String,
     /// `generated`, `waiting` or `error`.
     pub state: String,
-    /// Why, where the state does not say it.
+    /// The reason, where the state does not state it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The revision of the spec that this is about.
@@ -124,7 +124,7 @@ pub struct StatusViolation {
     /// Namespace of the object; empty where it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// What the policy says.
+    /// The message of the policy.
     pub message: String,
     /// `deny`, `warn`, `dryrun` or `scoped`, as the constraint has it.
     pub enforcement_action: String,

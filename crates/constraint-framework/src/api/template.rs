@@ -45,7 +45,7 @@ pub struct ObjectMeta {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a template holds.
+/// The `spec` of a template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConstraintTemplateSpec {

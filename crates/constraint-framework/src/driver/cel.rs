@@ -122,7 +122,7 @@ fn environment() -> Environment {
 struct Compiler {
     environment: Environment,
     errors: Vec<CompileError>,
-    /// What is wrong and does not keep the policy from deciding.
+    /// Warnings, which do not keep the policy from deciding.
     warnings: Vec<CompileError>,
 }
 

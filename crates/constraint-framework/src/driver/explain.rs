@@ -5,11 +5,11 @@
 /// One rule body or one validation, expression by expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyTrace {
-    /// Where it is in the source: `template:3:1` in Rego, `source/validations/0` in CEL.
+    /// The place in the source: `template:3:1` in Rego, `source/validations/0` in CEL.
     pub place: String,
-    /// What it is, such as `violation` or `validation`.
+    /// The name, such as `violation` or `validation`.
     pub name: String,
-    /// Whether it found a violation.
+    /// True if it found a violation.
     pub violated: bool,
     /// Its expressions in the order in which they are written.
     pub steps: Vec<ExpressionTrace>,
@@ -18,17 +18,17 @@ pub struct BodyTrace {
 /// One expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionTrace {
-    /// Where it is in the source, as [`BodyTrace::place`].
+    /// The place in the source, as [`BodyTrace::place`].
     pub place: String,
     /// As it is written.
     pub text: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: ExpressionOutcome,
-    /// What the names in it stand for, as far as they have values.
+    /// The values of the names in it, as far as they have values.
     pub values: Vec<(String, String)>,
 }
 
-/// What became of an expression.
+/// The outcome of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpressionOutcome {
     /// It is true, or defined: together with all before it.

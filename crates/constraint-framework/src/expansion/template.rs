@@ -12,7 +12,7 @@ use super::EXPANSION_GROUP;
 /// The longest name that Gatekeeper accepts.
 const MAX_NAME: usize = 63;
 
-/// Which objects generate others, and how.
+/// The objects that generate others, and how they do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpansionTemplate {
     /// `metadata.name`.

@@ -10,12 +10,12 @@ use super::object::Stored;
 use super::resource_tree::{Reach, ResourceTree, covers};
 use super::term::Term;
 
-/// Which objects are indexed by which of their values. Neither path holds keys from an input.
+/// The objects that are indexed, and the values that they are indexed by. Neither path holds keys from an input.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct JoinKey {
-    /// What is read, below `data.inventory`.
+    /// The path that is read, below `data.inventory`.
     pub(super) path: Vec<Segment>,
-    /// What is compared, below that.
+    /// The term that is compared, below that.
     pub(super) below: Term,
 }
 

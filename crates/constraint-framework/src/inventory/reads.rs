@@ -10,7 +10,7 @@ use super::term::Term;
 /// The root below `data` that is the inventory's.
 const ROOT: &str = "inventory";
 
-/// What a program reads below `data.inventory`.
+/// The paths that a program reads below `data.inventory`.
 #[derive(Clone, Debug)]
 pub struct Reads {
     whole: Arc<[Vec<Segment>]>,

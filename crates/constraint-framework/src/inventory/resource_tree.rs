@@ -17,7 +17,7 @@ pub(super) struct ResourceTree {
     value: OnceLock<RegoValue>,
 }
 
-/// What one step down takes.
+/// The keys that one step down takes.
 #[derive(Clone, Debug)]
 pub(super) enum Reach {
     /// These keys.
@@ -26,13 +26,13 @@ pub(super) enum Reach {
     Any,
 }
 
-/// What is told of each place that a path reaches, in order of the paths.
+/// A callback for each place that a path reaches, in order of the paths.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Arc<str>], &ResourceTree);
 
-/// What is told of each object, in order of the paths.
+/// A callback for each object, in order of the paths.
 pub(super) type VisitObject<'v> = &'v mut dyn FnMut(&[Arc<str>], &Arc<Stored>);
 
-/// What is told of each place where two trees differ: the object before, and after.
+/// A callback for each place where two trees differ: with the object before, and after.
 pub(super) type VisitDifference<'v> =
     &'v mut dyn FnMut(&[Arc<str>], Option<&Arc<Stored>>, Option<&Arc<Stored>>);
 

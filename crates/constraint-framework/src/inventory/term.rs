@@ -6,7 +6,7 @@
 
 use rego_compat::{Budget, Function, Program, Segment, Value as RegoValue, values_at};
 
-/// What is compared.
+/// The value that is compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Term {
     pub(super) path: Vec<Segment>,

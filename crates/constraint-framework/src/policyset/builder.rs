@@ -27,7 +27,7 @@ pub struct PolicySetBuilder {
     templates: BTreeMap<String, CompiledTemplate>,
     constraints: BTreeMap<ConstraintRef, Entry>,
     inventories: Inventories,
-    /// What the templates and constraints come to; empty after a change of theirs.
+    /// The policies in force; empty after a change of theirs.
     in_force: OnceLock<Arc<InForce>>,
 }
 

@@ -22,8 +22,8 @@ use super::place::pointer;
 #[derive(Clone, Debug)]
 pub struct CompiledTemplate(Arc<TemplateParts>);
 
-/// What outlives the compilation. The manifest is not kept, and neither is the CRD: most of it is the same for all
-/// templates, so it is put together again for those who ask.
+/// The parts of a template that outlive the compilation. The manifest is not kept, and neither is the CRD: most of it
+/// is the same for all templates, so it is put together again for those who ask.
 #[derive(Debug)]
 struct TemplateParts {
     constraint_kind: String,
@@ -36,7 +36,7 @@ struct TemplateParts {
     own: OwnParts,
 }
 
-/// What the template adds to its CRD. The schema is kept as text, which takes a tenth of the memory.
+/// The parts of a CRD that the template adds. The schema is kept as text, which takes a tenth of the memory.
 #[derive(Debug)]
 struct OwnParts {
     short_names: Vec<String>,

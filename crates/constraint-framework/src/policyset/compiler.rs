@@ -18,7 +18,7 @@ use super::contain::contained;
 pub struct Compiler {
     targets: Arc<[KnownTarget]>,
     drivers: Arc<[Arc<dyn Driver>]>,
-    /// Whether all code of a template is compiled, or only that which decides.
+    /// True if all code of a template is compiled, not only the deciding engine's.
     compares: bool,
     /// The enforcement points that constraints can name.
     points: Arc<[EnforcementPoint]>,

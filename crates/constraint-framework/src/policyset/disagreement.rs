@@ -13,11 +13,11 @@ use super::PolicySet;
 pub struct Disagreement {
     /// The constraint.
     pub constraint: ConstraintRef,
-    /// What each engine says, the deciding one first.
+    /// The answer of each engine, the deciding one first.
     pub answers: Vec<EngineAnswer>,
 }
 
-/// What one engine says about a review.
+/// The answer of one engine to a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineAnswer {
     /// `Rego` or `K8sNativeValidation`.

@@ -9,7 +9,7 @@ use crate::review::{Json, Review};
 
 use super::{Compiler, PolicySet};
 
-/// How one constraint came to its answer.
+/// The steps by which one constraint came to its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The criteria of `spec.match`, in the order in which they are looked at.
@@ -25,9 +25,9 @@ pub struct Explanation {
 pub struct MatchStep {
     /// The field below `spec.match`.
     pub criterion: String,
-    /// What the constraint wants, as JSON.
+    /// The criterion of the constraint, as JSON.
     pub wanted: String,
-    /// Whether the review fulfils it, or why that cannot be decided.
+    /// True if the review fulfils it, or the reason why that cannot be decided.
     pub outcome: Result<bool, String>,
 }
 

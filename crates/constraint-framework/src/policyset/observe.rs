@@ -29,14 +29,14 @@ pub struct Evaluation<'a> {
     pub constraint: &'a ConstraintRef,
     /// Time that its policy took.
     pub took: Duration,
-    /// Why there is no answer; the constraint is then violated, with that as the message.
+    /// The reason why there is no answer; the constraint is then violated, with that as the message.
     pub failure: Option<EvaluationFailure>,
 }
 
-/// Why a constraint could not be decided.
+/// The reason why a constraint could not be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvaluationFailure {
-    /// Whether it matches is not known.
+    /// It is not known whether it matches.
     Match,
     /// The time for the request was used up before its turn.
     Deadline,

@@ -8,7 +8,7 @@ use crate::api::{ConstraintSpec, FieldError, FieldErrors};
 
 use super::EnforcementPoint;
 
-/// What to do about a violation.
+/// The action on a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
     /// Refuse the request.

@@ -7,7 +7,7 @@ use serde_json::Map;
 
 use super::{Document, Unreadable};
 
-/// What CEL sees of a review besides its objects.
+/// The view that CEL has of a review besides its objects.
 #[derive(Debug)]
 pub(crate) struct CelViews {
     /// `request`: the fields that Kubernetes declares, those with a value.

@@ -21,7 +21,7 @@ struct Inner {
     body: Json,
 }
 
-/// What matching reads of an object.
+/// The parts of an object that matching reads.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Head {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::cel::CelViews;
 use super::{Document, Unreadable};
 
-/// Where the object of a review came from, for `match.source`.
+/// The origin of the object of a review, for `match.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReviewSource {
     /// The user's own object.

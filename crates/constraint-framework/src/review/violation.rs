@@ -6,13 +6,13 @@ use crate::api::ConstraintRef;
 
 use super::Action;
 
-/// What a program reports: a message for people, details for machines.
+/// A violation that a program reports: a message for people, details for machines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The policy's message.
     pub message: String,
-    /// What the policy adds, `{}` where it adds nothing; `None` from a language without details, as CEL is, and where
-    /// the policy could not be asked. A policy in Rego that fails has null details.
+    /// The details that the policy adds, `{}` where it adds nothing; `None` from a language without details, as CEL is,
+    /// and where the policy could not be asked. A policy in Rego that fails has null details.
     pub details: Option<Value>,
 }
 
@@ -25,6 +25,6 @@ pub struct Violation {
     pub message: String,
     /// Details for machines; `None` where there are none, see [`Finding::details`].
     pub details: Option<Value>,
-    /// What to do; never empty. More than one for a constraint scoped that way.
+    /// The actions; never empty. More than one for a constraint scoped that way.
     pub actions: Vec<Action>,
 }

@@ -20,7 +20,7 @@ use super::{InventoryPathError, Matcher, Target};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdmissionTarget;
 
-/// Why an admission request cannot be reviewed.
+/// The reason why an admission request cannot be reviewed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {

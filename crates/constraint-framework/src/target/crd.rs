@@ -21,15 +21,15 @@ const LABEL_LENGTH: usize = 63;
 const KIND_LENGTH: usize = 59;
 /// The label by which constraint CRDs are found. It wins over a template's own.
 const CONSTRAINT_LABEL: (&str, &str) = ("gatekeeper.sh/constraint", "yes");
-/// Where a template's own schema is mounted.
+/// The path at which a template's own schema is mounted.
 const PARAMETERS: [&str; 2] = ["spec", "parameters"];
-/// Where a template keeps that schema.
+/// The pointer to that schema in a template.
 const TEMPLATE_SCHEMA: &str = "/spec/crd/spec/validation/openAPIV3Schema";
 
 const FRAMEWORK: &str = "constraint framework";
 const TARGET: &str = "target";
 
-/// What a constraint CRD is made of.
+/// The parts of a constraint CRD.
 #[derive(Clone, Copy, Debug)]
 pub struct CrdParts<'a> {
     /// `metadata.name` of the template.
@@ -42,7 +42,7 @@ pub struct CrdParts<'a> {
     pub labels: &'a BTreeMap<String, String>,
     /// The schema of `spec.parameters`, if the template has one.
     pub parameters: Option<&'a Value>,
-    /// Whether the schema dates from before structural schemas: unknown fields are kept then.
+    /// True for a schema from before structural schemas: unknown fields are kept then.
     pub legacy_schema: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct ConstraintCrds {
     frame: Frame,
 }
 
-/// Why a template gives no CRD.
+/// The reason why a template gives no CRD.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrdError {
@@ -89,7 +89,7 @@ pub enum CrdError {
         "the short name {name:?} must be at most 63 lower case letters, digits and '-', start with a letter and not end with '-'"
     )]
     ShortName {
-        /// Which of the short names.
+        /// The index among the short names.
         index: usize,
         /// The short name.
         name: String,

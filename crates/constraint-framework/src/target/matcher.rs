@@ -35,7 +35,7 @@ struct Kinds {
 /// A compiled `spec.match`.
 #[derive(Debug, Default)]
 pub(super) struct KubernetesMatcher {
-    /// Whether there is a block at all. Without one, even a review that holds no object matches.
+    /// True if there is a block at all. Without one, even a review that holds no object matches.
     has_block: bool,
     kinds: Vec<KindFilter>,
     scope: Option<Scope>,

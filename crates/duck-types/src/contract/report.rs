@@ -44,7 +44,7 @@ pub struct Violation {
     pub kind: ViolationKind,
 }
 
-/// What a contract does with a field.
+/// The use that a contract makes of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FieldUse {

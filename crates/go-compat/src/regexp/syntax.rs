@@ -13,7 +13,7 @@ use std::fmt;
 
 use super::group_name;
 
-/// Why Go would not compile an expression.
+/// The reason why Go would not compile an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     code: &'static str,
@@ -43,7 +43,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, SyntaxError> {
 
 struct Parser<'p> {
     pattern: &'p str,
-    /// How much has been read, in bytes.
+    /// The number of bytes that have been read.
     at: usize,
     /// The translation so far.
     out: String,
@@ -52,14 +52,14 @@ struct Parser<'p> {
     group: Group,
     /// The flag `U`: repetitions take as little as they can, and as much with a `?`.
     lazy: bool,
-    /// How many groups have a name so far: to Go it may be several.
+    /// The number of groups by name so far: to Go it may be several.
     names: HashMap<&'p str, usize>,
 }
 
-/// What is known about the group that is being read.
+/// The state of the group that is being read.
 #[derive(Default)]
 struct Group {
-    /// Where it begins in the translation.
+    /// The start in the translation.
     start: usize,
     /// The flag `U` behind it.
     lazy: bool,
@@ -72,11 +72,11 @@ struct Group {
 /// A part of the pattern that can be repeated. Flags may stand between it and what repeats it: `a(?i)*` repeats the `a`.
 #[derive(Clone, Copy, Default)]
 struct Item {
-    /// How often it is repeated inside.
+    /// The number of repetitions inside.
     copies: u64,
-    /// How large its program gets.
+    /// The size of its program.
     size: u64,
-    /// Where it begins and ends in the translation.
+    /// The start and the end in the translation.
     start: usize,
     end: usize,
     /// A repetition itself, which Rust repeats only in brackets: `a*?` is lazy.

@@ -13,7 +13,7 @@ use crate::yaml::{self, Kind, Node, Options, Version, Words};
 pub struct Placed {
     /// First line, counted from 1.
     pub line: u64,
-    /// What it holds.
+    /// The value.
     pub value: Value,
     /// The lines at which the entries of a list at the top, or of a field `items` there, start: a `List` places its objects with it.
     pub item_lines: Vec<u64>,
@@ -38,7 +38,7 @@ impl fmt::Display for DuplicateKey {
     }
 }
 
-/// Why a text is no YAML that Kubernetes could use.
+/// The reason why a text is not YAML that Kubernetes could use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum YamlError {
@@ -48,7 +48,7 @@ pub enum YamlError {
     UnknownAnchor {
         /// Line of the alias.
         line: u64,
-        /// What it asks for.
+        /// The name that it refers to.
         anchor: String,
     },
     /// A mapping or a sequence as a key.
@@ -57,7 +57,7 @@ pub enum YamlError {
     Scalar {
         /// Its line.
         line: u64,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
     /// A merge key without a mapping.

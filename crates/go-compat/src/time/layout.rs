@@ -35,7 +35,7 @@ pub(super) enum Field {
     },
 }
 
-/// How an offset from Greenwich is written.
+/// The notation of an offset from Greenwich.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OffsetLook {
     /// `Z` for Greenwich itself.

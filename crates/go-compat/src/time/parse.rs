@@ -5,7 +5,7 @@ use super::calendar::{Civil, Date, days_in, is_leap};
 use super::format::months;
 use super::layout::{self, Field, OffsetLook, Parts};
 
-/// What was read so far.
+/// The fields read so far.
 #[derive(Default)]
 struct Reading {
     year: i64,

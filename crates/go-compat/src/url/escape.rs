@@ -3,7 +3,7 @@
 use crate::strconv::quote;
 use crate::utf8::lossy;
 
-/// Where escapes are read, which decides about what needs none.
+/// The part of a URL in which escapes are read, which decides what needs none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Path,

@@ -60,7 +60,7 @@ pub struct Scalar {
     pub is_quoted: bool,
 }
 
-/// What an anchor stands for, with the number of values in it and of their levels.
+/// The value that an anchor stands for, with the number of values in it and of their levels.
 struct Anchored {
     node: Rc<Node>,
     size: usize,

@@ -54,7 +54,7 @@ struct Follower<K> {
     kind: String,
     whole: fn(K) -> DynamicObject,
     params: ListParams,
-    /// Where the next watch begins; nothing before a list is complete.
+    /// The version at which the next watch begins; `None` before a list is complete.
     version: Option<String>,
     watch: Option<Open<K>>,
     queue: VecDeque<Followed>,

@@ -28,7 +28,7 @@ struct Source {
     missing: MissingSemantics,
     /// The object to which the source belongs; nothing for a root.
     owner: Option<(SourceId, ParentKey)>,
-    /// What the list in progress contains.
+    /// The contents of the list in progress.
     listing: Option<BTreeSet<ParentRef>>,
     populated: bool,
     unlistable: Option<(Failure, String)>,

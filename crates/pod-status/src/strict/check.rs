@@ -42,7 +42,7 @@ struct Rules {
     in_turn: bool,
     /// Writes are made over what was decided on.
     precondition: bool,
-    /// What was decided on is written over what was read later.
+    /// True if a decision is written over what was read later.
     keeps_plan: bool,
     aggregators: usize,
     serving: usize,
@@ -93,7 +93,7 @@ struct Pod {
     compiled: [bool; LAST as usize + 1],
     read: Option<i64>,
     turn: Option<Turn>,
-    /// What it has reported as ingested and as enforced.
+    /// The generations that it has reported as ingested and as enforced.
     reported: (i64, i64),
 }
 
@@ -139,10 +139,10 @@ impl Pod {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Aggregator {
-    /// What it has read last, and the ticks since it read that first.
+    /// The activation that it has read last, and the ticks since it read that first.
     seen: Option<Announced>,
     age: i64,
-    /// What it is about to write over what it has seen.
+    /// The activation that it is about to write over what it has seen.
     plan: Option<Announced>,
 }
 
@@ -150,7 +150,7 @@ struct Aggregator {
 struct State {
     spec: i64,
     stored: Option<Announced>,
-    /// What was stored before that, for a read that is not consistent.
+    /// The activation stored before that, for a read that is not consistent.
     before: Option<Announced>,
     pods: [Pod; PODS],
     aggregators: Vec<Aggregator>,

@@ -20,7 +20,7 @@ pub trait World: Clone + Eq + Hash {
     fn is_alive(&self) -> bool;
 }
 
-/// What was found.
+/// The result of the search.
 pub struct Outcome<P> {
     pub states: usize,
     pub violations: Vec<P>,

@@ -69,7 +69,7 @@ enum Phase {
     ServingWithout,
 }
 
-/// What a pod has stored about the policy.
+/// The report that a pod has stored about the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stored {
     Nothing,
@@ -77,7 +77,7 @@ enum Stored {
     Failed,
 }
 
-/// What the aggregator has read, in this order.
+/// The facts that the aggregator has read, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Reading {
     /// With the fact that the pod has given up something, if it was said, and that the first pod's reports are there.

@@ -118,7 +118,7 @@ impl Pod {
     }
 }
 
-/// What an aggregator has read: the members at that time, and what it is about to record about them.
+/// The facts that an aggregator has read: the members at that time, and what it is about to record about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Plan {
     Activate { generation: i64, members: [bool; PODS], version: usize },

@@ -20,7 +20,7 @@ pub struct Judged {
 pub struct Log {
     pub id: String,
     pub judged: Vec<Judged>,
-    /// When each generation was compiled: uid, generation, time.
+    /// The time when each generation was compiled: uid, generation, time.
     pub ingested: BTreeMap<(String, i64), u64>,
 }
 
@@ -56,7 +56,7 @@ impl Log {
 /// A revision of a policy, whoever has written it.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// What it states was decided before this moment. See [`crate::revisions`].
+    /// The moment before which its contents were decided. See [`crate::revisions`].
     pub time: u64,
     /// The write was answered.
     pub answered: u64,

@@ -44,7 +44,7 @@ struct State {
 pub struct Recorder {
     state: Arc<Mutex<State>>,
     watching: AbortHandle,
-    /// What is added to a wall-clock time to get one of [`now`], at the beginning.
+    /// The offset that is added to a wall-clock time to get one of [`now`], at the beginning.
     offset: i128,
 }
 

@@ -15,7 +15,7 @@ fn changes() -> usize {
     std::env::var("POD_STATUS_CHANGES").ok().and_then(|changes| changes.parse().ok()).unwrap_or(40)
 }
 
-/// What came of the changes.
+/// The outcome of the changes.
 struct Outcome {
     updates: Vec<Update>,
     revisions: Vec<Revision>,

@@ -20,7 +20,7 @@ fn claim(holder: &str) -> Claim {
     claim
 }
 
-/// Who works, and whether two ever did.
+/// The holders that work, and whether two ever did.
 #[derive(Clone, Default)]
 struct Site {
     working: Arc<Mutex<Vec<String>>>,

@@ -14,16 +14,16 @@ use crate::ir::{
 
 use super::{Access, Analysis, Join, Segment, Term};
 
-/// Where a variable's value comes from.
+/// The origin of a variable's value.
 #[derive(Clone, Debug)]
 struct Origin {
     root: Document,
     path: Vec<Segment>,
-    /// What made it of the value there.
+    /// The function applied to the value there.
     function: Option<GroupId>,
 }
 
-/// What an [`Origin`] lies below.
+/// The document that an [`Origin`] lies below.
 #[derive(Clone, Copy, Debug)]
 enum Document {
     Input,
@@ -43,7 +43,7 @@ pub(super) struct Scan<'a> {
     origins: BTreeMap<Slot, Origin>,
     bodies: usize,
     deterministic: bool,
-    /// Whether some `with` replaces the input: what a rule compares then, is not the caller's input.
+    /// True if some `with` replaces the input: what a rule compares then, is not the caller's input.
     replaces_input: bool,
 }
 

@@ -20,7 +20,7 @@ use self::record::Part;
 use self::schema::Schema;
 use super::{Answer, answer, text_at};
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 enum Halt {
     /// The document is no good.
     Invalid,

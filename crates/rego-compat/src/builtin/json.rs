@@ -55,7 +55,7 @@ pub(super) fn json_marshal_with_options(args: &[&Value]) -> Outcome {
     answer.map(Value::from).into()
 }
 
-/// How lines begin.
+/// The beginnings of lines.
 #[derive(Clone, Copy)]
 struct Layout<'a> {
     prefix: &'a str,

@@ -23,7 +23,7 @@ use self::diagnostic::Diagnostic;
 use self::node::Schema;
 use super::{Answer, answer};
 
-/// Why there is no schema, or no verdict.
+/// The reason why there is no schema, or no verdict.
 enum Stop {
     /// In the library's words.
     Fault(String),

@@ -4,7 +4,7 @@ use crate::value::Value;
 
 use super::operand::{EXCESS, Fault};
 
-/// What a builtin answers.
+/// The outcome of a builtin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The call has this value.

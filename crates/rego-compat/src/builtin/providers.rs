@@ -16,7 +16,7 @@ use super::crypto::{authenticate, hexadecimal};
 use super::json::marshalled;
 use super::operand::{self, Fault};
 
-/// What a request to `http.send` may say.
+/// The fields that a request to `http.send` may have.
 #[rustfmt::skip]
 const FIELDS: [&str; 28] = [
     "method", "url", "body", "enable_redirect", "force_json_decode", "force_yaml_decode", "headers", "raw_body",
@@ -34,7 +34,7 @@ pub(super) fn sign_request(args: &[&Value]) -> Outcome {
     signed(args).into()
 }
 
-/// Who signs, and for what.
+/// The account that signs, and the service it signs for.
 struct Account<'a> {
     service: &'a str,
     access_key: &'a str,
@@ -130,7 +130,7 @@ fn signed(args: &[&Value]) -> Result<Value, Fault> {
     Ok(out.into_value())
 }
 
-/// When it is signed.
+/// The time of signing.
 struct Stamp {
     day: String,
     moment: String,

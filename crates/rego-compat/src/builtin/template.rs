@@ -26,7 +26,7 @@ use super::{Answer, answer, text_at};
 /// Bytes of a token and of the node it is part of.
 const TOKEN_BYTES: usize = 96;
 
-/// Why a template gives nothing.
+/// The reason why a template gives nothing.
 enum Halt {
     /// Go reports an error.
     Fault,

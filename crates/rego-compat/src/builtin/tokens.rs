@@ -95,7 +95,7 @@ fn decode_nested(text: &str, depth: usize) -> Result<Value, Fault> {
     Ok(Value::from(vec![header, payload, Value::from(crypto::hexadecimal(&signature))]))
 }
 
-/// What a header says that verification looks at.
+/// The fields of a header that verification reads.
 struct Header {
     algorithm: String,
     key_id: Option<String>,

@@ -289,7 +289,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Why a statement cannot succeed.
+/// The reason why a statement cannot succeed.
 struct Problem {
     message: String,
     /// Some type was unknown, so this may be a consequence only.

@@ -60,7 +60,7 @@ pub(super) fn lower(
     })
 }
 
-/// Where a branch gets its value from.
+/// The source of a branch's value.
 enum Value<'a> {
     Head,
     Else(Option<&'a Term>),

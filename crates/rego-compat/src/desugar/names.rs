@@ -8,13 +8,13 @@ use crate::ir::{Group, GroupId, Kind, Node, Rulebook};
 use crate::module::Module;
 use crate::rules::Rules;
 
-/// Where one rule of the source ended up.
+/// The place of one rule of the source after desugaring.
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) module: usize,
     pub(super) rule: usize,
     pub(super) group: GroupId,
-    /// How many components of the head's reference are the group's name; the rest are keys.
+    /// The number of components of the head's reference that are the group's name; the rest are keys.
     pub(super) fixed: usize,
 }
 

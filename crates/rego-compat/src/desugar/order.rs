@@ -41,7 +41,7 @@ pub(super) fn order(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -
         .collect()
 }
 
-/// What is known of a statement that still has to be placed.
+/// A statement that still has to be placed.
 struct Waiting {
     statement: Statement,
     vars: SlotSet,
@@ -87,7 +87,7 @@ fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<(Stat
     ordered
 }
 
-/// Which statements to look at next: OPA goes over all that are left, again and again. Whether one can be placed
+/// The statements to look at next: OPA goes over all that are left, again and again. Whether one can be placed
 /// changes only with the variables it mentions, so only those are looked at again; the order comes out the same.
 struct Rounds {
     /// Variables and the statements that mention them, by variable.

@@ -23,11 +23,11 @@ use crate::diagnostic::Diagnostic;
 /// Name of the group, and of slots that hold the value of an expression. OPA calls such a variable `_` in messages.
 const HIDDEN: &str = "$query";
 
-/// Where a query's rule is, and what its elements hold: values of expressions, then values of variables.
+/// The place of a query's rule, and what its elements hold: values of expressions, then values of variables.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) group: GroupId,
-    /// Where each expression stands that has a value.
+    /// The place of each expression that has a value.
     pub(crate) expressions: Vec<Pos>,
     /// Names of the variables.
     pub(crate) variables: Vec<Name>,

@@ -14,7 +14,7 @@ use crate::rules::Rules;
 
 use super::order::SlotSet;
 
-/// How a name came into a scope.
+/// The origin of a name in a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     Argument,
@@ -33,10 +33,10 @@ struct Scope {
     coming: BTreeSet<Name>,
 }
 
-/// What a name of a scope stands for.
+/// The meaning of a name in a scope.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// How it came into the scope first.
+    /// The way it came into the scope first.
     first: Origin,
     /// The slot last declared under it; none where it was only seen.
     declared: Option<Slot>,
@@ -57,13 +57,13 @@ pub(crate) struct Lowering<'a> {
     scopes: Vec<Scope>,
     /// Variables and parts of terms so far; see `Bounds::terms`.
     terms: usize,
-    /// Where the rule is.
+    /// The place of the rule.
     at: Pos,
-    /// Which rule of which module it is; none for a query.
+    /// The module and the rule in it; `None` for a query.
     pub(super) place: Option<Place>,
 }
 
-/// What a name stands for.
+/// The meanings of a name.
 pub(super) enum Meaning {
     Slot(Slot),
     Document(Vec<Name>),

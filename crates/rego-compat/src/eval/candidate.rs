@@ -10,7 +10,7 @@ use crate::plan::{
 
 use super::EvalContext;
 
-/// Whether each branch of a group is tried, in the order of the definitions, `else` branches behind theirs; nothing
+/// The branches of a group that are tried, in the order of the definitions, `else` branches behind theirs; nothing
 /// where all are, because nothing shows.
 pub(super) struct Candidates(Option<Vec<bool>>);
 

@@ -29,9 +29,9 @@ pub(crate) struct EvalContext<'p> {
     pub(super) mocks: Vec<(Callee, Mock)>,
     /// Paths under `data` that were replaced, and hide the rules there.
     pub(super) replaced: Vec<Vec<Name>>,
-    /// Who is told of the run, if anybody.
+    /// The listener of the run, if there is one.
     pub(super) witness: Option<&'p Witness>,
-    /// What functions of the modules gave so far.
+    /// The results of functions of the modules so far.
     pub(super) memo: Memo,
     /// A definition has just given a value at odds with another, and nobody has told which values there are.
     pub(super) at_odds: Cell<bool>,
@@ -41,7 +41,7 @@ pub(crate) struct EvalContext<'p> {
     pub(super) remembered: std::rc::Rc<RefCell<Vec<Remembered>>>,
 }
 
-/// What stands for a function.
+/// The replacement of a function.
 #[derive(Clone, Debug)]
 pub(super) enum Mock {
     Value(Value),

@@ -105,7 +105,7 @@ impl EvalContext<'_> {
     }
 }
 
-/// What is below a package.
+/// The entries below a package.
 pub(super) enum Inner {
     Package(usize),
     /// A document, and how keys are looked up in it.

@@ -12,7 +12,7 @@ use crate::value::Value;
 /// Calls that are remembered at once. What is asked again is asked soon; a longer list takes longer to search.
 const CAPACITY: usize = 48;
 
-/// What functions gave.
+/// The results of functions.
 #[derive(Default)]
 pub(super) struct Memo {
     calls: RefCell<Vec<Known>>,

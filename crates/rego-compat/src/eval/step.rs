@@ -323,7 +323,7 @@ impl EvalContext<'_> {
     }
 }
 
-/// What is left of an open reference.
+/// The rest of an open reference.
 #[derive(Clone, Copy)]
 struct Way<'e> {
     path: &'e [Hop],
@@ -337,10 +337,10 @@ pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) {
     }
 }
 
-/// What is told of each path and value `walk` finds.
+/// A callback for each path and value that `walk` finds.
 type TellPath<'t> = &'t mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalError>;
 
-/// What is told of each key and value in a collection.
+/// A callback for each key and value in a collection.
 type Tell<'t> = &'t mut dyn FnMut(std::borrow::Cow<'_, Value>, &Value) -> Result<Flow, EvalError>;
 
 /// Keys and values of a collection in OPA's order; anything else has none.

@@ -7,7 +7,7 @@ use crate::error::EvalError;
 
 use super::Flow;
 
-/// What the ways of one choice came to so far.
+/// The solutions of one choice so far.
 #[derive(Default)]
 pub(super) struct Ways {
     waiting: bool,

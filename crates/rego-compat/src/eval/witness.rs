@@ -7,7 +7,7 @@ use crate::value::Value;
 /// Notes about one run.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
-    /// Whether each mark of the plan was passed.
+    /// True for each mark of the plan that was passed.
     pub(crate) passed: Vec<Cell<bool>>,
     /// Names of the cases met, in order.
     pub(crate) cases: RefCell<Vec<Vec<Value>>>,

@@ -16,7 +16,7 @@ pub(super) struct Binder<'a> {
     pub(super) slots: usize,
     /// The module of the rule.
     pub(super) source: Option<&'a crate::diagnostic::Source>,
-    /// Where marks go, if the plan is traced.
+    /// The destination of marks, if the plan is traced.
     pub(super) marks: Option<Marks<'a>>,
 }
 

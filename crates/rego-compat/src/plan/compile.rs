@@ -35,7 +35,7 @@ pub(crate) fn plan_rules(book: &Rulebook, queried: &Queried) -> Plan {
     plan_groups(book, queried).0
 }
 
-/// What the rules are planned for.
+/// The documents that the rules are planned for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Queried {
     /// Each place a run passes is noted.

@@ -73,7 +73,7 @@ fn search_all(steps: &mut [Step]) {
     }
 }
 
-/// What the definitions of a group use.
+/// The variables and places that the definitions of a group use.
 #[derive(Default)]
 struct Uses {
     groups: Vec<usize>,

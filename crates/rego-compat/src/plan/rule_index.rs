@@ -33,7 +33,7 @@ pub(crate) struct Place {
     pub(crate) path: Vec<Value>,
 }
 
-/// Where a place is.
+/// The root of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceRoot {
     Input,
@@ -41,7 +41,7 @@ pub(crate) enum PlaceRoot {
     Argument(usize),
 }
 
-/// What a definition needs. Places are those of its group.
+/// The conditions under which a definition can hold. Places are those of its group.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
     /// Places that need a value.
@@ -59,7 +59,7 @@ pub(crate) struct Check {
     pub(crate) wants: Vec<Want>,
 }
 
-/// What a value can be asked.
+/// A condition on a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Want {
     /// To be there; the variable that has the value is known.

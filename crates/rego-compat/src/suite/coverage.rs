@@ -26,7 +26,7 @@ pub struct Range {
     pub end: (u32, u32),
 }
 
-/// What was passed of a file, and what was not.
+/// The places of a file that were passed, and those that were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileCoverage {
     /// Ranges passed, in order.

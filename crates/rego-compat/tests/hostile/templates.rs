@@ -2,7 +2,7 @@
 //!
 //! The test beside this file says what has to become of them; the example `hostile` measures how long it takes.
 
-/// What has to become of a template.
+/// The required outcome of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Parsing or compiling refuses it.

@@ -9,7 +9,7 @@ use super::Compiled;
 pub(super) struct Program {
     pub(super) rule: Expression,
     pub(super) message: Option<Expression>,
-    /// Why the server would not compile the `messageExpression`.
+    /// The reason why the server would not compile the `messageExpression`.
     message_error: Option<String>,
 }
 
@@ -61,7 +61,7 @@ const MESSAGE: Goal = Goal {
     mismatch: "messageExpression must evaluate to a string",
 };
 
-/// What an expression is for, and the server's words when it is not fit for it.
+/// The purpose of an expression, and the server's words when it is not fit for it.
 struct Goal {
     of: Type,
     compilation: &'static str,

@@ -81,7 +81,7 @@ impl Declared {
     }
 }
 
-/// What every resource has.
+/// The fields that every resource has.
 const IMPLIED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Of metadata rules see two names.

@@ -39,7 +39,7 @@ pub struct Frame {
     around: Option<Around>,
 }
 
-/// What stands around the open place, where that can be told without knowing what comes into it.
+/// The surroundings of the open place, where they are known without what comes into it.
 #[derive(Clone, Debug)]
 struct Around {
     /// The schema with a stand-in in the open place.

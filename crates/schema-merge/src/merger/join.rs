@@ -56,7 +56,7 @@ struct Node<'a> {
     below: Vec<(&'a Fragment, &'a [String])>,
 }
 
-/// What the walk carries along.
+/// The state that the walk carries along.
 pub(super) struct Join<'t> {
     terms: &'t Terms,
     pub(super) origins: BTreeMap<String, BTreeSet<String>>,

@@ -16,9 +16,9 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Pruned {
-    /// What is left.
+    /// The remaining object.
     pub object: Value,
-    /// What was dropped, as the server lists it: `spec.a[0].b`, sorted.
+    /// The fields that were dropped, as the server lists them: `spec.a[0].b`, sorted.
     pub unknown_fields: Vec<String>,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Validator {
 /// One thing that is wrong with a value.
 #[derive(Clone, Debug)]
 pub(crate) struct Violation {
-    /// Where, in kube-openapi's form: `spec.a[0]`, `.a` below a root, empty for the root.
+    /// The path in kube-openapi's form: `spec.a[0]`, `.a` below a root, empty for the root.
     name: String,
     kind: DiagnosticKind,
     value: Option<String>,
@@ -49,13 +49,13 @@ pub(crate) struct Violation {
     message: Arc<str>,
 }
 
-/// What came of checking one value.
+/// The outcome of checking one value.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) violations: Vec<Violation>,
     /// The texts of the violations.
     pub(super) messages: BTreeSet<Arc<str>>,
-    /// How many checks passed.
+    /// The number of checks that passed.
     pub(super) matches: usize,
 }
 

@@ -8,7 +8,7 @@ use crate::keyword::{EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE
 use crate::node::Node;
 use crate::path::SchemaPath;
 
-/// Where a node stands, which decides how a missing type is worded.
+/// The place of a node, which decides how a missing type is worded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,

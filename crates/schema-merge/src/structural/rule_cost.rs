@@ -10,7 +10,7 @@ const SCHEMA_LIMIT: u64 = 100_000_000;
 const WORTH_NAMING: u64 = SCHEMA_LIMIT / 100;
 const NAMED: usize = 4;
 
-/// What the rules of a schema cost so far.
+/// The cost of the rules of a schema so far.
 #[derive(Default)]
 pub(super) struct Costs {
     total: u64,

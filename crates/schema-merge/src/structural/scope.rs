@@ -3,16 +3,16 @@
 use crate::node::Node;
 use crate::path::SchemaPath;
 
-/// What a node inherits from those above it.
+/// The settings that a node inherits from those above it.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     pub(super) root: bool,
     pub(super) inside_meta: bool,
-    /// Why defaults are forbidden here, if they are.
+    /// The reason why defaults are forbidden here, if they are.
     pub(super) no_defaults: Option<String>,
     /// The nearest place from the root below which old and new objects cannot be matched up.
     pub(super) uncorrelatable: Option<SchemaPath>,
-    /// How many values of this schema one object can hold; `None` for any number.
+    /// The number of values of this schema that one object can hold; `None` for any number.
     pub(super) cardinality: Option<u64>,
     /// Inside a junctor, `definitions` and the like, where the server does not look at rules.
     pub(super) detached: bool,

@@ -40,7 +40,7 @@ types! {
     struct Documented {
         /// The name.
         name: String,
-        /// How many.
+        /// The number.
         ///
         /// At least one.
         count: u32,

@@ -20,7 +20,7 @@ pub(crate) enum Answer {
     Undecodable(String),
 }
 
-/// What a server and `check_crd` have in common on a schema with rules.
+/// The verdict in which a server and `check_crd` are compared on a schema with rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Both accept it.

@@ -30,7 +30,7 @@ pub struct BacklogStats {
     /// Undelivered events. At most one for each object and two for each kind; in an ordered backlog also those that
     /// its bound allows, and one more for each kind.
     pub depth: usize,
-    /// When the oldest of them was queued.
+    /// The time when the oldest of them was queued.
     pub oldest: Option<Instant>,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Identity<'a> {
     pub(super) deletion_timestamp: Option<&'a RawValue>,
 }
 
-/// What is known of an object that cannot be read.
+/// The facts known of an object that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Remains {
     /// `None` if the object is not named.

@@ -30,7 +30,7 @@ pub(super) struct WorkQueue<S> {
 struct Entry<S> {
     number: u64,
     state: S,
-    /// When it is due; `None` while it is under way without a change.
+    /// The time when it is due; `None` while it is under way without a change.
     at: Option<Instant>,
     under_way: bool,
     backoff: Backoff,

@@ -34,7 +34,7 @@ enum Act {
     Rest,
 }
 
-/// What a consumer knows: the label of each object.
+/// The state of a consumer: the label of each object.
 type Known = BTreeMap<String, String>;
 
 fn thing(name: &str, app: &str) -> Value {

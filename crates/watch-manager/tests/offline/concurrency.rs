@@ -17,7 +17,7 @@ const ROUNDS: usize = 2_000;
 /// Reaching it means that somebody waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a reader knows of each kind.
+/// The state of a reader, by kind.
 type View = BTreeMap<String, Known>;
 
 #[derive(Default)]

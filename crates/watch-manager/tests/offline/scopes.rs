@@ -411,10 +411,10 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 /// The interests in metadata.
 const METADATA: [usize; 2] = [1, 3];
 
-/// What the client may be allowed.
+/// The rights that the client may have.
 const ACCESS: [Option<&[&str]>; 4] = [None, None, Some(&["n"]), Some(&["n", "m"])];
 
-/// Whether an object is in an interest.
+/// The test of an object against an interest.
 type IsIn = fn(&Value) -> bool;
 
 /// The interests, and which objects each is in.
@@ -482,7 +482,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What one registrar asks for and was given.
+/// The requests and deliveries of one registrar.
 struct Reader {
     registrar: Registrar,
     interest: Option<usize>,

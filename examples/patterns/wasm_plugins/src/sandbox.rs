@@ -21,7 +21,7 @@ const ABI: i32 = 1;
 const TABLE_ELEMENTS: usize = 100_000;
 const TABLES: usize = 4;
 
-/// What a call may use.
+/// The bounds of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Instructions, roughly; it makes an endless loop end at the same place each time.
@@ -56,7 +56,7 @@ pub struct PlugIn {
     module: Module,
 }
 
-/// What the host keeps for an instance.
+/// The state that the host keeps for an instance.
 struct State {
     limits: StoreLimits,
 }

@@ -65,7 +65,7 @@ pub(super) struct Auditor {
     /// The constraints of the policy set, each with the number of its revision.
     revisions: BTreeMap<ConstraintRef, (ConstraintInForce, u64)>,
     last_revision: u64,
-    /// What the API server serves, once that is known.
+    /// The kinds that the API server serves, once they are known.
     served: Option<Vec<ServedKind>>,
     kinds: HashMap<GroupVersionKind, (Kind, ServedKind)>,
     stays: u64,

@@ -13,7 +13,7 @@ use watch_manager::GroupVersionKind;
 
 /// The event of an object comes within seconds; what is older belongs to none.
 const LONGEST: Duration = Duration::from_secs(300);
-/// How long a request waits for room. It has a deadline of its own, and one page too much does no harm.
+/// The time that a request waits for room. It has a deadline of its own, and one page too much does no harm.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Objects that wait to be judged. Clones share them.

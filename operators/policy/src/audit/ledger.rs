@@ -64,7 +64,7 @@ pub(super) struct Ledger {
     recent: Vec<(Epoch, ConstraintRef, BTreeSet<DependencyKey>)>,
 }
 
-/// What the policies say about one object.
+/// The verdict of the policies on one object.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
     /// The epoch of the set that judged.
@@ -73,7 +73,7 @@ pub(super) struct Judged {
     pub(super) scope: Scope,
     /// A message for each violation.
     pub(super) findings: Vec<(ConstraintRef, String)>,
-    /// What the verdicts depend on in the inventory.
+    /// The parts of the inventory that the verdicts depend on.
     pub(super) keys: Vec<(ConstraintRef, DependencyKey)>,
 }
 

@@ -65,7 +65,7 @@ pub struct OnceArgs {
     pub namespace: String,
 }
 
-/// How violations are printed.
+/// The format of printed violations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A line per violation, and the number of each constraint.
@@ -83,13 +83,13 @@ pub enum Format {
     Wgpolicy,
 }
 
-/// What was found.
+/// The result of the search.
 #[derive(Debug, Default)]
 struct Found {
     violations: BTreeMap<ConstraintRef, Vec<Violation>>,
     objects: usize,
     kinds: usize,
-    /// What could not be audited.
+    /// The objects that could not be audited.
     problems: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ struct Violation {
     place: Option<(PathBuf, u64)>,
 }
 
-/// How far an audit is, on a terminal.
+/// The progress of an audit, on a terminal.
 struct Progress(ProgressBar);
 
 impl Progress {

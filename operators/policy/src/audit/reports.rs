@@ -28,7 +28,7 @@ pub enum ReportFormat {
     Wgpolicy,
 }
 
-/// Where the reports of a namespace, or of cluster-scoped objects, are stored.
+/// The place where the reports of a namespace, or of cluster-scoped objects, are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     Namespaced,

@@ -26,7 +26,7 @@ pub(super) struct IdentitySource {
     manager: Arc<OnceLock<WatchManager>>,
 }
 
-/// What is read of an object's text.
+/// The fields that are read of an object's text.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Head<'a> {

@@ -13,7 +13,7 @@ use super::plan::{BUNDLE, INSTALLED_AT, MANAGED_BY, MANAGER, SOURCE, Step, VERSI
 
 /// The owner of the fields of what is installed.
 const FIELD_MANAGER: &str = "webtroller-policy";
-/// How often a template is looked at while it is waited for.
+/// The interval at which a template is read while it is waited for.
 const POLL: Duration = Duration::from_millis(500);
 /// Objects of a page.
 const PAGE: u32 = 500;
@@ -21,7 +21,7 @@ const PAGE: u32 = 500;
 /// Attempts at a write while others, such as pods with their reports, write the same object.
 const ATTEMPTS: u32 = 5;
 
-/// What kept something from being done.
+/// The reason why something was not done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error(
@@ -245,7 +245,7 @@ fn keep_action(constraint: &Value, existing: Option<&DynamicObject>, keep: bool)
     Ok(constraint)
 }
 
-/// How far a template is.
+/// The progress of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Taken,

@@ -13,7 +13,7 @@ use crate::cli::load_file;
 use super::GenerateArgs;
 use super::model::{API_VERSION, Bundle, Catalog, KIND, Metadata, Policy};
 
-/// What gator writes as the repository of each catalogue.
+/// The repository that gator writes for each catalogue.
 pub(super) const REPOSITORY: &str = "https://github.com/open-policy-agent/gatekeeper-library";
 
 #[derive(Debug, Default, Deserialize)]

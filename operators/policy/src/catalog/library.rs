@@ -20,7 +20,7 @@ pub(super) struct Library {
 #[derive(Debug)]
 enum Files {
     Folder(PathBuf),
-    /// What an image holds, and the folder of its catalogue.
+    /// The manifests of an image, and the folder of its catalogue.
     Image(PathBuf, Vec<Manifest>),
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Catalog {
     pub(super) policies: Vec<Policy>,
 }
 
-/// What a catalogue says about itself.
+/// The metadata of a catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Metadata {

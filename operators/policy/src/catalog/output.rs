@@ -12,7 +12,7 @@ use super::model::{API_VERSION, Policy};
 /// Characters of a description in a table.
 const SHORT: usize = 50;
 
-/// What a command did, or would do. Fields that are empty are left out of JSON.
+/// The changes that a command made, or would make. Fields that are empty are left out of JSON.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Outcome {

@@ -43,7 +43,7 @@ pub(super) struct Assembly {
     pub(super) native: NativePolicies,
     /// In the order of the inputs.
     pub(super) subjects: Vec<Subject>,
-    /// What is judged, and probably not as its author thinks.
+    /// Warnings about what is judged, and probably not as its author thinks.
     pub(super) warnings: Vec<Warning>,
     /// The templates by the kind of their constraints, as written.
     pub(super) templates: BTreeMap<String, Manifest>,

@@ -109,7 +109,7 @@ impl Engine {
     }
 }
 
-/// How a measurement is printed.
+/// The format of a printed measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.

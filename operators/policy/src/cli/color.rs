@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use clap::ValueEnum;
 
-/// When to print in colour.
+/// The choice of printing in colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
     /// On terminals.
@@ -29,7 +29,7 @@ pub(super) enum Color {
     Dim,
 }
 
-/// Where text goes.
+/// The stream that text goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Out,

@@ -7,7 +7,7 @@ use super::manifest::Manifest;
 
 const CEL: &str = "K8sNativeValidation";
 
-/// How policies in CEL are judged.
+/// The options of judging policies in CEL.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EngineArgs {
     /// Judge policies written in CEL; without them a template is judged by its Rego, or refused.

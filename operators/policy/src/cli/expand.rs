@@ -53,7 +53,7 @@ pub struct ExpandArgs {
     pub outputfile: Option<PathBuf>,
 }
 
-/// How objects are printed.
+/// The format of printed objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// YAML documents.

@@ -53,7 +53,7 @@ pub struct ExplainArgs {
     pub output: Format,
 }
 
-/// How explanations are printed.
+/// The format of printed explanations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -66,7 +66,7 @@ pub enum Format {
 /// One constraint and one object.
 pub(super) struct Explained<'a> {
     pub(super) subject: &'a Subject,
-    /// What is reviewed: the object, or one that it generates.
+    /// The object under review: the object, or one that it generates.
     pub(super) object: &'a Document,
     pub(super) constraint: &'a LoadedConstraint,
     pub(super) explanation: Explanation,

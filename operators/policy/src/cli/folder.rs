@@ -40,15 +40,15 @@ struct Known {
 /// One reading of the folder.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// What is in force.
+    /// The policies in force.
     pub policies: Arc<PolicySet>,
     /// Number of templates found.
     pub templates: usize,
     /// Number of constraints found.
     pub constraints: usize,
-    /// What could not be used, for people to read; each names its file.
+    /// The problems of what could not be used, for people to read; each names its file.
     pub problems: Vec<String>,
-    /// What to judge.
+    /// The manifests to judge.
     pub reviews: Vec<Manifest>,
 }
 

@@ -48,7 +48,7 @@ const TOO_LARGE: &str = "holds more than 256 MiB";
 const REFERENCE: &str = "org.opencontainers.image.ref.name";
 const TITLE: &str = "org.opencontainers.image.title";
 
-/// Why an image gave no manifests.
+/// The reason why an image gave no manifests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {
@@ -62,7 +62,7 @@ pub enum ImageError {
     Broken {
         /// The image.
         image: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -124,7 +124,7 @@ fn broken(image: &str, reason: String) -> ImageError {
 struct Reading {
     /// The folder in which files are said to be.
     root: PathBuf,
-    /// How much may still be read.
+    /// The number of bytes that may still be read.
     left: u64,
 }
 

@@ -8,10 +8,10 @@ use super::image::{ImageError, load_image};
 use super::load::{LoadError, Skipped, load, load_reader};
 use super::manifest::Manifest;
 
-/// What standard input is called in places and messages.
+/// The name of standard input in places and messages.
 pub(super) const STANDARD_INPUT: &str = "<stdin>";
 
-/// Where templates, constraints and objects come from.
+/// The sources of templates, constraints and objects.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct InputArgs {
     /// Files or folders with templates, constraints and objects.
@@ -30,7 +30,7 @@ pub struct InputArgs {
     pub tempdir: TempDir,
 }
 
-/// What gator takes and is not needed here.
+/// A flag of gator that is not needed here.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TempDir {
     /// Without effect: images are read where they are, and nothing is unpacked to a disk.
@@ -50,9 +50,9 @@ pub struct StandardInput<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) manifests: Vec<Manifest>,
-    /// What the folders hold beside it.
+    /// The entries of the folders that were skipped.
     pub(super) skipped: Vec<Skipped>,
-    /// What was named and holds no object, and why.
+    /// The paths that were named and hold no object, and why.
     empty: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl Gathered {
     }
 }
 
-/// Why there is nothing to work on.
+/// The reason why there is nothing to work on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(super) enum InputError {

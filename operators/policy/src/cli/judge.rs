@@ -111,7 +111,7 @@ impl PlacedViolation<'_> {
     }
 }
 
-/// Where an object lies that names no namespace: nobody knows whether its kind has namespaces.
+/// The place of an object that names no namespace: it is not known whether its kind has namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unplaced {
     /// In no namespace, as a webhook sees a cluster-scoped object: constraints for some namespaces match it.
@@ -120,13 +120,13 @@ pub(super) enum Unplaced {
     Nowhere,
 }
 
-/// How objects are judged.
+/// The options of judging objects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JudgeOptions<'a> {
     pub(super) unplaced: Unplaced,
     /// One after the other, so that what policies print comes in the order of the inputs.
     pub(super) in_turn: bool,
-    /// Where the time that constraints take is noted.
+    /// The record of the time that constraints take.
     pub(super) times: Option<&'a Times>,
 }
 

@@ -50,7 +50,7 @@ pub struct LintArgs {
     pub output: Format,
 }
 
-/// How lints are printed.
+/// The format of printed lints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One a line.

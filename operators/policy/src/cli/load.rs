@@ -14,7 +14,7 @@ use super::resource::is_asset;
 use super::snippet::hint;
 use go_compat::sigs_yaml::{Placed, YamlError};
 
-/// Why a file gave no manifests.
+/// The reason why a file gave no manifests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -23,7 +23,7 @@ pub enum LoadError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It is neither YAML nor JSON.
@@ -31,9 +31,9 @@ pub enum LoadError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The place and the reason.
         source: YamlError,
-        /// What to do about it, if that can be said.
+        /// The advice on what to do, if there is any.
         hint: &'static str,
     },
 }
@@ -43,14 +43,14 @@ fn format_of(path: &Path) -> &'static str {
     if path.extension().is_some_and(|extension| extension == "json") { "JSON" } else { "YAML" }
 }
 
-/// What a path held.
+/// The contents of a path.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The objects, in the order of their paths.
     pub manifests: Vec<Manifest>,
-    /// What could not be read.
+    /// The errors of what could not be read.
     pub errors: Vec<LoadError>,
-    /// What a folder holds and was not read.
+    /// The entries of a folder that were not read.
     pub skipped: Vec<Skipped>,
 }
 
@@ -59,11 +59,11 @@ pub struct Loaded {
 pub struct Skipped {
     /// The entry.
     pub path: PathBuf,
-    /// Why it was not.
+    /// The reason why it was not.
     pub reason: SkipReason,
 }
 
-/// Why an entry of a folder was not read.
+/// The reason why an entry of a folder was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipReason {
     /// Manifests end in `.yaml`, `.yml` or `.json`.

@@ -19,7 +19,7 @@ pub struct Manifest {
     pub duplicate: Option<DuplicateKey>,
 }
 
-/// Where an object stands.
+/// The place of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) file: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Place {
     pub(super) column: u64,
 }
 
-/// What keeps a manifest from being used.
+/// The reason why a manifest is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ManifestError {
     pub(super) place: Option<Place>,

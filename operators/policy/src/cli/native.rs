@@ -52,7 +52,7 @@ struct BoundPolicy {
     ignores_failures: bool,
 }
 
-/// What came of reading policies.
+/// The outcome of reading policies.
 #[derive(Debug, Default)]
 pub(super) struct ReadPolicies {
     pub(super) policies: NativePolicies,

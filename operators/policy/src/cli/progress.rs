@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Shorter runs show nothing.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// How far a run is. Shared by threads.
+/// The progress of a run. Shared by threads.
 pub(super) struct Progress {
     bar: ProgressBar,
     shown: OnceLock<()>,

@@ -28,7 +28,7 @@ use asset::AssetTarget;
 use change::ResourceChangeTarget;
 use library::Library;
 
-/// What is taken out of manifests before the others are assembled.
+/// The resources that are taken out of manifests before the others are assembled.
 #[derive(Debug, Default)]
 pub(super) struct Resources {
     pub(super) subjects: Vec<Subject>,

@@ -15,13 +15,13 @@ use range::Files;
 pub(crate) struct Log {
     /// The command, such as `webtroller test`.
     pub(crate) tool: &'static str,
-    /// What the rules are about, by identifier; empty where the identifier says it all.
+    /// The descriptions of the rules, by identifier; empty where the identifier is enough.
     pub(crate) rules: BTreeMap<String, String>,
-    /// What was found.
+    /// The results.
     pub(crate) results: Vec<Note>,
-    /// What kept the command from doing its work.
+    /// The failures that kept the command from doing its work.
     pub(crate) failures: Vec<Note>,
-    /// What else is said about the run, for whom that concerns.
+    /// Further properties of the run.
     pub(crate) properties: Option<Value>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Note {
     pub(crate) place: Option<(String, u64)>,
     /// The column in that line, from 1; 0 where the whole line is meant.
     pub(crate) column: u64,
-    /// What in the file it is about: a pointer, or an object's kind and name.
+    /// The subject in the file: a pointer, or an object's kind and name.
     pub(crate) about: String,
 }
 

@@ -36,7 +36,7 @@ pub struct SchemaArgs {
     pub command: SchemaCommand,
 }
 
-/// What to do with schemas.
+/// The commands for schemas.
 #[derive(Clone, Debug, Subcommand)]
 pub enum SchemaCommand {
     /// Say what the API server would refuse, in its words, and what it accepts and users regret.
@@ -50,7 +50,7 @@ pub enum SchemaCommand {
     Contract(ContractCommand),
 }
 
-/// What to do with contracts.
+/// The commands for contracts.
 #[derive(Clone, Debug, Subcommand)]
 pub enum ContractCommand {
     /// Check that CRDs keep the versions of the contract that their labels claim.
@@ -59,7 +59,7 @@ pub enum ContractCommand {
     Diff(ContractDiffArgs),
 }
 
-/// What to check against a contract.
+/// The command that checks CRDs against a contract.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -100,7 +100,7 @@ pub struct ContractDiffArgs {
     pub output: Format,
 }
 
-/// How findings are printed.
+/// The format of printed findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One finding a line.
@@ -112,7 +112,7 @@ pub enum Format {
     Sarif,
 }
 
-/// What to check.
+/// The command `check`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -136,7 +136,7 @@ pub struct CheckArgs {
     pub status: bool,
 }
 
-/// What to merge.
+/// The command `merge`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -166,7 +166,7 @@ pub struct MergeArgs {
     pub strip_descriptions: bool,
 }
 
-/// How fragments share a place.
+/// The way fragments share a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shared {
     /// Validations must be equal.
@@ -175,7 +175,7 @@ pub enum Shared {
     Intersect,
 }
 
-/// What to compare.
+/// The command `compare`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -58,7 +58,7 @@ pub(super) struct Case {
     pub(super) skip: bool,
 }
 
-/// How many violations there must be, among those whose message matches.
+/// The number of violations that there must be, among those whose message matches.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Assertion {
@@ -138,12 +138,12 @@ impl Assertion {
     }
 }
 
-/// Why an assertion does not hold.
+/// The reason why an assertion does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
     /// In one line.
     pub(super) summary: String,
-    /// What was wanted and what was found, a line each.
+    /// The expected and the actual value, a line each.
     pub(super) diff: Vec<String>,
 }
 

@@ -33,7 +33,7 @@ pub struct SyncArgs {
     pub command: SyncCommand,
 }
 
-/// What to check of referential data.
+/// The checks of referential data.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum SyncCommand {
     /// Check that the SyncSets and the Config among the inputs hold the kinds that templates require.
@@ -42,7 +42,7 @@ pub enum SyncCommand {
     Test(SyncTestArgs),
 }
 
-/// What `sync test` reads.
+/// The inputs of `sync test`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SyncTestArgs {
@@ -97,7 +97,7 @@ fn run(args: &SyncTestArgs, standard: StandardInput<'_>, err: &mut dyn Write) ->
     if missing.is_empty() { Ok(resources.required.len()) } else { Err(missing) }
 }
 
-/// What the inputs say about data.
+/// The resources about data in the inputs.
 #[derive(Debug, Default)]
 struct Resources {
     synced: BTreeSet<Gvk>,

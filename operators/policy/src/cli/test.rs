@@ -95,7 +95,7 @@ pub struct TestArgs {
     pub engine: EngineArgs,
 }
 
-/// How violations are printed.
+/// The format of printed violations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One violation a line, with its file, its line and its action; a summary on standard error.
@@ -187,7 +187,7 @@ fn run(
     Ok(code)
 }
 
-/// What a run is about and what came of it.
+/// The subject and the outcome of a run.
 struct Report<'a> {
     assembly: &'a Assembly,
     shown: &'a [PlacedViolation<'a>],

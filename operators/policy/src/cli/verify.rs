@@ -75,7 +75,7 @@ pub struct VerifyArgs {
     pub output: Format,
 }
 
-/// How the outcome is printed.
+/// The format of the printed outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The lines of `gator verify`.
@@ -87,14 +87,14 @@ pub enum Format {
     Junit,
 }
 
-/// What is run, by which engine, and who hears what policies print.
+/// The tests to run, the engine, and the listener for what policies print.
 struct RunOptions<'a> {
     filter: &'a Filter,
     engine: Option<EngineChoice>,
     cel: &'a EngineArgs,
     trace: bool,
     prints: Option<Arc<Prints>>,
-    /// Where the bodies that cases pass are noted.
+    /// The record of the bodies that cases pass.
     coverage: Option<&'a coverage::Coverage>,
 }
 

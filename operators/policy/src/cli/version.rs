@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::ValueEnum;
 use serde_json::json;
 
-/// What the conformance tests compare with; see docs/conformance.md.
+/// The systems that the conformance tests compare with; see docs/conformance.md.
 const COMPATIBLE: [(&str, &str); 4] = [
     ("Gatekeeper", "v3.23.1"),
     ("OPA (Rego)", "v1.22.0"),
@@ -26,7 +26,7 @@ pub struct VersionArgs {
     pub output: Format,
 }
 
-/// How versions are printed.
+/// The format of printed versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One a line.

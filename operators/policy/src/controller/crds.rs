@@ -49,7 +49,7 @@ pub(super) struct ConstraintCrds {
     accepted: BTreeMap<String, (String, String)>,
 }
 
-/// How a CRD compares to what its template asks for.
+/// The comparison of a CRD with what its template requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     /// It is as asked for, and served.

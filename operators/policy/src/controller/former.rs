@@ -18,14 +18,14 @@ use super::registration::EPOCH;
 use super::{WebhookClient, WebhookConfiguration};
 use crate::api_error::reason;
 
-/// How often it looks. Pods of the former settings restore what they have registered until they end.
+/// The interval of looking. Pods of the former settings restore what they have registered until they end.
 const PERIOD: Duration = Duration::from_secs(15);
 
 /// Removes what earlier settings have registered.
 pub struct FormerRegistrations {
     /// Lists and deletes configurations.
     pub client: kube::Client,
-    /// What is registered now.
+    /// The configuration that is registered now.
     pub configuration: watch::Receiver<WebhookConfiguration>,
 }
 

@@ -50,7 +50,7 @@ pub struct Registrars {
     break_glass: Registrar,
 }
 
-/// What the ingest loop works with.
+/// The services that the ingest loop works with.
 pub struct Wiring {
     /// Reads and writes what is not watched through `manager`.
     pub client: kube::Client,

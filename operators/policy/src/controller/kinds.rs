@@ -11,10 +11,10 @@ pub static TEMPLATE: LazyLock<GroupVersionKind> =
 /// Namespaces, for namespace selectors.
 pub static NAMESPACE: LazyLock<GroupVersionKind> =
     LazyLock::new(|| GroupVersionKind::gvk("", "v1", "Namespace"));
-/// Which kinds policies may refer to: one author's list.
+/// The kind of lists of what policies may refer to, one for each author.
 pub(super) static SYNC_SET: LazyLock<GroupVersionKind> =
     LazyLock::new(|| GroupVersionKind::gvk("syncset.gatekeeper.sh", "v1alpha1", "SyncSet"));
-/// Which kinds policies may refer to: the operator's own list.
+/// The kind of the operator's own list of what policies may refer to.
 pub(super) static CONFIG: LazyLock<GroupVersionKind> =
     LazyLock::new(|| GroupVersionKind::gvk("config.gatekeeper.sh", "v1alpha1", "Config"));
 

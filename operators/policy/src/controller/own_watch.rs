@@ -39,7 +39,7 @@ pub(crate) enum OwnEvent {
 #[derive(Clone)]
 pub(crate) struct OwnWatches(KubeSource);
 
-/// What the events so far amount to.
+/// The state that the events so far amount to.
 #[derive(Debug, Default)]
 struct Fold {
     objects: BTreeMap<ObjectKey, Arc<WatchedObject>>,

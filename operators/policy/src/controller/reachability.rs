@@ -24,7 +24,7 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// registered after this time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is known of the pods behind an address.
+/// The state of the pods behind an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Sight {
     /// One of them is ready.

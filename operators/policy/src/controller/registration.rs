@@ -63,7 +63,7 @@ pub struct RegistrationState {
     pub trusted: watch::Receiver<bool>,
 }
 
-/// What to do about the stored configuration.
+/// The action on the stored configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// It sends requests to the webhook as this pod, or a newer one, wants it; with its epoch.
@@ -118,12 +118,12 @@ impl Registration {
 struct Keeper {
     registration: Registration,
     reachability: Reachability,
-    /// Why nothing is registered yet.
+    /// The reason why nothing is registered yet.
     waits_for: Option<String>,
     ready: watch::Receiver<bool>,
     live: Option<Live>,
     trust: Trust,
-    /// When this pod added its authority to what others have registered.
+    /// The time when this pod added its authority to what others have registered.
     extended: Option<Instant>,
     /// The epoch of what this pod has written or agreed to.
     mine: Option<u64>,
@@ -131,7 +131,7 @@ struct Keeper {
     listed: bool,
     announced: bool,
     pace: Pace,
-    /// When to write.
+    /// The time to write.
     due: Option<Instant>,
 }
 

@@ -36,13 +36,13 @@ fn sync_shape(gvk: &GroupVersionKind, plural: &str, uid_field: &str) -> Shape {
     Shape::new(ApiResource::from_gvk_with_plural(gvk, plural), uid_field)
 }
 
-/// What is to be said about an object once the policy set that holds it is in force: never earlier, so that a
+/// The report about an object once the policy set that holds it is in force: never earlier, so that a
 /// status does not run ahead of the facts.
 pub(super) struct Outcome {
     pub(super) parent: ParentKey,
     pub(super) generation: i64,
     pub(super) source: ReadinessSource,
-    /// Why it is not in force, if it is not.
+    /// The reason why it is not in force, if it is not.
     pub(super) failure: Option<(Failure, Vec<PodError>)>,
     pub(super) detail: Value,
 }

@@ -30,7 +30,7 @@ pub const UNINSTALLED: &str = "webtroller.dev/uninstalled";
 
 /// No step needs longer than a request that the API server gives up on.
 const REQUEST: Duration = Duration::from_secs(30);
-/// How often the pods are counted while they end.
+/// The interval at which the pods are counted while they end.
 const POLL: Duration = Duration::from_millis(500);
 
 /// The objects to remove.
@@ -40,7 +40,7 @@ pub struct Uninstall {
     pub configuration: String,
     /// The namespace and name of the Deployment to scale to zero, and the labels of its pods.
     pub deployment: Option<(String, String)>,
-    /// How long the pods may take to end.
+    /// The time that the pods may take to end.
     pub patience: Duration,
 }
 
@@ -69,7 +69,7 @@ pub enum UninstallError {
          because their node is lost, run the command again to delete its configuration"
     )]
     PodsLeft {
-        /// How many.
+        /// The number.
         left: usize,
         /// The Deployment.
         deployment: String,

@@ -32,8 +32,8 @@ const NOT_OWN_CRDS: &str = "request.resource.group != 'apiextensions.k8s.io' || 
 /// Enforcement can be suspended whatever policies say, and while no pod answers.
 const NOT_BREAK_GLASS: &str = "request.resource.group != 'enforcement.webtroller.dev'";
 
-/// What nodes and control planes live by. It is judged while a pod answers, and admitted while none does.
-/// A cluster-scoped request has no namespace.
+/// The condition of a request that nodes and control planes depend on. It is judged while a pod answers, and admitted
+/// while none does. A cluster-scoped request has no namespace.
 const VITAL: &str = "(has(request.namespace) && request.namespace in ['kube-system', 'kube-node-lease']) || \
      request.resource.group == 'coordination.k8s.io'";
 
@@ -43,7 +43,7 @@ const IGNORE_LABEL: &str = "admission.gatekeeper.sh/ignore";
 /// The path of the validating webhook.
 const PATH: &str = "/v1/admit";
 
-/// How the API server reaches the webhook.
+/// The way the API server reaches the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookClient {
     /// Through a Service.
@@ -62,7 +62,7 @@ pub enum WebhookClient {
 pub struct WebhookConfiguration {
     /// Its name.
     pub name: String,
-    /// Where the webhook is.
+    /// The place of the webhook.
     pub client: WebhookClient,
     /// PEM certificates that the API server trusts the webhook by.
     pub authority: String,

@@ -10,7 +10,7 @@ use crate::events::{Notice, Recorder, Subject};
 use super::enforcement::Enforcement;
 use super::is_namespace;
 
-/// What a request's object says of itself.
+/// The identity of a request's object.
 #[derive(Default, Deserialize)]
 struct Object {
     #[serde(default)]

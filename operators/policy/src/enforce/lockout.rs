@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// A constraint with this annotation and the value `true` is taken although it denies such requests.
 const ALLOWED: &str = "webtroller.dev/allow-lockout";
 
-/// What a policy would deny.
+/// The denials of a policy that lock a cluster.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Lockout {
     /// Nodes or control-plane components would be taken for dead.

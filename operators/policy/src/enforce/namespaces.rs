@@ -3,7 +3,7 @@
 use constraint_framework::review::Document;
 use futures::future::BoxFuture;
 
-/// Why a Namespace could not be had.
+/// The reason why a Namespace could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NamespaceError {
@@ -15,7 +15,7 @@ pub enum NamespaceError {
     Unavailable {
         /// The namespace.
         name: String,
-        /// What the client said.
+        /// The client's error.
         reason: String,
     },
 }

@@ -17,7 +17,7 @@ pub struct RecentDenials(Arc<Mutex<VecDeque<Denial>>>);
 /// A request that was denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// When.
+    /// The time.
     pub at: Timestamp,
     /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
     pub operation: String,

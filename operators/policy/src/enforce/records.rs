@@ -17,7 +17,7 @@ pub struct Records {
     pub events: Option<Recorder>,
     /// The last requests that were denied.
     pub denials: RecentDenials,
-    /// What the templates cost.
+    /// The cost of the templates.
     pub costs: Costs,
 }
 

@@ -1,6 +1,6 @@
 //! Findings of `migrate check`, each with the place in the documents that describes it.
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// Something that is in use has no effect here, or is refused.
@@ -11,7 +11,7 @@ pub(super) enum Level {
     Note,
 }
 
-/// What a finding is about. The order is that of the report.
+/// The subject of a finding. The order is that of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
     Mutator,
@@ -36,7 +36,7 @@ pub(super) enum Rule {
     FlagIgnored,
 }
 
-/// Where the documents describe something: a page, and the words of its row or sentence.
+/// The place where the documents describe something: a page, and the words of its row or sentence.
 pub(super) type Described = (&'static str, &'static str);
 
 const DIFFERENCES: &str = "docs/differences.md";
@@ -155,7 +155,7 @@ impl Rule {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Finding {
     pub(super) rule: Rule,
-    /// What it is about, as in `ConstraintTemplate k8srequiredlabels`.
+    /// The object that it is about, as in `ConstraintTemplate k8srequiredlabels`.
     pub(super) object: String,
     pub(super) message: String,
     /// File and line, in a dump.

@@ -17,7 +17,7 @@ const WEBHOOK: &str = "validation.gatekeeper.sh";
 const OWN_WEBHOOK: &str = "config.validation.gatekeeper.sh";
 /// The labels of Namespaces that Gatekeeper's manifests and chart select by.
 const SELECTED: [&str; 2] = ["admission.gatekeeper.sh/ignore", "kubernetes.io/metadata.name"];
-/// What Gatekeeper writes itself, and the suites of `gator verify`.
+/// The groups that Gatekeeper writes itself, and the suites of `gator verify`.
 const NOT_IN_USE: [&str; 2] = ["status.gatekeeper.sh", "test.gatekeeper.sh"];
 /// The label of everything that Gatekeeper's manifests and chart install.
 const SYSTEM: &str = "/metadata/labels/gatekeeper.sh~1system";

@@ -15,7 +15,7 @@ use super::text;
 /// Phases of what has come to its end.
 const FINISHED: [&str; 3] = ["Succeeded", "Complete", "Completed"];
 
-/// How much a finding explains.
+/// The weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {

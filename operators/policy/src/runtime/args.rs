@@ -48,7 +48,7 @@ pub struct Args {
     pub color: Option<ColorChoice>,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.
@@ -57,7 +57,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What the binary does.
+/// The commands of the binary.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Enforce policies: in a cluster, or from a folder with --standalone.
@@ -124,7 +124,7 @@ Examples:
   # On this machine, with the policies of a folder, judging again what changes in it
   webtroller serve --standalone examples/quickstart --port 0";
 
-/// How to serve.
+/// The arguments of `serve`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub struct ServeArgs {
@@ -195,7 +195,7 @@ impl ServeArgs {
     }
 }
 
-/// Where the webhook's certificate comes from, and what clients must speak and show.
+/// The source of the webhook's certificate, and what clients must speak and show.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CertificateArgs {
     /// Secret with the certificate, in this process's namespace. It is made and rotated unless another program wrote
@@ -284,7 +284,7 @@ pub struct UninstallArgs {
     pub patience: u64,
 }
 
-/// How the webhook is registered with the API server.
+/// The registration of the webhook with the API server.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WebhookArgs {
     /// Name of the ValidatingWebhookConfiguration.
@@ -325,7 +325,7 @@ impl WebhookArgs {
     }
 }
 
-/// What happens to requests while the webhook cannot be reached.
+/// The treatment of requests while the webhook cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailurePolicy {
     /// They are admitted.
@@ -344,7 +344,7 @@ impl FailurePolicy {
     }
 }
 
-/// What a policy that cannot be ingested does to the readiness of a pod that starts.
+/// The effect of a policy that cannot be ingested on the readiness of a pod that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BrokenPolicies {
     /// The pod becomes ready without it.

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use crate::audit::{AuditOptions, ReportFormat};
 use crate::events::EventPlace;
 
-/// How to audit.
+/// The options of an audit.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AuditArgs {
     /// What this process does, as Gatekeeper has it; may be repeated. Without `audit` it never audits.

@@ -114,7 +114,7 @@ struct Cluster {
     events: EventQueue,
     /// Shared by the ingest loop and the aggregator.
     versions: OtherVersions,
-    /// What start-up waits for; `None` once it is over.
+    /// The reason why start-up waits; `None` once it is over.
     starting: watch::Sender<Option<String>>,
 }
 

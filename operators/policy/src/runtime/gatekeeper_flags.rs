@@ -10,11 +10,11 @@ use Meaning::{NoEffect, OffOnly, Same, SameSwitch, Translated};
 pub struct Flag {
     /// Its name, without dashes.
     pub name: &'static str,
-    /// What becomes of it.
+    /// The treatment of the flag.
     pub meaning: Meaning,
 }
 
-/// What becomes of a flag.
+/// The treatment of a flag.
 #[derive(Clone, Copy, Debug)]
 pub enum Meaning {
     /// `serve` has it, with a value.
@@ -156,7 +156,7 @@ const fn flag(name: &'static str, meaning: Meaning) -> Flag {
 pub struct Arguments {
     /// The arguments.
     pub args: Vec<OsString>,
-    /// What has no effect, and why.
+    /// The flags that have no effect, and why.
     pub notes: Vec<String>,
 }
 

@@ -48,7 +48,7 @@ fn buckets(name: &str) -> &'static [f64] {
     BUCKETS.iter().find(|(known, _)| *known == name).map_or(&SECONDS, |(_, buckets)| buckets)
 }
 
-/// Where metrics are sent besides being offered to Prometheus.
+/// The collector that metrics are sent to besides being offered to Prometheus.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OtlpArgs {
     /// Send metrics to the OpenTelemetry collector at HOST:PORT, by OTLP over HTTP.
@@ -59,7 +59,7 @@ pub struct OtlpArgs {
     pub otlp_metric_interval: Duration,
 }
 
-/// Why nothing can be collected.
+/// The reason why nothing can be collected.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
     /// The buckets of a histogram are wrong.

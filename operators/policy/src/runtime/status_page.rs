@@ -34,7 +34,7 @@ const POLICIES: usize = 500;
 /// Reports what keeps the pod from being ready.
 pub(super) type Readiness = Arc<dyn Fn() -> Result<(), Vec<String>> + Send + Sync>;
 
-/// What the page is made of.
+/// The sources of the page.
 #[derive(Clone)]
 pub(super) struct Sources {
     /// The name of the pod.
@@ -56,7 +56,7 @@ pub(super) struct StatusPage {
     last: Arc<Mutex<Option<(Instant, String)>>>,
 }
 
-/// What the page shows.
+/// The contents of the page.
 #[derive(Debug, Default)]
 struct Page {
     pod: String,
@@ -79,7 +79,7 @@ struct Policy {
     kind: String,
     name: String,
     action: String,
-    /// Why it is not enforced, by its condition.
+    /// The reason in its condition why it is not enforced.
     waiting: String,
     violations: String,
     pods: Vec<Pod>,

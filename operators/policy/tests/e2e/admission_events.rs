@@ -6,7 +6,7 @@ use crate::https::{Connection, authority, post};
 use crate::operator::Operator;
 
 const CONSTRAINT: &str = "k8sreplicalimits/three-to-ten-replicas";
-/// What Gatekeeper writes behind its own words, in the operator's namespace.
+/// The text that Gatekeeper writes behind its own words, in the operator's namespace.
 const MESSAGE: &str = "Resource Namespace: default, Constraint: three-to-ten-replicas, Message: Deployment \"storefront\" asks for \
                        2 replicas; allowed: 3 to 10. Set spec.replicas accordingly.";
 

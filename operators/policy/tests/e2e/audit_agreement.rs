@@ -72,7 +72,7 @@ spec:
       }
 "#;
 
-/// What two of them refer to.
+/// The SyncSet of what two of them refer to.
 pub(crate) const SYNC: &str = "{apiVersion: syncset.gatekeeper.sh/v1alpha1, kind: SyncSet, metadata: {name: maps}, \
                     spec: {gvks: [{group: '', version: v1, kind: ConfigMap}]}}";
 
@@ -86,7 +86,7 @@ fn constraint(kind: &str, spec: &Value) -> String {
     .to_string()
 }
 
-/// What the process that audits writes.
+/// A write of the process that audits.
 #[derive(Clone, Copy, Debug)]
 enum Write {
     Lease,

@@ -14,7 +14,7 @@ use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::https::{Connection, authority, deployment_review, post};
 use crate::operator::{Operator, PATIENCE, webtroller};
 
-/// How far the clock of each pod is ahead, in seconds: further than from one time zone to the next.
+/// The advance of each pod's clock, in seconds: further than from one time zone to the next.
 const AHEAD: [i64; 3] = [0, 12 * 60 * 60, -12 * 60 * 60];
 const SECRET: &str = "gatekeeper-webhook-server-cert";
 

@@ -32,7 +32,7 @@ impl Drop for Cluster {
     }
 }
 
-/// What `kubectl` answered.
+/// The answer of `kubectl`.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) success: bool,

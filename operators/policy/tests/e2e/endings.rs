@@ -88,7 +88,7 @@ async fn a_synced_kind_that_nobody_serves_keeps_no_pod_from_becoming_ready() {
     cluster.operator().await.stop().await;
 }
 
-/// What one client saw: answered requests, and requests that were sent and never answered.
+/// The observations of one client: answered requests, and requests that were sent and never answered.
 #[derive(Debug, Default)]
 struct Seen {
     answered: usize,

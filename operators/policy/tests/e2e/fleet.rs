@@ -24,7 +24,7 @@ use crate::scripted::Scripted;
 
 pub(crate) const PODS: usize = 3;
 const CONFIGURATION: &str = "validatingwebhookconfiguration/gatekeeper-validating-webhook-configuration";
-/// How far the clock of each pod is ahead, in seconds: nothing may depend on the time of day.
+/// The advance of each pod's clock, in seconds: nothing may depend on the time of day.
 const AHEAD: [i64; PODS] = [0, 2 * 60 * 60, -2 * 60 * 60];
 
 /// The processes, and the number of Pods that there have been.
@@ -341,7 +341,7 @@ async fn what_is_said_to_be_enforced_is_what_every_pod_answers_whatever_fails() 
     assert!(answers > 100 && lies.is_empty(), "{} of {answers} answers: {:?}", lies.len(), lies.first());
 }
 
-/// What the API server answered to one client.
+/// The answers of the API server to one client.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     pub(crate) refused: usize,

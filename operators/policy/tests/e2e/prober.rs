@@ -68,7 +68,7 @@ struct Answer {
     numbers: Option<Numbers>,
 }
 
-/// When an object was seen as enforced, with which number.
+/// The times when an object was seen as enforced, with its number.
 type Promises = Vec<(Instant, u64)>;
 
 #[derive(Default)]

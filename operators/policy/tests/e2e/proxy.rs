@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-/// What is done to the data that passes.
+/// The faults injected into the data that passes.
 #[derive(Debug, Default)]
 struct Faults {
     delay: AtomicU64,

@@ -11,7 +11,7 @@ use webtroller::declaration::operator;
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 
 const ACCOUNT: &str = "webtroller";
-/// What the chart grants with `emitAdmissionEvents`, `emitAuditEvents` and either value of `policyReports`.
+/// The rights that the chart grants with `emitAdmissionEvents`, `emitAuditEvents` and either value of `policyReports`.
 const OPTIONAL: &str = "
 ---
 apiVersion: rbac.authorization.k8s.io/v1

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 type Reply = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// What becomes of a request.
+/// The treatment of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The API server answers it.
@@ -48,7 +48,7 @@ struct Shared {
     changed: Mutex<Option<(&'static str, &'static str)>>,
     /// Ends the watches that are open.
     cut: Mutex<CancellationToken>,
-    /// How many requests have met another fate than to pass.
+    /// The number of requests that did not pass.
     hit: watch::Sender<usize>,
     /// Late requests are on their way.
     released: watch::Sender<bool>,

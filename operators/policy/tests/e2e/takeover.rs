@@ -13,7 +13,7 @@ use crate::gatekeeper_process;
 use crate::operator::webtroller;
 use crate::prober::{constraint, template};
 
-/// What the chart sets with `besideGatekeeper`: names that are not Gatekeeper's.
+/// The names that the chart sets with `besideGatekeeper`: names that are not Gatekeeper's.
 const BESIDE: [&str; 2] = [
     "--validating-webhook-configuration-name=webtroller-validating-webhook-configuration",
     "--cert-secret-name=webtroller-webhook-server-cert",

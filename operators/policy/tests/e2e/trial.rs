@@ -7,7 +7,7 @@ use webtroller::cli::load_file;
 
 use crate::cluster::Cluster;
 
-/// What the referential policies refer to.
+/// The SyncSet of what the referential policies refer to.
 const SYNC_SET: &str = r#"{apiVersion: syncset.gatekeeper.sh/v1alpha1, kind: SyncSet, metadata: {name: all}, spec: {gvks: [
     {group: "", version: v1, kind: Service}, {group: networking.k8s.io, version: v1, kind: Ingress}]}}"#;
 

@@ -15,7 +15,7 @@ pub(crate) struct Mounts(Vec<Mount>);
 
 struct Mount {
     secret: String,
-    /// Where the container sees it.
+    /// The path in the container.
     path: String,
     folder: PathBuf,
     version: Option<String>,

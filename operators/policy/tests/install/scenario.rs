@@ -314,7 +314,7 @@ async fn change_what_the_operator_wrote(plane: &ControlPlane, folder: &Path) {
     must(plane.kubectl().args(["delete", "validatingwebhookconfiguration/neighbour"])).await;
 }
 
-/// What pods with other names have registered: those of this installation, and those of another one.
+/// The registrations of pods with other names: those of this installation, and those of another one.
 const FORMER: &str = "
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration

@@ -9,7 +9,7 @@ use kube::api::PostParams;
 use serde_json::json;
 use tokio::time::interval;
 
-/// How often a good and a bad Deployment are sent, both as dry runs.
+/// The interval at which a good and a bad Deployment are sent, both as dry runs.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The answers so far.

@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// What must pass under one engine: suites of which a test ran, tests, and cases.
+/// The numbers that must pass under one engine: suites of which a test ran, tests, and cases.
 #[derive(Clone, Copy)]
 struct Expected {
     engine: &'static str,

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use super::program::{GATOR, OURS};
 
-/// What the system says about one run.
+/// The cost of one run that the system reports.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     wall: f64,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{here, trial};
 
-/// What a program did.
+/// The outcome of a program.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Ran {
     pub(crate) code: i32,

@@ -11,21 +11,21 @@ use super::scenario::{Measure, Scenario};
 use super::theirs::Theirs;
 use super::{Found, Passes};
 
-/// How long and how often.
+/// The length and number of repetitions.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Rounds: in each, either side has one turn.
     pub rounds: usize,
-    /// How long a turn lasts at least; a pass over the requests is never cut short.
+    /// The time that a turn lasts at least; a pass over the requests is never cut short.
     pub turn: Duration,
 }
 
-/// What a scenario gave.
+/// The results of a scenario.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The scenario's group and name.
     pub name: String,
-    /// What was measured.
+    /// The measured quantity.
     pub measure: Measure,
     /// Our figure, a median: nanoseconds a request, nanoseconds a template, or bytes an item.
     pub ours: f64,

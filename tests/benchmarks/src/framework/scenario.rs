@@ -21,7 +21,7 @@ pub struct Policies {
     pub inventory: Vec<Value>,
 }
 
-/// What is measured, and in which unit.
+/// The measured quantity and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Nanoseconds a request, from its bytes to the bytes of the answer.
@@ -37,9 +37,9 @@ pub enum Measure {
 pub struct Scenario {
     /// The group, such as `B1`.
     pub group: &'static str,
-    /// What is special about it.
+    /// The name of what is special about it.
     pub name: String,
-    /// What is measured.
+    /// The measured quantity.
     pub measure: Measure,
     /// The policies.
     pub policies: Policies,
@@ -61,12 +61,12 @@ impl Policies {
     }
 }
 
-/// How large the scenarios are.
+/// The size of the scenarios.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// Divides every number of constraints, templates and objects; 1 for the real thing.
     pub divisor: usize,
-    /// Whether to add those that take minutes and gigabytes.
+    /// True to add those that take minutes and gigabytes.
     pub large: bool,
 }
 

@@ -22,7 +22,7 @@ pub struct Times {
     pub machine: Option<f64>,
 }
 
-/// What was measured on one template.
+/// The measurements of one template.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The template's name.
@@ -31,7 +31,7 @@ pub struct Row {
     pub samples: Vec<Times>,
     /// From text to something that can be evaluated.
     pub compile: Times,
-    /// Why plain regorus is no contender on some sample.
+    /// The reasons why plain regorus is not a contender on some sample.
     pub remarks: Vec<String>,
 }
 

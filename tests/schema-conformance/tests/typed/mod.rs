@@ -39,7 +39,7 @@ pub(crate) fn schema(r: &mut Random) -> Value {
     }})
 }
 
-/// What an expression is to be.
+/// The kind that an expression is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,

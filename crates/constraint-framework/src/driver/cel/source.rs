@@ -11,7 +11,7 @@ const RESERVED: [&str; 2] = ["params", "anyObject"];
 /// The beginning of names that Gatekeeper keeps for itself.
 const RESERVED_PREFIX: &str = "gatekeeper_internal_";
 
-/// What to do when a policy cannot decide.
+/// The action to take when a policy cannot decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum FailurePolicy {
     /// It counts as a violation.
@@ -33,7 +33,7 @@ pub(super) struct Source {
     /// Kubernetes' spelling, which Gatekeeper overlooks.
     match_conditions: Vec<Named>,
     failure_policy: Option<FailurePolicy>,
-    /// Whether Gatekeeper also writes a ValidatingAdmissionPolicy; of no consequence here.
+    /// True if Gatekeeper also writes a ValidatingAdmissionPolicy; of no consequence here.
     #[serde(rename = "generateVAP")]
     generate_vap: Option<bool>,
 }

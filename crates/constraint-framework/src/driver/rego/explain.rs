@@ -17,7 +17,7 @@ use crate::driver::{Budget, CompileError};
 
 use super::from_findings;
 
-/// What a source is asked about.
+/// The subject of a request to a source.
 pub(super) struct Question<'a> {
     pub(super) modules: &'a [Module],
     pub(super) scope: Scope,

@@ -458,7 +458,7 @@ fn plausible(events: Vec<Event>) -> Vec<Event> {
         .collect()
 }
 
-/// What must be met, by definition: the last complete list before readiness, minus what later lists and
+/// The reference model of what must be met: the last complete list before readiness, minus what later lists and
 /// deletions took away, and without regard to how the expectations stores it.
 #[derive(Default)]
 struct Model {

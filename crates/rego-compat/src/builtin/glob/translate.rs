@@ -19,9 +19,9 @@ pub(super) fn translate(glob: &str, separators: &str) -> Option<String> {
 struct Translator<'a> {
     rest: &'a str,
     out: String,
-    /// What `?` is.
+    /// The translation of `?`.
     one: String,
-    /// What `*` is.
+    /// The translation of `*`.
     any: String,
     /// Braces that are open.
     level: usize,

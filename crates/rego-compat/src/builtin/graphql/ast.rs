@@ -89,7 +89,7 @@ pub(super) enum Selection {
     Inline(Inline),
 }
 
-/// What is between braces.
+/// The selections between braces.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selections(pub(super) Vec<Selection>);
 

@@ -12,7 +12,7 @@ use super::ast::{
 };
 use super::{Halt, parse};
 
-/// What every schema has: scalars, directives, and the types of its own description.
+/// The definitions that every schema has: scalars, directives, and the types of its own description.
 const PRELUDE: &str = include_str!("schema/prelude.graphql");
 
 /// A sound schema.

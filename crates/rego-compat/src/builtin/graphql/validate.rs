@@ -32,7 +32,7 @@ pub(super) fn query(document: &QueryDocument, schema: &Schema, meter: &Meter) ->
     Ok(())
 }
 
-/// What a field is, as far as it is known: the type it is asked of, and its definition there.
+/// The field, as far as it is known: the type it is asked of, and its definition there.
 type Known<'a> = (Option<&'a Definition>, Option<&'a FieldDefinition>);
 
 struct Walker<'a> {

@@ -29,7 +29,8 @@ pub(in crate::builtin) fn patch(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// What is patched. OPA's tree cannot be entered once its root was taken out, or was a single value to begin with.
+/// The document that is patched. OPA's tree cannot be entered once its root was taken out, or was a single value to
+/// begin with.
 struct Document {
     root: Value,
     closed: bool,

@@ -19,7 +19,7 @@ const NODE_BYTES: usize = 1024;
 
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "number", "null", "object", "string"];
 
-/// What is expected where a schema stands.
+/// The expectation where a schema stands.
 const SCHEMA: &str = "Valid Schema";
 
 /// Reads a schema whose sets and keys are JSON's.

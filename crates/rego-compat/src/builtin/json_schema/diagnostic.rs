@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::error::EvalError;
 use crate::meter::Meter;
 
-/// Where in a document a value is.
+/// The place of a value in a document.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     name: &'a str,

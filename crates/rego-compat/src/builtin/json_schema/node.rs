@@ -15,7 +15,7 @@ pub(super) enum Draft {
     Four,
     Six,
     Seven,
-    /// What the schema does not say is taken as any of them has it.
+    /// Keywords that the schema leaves out are taken as any of them has them.
     Any,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Additional {
     Schema(NodeId),
 }
 
-/// What a property demands if it is there.
+/// The requirement of a property that is there.
 pub(super) enum Dependency {
     Keys(Vec<Rc<str>>),
     Schema(NodeId),
@@ -71,7 +71,7 @@ pub(super) struct Node {
     pub(super) alternative: Option<NodeId>,
 }
 
-/// What is asked of a string. A format is asked of any value, but says something of strings only.
+/// The requirements on a string. A format is required of any value, but restricts strings only.
 #[derive(Default)]
 pub(super) struct Text {
     pub(super) least: Option<i64>,
@@ -80,7 +80,7 @@ pub(super) struct Text {
     pub(super) format: Option<String>,
 }
 
-/// What is asked of a number.
+/// The requirements on a number.
 #[derive(Default)]
 pub(super) struct Number {
     pub(super) multiple_of: Option<Decimal>,
@@ -90,7 +90,7 @@ pub(super) struct Number {
     pub(super) above: Option<Decimal>,
 }
 
-/// What is asked of an array.
+/// The requirements on an array.
 #[derive(Default)]
 pub(super) struct Array {
     pub(super) items: Items,
@@ -101,7 +101,7 @@ pub(super) struct Array {
     pub(super) contains: Option<NodeId>,
 }
 
-/// What is asked of an object.
+/// The requirements on an object.
 #[derive(Default)]
 pub(super) struct Object {
     pub(super) properties: Vec<(Rc<str>, NodeId)>,

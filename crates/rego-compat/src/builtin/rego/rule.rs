@@ -7,7 +7,7 @@ use crate::value::Value;
 
 use super::{Writer, Written, filled, list};
 
-/// What the branches of a rule have in common.
+/// The parts that the branches of a rule have in common.
 struct Signature<'a> {
     head: &'a Head,
     name: Option<Value>,

@@ -12,7 +12,7 @@ use super::execute::State;
 use super::item::{Item, List};
 use super::{Halt, escape};
 
-/// What a function does.
+/// The functions by kind.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     /// `or` and `and`: the first argument that is, or is not, true.
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 
 pub(super) struct Function {
     pub(super) kind: Kind,
-    /// How many arguments it takes.
+    /// The number of arguments it takes at least.
     pub(super) least: usize,
     pub(super) most: Option<usize>,
 }

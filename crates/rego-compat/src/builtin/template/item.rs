@@ -28,7 +28,7 @@ pub(super) enum Item<'v> {
 /// An array, or a part of one. Go has room behind an array's end, which `slice` reaches.
 #[derive(Clone)]
 pub(super) struct List<'v> {
-    /// What is there; the rest is `null`.
+    /// The items that are there; the rest is `null`.
     pub(super) items: &'v [Value],
     pub(super) length: usize,
     pub(super) room: usize,

@@ -11,7 +11,7 @@ pub(super) struct Templates<'t> {
 /// The name of the outermost template.
 pub(super) const MAIN: &str = "template";
 
-/// What stands between two others.
+/// A part of a template between two others.
 pub(super) enum Node<'t> {
     Text(&'t str),
     Action(Pipe<'t>),

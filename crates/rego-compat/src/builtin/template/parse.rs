@@ -26,7 +26,7 @@ struct Parser<'p, 't> {
     meter: &'p Meter,
 }
 
-/// What is known within one template.
+/// The names known within one template.
 struct Scope<'t> {
     variables: Vec<&'t str>,
     /// Ranges that `break` may end.
@@ -39,7 +39,7 @@ impl Default for Scope<'_> {
     }
 }
 
-/// What ends a list.
+/// The end of a list.
 #[derive(PartialEq, Eq)]
 enum End {
     End,

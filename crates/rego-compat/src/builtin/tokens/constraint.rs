@@ -13,7 +13,7 @@ use super::{Header, MOST_NESTED, Token, field, json_object};
 use crate::builtin::Outcome;
 use crate::builtin::operand::{self, Fault};
 
-/// What the second argument requires.
+/// The requirements in the second argument.
 #[derive(Default)]
 struct Constraints {
     keys: Option<Vec<Key>>,

@@ -10,7 +10,7 @@ pub(super) enum Style {
     Literal,
 }
 
-/// What in a text asks for quotes.
+/// The features of a string that require quotes.
 #[derive(Default)]
 pub(super) struct Look {
     indicators: bool,

@@ -23,7 +23,7 @@ pub(super) fn document(value: &Value) -> Result<String, Fault> {
     Ok(writer.out)
 }
 
-/// What stands before a value on its line.
+/// The text before a value on its line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,

@@ -10,7 +10,7 @@ use super::super::types::{ANY, Type};
 #[derive(Debug, Default)]
 pub(super) struct Vars {
     types: BTreeMap<Slot, Type>,
-    /// What was there before each change.
+    /// The entry before each change.
     changes: Vec<(Slot, Option<Type>)>,
 }
 

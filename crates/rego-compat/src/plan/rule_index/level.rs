@@ -11,10 +11,10 @@ use crate::plan::{Expr, Rule};
 /// Ways to reach one definition that are still kept apart.
 const MOST_WAYS: usize = 32;
 
-/// What one definition needs.
+/// The conditions of one definition.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    /// What always has to hold.
+    /// The conditions that always have to hold.
     pub(super) own: Vec<Need>,
     /// Of each of these, one part has to hold.
     pub(super) either: Vec<Vec<Vec<Need>>>,
@@ -44,25 +44,25 @@ impl Needs {
     }
 }
 
-/// How much a place is needed, which decides what is asked first.
+/// The number of conditions on a place, which decides what is checked first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Statistics {
     pub(super) count: usize,
     pub(super) alternated: Alternation,
 }
 
-/// Whether a definition needs one of several values of a place.
+/// The treatment of a definition that needs one of several values of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Alternation {
     #[default]
     None,
-    /// What else it needs is asked behind each of them.
+    /// Its other conditions are checked behind each of them.
     Converging,
-    /// What else it needs is not asked.
+    /// Its other conditions are not checked.
     Terminal,
 }
 
-/// Where a place is first written: the file's name and the position.
+/// The position at which a place is first written: the file's name and the position.
 type Written = (String, Pos);
 
 /// The places of a group.

@@ -46,7 +46,7 @@ pub(super) struct Recorder<'a> {
     pub(super) table: &'a mut Table,
     statistics: &'a mut Vec<Statistics>,
     pub(super) needs: Needs,
-    /// What the bodies around this one need: its variables are known in here.
+    /// The conditions of the bodies around this one: its variables are known in here.
     outer: Vec<Need>,
     pub(super) constants: HashMap<Slot, Value>,
 }

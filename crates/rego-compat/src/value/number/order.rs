@@ -9,7 +9,7 @@ use super::{Number, Repr};
 /// The significant digits up to which OPA compares decimals as such without a look at their floats.
 const SHORT_DIGITS: usize = 15;
 
-/// Where the first digit of such a decimal may be.
+/// The bound on the position of the first digit of such a decimal.
 const SHORT_POINT: i64 = 300;
 
 impl Eq for Number {}

@@ -13,7 +13,7 @@ pub(crate) struct Spelling {
     pub(crate) negative: bool,
     /// Digits before and after the point.
     pub(crate) digits: String,
-    /// How many of them are after the point.
+    /// The number of them after the point.
     pub(crate) fraction: i64,
     /// Of ten, or of two where the digits are hexadecimal.
     pub(crate) exponent: i64,

@@ -88,7 +88,7 @@ fn factor_of(number: &Number, factor: f64, fits: bool, path: &str, outcome: &mut
     }
 }
 
-/// What the type and the format allow.
+/// The range that the type and the format allow.
 struct Range<'a> {
     kind: &'a str,
     format: &'a str,

@@ -18,7 +18,7 @@ use crate::config::{Config, Delays};
 use crate::object::Decoder;
 use crate::source::{Freshness, Served, SourceError};
 
-/// When to discover a watched kind again.
+/// The schedule of discovering a watched kind again.
 #[derive(Debug, Clone)]
 pub(super) struct Looks {
     /// `None` for a kind of a certain version.

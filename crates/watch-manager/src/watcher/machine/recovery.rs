@@ -7,7 +7,7 @@ use super::super::phase::Phase;
 use super::Machine;
 use crate::event::GvkStatus;
 
-/// When the server is back, waiting kinds return within this time.
+/// The time within which waiting kinds return when the server is back.
 const WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Default)]

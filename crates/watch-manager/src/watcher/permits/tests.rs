@@ -123,7 +123,7 @@ async fn a_request_that_was_overtaken_is_given_up_only_while_others_wait() {
     }
 }
 
-/// What one of those who need a place does.
+/// A step of one of those that need a place.
 #[derive(Debug, Clone, Copy)]
 enum Move {
     Come,

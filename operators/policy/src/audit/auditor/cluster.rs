@@ -44,7 +44,7 @@ pub(super) struct ClusterEvents {
     /// The part of each Namespace that policies can see.
     seen: HashMap<String, u64>,
     discovery: BoxFuture<'static, Result<Vec<ServedKind>, kube::Error>>,
-    /// When the discovery that waits will begin.
+    /// The time when the discovery that waits will begin.
     discovery_at: Instant,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Fetched {
     page: Result<Listed, SourceError>,
 }
 
-/// When a kind whose list failed is listed again.
+/// The delays after which a kind whose list failed is listed again.
 #[derive(Clone, Copy)]
 pub(super) struct Backoff {
     until: Instant,

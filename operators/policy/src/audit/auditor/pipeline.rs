@@ -19,7 +19,7 @@ use crate::audit::place::{Kind, Place, Version};
 use crate::audit::source::Head;
 use crate::enforce::{NamespaceError, Namespaces};
 
-/// How often a Namespace is asked for that cannot be read.
+/// The number of attempts to read a Namespace.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -55,7 +55,7 @@ pub(super) enum Done {
     PassEnded(Pass, Result<(), String>),
 }
 
-/// What a read of one object found.
+/// The result of reading one object.
 #[derive(Default)]
 pub(super) enum Sighting {
     /// It exists, at this version.

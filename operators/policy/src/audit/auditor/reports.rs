@@ -28,9 +28,9 @@ struct Writer {
     store: ReportStore,
     format: ReportFormat,
     strays: Strays,
-    /// What is stored, once it was listed.
+    /// The stored reports, once they were listed.
     stored: BTreeMap<Key, Stored>,
-    /// When what is stored is to be listed; `None` while it is being listed, or is known.
+    /// The time when what is stored is to be listed; `None` while it is being listed, or is known.
     open_at: Option<Instant>,
     is_open: bool,
     /// The first pass over everything has ended. Before, reports would lose what other pods have found.
@@ -52,7 +52,7 @@ struct Change {
 /// The end of some work.
 pub(super) enum Ended {
     Opened(Result<BTreeMap<Key, Stored>, String>),
-    /// What is stored now, `None` for what was deleted.
+    /// The stored object, `None` for one that was deleted.
     Written {
         namespace: Box<str>,
         written: Vec<(Key, Option<Stored>)>,

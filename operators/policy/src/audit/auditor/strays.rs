@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Reports over which others quarrel with the audit are listed at most this often.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What is shown of the reports, until it is known who wrote it.
+/// The parts of reports that are kept until it is known who wrote them.
 pub(super) struct Strays {
     watches: Registrar,
     seen: BTreeMap<Key, Seen>,

@@ -53,7 +53,7 @@ pub(super) struct KindBook {
     pub(super) trouble: Option<Arc<str>>,
 }
 
-/// What is kept of an object.
+/// The parts of an object that are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) version: Version,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use super::{Judged, Ledger};
 use crate::audit::place::{Kind, Place, Version};
 
-/// Why an object is to be read. An object without a version does not exist, or is not known.
+/// The reason why an object is to be read. An object without a version does not exist, or is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::audit) struct Suspicion {
     known: Option<Version>,

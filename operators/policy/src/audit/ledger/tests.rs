@@ -105,7 +105,7 @@ struct World {
     versions: u64,
     set: Set,
     kind: Kind,
-    /// What the watch has not delivered.
+    /// The changes that the watch has not delivered.
     watch: VecDeque<Change>,
     listing: Option<Listing>,
     /// Judged, and not taken yet: the driver keeps the order.

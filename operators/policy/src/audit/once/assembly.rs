@@ -37,7 +37,7 @@ pub(super) struct Assembly {
     namespaces: BTreeMap<String, Document>,
 }
 
-/// What a manifest is to an audit.
+/// The role of a manifest in an audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Template,

@@ -19,10 +19,10 @@ use crate::cli::load;
 
 /// Kinds that are listed at the same time.
 const LISTS: usize = 4;
-/// How often a list begins anew whose pages have expired.
+/// The number of times that a list begins anew whose pages have expired.
 const ATTEMPTS: u32 = 3;
 
-/// What a list needs.
+/// The means of a list.
 struct Lister {
     source: KubeSource,
     chunk_size: Option<u32>,

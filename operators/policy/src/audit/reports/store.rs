@@ -41,7 +41,7 @@ pub(in crate::audit) fn number(version: &str) -> u128 {
     version.parse().unwrap_or(u128::MAX)
 }
 
-/// Why a report was not written.
+/// The reason why a report was not written.
 #[derive(Debug)]
 pub(in crate::audit) enum PutError {
     /// Somebody else has written it, such as the pod that audits now: it has to be read again.

@@ -13,9 +13,9 @@ pub(in crate::cli) struct LoadedConstraint {
     /// The manifest as text, which is printed with each violation.
     pub(in crate::cli) text: Box<RawValue>,
     pub(in crate::cli) constraint: Constraint,
-    /// What its template says about itself; empty when it says nothing.
+    /// The description in its template; empty without one.
     pub(in crate::cli) description: String,
-    /// How grave a violation is to those who read a scorecard, where the constraint says so.
+    /// The severity of a violation on a scorecard, where the constraint states it.
     pub(in crate::cli) severity: Option<String>,
     action: String,
 }

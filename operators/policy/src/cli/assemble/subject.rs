@@ -10,7 +10,7 @@ use crate::cli::native::is_native_kind;
 
 use super::kinds;
 
-/// What a resource is, where an object has its kind and its name.
+/// The identity of a resource, where an object has its kind and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct ResourceId {
     /// The target whose policies judge it.

@@ -7,7 +7,7 @@ use crate::cli::manifest::{Manifest, ManifestError, Place};
 
 use super::{group_of, text};
 
-/// How many warnings of one topic are printed unless all are asked for.
+/// The number of warnings of one topic that are printed unless all are requested.
 const SHOWN: usize = 3;
 
 /// A warning, and what it is about. Warnings of one topic are counted where there are many.
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Warning {
     pub(in crate::cli) problem: ManifestError,
 }
 
-/// What warnings have in common.
+/// The topic that warnings have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cli) enum Topic {
     /// An entry of a folder that was not read.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::record::{Latency, Record};
 
-/// How much slower is not slower. Both must be exceeded.
+/// The tolerated slowdown. Both must be exceeded.
 pub(super) struct Tolerance {
     pub(super) percent: f64,
     pub(super) growth: Duration,
@@ -17,7 +17,7 @@ pub(super) struct Tolerance {
 #[derive(Debug, PartialEq)]
 pub(super) struct Comparison {
     pub(super) rows: Vec<Row>,
-    /// What differs besides the times, so that these may not be comparable.
+    /// The differences besides the times, so that these may not be comparable.
     pub(super) caveats: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Row {
     pub(super) change: Change,
 }
 
-/// What became of a row.
+/// The change of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Change {
     /// It was not measured before.
@@ -39,7 +39,7 @@ pub(super) enum Change {
     Times { before: u64, after: u64, percent: f64, verdict: Verdict },
 }
 
-/// What to make of a difference.
+/// The verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Beyond the tolerance, and even its fastest round took longer than the slowest one before.

@@ -18,7 +18,7 @@ use crate::cli::progress::Progress;
 use super::memory;
 use super::record::{Collector, Latency, Memory, Record};
 
-/// How much to measure.
+/// The extent of a measurement.
 pub(super) struct Plan {
     pub(super) iterations: u64,
     pub(super) rounds: u64,
@@ -26,11 +26,11 @@ pub(super) struct Plan {
     pub(super) threads: u64,
 }
 
-/// What one row measures.
+/// The work that one row measures.
 enum Work {
     /// As a request is served: from the text, with nothing parsed.
     Whole(Vec<String>),
-    /// What a constraint adds to a review that others have begun.
+    /// The cost that a constraint adds to a review that others have begun.
     Alone(Vec<Review>),
 }
 
@@ -153,7 +153,7 @@ struct Facts {
     grown: Option<u64>,
     violations: usize,
     rounds: u64,
-    /// How long the reviews by all constraints took.
+    /// The time that the reviews by all constraints took.
     busy: Duration,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Record {
     pub(super) objects: usize,
     pub(super) iterations: u64,
     pub(super) rounds: u64,
-    /// How many reviewed at the same time.
+    /// The number of threads that reviewed at the same time.
     #[serde(default = "one")]
     pub(super) threads: u64,
     /// By all constraints, on all threads together.
@@ -55,7 +55,7 @@ pub(super) struct Memory {
     pub(super) peak: u64,
 }
 
-/// How long reviews took.
+/// The times that reviews took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Latency {
     pub(super) reviews: u64,

@@ -14,7 +14,7 @@ pub(in crate::cli) struct Times(Mutex<BTreeMap<ConstraintRef, Cost>>);
 /// The cost of one constraint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::cli) struct Cost {
-    /// How many objects its policy was asked about.
+    /// The number of objects its policy was asked about.
     pub(in crate::cli) evaluations: u64,
     /// The time that all took.
     pub(in crate::cli) total: Duration,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::judge::{Gravity, PlacedViolation};
 use crate::cli::manifest::{Manifest, ManifestError};
 
-/// Where orchestrators note the file of an item and its position in it; the second is what older ones use.
+/// The annotations in which orchestrators note the file of an item and its position in it; older ones use the second.
 const ANNOTATIONS: [&str; 2] = ["internal.config.kubernetes.io/", "config.kubernetes.io/"];
 
 /// A message about an item, ordered by file, position in it, and severity.

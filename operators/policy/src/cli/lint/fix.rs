@@ -21,7 +21,7 @@ use block::Form;
 
 const TARGET: &str = "/spec/targets/0";
 
-/// What became of the templates in old Rego. Places are those of the new files.
+/// The outcome for templates in old Rego. Places are those of the new files.
 #[derive(Debug, Default)]
 pub(super) struct Fixes {
     /// The templates that were rewritten.

@@ -7,7 +7,7 @@
 /// The fields of a `JSONPatch`.
 const PATCH: [&str; 4] = ["op", "path", "from", "value"];
 
-/// What a bracket belongs to.
+/// The construct that a bracket belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bracket {
     /// `Object{…}`; `true` while a name of a field is expected.

@@ -31,7 +31,7 @@ impl Plurals {
     }
 }
 
-/// What a policy or a binding is about.
+/// The resources that a policy or a binding matches.
 #[derive(Debug)]
 pub(super) struct MatchResources {
     included: Vec<Rule>,

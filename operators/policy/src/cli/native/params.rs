@@ -8,7 +8,7 @@ use crate::cli::manifest::Manifest;
 
 use super::{matching, text};
 
-/// What a binding refers to.
+/// The parameters that a binding refers to.
 #[derive(Debug)]
 pub(super) enum Params {
     /// Nothing, or the policy has none: `params` is null.
@@ -22,9 +22,9 @@ pub(super) enum Params {
 pub(super) struct Reference {
     candidates: Vec<Document>,
     namespace: String,
-    /// Whether an object of the kind names a namespace.
+    /// True if an object of the kind names a namespace.
     is_namespaced: bool,
-    /// Whether it is an error that there is none.
+    /// True if it is an error that there is none.
     denies: bool,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn is_terraform(document: &Value) -> bool {
     (has("terraform_version") || has("resource_changes")) && !has("apiVersion")
 }
 
-/// What Terraform says it does with a resource; two of them replace or forget it.
+/// The actions of Terraform on a resource; two of them replace or forget it.
 const ACTIONS: [&str; 6] = ["no-op", "create", "read", "update", "delete", "forget"];
 
 /// The changes of a plan; none where it plans only values, for then Terraform leaves the list out.

@@ -6,7 +6,7 @@ use constraint_framework::target::{MatchError, Matcher, Route};
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-/// What a target's lists are called, and what they hold.
+/// The names of a target's lists, and what they hold.
 pub(super) struct Form {
     /// The attribute of a resource that has its path.
     pub(super) attribute: &'static str,
@@ -14,7 +14,8 @@ pub(super) struct Form {
     pub(super) included: &'static [&'static str],
     pub(super) excluded: &'static [&'static str],
     pub(super) separator: char,
-    /// Whether a path can have such a part, between two separators, after another one; a misspelt one would select nothing.
+    /// The test for such a part of a path, between two separators, after another one; a misspelt one would select
+    /// nothing.
     pub(super) is_part: fn(Option<&str>, &str) -> bool,
 }
 

@@ -14,7 +14,7 @@
 use regex::{NoExpand, Regex};
 use serde_json::{Map, Value, json};
 
-/// What the framework asks for, of a rule that has the older name and reads the older input.
+/// The rule that the framework asks for, made of one that has the older name and reads the older input.
 const ADAPTER: &str = r#"
 violation[found] {
     deny[found] with input as {"asset": input.review, "constraint": {"spec": {"parameters": input.parameters}}}

@@ -11,7 +11,7 @@ use super::report::{Level, Note, Report};
 use super::source::{Content, SourceError, Standard, read_one};
 use super::{MergeArgs, Shared};
 
-/// What came of merging.
+/// The outcome of merging.
 pub(super) enum Outcome {
     Merged(Value),
     Conflicts(Report),

@@ -8,7 +8,7 @@ use crate::cli::assemble::thousands;
 
 use super::source::SourceError;
 
-/// How many notes of one file and rule the text has.
+/// The number of notes of one file and rule in the text.
 const SHOWN: usize = 20;
 
 /// One thing to say about a place in a file.
@@ -20,14 +20,14 @@ pub(super) struct Note {
     pub(super) others: Vec<String>,
     /// The line at which the document starts.
     pub(super) line: u64,
-    /// Which CRD or schema of the file it is about, if the file holds several.
+    /// The CRD or schema of the file that it is about, if the file holds several.
     pub(super) subject: Option<String>,
     pub(super) pointer: String,
     pub(super) rule: &'static str,
     pub(super) text: String,
 }
 
-/// How bad it is; errors come first, lints last.
+/// The severity; errors come first, lints last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Error,
@@ -41,7 +41,7 @@ pub(super) enum Level {
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) notes: Vec<Note>,
-    /// What it comes to, in a sentence.
+    /// The verdict, in a sentence.
     pub(super) verdict: Option<String>,
     /// Input that has no part in the report, though it should have.
     pub(super) unread: Vec<SourceError>,

@@ -28,12 +28,12 @@ pub(super) struct Source {
     pub(super) file: String,
     /// The line it starts at.
     pub(super) line: u64,
-    /// Which one it is, where the file holds several: its name, or its place.
+    /// The subject, where the file holds several: its name, or its place.
     pub(super) subject: Option<String>,
     pub(super) content: Content,
 }
 
-/// What a document is.
+/// The kinds of documents.
 pub(super) enum Content {
     Crd(Value),
     Schema(Value),
@@ -54,7 +54,7 @@ fn unreadable(file: &str, error: &std::io::Error) -> String {
     }
 }
 
-/// Why there is nothing to work on.
+/// The reason why there is nothing to work on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(super) enum SourceError {
@@ -111,14 +111,14 @@ impl SourceError {
     }
 }
 
-/// What came of reading a file.
+/// The outcome of reading a file.
 #[derive(Default)]
 pub(super) struct Reading {
-    /// What there is to work on.
+    /// The sources to work on.
     pub(super) sources: Vec<Source>,
     /// Objects of other kinds beside it, as rendered charts have them.
     pub(super) foreign: Vec<SourceError>,
-    /// What should have been readable and is not.
+    /// The errors of what should have been readable and is not.
     pub(super) unread: Vec<SourceError>,
 }
 

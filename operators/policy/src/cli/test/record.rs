@@ -33,7 +33,7 @@ struct Entry<'a> {
     trace: Option<&'a str>,
 }
 
-/// Where the object stands.
+/// The place of the object.
 #[derive(Serialize)]
 struct Source {
     file: String,
@@ -68,7 +68,7 @@ struct BlockConstraint<'a> {
     object: &'a RawValue,
 }
 
-/// What a policy says beside its message.
+/// The metadata of a policy beside its message.
 #[derive(Default, Serialize)]
 struct Metadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ pub(super) fn json(
     out.write_all(if violations.is_empty() { "]\n" } else { "\n]\n" }.as_bytes())
 }
 
-/// How many entries are formatted at a time by one thread.
+/// The number of entries that one thread formats at a time.
 const PART: usize = 512;
 
 /// The entries of some violations, without the brackets around them: a text for each thread.
@@ -139,10 +139,10 @@ pub(super) fn yaml(violations: &[PlacedViolation<'_>], traces: &Traces, beside: 
     sigs_yaml::block(&text).unwrap_or(text)
 }
 
-/// What is printed beside violations where it is asked for.
+/// The parts that are printed beside violations where they are requested.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Beside<'a> {
-    /// What they cost to find.
+    /// The cost of finding them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stats: Option<&'a [Stats]>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -73,7 +73,7 @@ fn timed(name: &str, run: impl FnOnce() -> Result<Judged, String>) -> Outcome {
     Outcome { error, diff, trace, elapsed: started.elapsed(), ..Outcome::new(name) }
 }
 
-/// What came of a test's template and constraint.
+/// The outcome of a test's template and constraint.
 enum SetUp {
     /// Both are accepted, by every compiler.
     Accepted(Box<Policy>),
@@ -100,7 +100,7 @@ struct Policy {
 struct Ready {
     policies: Arc<PolicySet>,
     review: Review,
-    /// What the object generates; nothing of a request.
+    /// The objects that the object generates; none of a request.
     implied: Vec<(Resultant, Review)>,
 }
 

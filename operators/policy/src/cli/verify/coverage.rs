@@ -46,7 +46,7 @@ pub struct CoverageArgs {
     pub output: Format,
 }
 
-/// How the report is printed.
+/// The format of the printed report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The bodies that are not exercised, by template.
@@ -56,7 +56,7 @@ pub enum Format {
     Json,
 }
 
-/// What cases did with each body, by the template's file.
+/// The use that cases made of each body, by the template's file.
 #[derive(Debug, Default)]
 pub(super) struct Coverage(RefCell<BTreeMap<PathBuf, BTreeMap<String, Body>>>);
 

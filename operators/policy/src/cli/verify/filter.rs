@@ -4,7 +4,7 @@ use regex::Regex;
 
 use crate::cli::suite::{Case, Test};
 
-/// Which tests and cases run.
+/// The tests and cases that run.
 #[derive(Debug)]
 pub(super) enum Filter {
     All,

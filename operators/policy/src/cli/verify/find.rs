@@ -15,7 +15,7 @@ pub(super) struct SuiteFile {
     pub(super) text: Result<String, String>,
 }
 
-/// What a path holds.
+/// The suites of a path.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// In the order of the bytes of their paths.

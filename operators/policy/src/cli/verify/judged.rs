@@ -4,13 +4,13 @@ use constraint_framework::review::Verdict;
 
 use crate::cli::suite::Case;
 
-/// What came of a case that could be judged.
+/// The outcome of a case that could be judged.
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) failures: Vec<String>,
-    /// What was wanted and what was found instead.
+    /// The expected and the actual value.
     pub(super) diff: Vec<String>,
-    /// How the constraint came to its answer.
+    /// The steps by which the constraint came to its answer.
     pub(super) trace: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cli::color::{Color, Stream, paint};
 
-/// What came of one test or case.
+/// The outcome of one test or case.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) name: String,
@@ -15,19 +15,19 @@ pub(super) struct Outcome {
     /// The test is about a constraint that its template refuses, and it was refused.
     pub(super) refused: bool,
     pub(super) error: Option<String>,
-    /// What is wrong with the template and does not keep it from deciding.
+    /// Warnings about the template, which do not keep it from deciding.
     pub(super) warnings: Vec<String>,
     pub(super) cases: Vec<Outcome>,
-    /// What the policies printed, a newline behind each line.
+    /// The lines that the policies printed, a newline behind each.
     pub(super) printed: String,
-    /// What was wanted and what was found instead.
+    /// The expected and the actual value.
     pub(super) diff: Vec<String>,
-    /// How the constraint came to its answer, where that was asked for.
+    /// The steps by which the constraint came to its answer, where they were requested.
     pub(super) trace: Vec<String>,
     pub(super) elapsed: Duration,
 }
 
-/// What came of one suite.
+/// The outcome of one suite.
 #[derive(Debug)]
 pub(super) struct SuiteReport {
     pub(super) path: PathBuf,

@@ -2,7 +2,7 @@
 
 use super::revision::REVISION;
 
-/// What the decision needs to know of a CRD that exists.
+/// The facts about an existing CRD that the decision needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Live {
     pub(super) owner: Owner,

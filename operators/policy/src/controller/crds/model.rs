@@ -14,7 +14,7 @@ const SCRIPT: [Option<(u8, u8)>; 5] = [None, Some((1, 1)), Some((1, 2)), None, S
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct World {
-    /// How far the user is in the script.
+    /// The step of the script that the user has reached.
     step: usize,
     crd: Option<Crd>,
     /// Counts uids and resource versions of CRDs.

@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) struct Suspensions {
     source: ReadinessSource,
     known: BTreeMap<String, Suspension>,
-    /// Why nothing is enforced, as it was last published.
+    /// The reason why nothing is enforced, as it was last published.
     pub(super) text: Option<Arc<str>>,
 }
 

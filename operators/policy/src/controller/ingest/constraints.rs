@@ -25,7 +25,7 @@ struct Known {
     generation: i64,
     points: Points,
     action: String,
-    /// Why it cannot be read, if so. Another version of it may be in force.
+    /// The reason why it cannot be read, if so. Another version of it may be in force.
     unreadable: Option<String>,
     is_good: bool,
 }

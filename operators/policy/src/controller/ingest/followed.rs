@@ -33,7 +33,7 @@ struct Watched {
     gvk: GroupVersionKind,
     /// The first list is complete.
     listed: bool,
-    /// Why it is not.
+    /// The reason why it is not.
     trouble: Option<String>,
 }
 

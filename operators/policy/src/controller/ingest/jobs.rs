@@ -43,7 +43,7 @@ pub(super) struct Job(AbortHandle);
 /// A job's future, for the loop's set.
 pub(super) type Running = Abortable<BoxFuture<'static, Done>>;
 
-/// What all jobs share: at most as many compile at once as there are cores.
+/// The state that all jobs share: at most as many compile at once as there are cores.
 #[derive(Clone)]
 pub(super) struct Jobs {
     client: kube::Client,

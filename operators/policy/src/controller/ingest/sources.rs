@@ -29,12 +29,12 @@ const CONFIRMATIONS: u32 = 2;
 /// The first wait between two questions, and the longest.
 const LOOK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
-/// What is synced, for which SyncSet or Config, and what of it lies in the inventory.
+/// The kinds that are synced, for which SyncSet or Config, and those of their objects that are in the inventory.
 pub(super) struct Synced {
     source: ReadinessSource,
     sources: SyncSources,
     pending_lists: BTreeSet<String>,
-    /// What the Config leaves out.
+    /// The namespaces that the Config excludes.
     pub(super) excluded: Arc<ExcludedNamespaces>,
     pub(super) kinds: BTreeMap<GvkKey, Kind>,
 }

@@ -26,13 +26,13 @@ pub(super) struct Templates {
     pub(super) listed: bool,
 }
 
-/// What is known of a template, and how far it is.
+/// The state of a template.
 pub(super) struct Known {
     pub(super) key: ParentKey,
     pub(super) generation: i64,
-    /// What a change is told by. Label changes count too, and do not raise the generation.
+    /// The fingerprint by which changes are noticed. Label changes count too, and do not raise the generation.
     fingerprint: Value,
-    /// When this version came.
+    /// The time when this version came.
     pub(super) begun: Instant,
     /// Counts the changes, so that the result of an older job is recognised.
     pub(super) version: u64,
@@ -44,9 +44,10 @@ pub(super) struct Known {
     pub(super) attempts: u32,
     /// The CRD of this version is as asked for, and its policy is in force.
     pub(super) placed: bool,
-    /// Why this version is not in force. A pod that has the version before goes on with it; one that starts later has none.
+    /// The reason why this version is not in force. A pod that has the version before goes on with it; one that starts
+    /// later has none.
     pub(super) failed: Option<Failure>,
-    /// When it was last placed, by this or an earlier version.
+    /// The time when it was last placed, by this or an earlier version.
     pub(super) placed_at: Option<Instant>,
     /// The kind whose constraints are being watched for this template.
     pub(super) watched: Option<(String, ReadinessSource)>,

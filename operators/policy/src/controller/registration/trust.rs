@@ -78,7 +78,7 @@ mod tests {
     /// A pod as far as its certificate goes.
     #[derive(Default)]
     struct Pod {
-        /// What it has registered, and the authority of the certificate that it serves.
+        /// The authorities that it has registered, and that of the certificate that it serves.
         own: String,
         serves: String,
         trust: Trust,

@@ -103,7 +103,7 @@ pub(super) struct SecretKeeper {
     pub(super) handover: Handover,
     /// The certificates that this process serves, or is about to serve.
     pub(super) set: CertificateSet,
-    /// When this process learned of the next certificate. Clocks of two machines are not compared.
+    /// The time when this process learned of the next certificate. Clocks of two machines are not compared.
     pub(super) announced: Option<Instant>,
 }
 
@@ -247,7 +247,7 @@ fn parse(secret: &WatchedObject) -> Option<Secret> {
     parsed.inspect_err(|error| tracing::error!(secret = secret.name(), %error, "cannot be read")).ok()
 }
 
-/// What is to be done about the Secret.
+/// The action on the Secret.
 enum Step {
     Write(CertificateSet),
     /// Nothing is wrong with it: see whether a rotation is due.
@@ -261,7 +261,7 @@ pub(super) struct FileKeeper {
     pub(super) folder: PathBuf,
     pub(super) host: String,
     pub(super) handover: Handover,
-    /// What was read last.
+    /// The certificate that was read last.
     pub(super) read: ServingCertificate,
 }
 

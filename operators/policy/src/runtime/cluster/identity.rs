@@ -5,7 +5,7 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use pod_status::PodIdentity;
 
-/// What every process does, in the words of Gatekeeper's `--operation`.
+/// The operations of every process, in the words of Gatekeeper's `--operation`.
 const OPERATIONS: [&str; 3] = ["generate", "status", "webhook"];
 const DEFAULT_NAMESPACE: &str = "gatekeeper-system";
 

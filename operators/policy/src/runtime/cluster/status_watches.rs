@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_secs(40);
 const REFUSED: Duration = Duration::from_secs(30);
 /// Changes of one consumer that may have a successor in the queue.
 const CHANGES: usize = 1_024;
-/// How often the server's last sign of life is looked up.
+/// The interval at which the server's last sign of life is read.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Starts the watches that are asked for.

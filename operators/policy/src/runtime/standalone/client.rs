@@ -16,7 +16,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use crate::cli::{Manifest, admission_review};
 use crate::runtime::RunError;
 
-/// What the webhook said about one object.
+/// The answer of the webhook about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Judged {
     pub(super) allowed: bool,

@@ -57,7 +57,7 @@ impl Skip {
     }
 }
 
-/// What the extensions say.
+/// The contents of the extensions.
 #[derive(Default)]
 pub(super) struct Extensions {
     list: Vec<Value>,
@@ -66,7 +66,7 @@ pub(super) struct Extensions {
     /// Go's numbers of the usages that it knows.
     pub(super) usages: Vec<i64>,
     pub(super) unknown_usages: Vec<Vec<u32>>,
-    /// Whether it is an authority's, and how many may stand below.
+    /// The basic constraints: true for an authority's, and the number that may stand below.
     pub(super) basic: Option<(bool, i64)>,
     pub(super) subject_key: Option<Vec<u8>>,
     pub(super) authority_key: Option<Vec<u8>>,

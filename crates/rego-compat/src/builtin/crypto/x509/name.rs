@@ -15,7 +15,7 @@ use crate::builtin::operand::Fault;
 #[derive(Default)]
 pub(super) struct Name(Vec<(Vec<u32>, Value)>);
 
-/// Who reads: certificates have only texts in their names, requests anything.
+/// The values that are accepted: certificates have only strings in their names, requests anything.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
     Texts,

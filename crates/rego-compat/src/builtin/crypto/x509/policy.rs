@@ -11,7 +11,7 @@ const ANY: &[u8] = &[0x55, 0x1d, 0x20, 0x00];
 /// The policies that hold so far, each with those expected below it. None once a certificate has none.
 type Leaves = Option<BTreeMap<Policy, Vec<Policy>>>;
 
-/// How many further certificates may do without what they limit.
+/// The number of further certificates that may do without what they limit.
 struct Counters {
     explicit: usize,
     mapping: usize,

@@ -13,7 +13,7 @@ const MOST_SIGNATURES: usize = 100;
 const SERVER: i64 = 1;
 const SIGNS_CERTIFICATES: i64 = 1 << 5;
 
-/// What is asked of a chain.
+/// The requirements on a chain.
 pub(super) struct Options {
     pub(super) host: String,
     /// Nanoseconds since 1970.

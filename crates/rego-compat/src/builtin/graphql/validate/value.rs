@@ -7,7 +7,7 @@ use super::super::ast::{Definition, Literal, Type, kind};
 use super::super::schema::Schema;
 use super::{Walker, require};
 
-/// What is known of the place where a value stands.
+/// The facts known of the place where a value stands.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Expected<'a> {
     kind: Option<&'a Type>,

@@ -1,6 +1,6 @@
 //! Patterns of `regex.globs_match` as tokens. What is not refused here is a pattern to OPA, too.
 
-/// How often a token's characters occur.
+/// The repetition of a token's characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
     Once,

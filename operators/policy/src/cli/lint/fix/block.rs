@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use constraint_framework::api::RegoSource;
 
-/// Where the code of a target stands.
+/// The place of a target's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// In the fields `rego` and `libs` of the target.
